@@ -1,0 +1,108 @@
+"""The processor cores a bundle can be compiled for: compiler flags, features, emulator model.
+
+A board names its core by `Core.name`; kernels select by `has_dsp` and `has_mve`; the `cortex-m`
+executor runs a core when `unicorn_model` is set.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from glowmcu.errors import error
+
+
+@dataclass(frozen=True)
+class Core:
+    """One core in the configuration that its boards ship with.
+
+    `flags` select instruction set and float ABI for gcc and clang. `architecture` is gcc's word
+    for the instruction set. `has_dsp` = SIMD within 32 bits (SMLAD, SXTB16, …), `has_mve` = Helium.
+    `unicorn_model` names the constant `UC_CPU_ARM_<model>`, None where Unicorn has no such core.
+    """
+
+    name: str
+    flags: tuple[str, ...]
+    architecture: str
+    has_dsp: bool = False
+    has_fpu: bool = False
+    has_mve: bool = False
+    unicorn_model: str | None = None
+
+
+def _flags(mcpu: str, fpu: str | None = None) -> tuple[str, ...]:
+    floats = ("-mfloat-abi=soft",) if fpu is None else ("-mfloat-abi=hard", f"-mfpu={fpu}")
+    return (f"-mcpu={mcpu}", "-mthumb", *floats)
+
+
+_ALL = (
+    Core("cortex-m0", _flags("cortex-m0"), "armv6s-m", unicorn_model="CORTEX_M0"),
+    # Unicorn has no M0+; its M0 executes the same instruction set.
+    Core("cortex-m0plus", _flags("cortex-m0plus"), "armv6s-m", unicorn_model="CORTEX_M0"),
+    Core("cortex-m3", _flags("cortex-m3"), "armv7-m", unicorn_model="CORTEX_M3"),
+    Core(
+        "cortex-m4",
+        _flags("cortex-m4", "fpv4-sp-d16"),
+        "armv7e-m",
+        has_dsp=True,
+        has_fpu=True,
+        unicorn_model="CORTEX_M4",
+    ),
+    # Single precision: what every Cortex-M7 with an FPU has.
+    Core(
+        "cortex-m7",
+        _flags("cortex-m7", "fpv5-sp-d16"),
+        "armv7e-m",
+        has_dsp=True,
+        has_fpu=True,
+        unicorn_model="CORTEX_M7",
+    ),
+    Core(
+        "cortex-m33",
+        _flags("cortex-m33", "fpv5-sp-d16"),
+        "armv8-m.main",
+        has_dsp=True,
+        has_fpu=True,
+        unicorn_model="CORTEX_M33",
+    ),
+    Core(
+        "cortex-m55",
+        _flags("cortex-m55", "auto"),
+        "armv8.1-m.main",
+        has_dsp=True,
+        has_fpu=True,
+        has_mve=True,
+    ),
+    # -mcpu=cortex-m85 needs gcc 13; these flags mean the same instructions to gcc 12 too.
+    Core(
+        "cortex-m85",
+        (
+            "-march=armv8.1-m.main+dsp+mve.fp+fp.dp",
+            "-mtune=cortex-m55",
+            "-mthumb",
+            "-mfloat-abi=hard",
+            "-mfpu=auto",
+        ),
+        "armv8.1-m.main",
+        has_dsp=True,
+        has_fpu=True,
+        has_mve=True,
+    ),
+    # The instruction set that every Cortex-M executes.
+    Core("generic", _flags("cortex-m0plus"), "armv6s-m", unicorn_model="CORTEX_M0"),
+)
+_BY_NAME = {core.name: core for core in _ALL}
+
+
+def core_names() -> tuple[str, ...]:
+    """Names of all cores, smallest first, `generic` last."""
+    return tuple(_BY_NAME)
+
+
+def core(name: str) -> Core:
+    """The core called `name`. Raises GM602 with the nearest names for an unknown one."""
+    found = _BY_NAME.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, _BY_NAME, n=3, cutoff=0.4) or list(_BY_NAME)
+        raise error("GM602", f"unknown core {name!r}", hint="did you mean " + " or ".join(near) + "?")
+    return found
