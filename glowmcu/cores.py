@@ -100,9 +100,11 @@ def core_names() -> tuple[str, ...]:
 
 
 def core(name: str) -> Core:
-    """The core called `name`. Raises GM602 with the nearest names for an unknown one."""
+    """The core called `name`. Raises GM618 with the nearest names for an unknown one."""
     found = _BY_NAME.get(name)
     if found is None:
         near = difflib.get_close_matches(name, _BY_NAME, n=3, cutoff=0.4) or list(_BY_NAME)
-        raise error("GM602", f"unknown core {name!r}", hint="did you mean " + " or ".join(near) + "?")
+        raise error(
+            "GM618", f"unknown core {name!r}", hint="did you mean " + " or ".join(near) + "?"
+        )
     return found
