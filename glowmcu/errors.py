@@ -1,0 +1,71 @@
+"""The one exception a user of GlowMCU sees: what is wrong, where, and what to try next.
+
+A `Problem` is one finding; a `GlowmcuError` carries one or more of them, so that a model with five
+unsupported nodes is reported once with five entries, not five times with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the command line returns to the shell."""
+
+    OK = 0
+    MISMATCH = 1
+    USAGE = 2
+    UNSUPPORTED = 3
+    DOES_NOT_FIT = 4
+    OUR_BUG = 70
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding.
+
+    `code` is GM1xx frontend, 2xx IR and lowering, 3xx quantization, 4xx memory, 5xx kernels and
+    emission, 6xx verification, 7xx command line and boards; one code a cause, never reused.
+    `where` names the place (`kws.tflite, node 7 "dense_1"`), `hint` what to try next.
+    """
+
+    code: str
+    message: str
+    where: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.where:
+            lines.append(f"  --> {self.where}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class GlowmcuError(Exception):
+    """The user's situation: one or more problems and the exit code that they call for."""
+
+    def __init__(self, problems: Sequence[Problem], exit_code: ExitCode = ExitCode.USAGE) -> None:
+        assert problems, "an error without a problem says nothing"
+        self.problems = tuple(problems)
+        self.exit_code = exit_code
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @property
+    def code(self) -> str:
+        """Code of the first problem."""
+        return self.problems[0].code
+
+
+def error(
+    code: str,
+    message: str,
+    where: str = "",
+    hint: str = "",
+    exit_code: ExitCode = ExitCode.USAGE,
+) -> GlowmcuError:
+    """A `GlowmcuError` with a single problem: `raise error("GM101", …)`."""
+    return GlowmcuError([Problem(code, message, where, hint)], exit_code)

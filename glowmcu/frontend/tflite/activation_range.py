@@ -1,0 +1,49 @@
+"""Fused activations as clamps in stored units: `CalculateActivationRangeQuantized`."""
+
+from __future__ import annotations
+
+import numpy as np
+import tflite
+
+from glowmcu.frontend.tflite.importer import Unsupported
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.fixed_point import round_half_away
+
+_REAL_RANGES: dict[int, tuple[float | None, float | None]] = {
+    tflite.ActivationFunctionType.NONE: (None, None),
+    tflite.ActivationFunctionType.RELU: (0.0, None),
+    tflite.ActivationFunctionType.RELU6: (0.0, 6.0),
+    tflite.ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
+}
+_NAMES = {
+    number: name
+    for name, number in vars(tflite.ActivationFunctionType).items()
+    if isinstance(number, int)
+}
+
+
+def quantize_bound(real: float, type_: TensorType) -> int:
+    """zero_point + round(real / scale), computed in float32 as TensorFlow Lite does."""
+    quotient = np.float32(real) / np.float32(type_.scale)
+    return type_.zero_point + round_half_away(float(quotient))
+
+
+def fused_clamp(activation: int, type_: TensorType) -> tuple[int, int] | None:
+    """Clamp of a fused activation on results of `type_`; None where it changes nothing."""
+    if activation not in _REAL_RANGES:
+        name = _NAMES.get(activation, str(activation))
+        raise Unsupported(
+            "GM105", f"fused activation {name} is not supported on {type_}",
+            "export the model with the activation as an operator of its own",
+        )  # fmt: skip
+    low, high = _REAL_RANGES[activation]
+    if low is None and high is None:
+        return None
+    if type_.quantization is None or type_.element is ElementType.F32:
+        raise Unsupported("GM105", f"a fused activation on {type_} is not supported")
+    lowest, highest = type_.element.limits
+    if low is not None:
+        lowest = max(lowest, quantize_bound(low, type_))
+    if high is not None:
+        highest = min(highest, quantize_bound(high, type_))
+    return None if (lowest, highest) == type_.element.limits else (lowest, highest)

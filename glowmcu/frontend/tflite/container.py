@@ -1,0 +1,238 @@
+"""The `.tflite` flatbuffer as plain records: bounds checked, nothing believed.
+
+A model file is hostile input. Offsets in it may point anywhere and vectors may share bytes, so every
+read is paid from a budget of a few times the file's size; what exceeds it is a damaged file (GM101).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+from tflite.utils import BUILTIN_OPCODE2NAME
+
+from glowmcu.errors import GlowmcuError, error
+from glowmcu.ir.types import Shape
+
+MAX_RANK = 8
+_MAX_NAME_BYTES = 4096
+#: What a flatbuffer accessor raises on a damaged file.
+DECODE_ERRORS = (
+    struct.error, IndexError, ValueError, TypeError, OverflowError, UnicodeDecodeError, KeyError,
+    AttributeError, MemoryError,
+)  # fmt: skip
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """A tensor as the file declares it. `data` is None for what is computed at run time.
+
+    `type_name` is TFLite's (`INT8`, `FLOAT32`, …); `scales` is empty where it is not quantized.
+    `variable_axes` are those that the exporter left open (-1 in `shape_signature`).
+    """
+
+    index: int
+    name: str
+    type_name: str
+    shape: Shape
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    quantized_axis: int
+    variable_axes: tuple[int, ...]
+    data: memoryview | None
+
+
+@dataclass(frozen=True)
+class OperatorRecord:
+    """An operator; operand -1 is an optional one that is left out."""
+
+    index: int
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options_table: Any
+
+    def options(self, table: Callable[[], _T]) -> _T:
+        """The builtin options as `table`, a class of the `tflite` package such as `Conv2DOptions`."""
+        options: Any = table()
+        if self.options_table is None:
+            raise ValueError(f"{self.name} has no options")
+        options.Init(self.options_table.Bytes, self.options_table.Pos)
+        return options  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """The main subgraph of a model file."""
+
+    tensors: tuple[TensorRecord, ...]
+    operators: tuple[OperatorRecord, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@contextmanager
+def damaged_file(file_name: str) -> Iterator[None]:
+    """Turn what flatbuffer accessors raise on nonsense into GM101."""
+    try:
+        yield
+    except GlowmcuError:
+        raise
+    except DECODE_ERRORS as cause:
+        raise error(
+            "GM101",
+            f"the file is damaged: {str(cause)[:200] or type(cause).__name__}",
+            file_name,
+            "is it complete? export or download it again",
+        ) from cause
+
+
+def read_container(data: bytes, file_name: str) -> ModelRecord:
+    """Parse `data`. Raises GM101 (no flatbuffer, truncated, damaged) or GM103 (several subgraphs)."""
+    if len(data) < 8 or data[4:8] != b"TFL3":
+        raise error(
+            "GM101",
+            f"not a TFLite model: expected the identifier TFL3 at byte 4, got {data[4:8]!r}",
+            file_name,
+            "pass a .tflite file as written by the TensorFlow Lite converter",
+        )
+    with damaged_file(file_name):
+        return _Reader(data, file_name).read()
+
+
+class _Reader:
+    def __init__(self, data: bytes, file_name: str) -> None:
+        self.data = data
+        self.file_name = file_name
+        self.budget = 8 * len(data) + 4096
+
+    def spend(self, count: int, item_bytes: int = 4) -> int:
+        """Pay for reading `count` items; ValueError when the file can't hold that much."""
+        if count * item_bytes > len(self.data):
+            raise ValueError(f"a vector claims {count} items in a file of {len(self.data)} bytes")
+        self.budget -= count * item_bytes + 16
+        if self.budget < 0:
+            raise ValueError("its parts overlap or are more than the file can hold")
+        return count
+
+    def ints(self, length: int, array: Callable[[], Any], item_bytes: int = 4) -> tuple[int, ...]:
+        if self.spend(length, item_bytes) == 0:
+            return ()
+        return tuple(int(item) for item in array())
+
+    def read(self) -> ModelRecord:
+        model = tflite.Model.GetRootAs(self.data, 0)
+        count = model.SubgraphsLength()
+        if count != 1:
+            raise error(
+                "GM103",
+                f"the model has {count} subgraphs; expected one",
+                self.file_name,
+                "control flow (IF, WHILE, CALL_ONCE) is not supported: export without it",
+            )
+        graph = model.Subgraphs(0)
+        codes = [self.code(model, i) for i in range(self.spend(model.OperatorCodesLength()))]
+        tensors = [self.tensor(model, graph, i) for i in range(self.spend(graph.TensorsLength()))]
+        operators = [
+            self.operator(graph.Operators(i), i, codes, len(tensors))
+            for i in range(self.spend(graph.OperatorsLength()))
+        ]
+        inputs = self.ints(graph.InputsLength(), graph.InputsAsNumpy)
+        outputs = self.ints(graph.OutputsLength(), graph.OutputsAsNumpy)
+        for index in (*inputs, *outputs):
+            if not 0 <= index < len(tensors):
+                raise ValueError(f"tensor {index} of {len(tensors)} is named as input or output")
+        return ModelRecord(tuple(tensors), tuple(operators), inputs, outputs)
+
+    def code(self, model: Any, index: int) -> str:
+        code = model.OperatorCodes(index)
+        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        if number == tflite.BuiltinOperator.CUSTOM:
+            custom = (code.CustomCode() or b"")[:80].decode("utf-8", "replace")
+            return f"CUSTOM {custom}".strip()
+        return BUILTIN_OPCODE2NAME.get(number, f"builtin {number}")
+
+    def operator(
+        self, record: Any, index: int, codes: list[str], tensor_count: int
+    ) -> OperatorRecord:
+        inputs = self.ints(record.InputsLength(), record.InputsAsNumpy)
+        outputs = self.ints(record.OutputsLength(), record.OutputsAsNumpy)
+        name = codes[record.OpcodeIndex()]
+        for tensor in (*inputs, *outputs):
+            if not -1 <= tensor < tensor_count:
+                raise ValueError(f"operator {index} {name} refers to tensor {tensor}")
+        if any(tensor < 0 for tensor in outputs):
+            raise ValueError(f"operator {index} {name} lacks an output")
+        return OperatorRecord(index, name, inputs, outputs, record.BuiltinOptions())
+
+    def tensor(self, model: Any, graph: Any, index: int) -> TensorRecord:
+        record = graph.Tensors(index)
+        rank = record.ShapeLength()
+        if rank > MAX_RANK:
+            raise ValueError(f"tensor {index} has rank {rank}; at most {MAX_RANK} make sense")
+        shape = self.ints(rank, record.ShapeAsNumpy)
+        signature = shape
+        if not record.ShapeSignatureIsNone() and record.ShapeSignatureLength() == rank:
+            signature = self.ints(rank, record.ShapeSignatureAsNumpy)
+        scales, zero_points, axis = self.quantization(record)
+        return TensorRecord(
+            index,
+            self.text(record) or f"tensor_{index}",
+            _type_name(record.Type()),
+            shape,
+            scales,
+            zero_points,
+            axis,
+            tuple(axis for axis, size in enumerate(signature) if size < 0),
+            self.buffer(model, record.Buffer()),
+        )
+
+    def text(self, record: Any) -> str:
+        name = record.Name() or b""
+        self.spend(len(name), 1)
+        if len(name) > _MAX_NAME_BYTES:
+            raise ValueError(f"a tensor name of {len(name)} bytes")
+        return str(name.decode("utf-8", "replace"))
+
+    def quantization(self, record: Any) -> tuple[tuple[float, ...], tuple[int, ...], int]:
+        parameters = record.Quantization()
+        if parameters is None or parameters.ScaleLength() == 0:
+            return (), (), 0
+        count = self.spend(parameters.ScaleLength())
+        scales = tuple(float(scale) for scale in _vector(parameters.ScaleAsNumpy(), np.float32))
+        zero_points = self.ints(
+            parameters.ZeroPointLength(), parameters.ZeroPointAsNumpy, item_bytes=8
+        )
+        return scales, zero_points or (0,) * count, int(parameters.QuantizedDimension())
+
+    def buffer(self, model: Any, index: int) -> memoryview | None:
+        if index == 0:
+            return None
+        if index >= model.BuffersLength():
+            raise ValueError(f"buffer {index} of {model.BuffersLength()} is referred to")
+        buffer = model.Buffers(index)
+        length = buffer.DataLength()
+        if length == 0:
+            return None
+        self.spend(length, 1)
+        return memoryview(buffer.DataAsNumpy())
+
+
+def _vector(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    return np.atleast_1d(np.asarray(values, dtype))
+
+
+_TYPE_NAMES = {
+    number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)
+}
+
+
+def _type_name(number: int) -> str:
+    return _TYPE_NAMES.get(number, f"type {number}")

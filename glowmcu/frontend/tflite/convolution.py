@@ -1,0 +1,83 @@
+"""CONV_2D and DEPTHWISE_CONV_2D."""
+
+from __future__ import annotations
+
+import numpy as np
+import tflite
+
+from glowmcu.frontend.tflite.activation_range import fused_clamp
+from glowmcu.frontend.tflite.container import OperatorRecord
+from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.ir.graph import Value
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding, same_padding
+
+
+def spatial_padding(
+    padding: int, size: tuple[int, int], kernel: tuple[int, int], strides: tuple[int, int],
+    dilations: tuple[int, int] = (1, 1),
+) -> Padding:  # fmt: skip
+    """TFLite's padding enum as top, left, bottom, right."""
+    if padding == tflite.Padding.VALID:
+        return (0, 0, 0, 0)
+    if padding != tflite.Padding.SAME:
+        raise Unsupported("GM105", f"padding {padding} is neither SAME nor VALID")
+    top, bottom = same_padding(size[0], kernel[0], strides[0], dilations[0])
+    left, right = same_padding(size[1], kernel[1], strides[1], dilations[1])
+    return (top, left, bottom, right)
+
+
+def positive_pair(height: int, width: int, what: str) -> tuple[int, int]:
+    """Strides or dilations; Unsupported unless both are at least 1 and within int16."""
+    if not (1 <= height < 2**15 and 1 <= width < 2**15):
+        raise Unsupported("GM105", f"{what} must be at least 1, got {height} x {width}")
+    return height, width
+
+
+def bias_or_zeros(state: Import, op: OperatorRecord, position: int, channels: int) -> Value:
+    """The bias operand, or zeros where the operator has none."""
+    if state.has(op, position):
+        return state.value(op, position)
+    return state.add_constant(np.zeros(channels, np.int32), "no_bias")
+
+
+@importer("CONV_2D")
+def import_conv_2d(state: Import, op: OperatorRecord) -> None:
+    """Weights OHWI, as the IR has them."""
+    options = op.options(tflite.Conv2DOptions)
+    x, weights = state.value(op, 0), state.value(op, 1)
+    _expect_rank_4(op, x, weights)
+    strides = positive_pair(options.StrideH(), options.StrideW(), "strides")
+    dilations = positive_pair(
+        options.DilationHFactor(), options.DilationWFactor(), "dilation factors"
+    )
+    depth_out, kernel_h, kernel_w, _ = weights.type.shape
+    padding = spatial_padding(
+        options.Padding(), x.type.shape[1:3], (kernel_h, kernel_w), strides, dilations
+    )
+    clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
+    bias = bias_or_zeros(state, op, 2, depth_out)
+    state.emit(op, Conv2D(strides, dilations, padding, clamp), [x, weights, bias])
+
+
+@importer("DEPTHWISE_CONV_2D")
+def import_depthwise_conv_2d(state: Import, op: OperatorRecord) -> None:
+    """Weights 1HW(C * multiplier), as the IR has them; the stored multiplier is not needed."""
+    options = op.options(tflite.DepthwiseConv2DOptions)
+    x, weights = state.value(op, 0), state.value(op, 1)
+    _expect_rank_4(op, x, weights)
+    strides = positive_pair(options.StrideH(), options.StrideW(), "strides")
+    dilations = positive_pair(
+        options.DilationHFactor(), options.DilationWFactor(), "dilation factors"
+    )
+    _, kernel_h, kernel_w, depth_out = weights.type.shape
+    padding = spatial_padding(
+        options.Padding(), x.type.shape[1:3], (kernel_h, kernel_w), strides, dilations
+    )
+    clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
+    bias = bias_or_zeros(state, op, 2, depth_out)
+    state.emit(op, DepthwiseConv2D(strides, dilations, padding, clamp), [x, weights, bias])
+
+
+def _expect_rank_4(op: OperatorRecord, x: Value, weights: Value) -> None:
+    if x.type.rank != 4 or weights.type.rank != 4:
+        raise Unsupported("GM106", f"{op.name} needs rank 4, got {x.type} and {weights.type}")

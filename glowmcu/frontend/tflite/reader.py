@@ -1,0 +1,92 @@
+"""A `.tflite` file becomes a graph, or one error that lists everything that stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.frontend.tflite.container import (
+    DECODE_ERRORS,
+    ModelRecord,
+    OperatorRecord,
+    read_container,
+)
+from glowmcu.frontend.tflite.importer import Import, Unsupported, load_importers
+from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.types import Shape
+
+
+def read_tflite(
+    data: bytes, file_name: str, input_shapes: Mapping[str, Shape] | None = None
+) -> Graph:
+    """Import the model in `data`. `input_shapes` fixes the shapes of named inputs.
+
+    Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM107 with every problem of the model
+    at once (exit 3).
+    """
+    model = read_container(data, file_name)
+    state = Import(model, input_shapes or {})
+    problems = _unknown_inputs(model, input_shapes or {}, file_name)
+    inputs: list[Value] = []
+    for index in model.inputs:
+        try:
+            inputs.append(state.graph_input(index))
+        except Unsupported as cause:
+            problems.append(cause.problem(f"{file_name}, input {model.tensors[index].name!r}"))
+    problems += _import_operators(state, file_name)
+    outputs: list[Value] = []
+    if not problems:
+        try:
+            outputs = [state.tensor_value(index) for index in model.outputs]
+        except Unsupported as cause:
+            problems.append(cause.problem(f"{file_name}, outputs"))
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    if not inputs or not outputs:
+        raise error("GM101", "the model has no inputs or no outputs", file_name)
+    return Graph("main", tuple(inputs), tuple(state.nodes), tuple(outputs))
+
+
+def _unknown_inputs(
+    model: ModelRecord, input_shapes: Mapping[str, Shape], file_name: str
+) -> list[Problem]:
+    names = [model.tensors[index].name for index in model.inputs]
+    return [
+        Problem(
+            "GM107", f"no input is named {name!r}", file_name, f"the inputs are: {', '.join(names)}"
+        )
+        for name in input_shapes
+        if name not in names
+    ]
+
+
+def _import_operators(state: Import, file_name: str) -> list[Problem]:
+    """Import every operator; those downstream of a refused one are not reported for that alone."""
+    importers = load_importers()
+    problems: list[Problem] = []
+    unknown: set[int] = set()
+    for op in state.model.operators:
+        where = _where(state.model, op, file_name)
+        function = importers.get(op.name)
+        if function is None:
+            problems.append(_unsupported_operator(op, where, list(importers)))
+        elif unknown.isdisjoint(op.inputs):
+            try:
+                function(state, op)
+                continue
+            except Unsupported as cause:
+                problems.append(cause.problem(where))
+            except DECODE_ERRORS as cause:
+                problems.append(Problem("GM101", f"{op.name} is damaged: {str(cause)[:200]}", where))
+        unknown.update(op.outputs)
+    return problems
+
+
+def _unsupported_operator(op: OperatorRecord, where: str, known: list[str]) -> Problem:
+    message = f"operator {op.name} is not supported"
+    return Problem("GM102", message, where, "`glowmcu ops` lists what is, with attributes")
+
+
+def _where(model: ModelRecord, op: OperatorRecord, file_name: str) -> str:
+    name = model.tensors[op.outputs[0]].name if op.outputs else ""
+    return f'{file_name}, node {op.index} "{name[:120]}"'

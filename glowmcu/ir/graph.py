@@ -1,0 +1,150 @@
+"""Graph IR: values with types, nodes in topological order. Passes make new graphs from old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from glowmcu.ir.operation import Array, Constant, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import TensorType
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """An SSA value: a graph input or a node's result. Compared by identity."""
+
+    type: TensorType
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One use of an operator. `name` is for people, `source` where it came from in the model file."""
+
+    op: Operation
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    name: str = ""
+    source: str = ""
+
+    @cached_property
+    def signature(self) -> Signature:
+        return Signature(
+            tuple(value.type for value in self.inputs), tuple(value.type for value in self.outputs)
+        )
+
+    @property
+    def output(self) -> Value:
+        return self.outputs[0]
+
+    @property
+    def macs(self) -> int:
+        return self.op.macs(self.signature)
+
+
+class VerificationError(AssertionError):
+    """A graph breaks its own rules after a pass: our bug. The text names the node and the rule."""
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A model: inputs, nodes in topological order, outputs."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+    rounding: Rounding = Rounding.DOUBLE
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def producers(self) -> dict[Value, Node]:
+        """Value to the node that makes it; graph inputs have none."""
+        return {value: node for node in self.nodes for value in node.outputs}
+
+    @cached_property
+    def users(self) -> dict[Value, list[Node]]:
+        """Value to the nodes that read it, in order (a node appears once a value)."""
+        users: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(node.inputs):
+                users.setdefault(value, []).append(node)
+        return users
+
+    def constant_data(self, value: Value) -> Array | None:
+        """Data of a constant value, or None."""
+        node = self.producers.get(value)
+        return node.op.data if node is not None and isinstance(node.op, Constant) else None
+
+    @property
+    def macs(self) -> int:
+        return sum(node.macs for node in self.nodes)
+
+    def replace(
+        self,
+        nodes: Iterable[Node] | None = None,
+        outputs: Iterable[Value] | None = None,
+        rounding: Rounding | None = None,
+    ) -> Graph:
+        """A copy with other nodes, outputs or rounding."""
+        return Graph(
+            self.name,
+            self.inputs,
+            self.nodes if nodes is None else tuple(nodes),
+            self.outputs if outputs is None else tuple(outputs),
+            self.rounding if rounding is None else rounding,
+            self.metadata,
+        )
+
+    def verify(self) -> None:
+        """Raise VerificationError unless every node is fed, typed and shaped rightly."""
+        known = set(self.inputs)
+        if len(known) != len(self.inputs):
+            raise VerificationError(f"{self.name}: an input appears twice")
+        for index, node in enumerate(self.nodes):
+            try:
+                _verify_node(node, known)
+            except OperationError as cause:
+                where = f"{self.name}, node {index} {node.op.name} {node.name!r}"
+                raise VerificationError(f"{where}: {cause}") from cause
+            known.update(node.outputs)
+        for value in self.outputs:
+            if value not in known:
+                raise VerificationError(f"{self.name}: output {value.name!r} is never computed")
+
+
+def _verify_node(node: Node, known: set[Value]) -> None:
+    for value in node.inputs:
+        if value not in known:
+            raise OperationError(f"operand {value.name!r} is not computed before its use")
+    for value in node.outputs:
+        if value in known:
+            raise OperationError(f"result {value.name!r} is computed twice")
+    _verify_types(node.op, node.signature)
+
+
+def _verify_types(op: Operation, signature: Signature) -> None:
+    shapes = op.infer(signature.inputs)
+    got = tuple(out.shape for out in signature.outputs)
+    if shapes != got:
+        raise OperationError(f"result shapes must be {shapes}, got {got}")
+    for type_ in (*signature.inputs, *signature.outputs):
+        quantization = type_.quantization
+        if quantization is None:
+            continue
+        count = 1 if quantization.axis is None else type_.shape[quantization.axis]
+        if len(quantization.scales) != count or len(quantization.zero_points) != count:
+            raise OperationError(f"{type_}: expected {count} scales and zero points")
+    op.verify(signature)
+
+
+def evaluate_node(node: Node, inputs: Sequence[Array], rounding: Rounding) -> tuple[Array, ...]:
+    """Run one node's meaning and check that it kept its word about shapes and dtypes."""
+    results = node.op.evaluate(inputs, node.signature, rounding)
+    for value, result in zip(node.outputs, results, strict=True):
+        expected = (value.type.shape, value.type.element.numpy)
+        assert (result.shape, result.dtype) == expected, (
+            f"{node.op.name} {node.name!r} made {result.shape} {result.dtype}, declared {expected}"
+        )
+    return results

@@ -1,0 +1,134 @@
+"""What every operator class says about itself: shapes, meaning, memory and work.
+
+An operator is a frozen dataclass whose fields are its attributes; the classes live in `glowmcu.ops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.types import Shape, TensorType
+
+Array = npt.NDArray[Any]
+
+
+class Rounding(Enum):
+    """How an int32 accumulator becomes int8. `DOUBLE` is TensorFlow Lite Micro, `SINGLE` XNNPACK."""
+
+    DOUBLE = "double"
+    SINGLE = "single"
+
+
+class OperationError(Exception):
+    """An operator does not accept these operands; the text says expected and got."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Types of an operator's operands and results at one place of a graph."""
+
+    inputs: tuple[TensorType, ...]
+    outputs: tuple[TensorType, ...]
+
+    @property
+    def output(self) -> TensorType:
+        """The first (usually the only) result."""
+        return self.outputs[0]
+
+
+@dataclass(frozen=True)
+class RowWindow:
+    """Rows `[first, end)` of an operand along the height axis, clipped to the tensor."""
+
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Base of all operators. A subclass is a frozen dataclass registered with `@operation`."""
+
+    name: ClassVar[str] = ""
+    #: Every element of the result depends on the elements at the same (broadcast) place alone.
+    elementwise: ClassVar[bool] = False
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        """Result shapes. Raises OperationError when the operands do not fit."""
+        raise AssertionError(f"{type(self).__name__} has no shape rule")
+
+    def verify(self, signature: Signature) -> None:
+        """Raise OperationError when element types or quantization do not fit.
+
+        Shapes are compared with `infer` by the graph verifier; this checks the rest.
+        """
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        """The meaning: stored values in, stored values out. numpy arrays of the signature's types."""
+        raise AssertionError(f"{type(self).__name__} has no meaning")
+
+    def macs(self, signature: Signature) -> int:
+        """Multiply-accumulates of one run."""
+        return 0
+
+    def aliases(self, signature: Signature) -> Mapping[int, int]:
+        """`{result: operand}` pairs that are the same bytes in memory (a reshape is `{0: 0}`)."""
+        return {}
+
+    def in_place(self, signature: Signature) -> tuple[int, ...]:
+        """Operands whose buffer the first result may overwrite, element by element in order."""
+        return ()
+
+    def input_rows(self, signature: Signature, first: int, end: int) -> tuple[RowWindow | None, ...]:
+        """For each operand the rows needed for result rows `[first, end)`; None means all of it."""
+        return (None,) * len(signature.inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Operation):
+    """A tensor known at compile time. `data` has the dtype and shape of the result."""
+
+    name: ClassVar[str] = "constant"
+    data: Array
+
+    def __post_init__(self) -> None:
+        self.data.flags.writeable = False
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        if inputs:
+            raise OperationError(f"constant takes no operands, got {len(inputs)}")
+        return (tuple(int(size) for size in self.data.shape),)
+
+    def verify(self, signature: Signature) -> None:
+        if self.data.dtype != signature.output.element.numpy:
+            raise OperationError(
+                f"constant data is {self.data.dtype}, its type says {signature.output.element.value}"
+            )
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (self.data,)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Constant)
+            and self.data.dtype == other.data.dtype
+            and self.data.shape == other.data.shape
+            and self.data.tobytes() == other.data.tobytes()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.data.dtype.str, self.data.shape, self.data.tobytes()))
+
+
+def constant(data: Array) -> Constant:
+    """A constant with its own C-ordered copy of `data`."""
+    return Constant(np.array(data, order="C", copy=True))

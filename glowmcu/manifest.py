@@ -1,0 +1,114 @@
+"""`manifest.json`: what a bundle is, as data. Written once by `emit_c`, read by everything after it.
+
+Executors, `glowmcu run` and generic test runners know a bundle by this file alone, so a bundle made
+on one machine can be verified on another without its model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glowmcu.errors import error
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class TensorEntry:
+    """An input or output: `bytes` at `offset` of the arena, C-ordered `shape` of numpy `dtype`.
+
+    `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
+    `scale` and `zero_point` are None where the tensor is not quantized.
+    """
+
+    name: str
+    symbol: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float | None
+    zero_point: int | None
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class LayerEntry:
+    """One step of `<name>_run`: `index` is its turn and the number of its step marker in the C code."""
+
+    index: int
+    name: str
+    op: str
+    kernel: str
+    macs: int
+    weights_bytes: int
+    scratch_bytes: int
+
+
+@dataclass(frozen=True)
+class BufferEntry:
+    """A tensor's place in the arena: `bytes` at `offset`, alive from `first_step` to `last_step`."""
+
+    name: str
+    offset: int
+    bytes: int
+    first_step: int
+    last_step: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that is known about a bundle without reading its C code. Sizes in bytes."""
+
+    name: str
+    tool_version: str
+    model_file: str
+    model_sha256: str
+    board: str
+    options: dict[str, str]
+    arena_bytes: int
+    arena_lower_bound_bytes: int
+    arena_optimal: bool
+    arena_align: int
+    weights_bytes: int
+    macs: int
+    inputs: tuple[TensorEntry, ...]
+    outputs: tuple[TensorEntry, ...]
+    layers: tuple[LayerEntry, ...]
+    buffers: tuple[BufferEntry, ...]
+    sources: tuple[str, ...]
+    headers: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """Stable text: keys in field order, two-space indent, final newline."""
+        body = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
+        return json.dumps(body, indent=2) + "\n"
+
+
+def read_manifest(bundle_dir: Path) -> Manifest:
+    """The manifest of the bundle in `bundle_dir`. Raises GM601 when there is none or it is damaged."""
+    path = bundle_dir / "manifest.json"
+    hint = "pass the folder that `glowmcu compile -o` wrote, or compile the model again"
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        if body.pop("format") != FORMAT_VERSION:
+            raise ValueError(f"format must be {FORMAT_VERSION}")
+        return _from_json(body)
+    except FileNotFoundError as cause:
+        raise error("GM601", f"{bundle_dir} is not a bundle: no manifest.json", hint=hint) from cause
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
+        raise error("GM601", f"cannot read the manifest: {cause}", str(path), hint) from cause
+
+
+def _from_json(body: dict[str, Any]) -> Manifest:
+    def tensors(key: str) -> tuple[TensorEntry, ...]:
+        return tuple(TensorEntry(**{**row, "shape": tuple(row["shape"])}) for row in body[key])
+
+    body["inputs"], body["outputs"] = tensors("inputs"), tensors("outputs")
+    body["layers"] = tuple(LayerEntry(**row) for row in body["layers"])
+    body["buffers"] = tuple(BufferEntry(**row) for row in body["buffers"])
+    body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
+    return Manifest(**body)

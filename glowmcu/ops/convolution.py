@@ -1,0 +1,198 @@
+"""Convolutions on NHWC: `conv_2d` (grouped too) and `depthwise_conv_2d`.
+
+out = clamp(requantize(bias + sum((x - x_zp) * w)) + out_zp); what lies outside the image counts 0.
+Source: TensorFlow Lite `reference/integer_ops/{conv,depthwise_conv}.h`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.registry import operation
+
+Pair = tuple[int, int]
+Padding = tuple[int, int, int, int]
+
+
+def window_extent(kernel: int, dilation: int) -> int:
+    """Input positions that a dilated kernel spans."""
+    return (kernel - 1) * dilation + 1
+
+
+def same_padding(size: int, kernel: int, stride: int, dilation: int) -> Pair:
+    """TensorFlow's SAME padding of one axis: `(before, after)`, the odd one after."""
+    out = -(-size // stride)
+    total = max((out - 1) * stride + window_extent(kernel, dilation) - size, 0)
+    return total // 2, total - total // 2
+
+
+def window_output_size(size: int, pad: int, kernel: int, stride: int, dilation: int) -> int:
+    """Windows that fit into `size + pad` positions; OperationError when none does."""
+    out = (size + pad - window_extent(kernel, dilation)) // stride + 1
+    if out < 1:
+        raise OperationError(f"a window of {kernel} (dilation {dilation}) exceeds {size} + {pad}")
+    return out
+
+
+def window_rows(
+    first: int, end: int, stride: int, pad_before: int, extent: int, height: int
+) -> RowWindow:
+    """Input rows under output rows `[first, end)`, clipped to the image."""
+    top = first * stride - pad_before
+    bottom = (end - 1) * stride - pad_before + extent
+    return RowWindow(min(max(top, 0), height), max(min(bottom, height), 0))
+
+
+@dataclass(frozen=True)
+class _Convolution(Operation):
+    """Attributes of both convolutions. `padding` is top, left, bottom, right.
+
+    `clamp` is the fused activation in stored output units; None leaves the type's full range.
+    """
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    padding: Padding = (0, 0, 0, 0)
+    clamp: tuple[int, int] | None = None
+
+    def _output_hw(self, height: int, width: int, kernel: Pair) -> Pair:
+        top, left, bottom, right = self.padding
+        return (
+            window_output_size(
+                height, top + bottom, kernel[0], self.strides[0], self.dilations[0]
+            ),
+            window_output_size(width, left + right, kernel[1], self.strides[1], self.dilations[1]),
+        )
+
+    def verify(self, signature: Signature) -> None:
+        x, weights, bias = signature.inputs
+        for type_, element in ((x, ElementType.I8), (weights, ElementType.I8)):
+            if type_.element is not element or type_.quantization is None:
+                raise OperationError(f"expected quantized {element.value}, got {type_}")
+        if bias.element is not ElementType.I32 or signature.output.element is not ElementType.I8:
+            raise OperationError(f"expected i32 bias and i8 result, got {bias} and {signature.output}")
+        assert weights.quantization is not None
+        if any(weights.quantization.zero_points):
+            raise OperationError("weights must have zero point 0")
+
+    def clamp_range(self, signature: Signature) -> tuple[int, int]:
+        """Least and greatest stored result."""
+        return self.clamp or signature.output.element.limits
+
+    def requantization(self, signature: Signature) -> Requantization:
+        """Accumulator to output scale, one entry an output channel."""
+        x, weights, _ = signature.inputs
+        assert weights.quantization is not None
+        channels = signature.output.shape[3]
+        scales = weights.quantization.scales
+        scales = scales if len(scales) == channels else scales * channels
+        return requantization(x.scale * scale / signature.output.scale for scale in scales)
+
+    def input_rows(self, signature: Signature, first: int, end: int) -> tuple[RowWindow | None, ...]:
+        x, weights, _ = signature.inputs
+        extent = window_extent(weights.shape[1], self.dilations[0])
+        rows = window_rows(first, end, self.strides[0], self.padding[0], extent, x.shape[1])
+        return rows, None, None
+
+    def _windows(self, x: Array, zero_point: int, kernel: Pair) -> Array:
+        """`(n, out_h, out_w, kernel_h, kernel_w, c)` view of `x - zero_point`, zeros outside."""
+        top, left, bottom, right = self.padding
+        shifted = x.astype(np.float64) - zero_point
+        padded = np.pad(shifted, ((0, 0), (top, bottom), (left, right), (0, 0)))
+        extents = tuple(map(window_extent, kernel, self.dilations))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, extents, axis=(1, 2))
+        (sy, sx), (dy, dx) = self.strides, self.dilations
+        return windows[:, ::sy, ::sx, :, ::dy, ::dx].transpose(0, 1, 2, 4, 5, 3)
+
+    def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
+        accumulators = sums.astype(np.int64) + bias
+        scaled = self.requantization(signature).apply(accumulators, rounding)
+        return saturate(
+            scaled + signature.output.zero_point, *self.clamp_range(signature), dtype=np.int8
+        )
+
+
+@operation("conv_2d")
+@dataclass(frozen=True)
+class Conv2D(_Convolution):
+    """Operands: input NHWC, weights OHWI (I = input channels of one group), bias (O,)."""
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        x, weights, bias = inputs
+        if x.rank != 4 or weights.rank != 4:
+            raise OperationError(f"expected two tensors of rank 4, got {x} and {weights}")
+        n, height, width, channels = x.shape
+        depth_out, kernel_h, kernel_w, depth_in = weights.shape
+        if depth_in == 0 or channels % depth_in or depth_out % (channels // depth_in):
+            raise OperationError(
+                f"{channels} input channels do not split into groups of {depth_in} "
+                f"that share {depth_out} output channels"
+            )
+        if bias.shape != (depth_out,):
+            raise OperationError(f"bias must be ({depth_out},), got {bias.shape}")
+        return ((n, *self._output_hw(height, width, (kernel_h, kernel_w)), depth_out),)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, weights, bias = inputs
+        depth_out, kernel_h, kernel_w, depth_in = weights.shape
+        groups = x.shape[3] // depth_in
+        windows = self._windows(x, signature.inputs[0].zero_point, (kernel_h, kernel_w))
+        per_group = depth_out // groups
+        sums = np.empty((*windows.shape[:3], depth_out))
+        for group in range(groups):
+            part = windows[..., group * depth_in : (group + 1) * depth_in]
+            columns = part.reshape(-1, kernel_h * kernel_w * depth_in)
+            outs = slice(group * per_group, (group + 1) * per_group)
+            # float64 holds every partial sum exactly: |sum| < 2^53.
+            rows = weights[outs].reshape(per_group, -1).astype(np.float64)
+            sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], per_group)
+        return (self._finish(sums, bias, signature, rounding),)
+
+    def macs(self, signature: Signature) -> int:
+        weights = signature.inputs[1]
+        pixels = signature.output.element_count // signature.output.shape[3]
+        return pixels * weights.element_count
+
+
+@operation("depthwise_conv_2d")
+@dataclass(frozen=True)
+class DepthwiseConv2D(_Convolution):
+    """Operands: input NHWC, weights (1, kernel_h, kernel_w, C * multiplier), bias (C * multiplier,).
+
+    Output channel `c * multiplier + m` reads input channel `c`.
+    """
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        x, weights, bias = inputs
+        if x.rank != 4 or weights.rank != 4 or weights.shape[0] != 1:
+            raise OperationError(f"expected NHWC and 1HWC, got {x} and {weights}")
+        n, height, width, channels = x.shape
+        _, kernel_h, kernel_w, depth_out = weights.shape
+        if channels == 0 or depth_out % channels:
+            raise OperationError(f"{depth_out} output channels are no multiple of {channels}")
+        if bias.shape != (depth_out,):
+            raise OperationError(f"bias must be ({depth_out},), got {bias.shape}")
+        return ((n, *self._output_hw(height, width, (kernel_h, kernel_w)), depth_out),)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, weights, bias = inputs
+        _, kernel_h, kernel_w, depth_out = weights.shape
+        multiplier = depth_out // x.shape[3]
+        windows = self._windows(x, signature.inputs[0].zero_point, (kernel_h, kernel_w))
+        taps = weights[0].reshape(kernel_h, kernel_w, x.shape[3], multiplier).astype(np.float64)
+        sums = np.einsum("nyxhwc,hwcm->nyxcm", windows, taps).reshape(*windows.shape[:3], depth_out)
+        return (self._finish(sums, bias, signature, rounding),)
+
+    def macs(self, signature: Signature) -> int:
+        weights = signature.inputs[1]
+        return signature.output.element_count * weights.shape[1] * weights.shape[2]

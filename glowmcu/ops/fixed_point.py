@@ -1,0 +1,103 @@
+"""TensorFlow Lite's fixed-point arithmetic on numpy arrays, widened to int64.
+
+A real scale r becomes multiplier * 2^(shift - 31) with multiplier in [2^30, 2^31).
+Source: TensorFlow Lite `kernels/internal/{common,quantization_util}.cc`, gemmlowp `fixedpoint.h`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.operation import Array, Rounding
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+def round_half_away(value: float) -> int:
+    """Nearest integer, halves away from zero: C's `round`."""
+    return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """`(multiplier, shift)` of a real scale >= 0, as `QuantizeMultiplier` rounds it."""
+    if real == 0.0:
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    multiplier = round_half_away(fraction * 2**31)
+    if multiplier == 2**31:
+        multiplier //= 2
+        shift += 1
+    if shift < -31:
+        return 0, 0
+    return multiplier, shift
+
+
+def wrap_int32(values: Array) -> Int64Array:
+    """The values modulo 2^32, as int64 in int32's range."""
+    wide = np.asarray(values, np.int64)
+    return ((wide + 2**31) & 0xFFFFFFFF) - 2**31
+
+
+def saturating_rounding_doubling_high_mul(a: Array, b: Array | int) -> Int64Array:
+    """round(a * b / 2^31), halves up, saturated: `SaturatingRoundingDoublingHighMul`."""
+    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
+    return np.minimum((product + 2**30) >> 31, INT32_MAX)
+
+
+def rounding_divide_by_pot(x: Array, exponent: Array | int) -> Int64Array:
+    """round(x / 2^exponent), halves away from zero: `RoundingDivideByPOT`."""
+    wide = np.asarray(x, np.int64)
+    shift = np.asarray(exponent, np.int64)
+    mask = (np.int64(1) << shift) - 1
+    threshold = (mask >> 1) + (wide < 0)
+    return (wide >> shift) + ((wide & mask) > threshold)
+
+
+def multiply_by_quantized_multiplier(
+    x: Array, multiplier: Array | int, shift: Array | int, rounding: Rounding
+) -> Int64Array:
+    """x * multiplier * 2^(shift - 31) for int32 `x`; result as int64 in int32's range."""
+    shift = np.asarray(shift, np.int64)
+    if rounding is Rounding.SINGLE:
+        total = 31 - np.minimum(shift, 30)
+        product = np.asarray(x, np.int64) * np.asarray(multiplier, np.int64)
+        return wrap_int32((product + (np.int64(1) << (total - 1))) >> total)
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    shifted = wrap_int32(np.asarray(x, np.int64) << left)
+    return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, multiplier), right)
+
+
+@dataclass(frozen=True, eq=False)
+class Requantization:
+    """int32 accumulators to the output's scale: one multiplier and shift, or one a channel."""
+
+    multipliers: Int32Array
+    shifts: Int32Array
+
+    def apply(self, accumulators: Array, rounding: Rounding) -> Int64Array:
+        """Rescale accumulators whose last axis is the channel (or any shape for a single pair)."""
+        return multiply_by_quantized_multiplier(
+            accumulators, self.multipliers, self.shifts, rounding
+        )
+
+
+def requantization(scales: Iterable[float]) -> Requantization:
+    """Constants for real scales `input * weights / output`, one a channel."""
+    pairs = [quantize_multiplier(scale) for scale in scales]
+    return Requantization(
+        np.array([pair[0] for pair in pairs], np.int32),
+        np.array([pair[1] for pair in pairs], np.int32),
+    )
+
+
+def saturate(values: Array, lowest: int, highest: int, dtype: npt.DTypeLike) -> Array:
+    """Clamp to `[lowest, highest]` and store as `dtype`."""
+    return np.clip(values, lowest, highest).astype(dtype)

@@ -1,0 +1,33 @@
+"""Operators that move elements without computing: `reshape`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import Shape, TensorType
+from glowmcu.ops.registry import operation
+
+
+@operation("reshape")
+@dataclass(frozen=True)
+class Reshape(Operation):
+    """The same elements in C order under another shape; costs nothing."""
+
+    shape: tuple[int, ...] = ()
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        (x,) = inputs
+        if math.prod(self.shape) != x.element_count:
+            raise OperationError(f"cannot reshape {x.shape} to {self.shape}: sizes differ")
+        return (self.shape,)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (inputs[0].reshape(self.shape),)
+
+    def aliases(self, signature: Signature) -> Mapping[int, int]:
+        return {0: 0}

@@ -1,0 +1,49 @@
+"""What an executor gives back: output tensors and, where it can tell, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """Cost of one step of `<name>_run`, by its index in the manifest."""
+
+    index: int
+    name: str
+    instructions: int
+    cycles: int | None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Result of one inference; None where this executor cannot tell."""
+
+    outputs: tuple[Array, ...]
+    instructions: int | None = None
+    cycles: int | None = None
+    stack_bytes: int | None = None
+    layers: tuple[LayerCost, ...] = ()
+
+
+class Executor(Protocol):
+    """A place where a bundle can run: `host`, `cortex-m`, `qemu` or `renode`."""
+
+    name: str
+
+    def missing(self) -> str | None:
+        """What has to be installed before this executor works here, or None."""
+
+    def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
+        """Run one inference for each entry of `inputs` (arrays in model input order).
+
+        Raises GlowmcuError (GM6xx) when the bundle does not build or run here.
+        """
