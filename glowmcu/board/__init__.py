@@ -1,0 +1,25 @@
+"""Boards: what a program has to fit into, read from one TOML file each.
+
+`find_board("nrf52")` for a name or a path, `board_names()` for the list, `fit(...)` to ask whether
+a bundle's flash and RAM fit. The file format is described in `boards/README.md`.
+"""
+
+from glowmcu.board.catalogue import board_names, find_board
+from glowmcu.board.fit import Fit, RegionUse, does_not_fit, fit
+from glowmcu.board.model import Board, Placement, QemuTarget, Region, RenodeTarget
+from glowmcu.board.read_board import read_board
+
+__all__ = [
+    "Board",
+    "Fit",
+    "Placement",
+    "QemuTarget",
+    "Region",
+    "RegionUse",
+    "RenodeTarget",
+    "board_names",
+    "does_not_fit",
+    "find_board",
+    "fit",
+    "read_board",
+]

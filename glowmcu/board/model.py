@@ -1,0 +1,77 @@
+"""What is known about a board. Built by `read_board` only, so a `Board` in hand is a valid one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Region:
+    """A contiguous memory. `kind` is `flash`, `ram` or `tcm` (tightly coupled, no wait states)."""
+
+    name: str
+    kind: str
+    origin: int
+    size_bytes: int
+    note: str = ""
+
+    @property
+    def end(self) -> int:
+        """First address behind the region."""
+        return self.origin + self.size_bytes
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Region names: where code, weights, variables (with the stack) and the arena go by default."""
+
+    code: str
+    constants: str
+    data: str
+    arena: str
+
+
+@dataclass(frozen=True)
+class QemuTarget:
+    """`machine` of qemu-system-arm, itself a board here; `note` says why when it is another one."""
+
+    machine: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RenodeTarget:
+    """How Renode shows the board's serial output.
+
+    `platform` is a file that Renode ships, None where the project writes its own. `uart` is the
+    peripheral's name in it, `uart_kind` its register layout, `uart_origin` its address.
+    """
+
+    platform: str | None
+    uart: str
+    uart_kind: str
+    uart_origin: int
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board. `memory` is empty and `placement` None for a board without limits (`generic`).
+
+    `core` names a `glowmcu.cores.Core`; `clock_hz` is the highest the board runs at, None unknown.
+    """
+
+    name: str
+    title: str
+    mcu: str
+    core: str
+    clock_hz: int | None
+    memory: tuple[Region, ...]
+    placement: Placement | None
+    qemu: QemuTarget | None
+    renode: RenodeTarget | None
+    file: Path
+
+    def region(self, name: str) -> Region:
+        """The region called `name`, which must exist."""
+        return next(region for region in self.memory if region.name == name)
