@@ -1,0 +1,81 @@
+"""Compile a bundle for the modelled core: as it ships, and once more with step markers.
+
+A marker is an assembler label and no instruction, but gcc does not schedule code across it, so
+the marked program can differ from the shipped one. Both are built; whoever measures takes totals
+from `shipped` and the split into steps from `marked`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from glowmcu.cores import Core
+from glowmcu.manifest import Manifest
+from glowmcu.verify import toolchain
+from glowmcu.verify.cortex_m.elf import Program, read_program
+from glowmcu.verify.cortex_m.machine import CODE_BASE, DATA_BASE
+
+MARKERS = """\
+#define GLOWMCU_STEP(i) __asm__ volatile("glowmcu_step_" #i "_%=:" : :)
+"""
+
+_SCRIPT = f"""\
+SECTIONS
+{{{{
+  . = {CODE_BASE:#x};
+  .text : {{{{ *(.text .text.*) }}}}
+  .rodata : {{{{ *(.rodata .rodata.*) }}}}
+  . = {DATA_BASE:#x};
+  .data : {{{{ *(.data .data.*) }}}}
+  .bss : {{{{ *(.bss .bss.* COMMON) }}}}
+}}}}
+ENTRY({{entry}})
+"""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A bundle's program as shipped and with markers; one object where they are the same code."""
+
+    shipped: Program
+    marked: Program
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the markers left the code alone."""
+        return self.shipped is self.marked
+
+
+def build_bundle(bundle_dir: Path, manifest: Manifest, core: Core) -> Build:
+    """Compile and link the bundle. Raises GM61x as `toolchain.build_elf` does."""
+    entry = f"{manifest.name}_run"
+    with tempfile.TemporaryDirectory(prefix="glowmcu_cortex_m_") as scratch:
+        folder = Path(scratch)
+        script, header = folder / "bundle.ld", folder / "markers.h"
+        script.write_text(_SCRIPT.format(entry=entry), encoding="utf-8")
+        header.write_text(MARKERS, encoding="utf-8")
+        plain, marked = [], []
+        for index, name in enumerate(manifest.sources):
+            source = bundle_dir / name
+            plain.append(
+                toolchain.compile_object(source, [bundle_dir], core.flags, folder / f"{index}.o")
+            )
+            marked.append(plain[-1])
+            if _has_steps(source):
+                marked[-1] = toolchain.compile_object(
+                    source, [bundle_dir], core.flags, folder / f"{index}m.o", (), [header]
+                )
+        programs = [
+            read_program(
+                toolchain.build_elf(objects, (), core.flags, folder / f"{kind}.elf", script)
+            )
+            for kind, objects in (("shipped", plain), ("marked", marked))
+        ]
+    shipped, with_markers = programs
+    return Build(with_markers if shipped.same_code(with_markers) else shipped, with_markers)
+
+
+def _has_steps(source: Path) -> bool:
+    return b"GLOWMCU_STEP" in source.read_bytes()

@@ -1,0 +1,91 @@
+"""Read a linked program: what to load where, which functions exist, where the step markers are.
+
+A step marker is a symbol `glowmcu_step_<i>_<unique>`; its address is the first instruction of
+step `i`. The compiler may duplicate code, so a step can have several.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_MARKER = re.compile(r"glowmcu_step_(\d+)_\d+")
+_WRITABLE = 2
+
+
+@dataclass(frozen=True)
+class Segment:
+    """`data` at `address`, zeros up to `size_bytes`."""
+
+    address: int
+    data: bytes
+    size_bytes: int
+    writable: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """Code of one function; `address` without the Thumb bit."""
+
+    name: str
+    address: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """A linked program. `functions` by address; `markers`: address to the step beginning there."""
+
+    segments: tuple[Segment, ...]
+    functions: tuple[Function, ...]
+    markers: dict[int, int]
+
+    def address_of(self, function: str) -> int:
+        """Address of a function that must exist."""
+        found = [item.address for item in self.functions if item.name == function]
+        assert found, f"the program has no function {function}"
+        return found[0]
+
+    def function_at(self, address: int) -> str:
+        """Name of the function that `address` lies in, or its number in hexadecimal."""
+        index = bisect.bisect_right(self.functions, address, key=lambda item: item.address) - 1
+        if index >= 0:
+            function = self.functions[index]
+            if address < function.address + max(function.size_bytes, 1):
+                return function.name
+        return f"{address:#x}"
+
+    def same_code(self, other: Program) -> bool:
+        """Whether both load the same bytes to the same places."""
+        return self.segments == other.segments
+
+
+def read_program(elf: Path) -> Program:
+    """Read `elf`, which our own linker run has just written."""
+    from elftools.elf.elffile import ELFFile
+
+    with elf.open("rb") as stream:
+        file = ELFFile(stream)
+        segments = tuple(
+            Segment(
+                part["p_vaddr"], part.data(), part["p_memsz"], bool(part["p_flags"] & _WRITABLE)
+            )
+            for part in file.iter_segments()
+            if part["p_type"] == "PT_LOAD" and part["p_memsz"]
+        )
+        functions: list[Function] = []
+        markers: dict[int, int] = {}
+        symbols: Any = file.get_section_by_name(".symtab")
+        for symbol in symbols.iter_symbols():
+            address = symbol["st_value"] & ~1
+            match = _MARKER.fullmatch(symbol.name)
+            if match:
+                # Where steps without code share an address, the last one is the one that runs.
+                markers[address] = max(int(match[1]), markers.get(address, 0))
+            elif symbol["st_info"]["type"] == "STT_FUNC":
+                functions.append(Function(symbol.name, address, symbol["st_size"]))
+    functions.sort(key=lambda item: (item.address, item.name))
+    return Program(segments, tuple(functions), markers)

@@ -1,0 +1,195 @@
+"""The `cortex-m` executor: the cross-compiled bundle on an emulated core, with modelled cycles."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from glowmcu import cores
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.manifest import Manifest, read_manifest
+from glowmcu.verify import toolchain
+from glowmcu.verify.cortex_m.attribution import Account, Accountant
+from glowmcu.verify.cortex_m.build import build_bundle
+from glowmcu.verify.cortex_m.costs import CORES
+from glowmcu.verify.cortex_m.counting import EdgeCounter
+from glowmcu.verify.cortex_m.elf import Program
+from glowmcu.verify.cortex_m.machine import Machine
+from glowmcu.verify.measurement import Array, LayerCost, Measurement
+
+TIMEOUT_SECONDS = 120.0
+_PACKAGES = {"unicorn": "unicorn", "capstone": "capstone", "elftools": "pyelftools"}
+
+
+@dataclass(frozen=True)
+class DetailedMeasurement:
+    """A measurement with the account it came from.
+
+    `account` splits by step and block; it is None when nothing was counted. Where
+    `markers_changed_code`, it describes the marked build and its total differs a little from the
+    measurement's, which is always that of the code as it ships.
+    """
+
+    measurement: Measurement
+    account: Account | None
+    markers_changed_code: bool
+
+
+class CortexM:
+    """Runs bundles on the core `core_name`.
+
+    With `count=False` only outputs and stack are found, several times faster. `timeout_seconds`
+    is for one inference.
+    """
+
+    name = "cortex-m"
+
+    def __init__(
+        self, core_name: str, count: bool = True, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        self._core = cores.core(core_name)
+        self._count = count
+        self._timeout_seconds = timeout_seconds
+
+    def missing(self) -> str | None:
+        """What has to be installed before this executor works here, or None."""
+        absent = [
+            package
+            for module, package in _PACKAGES.items()
+            if importlib.util.find_spec(module) is None
+        ]
+        if absent:
+            return f'{", ".join(absent)} not installed: pip install "glowmcu[emulation]"'
+        return toolchain.missing()
+
+    def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
+        """One inference for each entry of `inputs`; errors as in `measure`."""
+        return [found.measurement for found in self.measure(bundle_dir, inputs)]
+
+    def measure(
+        self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]
+    ) -> list[DetailedMeasurement]:
+        """As `run`, with the costs of every step and block.
+
+        Raises GM640 for a core that cannot be emulated, GM641 when a tool is missing, GM61x when
+        the bundle does not compile, GM642 to GM645 when it misbehaves, GM646 for wrong inputs.
+        """
+        manifest = read_manifest(bundle_dir)
+        self._check_here()
+        for arrays in inputs:
+            _check_inputs(manifest, arrays)
+        build = build_bundle(bundle_dir, manifest, self._core)
+        marked = self._bench(build.marked, manifest)
+        shipped = marked if build.is_same else self._bench(build.shipped, manifest)
+        return [self._infer(manifest, shipped, marked, arrays) for arrays in inputs]
+
+    def _check_here(self) -> None:
+        if self._core.unicorn_model is None:
+            raise error(
+                "GM640",
+                f"the cortex-m executor cannot emulate {self._core.name}",
+                hint="use --on qemu, which has Helium",
+                exit_code=ExitCode.USAGE,
+            )
+        absent = self.missing()
+        if absent is not None:
+            raise error("GM641", "the cortex-m executor does not work here", hint=absent)
+
+    def _bench(self, program: Program, manifest: Manifest) -> _Bench:
+        machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align)
+        return _Bench(program, machine, self._core.name, self._count, self._timeout_seconds)
+
+    def _infer(
+        self, manifest: Manifest, shipped: _Bench, marked: _Bench, arrays: Sequence[Array]
+    ) -> DetailedMeasurement:
+        try:
+            found, account = shipped.infer(manifest, arrays)
+        except GlowmcuError:
+            if shipped is not marked:
+                marked.infer(manifest, arrays)  # fails alike and knows in which step
+            raise
+        if account is None:
+            return DetailedMeasurement(found, None, shipped is not marked)
+        if shipped is not marked:
+            _, account = marked.infer(manifest, arrays)
+            assert account is not None
+        layers = []
+        for layer in manifest.layers:
+            cost = account.cost_of_step(layer.index)
+            layers.append(LayerCost(layer.index, layer.name, cost.instructions, cost.cycles))
+        measurement = replace(found, layers=tuple(layers))
+        return DetailedMeasurement(measurement, account, shipped is not marked)
+
+
+class _Bench:
+    """One program on its machine, ready for many inferences."""
+
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine,
+        core_name: str,
+        count: bool,
+        timeout_seconds: float,
+    ) -> None:
+        self._machine = machine
+        self._timeout_seconds = timeout_seconds
+        self._counter = EdgeCounter(machine) if count else None
+        self._accountant = (
+            Accountant(program, CORES[core_name], machine.read_code) if count else None
+        )
+
+    def infer(
+        self, manifest: Manifest, arrays: Sequence[Array]
+    ) -> tuple[Measurement, Account | None]:
+        """One inference from a fresh state; the measurement has no layers yet."""
+        machine = self._machine
+        machine.reset()
+        for entry, array in zip(manifest.inputs, arrays, strict=True):
+            machine.write_arena(entry.offset, np.ascontiguousarray(array).tobytes())
+        counts = self._counter.begin() if self._counter else None
+        try:
+            machine.call(f"{manifest.name}_run", [machine.arena_address], self._timeout_seconds)
+        except GlowmcuError as found:
+            raise _with_step(found, manifest, machine.step) from found
+        outputs = tuple(
+            np.frombuffer(machine.read_arena(entry.offset, entry.bytes), dtype=entry.dtype)
+            .reshape(entry.shape)
+            .copy()
+            for entry in manifest.outputs
+        )
+        account = self._accountant.settle(counts) if self._accountant and counts else None
+        measurement = Measurement(
+            outputs,
+            instructions=account.total.instructions if account else None,
+            cycles=account.total.cycles if account else None,
+            stack_bytes=machine.stack_used_bytes(),
+        )
+        return measurement, account
+
+
+def _with_step(found: GlowmcuError, manifest: Manifest, step: int | None) -> GlowmcuError:
+    """The same error, saying in which step of which bundle it happened."""
+    where = manifest.name
+    if step is not None:
+        names = {layer.index: layer.name for layer in manifest.layers}
+        where += f', step {step} "{names.get(step, "")}"'
+    problem = found.problems[0]
+    if problem.where:
+        where += f", in {problem.where}"
+    return GlowmcuError([replace(problem, where=where)], found.exit_code)
+
+
+def _check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
+    wanted = ", ".join(f"{e.name} {e.dtype}{list(e.shape)}" for e in manifest.inputs)
+    got = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
+    fits = len(arrays) == len(manifest.inputs) and all(
+        array.shape == entry.shape and array.dtype == np.dtype(entry.dtype)
+        for entry, array in zip(manifest.inputs, arrays, strict=False)
+    )
+    if not fits:
+        raise error("GM646", f"the inputs are {got or 'none'}; {manifest.name} takes {wanted}")

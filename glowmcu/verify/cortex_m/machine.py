@@ -1,0 +1,211 @@
+"""A Cortex-M with guarded memory: Unicorn executes, everything outside the bundle's memory faults.
+
+    0x08000000  code and constants, read-only; address 0 is not mapped
+    0x20000000  canary | arena, its end flush with unmapped memory
+    0x38000000  the stack's top; unmapped memory below it
+
+Arena and stack hold 0xA5 before each run, so an output that was never written cannot look right.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from glowmcu.cores import Core
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.verify.cortex_m.elf import Program
+
+CODE_BASE = 0x08000000
+DATA_BASE = 0x34000000
+ARENA_BASE = 0x20000000
+STACK_TOP = 0x38000000
+STACK_BYTES = 64 * 1024
+RETURN_ADDRESS = 0x0F000000
+PAGE = 4096
+POISON = b"\xa5"
+_SYSTEM_BASE, _SYSTEM_BYTES = 0xE0000000, 0x100000
+_CPACR, _FPU_ON = 0xE000ED88, (0xF << 20).to_bytes(4, "little")
+
+BlockHook = Callable[[Any, int, int, Any], None]
+
+
+class Machine:
+    """Runs functions of one program. `step` is the step of the bundle that runs or ran last."""
+
+    def __init__(
+        self, program: Program, core: Core, arena_bytes: int, arena_align: int = 8
+    ) -> None:
+        assert core.unicorn_model is not None
+        unicorn: Any = importlib.import_module("unicorn")
+        arm_const: Any = importlib.import_module("unicorn.arm_const")
+        self._unicorn, self._registers = unicorn, arm_const
+        self._program = program
+        self.step: int | None = None
+        self.on_step: Callable[[int], None] | None = None
+        self._damage: str | None = None
+        self._bad_access: tuple[int, int, int] | None = None
+        self._arena_bytes = arena_bytes
+        padded = _round_up(arena_bytes, arena_align)
+        self._arena_end = ARENA_BASE + _round_up(padded + PAGE, PAGE)
+        self.arena_address = self._arena_end - padded
+        self._canary = _canary(self.arena_address - ARENA_BASE)
+        self._tail_canary = _canary(padded - arena_bytes)
+        self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+        self._uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_{core.unicorn_model}"))
+        self._map_memory(core)
+        self._add_hooks()
+
+    def _map_memory(self, core: Core) -> None:
+        code, data = self._unicorn.UC_PROT_READ | self._unicorn.UC_PROT_EXEC, 3
+        pages: dict[int, int] = {}
+        for segment in self._program.segments:
+            end = _round_up(segment.address + segment.size_bytes, PAGE)
+            for page in range(segment.address & ~(PAGE - 1), end, PAGE):
+                pages[page] = pages.get(page, code) | (data if segment.writable else 0)
+        for page, protection in pages.items():
+            self._uc.mem_map(page, PAGE, protection)
+        for segment in self._program.segments:
+            self._uc.mem_write(segment.address, segment.data)
+        self._uc.mem_map(ARENA_BASE, self._arena_end - ARENA_BASE, data)
+        self._uc.mem_map(STACK_TOP - STACK_BYTES, STACK_BYTES, data)
+        self._uc.mem_map(RETURN_ADDRESS, PAGE, code)
+        self._uc.mem_map(_SYSTEM_BASE, _SYSTEM_BYTES, data)
+        if core.has_fpu:
+            self._uc.mem_write(_CPACR, _FPU_ON)
+            self._uc.reg_write(self._registers.UC_ARM_REG_FPEXC, 0x40000000)
+
+    def _add_hooks(self) -> None:
+        self._uc.hook_add(self._unicorn.UC_HOOK_MEM_INVALID, self._note_bad_access)
+        for address in self._program.markers:
+            self._uc.hook_add(
+                self._unicorn.UC_HOOK_CODE, self._enter_step, begin=address, end=address
+            )
+
+    def add_block_hook(self, hook: BlockHook) -> None:
+        """Call `hook(_, address, size, _)` for each basic block that is about to run."""
+        self._uc.hook_add(self._unicorn.UC_HOOK_BLOCK, hook)
+        self._uc.ctl_flush_tb()  # blocks translated before would not call it
+
+    def reset(self) -> None:
+        """Memory as after power-on: statics initialized, arena and stack poisoned."""
+        self._uc.mem_write(ARENA_BASE, self._canary)
+        self.write_arena(0, POISON * self._arena_bytes)
+        self.write_arena(self._arena_bytes, self._tail_canary)
+        self._uc.mem_write(STACK_TOP - STACK_BYTES, POISON * STACK_BYTES)
+        for segment in self._program.segments:
+            if segment.writable:
+                self._uc.mem_write(segment.address, segment.data.ljust(segment.size_bytes, b"\0"))
+        self.step, self._damage, self._bad_access = None, None, None
+
+    def write_arena(self, offset: int, data: bytes) -> None:
+        """Put `data` at `offset` of the arena."""
+        self._uc.mem_write(self.arena_address + offset, data)
+
+    def read_arena(self, offset: int, size_bytes: int) -> bytes:
+        """The bytes at `offset` of the arena."""
+        return bytes(self._uc.mem_read(self.arena_address + offset, size_bytes))
+
+    def read_code(self, address: int, size_bytes: int) -> bytes:
+        """The bytes of one basic block."""
+        return bytes(self._uc.mem_read(address, size_bytes))
+
+    def stack_used_bytes(self) -> int:
+        """Deepest stack of the run: everything from its lowest changed byte upwards."""
+        stack = bytes(self._uc.mem_read(STACK_TOP - STACK_BYTES, STACK_BYTES))
+        return len(stack.lstrip(POISON))
+
+    def call(self, function: str, arguments: Sequence[int], timeout_seconds: float) -> int:
+        """Call `function` with up to four words and return r0.
+
+        Raises GM642 for an access outside the bundle's memory, GM643 for too deep a stack, GM644
+        when it does not end in time, GM645 when the processor faults.
+        """
+        registers = self._registers
+        self._uc.reg_write(registers.UC_ARM_REG_SP, STACK_TOP)
+        self._uc.reg_write(registers.UC_ARM_REG_LR, RETURN_ADDRESS | 1)
+        for number, value in enumerate(arguments):
+            self._uc.reg_write(registers.UC_ARM_REG_R0 + number, value)
+        start = self._program.address_of(function) | 1
+        try:
+            self._uc.emu_start(start, RETURN_ADDRESS, timeout=int(timeout_seconds * 1e6))
+        except self._unicorn.UcError as cause:
+            raise self._fault(cause) from cause
+        if self._damage is None:
+            self._check_canaries()
+        if self._damage is not None:
+            raise error("GM642", self._damage, exit_code=ExitCode.MISMATCH)
+        if self._uc.reg_read(registers.UC_ARM_REG_PC) & ~1 != RETURN_ADDRESS:
+            raise error(
+                "GM644",
+                f"{function} did not return within {timeout_seconds:g} s",
+                hint="a loop that never ends, or a model for which the limit is too short",
+                exit_code=ExitCode.MISMATCH,
+            )
+        return int(self._uc.reg_read(registers.UC_ARM_REG_R0))
+
+    def _enter_step(self, _uc: Any, address: int, _size: int, _data: Any) -> None:
+        self._check_canaries()
+        if self._damage is not None:
+            self._uc.emu_stop()
+            return
+        self.step = self._program.markers[address]
+        if self.on_step is not None:
+            self.on_step(self.step)
+
+    def _check_canaries(self) -> None:
+        head = bytes(self._uc.mem_read(ARENA_BASE, len(self._canary)))
+        tail = self.read_arena(self._arena_bytes, len(self._tail_canary))
+        for found, wanted, base in (
+            (tail, self._tail_canary, self._arena_bytes),
+            (head, self._canary, -len(self._canary)),
+        ):
+            if found != wanted:
+                changed = [i for i in range(len(wanted)) if found[i] != wanted[i]]
+                offset = base + (changed[0] if base >= 0 else changed[-1])
+                self._damage = self._outside("wrote to", offset)
+
+    def _note_bad_access(
+        self, _uc: Any, access: int, address: int, size: int, _value: int, _data: Any
+    ) -> bool:
+        self._bad_access = (access, address, size)
+        return False
+
+    def _fault(self, cause: Exception) -> GlowmcuError:
+        pc = int(self._uc.reg_read(self._registers.UC_ARM_REG_PC))
+        place = f"{self._program.function_at(pc)} at {pc:#010x}"
+        if self._bad_access is None:
+            return error(
+                "GM645",
+                f"the processor faulted: {cause}",
+                place,
+                "an unaligned access, or an instruction that this core does not have",
+                ExitCode.MISMATCH,
+            )
+        access, address, _ = self._bad_access
+        if STACK_TOP - 2 * STACK_BYTES <= address < STACK_TOP - STACK_BYTES:
+            message = f"the stack grew deeper than {STACK_BYTES} bytes"
+            return error("GM643", message, place, exit_code=ExitCode.MISMATCH)
+        writes = self._unicorn.UC_MEM_WRITE_UNMAPPED, self._unicorn.UC_MEM_WRITE_PROT
+        fetches = self._unicorn.UC_MEM_FETCH_UNMAPPED, self._unicorn.UC_MEM_FETCH_PROT
+        verb = "wrote to" if access in writes else "jumped to" if access in fetches else "read"
+        near = 16 * (self._arena_end - ARENA_BASE)
+        if ARENA_BASE - near <= address < self._arena_end + near:
+            message = self._outside(verb, address - self.arena_address)
+        else:
+            message = f"the code {verb} {address:#010x}, which is not its memory"
+        return error("GM642", message, place, exit_code=ExitCode.MISMATCH)
+
+    def _outside(self, verb: str, offset: int) -> str:
+        size = self._arena_bytes
+        return f"the code {verb} byte {offset} of an arena of {size} bytes"
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _canary(size_bytes: int) -> bytes:
+    """Bytes that differ from their neighbours, so that no fill looks like them."""
+    return bytes((index * 37 + 11) % 256 for index in range(size_bytes))
