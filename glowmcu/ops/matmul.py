@@ -45,6 +45,9 @@ class FullyConnected(Operation):
                 raise OperationError(f"expected quantized i8, got {type_}")
         if bias.element is not ElementType.I32:
             raise OperationError(f"expected i32 bias, got {bias}")
+        assert weights.quantization is not None
+        if weights.quantization.per_channel and any(weights.quantization.zero_points):
+            raise OperationError("weights quantized per channel must have zero point 0")
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""

@@ -1,0 +1,156 @@
+"""The files of a bundle as text, by name. No dates, no paths: the same bytes on every machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
+from glowmcu.emit_c.c_text import check_bundle_name, comment_text
+from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.views import BundleView
+from glowmcu.ir.graph import Node
+from glowmcu.ir.program import Program
+from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
+from glowmcu.resources import resource_dir
+
+LIBJIT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class BundleFacts:
+    """What is known of a bundle besides its program."""
+
+    name: str
+    tool_version: str
+    model_file: str
+    model_sha256: str
+    board: str
+    options: Mapping[str, str]
+    arena_bytes: int
+    arena_lower_bound_bytes: int
+    arena_align: int
+    single_rounding: bool
+
+
+def bundle_files(
+    program: Program, chosen: Mapping[Node, Chosen], facts: BundleFacts
+) -> tuple[dict[str, str], Manifest]:
+    """File name to content, and the manifest (which is one of the files)."""
+    check_bundle_name(facts.name)
+    body = layers(program, chosen, facts.name)
+    view = _bundle_view(program, body, facts)
+    name = facts.name
+    files = {
+        f"{name}.h": render("bundle/bundle.h.j2", m=view),
+        f"{name}.c": render("bundle/bundle.c.j2", m=view),
+        f"{name}_weights.h": render("bundle/weights.h.j2", m=view),
+        f"{name}_weights.c": render("bundle/weights.c.j2", m=view),
+    }
+    files.update(_libjit_closure(("glowmcu_base.h", *body.headers)))
+    manifest = _manifest(program, body, facts, files)
+    files["manifest.json"] = manifest.to_json()
+    return files, manifest
+
+
+def _libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
+    """The libjit headers named and those that they include."""
+    found: dict[str, str] = {}
+    todo = list(headers)
+    while todo:
+        header = todo.pop()
+        if header not in found:
+            found[header] = (resource_dir("libjit") / header).read_text(encoding="utf-8")
+            todo += re.findall(r'^#include "(glowmcu_\w+\.h)"', found[header], re.MULTILINE)
+    return dict(sorted(found.items()))
+
+
+def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleView:
+    inputs, outputs = tensor_views(program, facts.name)
+    options = " ".join(f"{key}={value}" for key, value in facts.options.items())
+    return BundleView(
+        name=facts.name,
+        prefix=facts.name.upper(),
+        tool_version=facts.tool_version,
+        libjit_version=LIBJIT_VERSION,
+        model_file=comment_text(facts.model_file),
+        model_sha256=facts.model_sha256,
+        options=comment_text(options),
+        board=comment_text(facts.board),
+        arena_bytes=facts.arena_bytes,
+        arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
+        arena_align=facts.arena_align,
+        weights_bytes=sum(body.weights_bytes),
+        macs=sum(run.node.macs for run in program.runs),
+        single_rounding=facts.single_rounding,
+        inputs=inputs,
+        outputs=outputs,
+        buffers=buffer_views(program),
+        arrays=body.arrays,
+        steps=body.steps,
+        headers=body.headers,
+    )
+
+
+def _manifest(
+    program: Program, body: Layers, facts: BundleFacts, files: Mapping[str, str]
+) -> Manifest:
+    inputs, outputs = tensor_views(program, facts.name)
+    entries = []
+    for buffers, views in ((program.inputs, inputs), (program.outputs, outputs)):
+        entries.append(
+            tuple(
+                TensorEntry(
+                    name=buffer.name,
+                    symbol=view.parameter.partition("_")[2],
+                    shape=buffer.type.shape,
+                    dtype=str(buffer.type.element.numpy),
+                    scale=buffer.type.scale if buffer.type.quantization else None,
+                    zero_point=buffer.type.zero_point if buffer.type.quantization else None,
+                    offset=view.offset,
+                    bytes=view.size_bytes,
+                )
+                for buffer, view in zip(buffers, views, strict=True)
+            )
+        )
+    return Manifest(
+        name=facts.name,
+        tool_version=facts.tool_version,
+        model_file=facts.model_file,
+        model_sha256=facts.model_sha256,
+        board=facts.board,
+        options=dict(facts.options),
+        arena_bytes=facts.arena_bytes,
+        arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
+        arena_optimal=facts.arena_bytes == facts.arena_lower_bound_bytes,
+        arena_align=facts.arena_align,
+        weights_bytes=sum(body.weights_bytes),
+        macs=sum(run.node.macs for run in program.runs),
+        inputs=entries[0],
+        outputs=entries[1],
+        layers=_layer_entries(program, body),
+        buffers=tuple(
+            BufferEntry(buffer.name, program.offsets[buffer], buffer.size_bytes, life.first, life.last)
+            for buffer, life in program.lives.items()
+        ),
+        sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),
+        headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
+    )
+
+
+def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
+    return tuple(
+        LayerEntry(
+            index=index,
+            name=run.node.name,
+            op=run.node.op.name,
+            kernel=run.kernel,
+            macs=run.node.macs,
+            weights_bytes=weights_bytes,
+            scratch_bytes=run.scratch.size_bytes if run.scratch else 0,
+        )
+        for index, (run, weights_bytes) in enumerate(
+            zip(program.runs, body.weights_bytes, strict=True)
+        )
+    )

@@ -1,0 +1,123 @@
+"""C spelled out: identifiers, numbers, rows of array elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from glowmcu.errors import error
+from glowmcu.ir.operation import Array
+
+_LINE = 100
+_C_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline"
+    " int long register restrict return short signed sizeof static struct switch typedef union"
+    " unsigned void volatile while _Bool _Complex _Imaginary alignas alignof and and_eq asm bitand"
+    " bitor bool catch class compl const_cast constexpr decltype delete dynamic_cast explicit export"
+    " false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private"
+    " protected public reinterpret_cast static_assert static_cast template this thread_local throw"
+    " true try typeid typename using virtual wchar_t xor xor_eq main".split()
+)
+
+
+def check_bundle_name(name: str) -> str:
+    """`name` if it can prefix C functions and name files. Raises GM503."""
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) and name not in _C_KEYWORDS:
+        if not name.startswith("glowmcu"):
+            return name
+    raise error(
+        "GM503",
+        f"{name!r} cannot name a bundle: expected a C identifier of at most 48 characters "
+        "that is no keyword and does not begin with glowmcu",
+        hint=f"--name {c_identifier(name) or 'model'}",
+    )
+
+
+def c_identifier(text: str) -> str:
+    """`text` as a lower-case C identifier; empty when nothing of it can stay."""
+    words = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").lower()[:40].strip("_")
+    if not words:
+        return ""
+    return f"m_{words}" if words[0].isdigit() or words in _C_KEYWORDS else words
+
+
+def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
+    """An identifier a text, numbered where two would be the same."""
+    taken: set[str] = set()
+    names: list[str] = []
+    for index, text in enumerate(texts):
+        base = c_identifier(text) or f"{fallback}{index}"
+        name, number = base, 1
+        while name in taken:
+            number += 1
+            name = f"{base}_{number}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def comment_text(text: str, limit: int = 80) -> str:
+    """Text from a model file made safe for a comment: one line, no comment marks, ASCII."""
+    plain = re.sub(r"[^ -~]", "?", text).replace("*/", "* /").replace("/*", "/ *")
+    plain = plain.replace("\\", "/").replace("??", "? ?")
+    return plain if len(plain) <= limit else plain[: limit - 3] + "..."
+
+
+def c_number(value: int | float) -> str:
+    """An integer or float32 literal; INT32_MIN has no literal of its own type in C."""
+    if isinstance(value, float):
+        return float_literal(value)
+    if value == -(2**31):
+        return "(-2147483647 - 1)"
+    return str(value)
+
+
+def float_literal(value: float) -> str:
+    """The shortest decimal that reads back as the same float32."""
+    single = np.float32(value)
+    if not np.isfinite(single):
+        return {"inf": "(1.0f / 0.0f)", "-inf": "(-1.0f / 0.0f)"}.get(str(single), "(0.0f / 0.0f)")
+    text = str(single)
+    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
+
+
+def array_rows(data: Array) -> str:
+    """The elements as right-aligned rows of at most 100 columns, commas between."""
+    if data.dtype == np.float32:
+        items = [float_literal(float(value)) for value in data.reshape(-1)]
+    elif data.dtype == np.int64:
+        items = [_int64_literal(int(value)) for value in data.reshape(-1)]
+    else:
+        items = [c_number(value) for value in data.reshape(-1).astype(np.int64).tolist()]
+    width = max(map(len, items), default=1)
+    per_line = max(1, (_LINE - 4) // (width + 2))
+    lines = []
+    for start in range(0, len(items), per_line):
+        row = ", ".join(item.rjust(width) for item in items[start : start + per_line])
+        lines.append(f"    {row}")
+    return ",\n".join(lines)
+
+
+def _int64_literal(value: int) -> str:
+    return "(-9223372036854775807LL - 1)" if value == -(2**63) else f"{value}LL"
+
+
+def thousands(value: int) -> str:
+    """12 345 678: digits in groups of three."""
+    return f"{value:,}".replace(",", " ")
+
+
+def wrap_items(items: Iterable[str], indent: str = "    ") -> str:
+    """Items joined by commas, broken into lines of at most 100 columns."""
+    lines: list[str] = []
+    line = indent
+    for item in items:
+        piece = item + ", "
+        if len(line) + len(piece.rstrip()) > _LINE and line != indent:
+            lines.append(line.rstrip())
+            line = indent
+        line += piece
+    lines.append(line.rstrip().rstrip(","))
+    return "\n".join(lines)

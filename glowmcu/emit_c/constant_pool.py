@@ -1,0 +1,48 @@
+"""Constants of a bundle: equal arrays are stored once, each with a name that says what it is."""
+
+from __future__ import annotations
+
+from glowmcu.emit_c.c_text import array_rows, c_identifier, comment_text
+from glowmcu.emit_c.views import ArrayView
+from glowmcu.ir.types import element_type_of
+from glowmcu.kernels.kernel import ConstantArray
+
+
+class ConstantPool:
+    """Arrays in order of first use; `size_bytes` is what they take in flash."""
+
+    def __init__(self, bundle_name: str) -> None:
+        self._bundle_name = bundle_name
+        self._symbols: dict[tuple[str, bytes], str] = {}
+        self._arrays: dict[str, ConstantArray] = {}
+        self.size_bytes = 0
+
+    def symbol(self, constant: ConstantArray, step: int) -> str:
+        """The C name of `constant`, which step `step` reads."""
+        key = (constant.data.dtype.str, constant.data.tobytes())
+        if key not in self._symbols:
+            word = c_identifier(constant.name) or "constant"
+            symbol = f"{self._bundle_name}_w{step}_{word[-24:].strip('_')}"
+            while symbol in self._arrays:
+                symbol += "_"
+            self._symbols[key] = symbol
+            self._arrays[symbol] = constant
+            self.size_bytes += int(constant.data.nbytes)
+        return self._symbols[key]
+
+    def views(self) -> tuple[ArrayView, ...]:
+        """What the weights file prints. C has no empty arrays, so an empty one gets an element."""
+        return tuple(_view(symbol, constant) for symbol, constant in self._arrays.items())
+
+
+def _view(symbol: str, constant: ConstantArray) -> ArrayView:
+    data = constant.data
+    shape = "x".join(map(str, data.shape)) or "1"
+    comment = f"{data.dtype}[{shape}]{f'  {constant.comment}' if constant.comment else ''}"
+    return ArrayView(
+        symbol,
+        element_type_of(data.dtype).c_name,
+        max(int(data.size), 1),
+        array_rows(data) if data.size else "    0",
+        comment_text(comment),
+    )

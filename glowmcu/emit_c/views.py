@@ -1,0 +1,86 @@
+"""What the templates read: frozen objects with every number and name already computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """An input or output of the bundle.
+
+    `accessor` is `kws_input` or `kws_input_mfcc`, `macro` `KWS_INPUT` or `KWS_INPUT_MFCC`;
+    `parameter` its name as an argument of `kws_infer`.
+    """
+
+    accessor: str
+    macro: str
+    parameter: str
+    source_name: str
+    description: str
+    c_type: str
+    element_count: int
+    size_bytes: int
+    offset: int
+    scale: str | None
+    zero_point: int | None
+
+
+@dataclass(frozen=True)
+class BufferView:
+    """A line of the arena map and its offset constant."""
+
+    symbol: str
+    offset: int
+    size_bytes: int
+    first: int
+    last: int
+    description: str
+
+
+@dataclass(frozen=True)
+class ArrayView:
+    """A constant array in flash."""
+
+    symbol: str
+    c_type: str
+    count: int
+    rows: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A layer: the comment above its constants, the constants' text, its call in `<name>_run`."""
+
+    index: int
+    comment: tuple[str, ...]
+    definition: str
+    call: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class BundleView:
+    """Everything of a bundle."""
+
+    name: str
+    prefix: str
+    tool_version: str
+    libjit_version: int
+    model_file: str
+    model_sha256: str
+    options: str
+    board: str
+    arena_bytes: int
+    arena_lower_bound_bytes: int
+    arena_align: int
+    weights_bytes: int
+    macs: int
+    single_rounding: bool
+    inputs: tuple[TensorView, ...]
+    outputs: tuple[TensorView, ...]
+    buffers: tuple[BufferView, ...]
+    arrays: tuple[ArrayView, ...]
+    steps: tuple[StepView, ...]
+    headers: tuple[str, ...]

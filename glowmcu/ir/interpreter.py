@@ -1,0 +1,44 @@
+"""Reference executor: runs any graph from the operators' Python meanings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
+from glowmcu.ir.operation import Array
+
+
+def run_graph(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
+    """Outputs for one inference; arrays in the order of the graph's inputs and outputs."""
+    values = bind_inputs(graph, inputs)
+    for _ in step_graph(graph, values):
+        pass
+    return [values[value] for value in graph.outputs]
+
+
+def run_graph_tensors(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
+    """Every tensor of one inference by name, constants included."""
+    values = bind_inputs(graph, inputs)
+    for _ in step_graph(graph, values):
+        pass
+    return {value.name: array for value, array in values.items()}
+
+
+def bind_inputs(graph: Graph, inputs: Sequence[Array]) -> dict[Value, Array]:
+    """The environment before the first node. Asserts shapes and dtypes."""
+    values: dict[Value, Array] = {}
+    for value, array in zip(graph.inputs, inputs, strict=True):
+        expected = (value.type.shape, value.type.element.numpy)
+        assert (array.shape, array.dtype) == expected, (
+            f"input {value.name!r}: expected {expected}, got {array.shape} {array.dtype}"
+        )
+        values[value] = array
+    return values
+
+
+def step_graph(graph: Graph, values: dict[Value, Array]) -> Iterator[tuple[Node, list[Array]]]:
+    """Run node by node, adding results to `values`; yields each node and its results."""
+    for node in graph.nodes:
+        results = evaluate_node(node, [values[value] for value in node.inputs], graph.rounding)
+        values.update(zip(node.outputs, results, strict=True))
+        yield node, list(results)

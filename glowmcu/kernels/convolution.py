@@ -1,0 +1,153 @@
+"""Portable kernels of conv_2d and depthwise_conv_2d: one shared C function each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.ir.operation import Array
+from glowmcu.kernels.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.fixed_point import Requantization
+
+
+def requantization_arrays(scale: Requantization) -> tuple[ConstantArray, ConstantArray]:
+    """The two arrays that the C requantize reads."""
+    return (
+        ConstantArray("multipliers", scale.multipliers, "Q31"),
+        ConstantArray("shifts", scale.shifts.astype(np.int8), "left positive"),
+    )
+
+
+def is_constant(site: Site, *operands: int) -> bool:
+    """Whether these operands are known at compile time."""
+    return all(site.constants[operand] is not None for operand in operands)
+
+
+def constant(site: Site, operand: int) -> Array:
+    """Data of an operand that `accepts` has found constant."""
+    data = site.constants[operand]
+    assert data is not None
+    return data
+
+
+@kernel("conv_2d.portable", Conv2D)
+class PortableConv2D(Kernel):
+    """Direct convolution, four output channels at a time; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 1, 2)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        outputs = site.signature.output.element_count
+        flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
+        return Cost(3.6 * site.node.macs + 40.0 * outputs, 700, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, Conv2D)
+        x, weights_type, _ = site.signature.inputs
+        out = site.signature.output
+        weights, bias = constant(site, 1), constant(site, 2)
+        bound = accumulator_bound(site, weights.reshape(weights.shape[0], -1), bias)
+        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+        clamp_min, clamp_max = op.clamp_range(site.signature)
+        fields = (
+            Field("in_height", x.shape[1]),
+            Field("in_width", x.shape[2]),
+            Field("in_channels", x.shape[3]),
+            Field("out_width", out.shape[2]),
+            Field("out_channels", out.shape[3]),
+            Field("kernel_height", weights_type.shape[1]),
+            Field("kernel_width", weights_type.shape[2]),
+            Field("group_channels", weights_type.shape[3]),
+            Field("stride_y", op.strides[0]),
+            Field("stride_x", op.strides[1]),
+            Field("dilation_y", op.dilations[0]),
+            Field("dilation_x", op.dilations[1]),
+            Field("pad_top", op.padding[0]),
+            Field("pad_left", op.padding[1]),
+            Field("in_zero_point", x.zero_point),
+            Field("out_zero_point", out.zero_point),
+            Field("clamp_min", clamp_min),
+            Field("clamp_max", clamp_max),
+            Field("weights", ConstantArray("weights", weights, "OHWI")),
+            Field("bias", ConstantArray("bias", bias)),
+            Field("multipliers", multipliers),
+            Field("shifts", shifts),
+        )
+        return KernelCode(
+            function="glowmcu_conv_2d_s8",
+            operands=(0,),
+            header="glowmcu_conv_2d.h",
+            parameters=Parameters("glowmcu_conv_2d", fields),
+            rows=out.shape[1],
+            batches=x.shape[0],
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+@kernel("depthwise_conv_2d.portable", DepthwiseConv2D)
+class PortableDepthwiseConv2D(Kernel):
+    """One channel at a time over the window; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 1, 2)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        outputs = site.signature.output.element_count
+        flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
+        return Cost(9.0 * site.node.macs + 40.0 * outputs, 400, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, DepthwiseConv2D)
+        x, weights_type, _ = site.signature.inputs
+        out = site.signature.output
+        weights, bias = constant(site, 1), constant(site, 2)
+        channels = out.shape[3]
+        bound = accumulator_bound(site, weights.reshape(-1, channels).T, bias)
+        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+        clamp_min, clamp_max = op.clamp_range(site.signature)
+        fields = (
+            Field("in_height", x.shape[1]),
+            Field("in_width", x.shape[2]),
+            Field("in_channels", x.shape[3]),
+            Field("out_width", out.shape[2]),
+            Field("depth_multiplier", channels // x.shape[3]),
+            Field("kernel_height", weights_type.shape[1]),
+            Field("kernel_width", weights_type.shape[2]),
+            Field("stride_y", op.strides[0]),
+            Field("stride_x", op.strides[1]),
+            Field("dilation_y", op.dilations[0]),
+            Field("dilation_x", op.dilations[1]),
+            Field("pad_top", op.padding[0]),
+            Field("pad_left", op.padding[1]),
+            Field("in_zero_point", x.zero_point),
+            Field("out_zero_point", out.zero_point),
+            Field("clamp_min", clamp_min),
+            Field("clamp_max", clamp_max),
+            Field("weights", ConstantArray("weights", weights, "HWC")),
+            Field("bias", ConstantArray("bias", bias)),
+            Field("multipliers", multipliers),
+            Field("shifts", shifts),
+        )
+        return KernelCode(
+            function="glowmcu_depthwise_conv_2d_s8",
+            operands=(0,),
+            header="glowmcu_depthwise_conv_2d.h",
+            parameters=Parameters("glowmcu_depthwise_conv_2d", fields),
+            rows=out.shape[1],
+            batches=x.shape[0],
+            notes=(bound_note(site.node.macs, bound),),
+        )

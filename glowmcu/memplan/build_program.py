@@ -1,0 +1,60 @@
+"""Graph and selected kernels become a program: one buffer a value, one `Run` a computing node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Constant
+from glowmcu.ir.program import Buffer, Instruction, Program, Run, View
+from glowmcu.ir.types import ElementType, TensorType
+
+
+class KernelChoice(Protocol):
+    """What this stage needs to know of a selected kernel."""
+
+    @property
+    def kernel_name(self) -> str: ...
+    @property
+    def operands(self) -> tuple[int, ...]: ...
+    @property
+    def scratch_bytes(self) -> int: ...
+
+
+def build_program(graph: Graph, choices: Mapping[Node, KernelChoice]) -> Program:
+    """Buffers and instructions in graph order; nothing is shared or placed yet."""
+    buffers = {value: Buffer(value.name, value.type) for value in graph.inputs}
+    instructions: list[Instruction] = []
+    for node in graph.nodes:
+        if isinstance(node.op, Constant):
+            buffers[node.output] = Buffer(node.output.name, node.output.type, node.op.data)
+        elif node in choices:
+            instructions.append(_run(node, choices[node], buffers))
+        else:
+            instructions.extend(_views(node, buffers))
+    outputs = tuple(buffers[value] for value in graph.outputs)
+    inputs = tuple(buffers[value] for value in graph.inputs)
+    return Program(graph.name, inputs, outputs, tuple(instructions))
+
+
+def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer]) -> Run:
+    inputs = tuple(buffers[node.inputs[operand]] for operand in choice.operands)
+    for value in node.outputs:
+        buffers[value] = Buffer(value.name, value.type)
+    outputs = tuple(buffers[value] for value in node.outputs)
+    scratch = None
+    if choice.scratch_bytes:
+        type_ = TensorType((choice.scratch_bytes,), ElementType.I8)
+        scratch = Buffer(f"{node.name}/scratch", type_)
+    return Run(node, choice.kernel_name, inputs, outputs, scratch)
+
+
+def _views(node: Node, buffers: dict[Value, Buffer]) -> list[Instruction]:
+    views: list[Instruction] = []
+    for result, operand in node.op.aliases(node.signature).items():
+        value = node.outputs[result]
+        buffers[value] = Buffer(value.name, value.type)
+        views.append(View(buffers[value], buffers[node.inputs[operand]]))
+    return views
+

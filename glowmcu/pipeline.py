@@ -1,0 +1,76 @@
+"""The stages of a compilation, in order. Read this first.
+
+    file -> graph -> simpler graph -> kernels -> program -> plan -> files
+
+Each stage is a function from data to data; none knows another, only this module knows the order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from glowmcu.cores import core
+from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.frontend.tflite.reader import read_tflite
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.operation import Rounding
+from glowmcu.ir.types import Shape
+from glowmcu.kernels.kernel import Goal, Target
+from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.manifest import Manifest
+from glowmcu.memplan.build_program import build_program
+from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.version import __version__
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    name: str
+    board: str = "generic"
+    core: str = "generic"
+    goal: Goal = Goal.BALANCED
+    rounding: Rounding = Rounding.DOUBLE
+    input_shapes: Mapping[str, Shape] | None = None
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """Everything that a compilation made, from graph to files."""
+
+    imported: Graph
+    graph: Graph
+    selections: Mapping[Node, Selection]
+    plan: Plan
+    files: Mapping[str, str]
+    manifest: Manifest
+
+
+def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
+    """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
+    imported = read_tflite(data, file_name, options.input_shapes)
+    imported = imported.replace(rounding=options.rounding)
+    imported.verify()
+    graph = imported
+    target = Target(core(options.core), options.goal)
+    selections = select_kernels(graph, target)
+    program = build_program(graph, selections)
+    plan = plan_memory(program)
+    facts = BundleFacts(
+        name=options.name,
+        tool_version=__version__,
+        model_file=Path(file_name).name,
+        model_sha256=hashlib.sha256(data).hexdigest(),
+        board=options.board,
+        options={"optimize": options.goal.value, "rounding": options.rounding.value},
+        arena_bytes=aligned(plan.arena_bytes, ARENA_ALIGN),
+        arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
+        arena_align=ARENA_ALIGN,
+        single_rounding=options.rounding is Rounding.SINGLE,
+    )
+    files, manifest = bundle_files(plan.program, selections, facts)
+    return Compilation(imported, graph, selections, plan, files, manifest)

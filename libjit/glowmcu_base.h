@@ -1,0 +1,41 @@
+/*
+ * glowmcu_base.h: what every generated file starts from. Freestanding C99.
+ *
+ * Version handshake, static assertion, arena alignment, the step hook, saturation.
+ */
+#ifndef GLOWMCU_BASE_H
+#define GLOWMCU_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GLOWMCU_LIBJIT_VERSION 1
+
+#define GLOWMCU_JOIN2(a, b) a##b
+#define GLOWMCU_JOIN(a, b) GLOWMCU_JOIN2(a, b)
+/* C99 has no _Static_assert: a false condition declares an array of size -1. */
+#define GLOWMCU_STATIC_ASSERT(condition, tag) \
+    typedef char GLOWMCU_JOIN(glowmcu_assert_, tag)[(condition) ? 1 : -1]
+
+/* Everything here relies on >> of a negative value copying the sign bit. */
+GLOWMCU_STATIC_ASSERT((-1 >> 1) == -1, shift_right_is_arithmetic);
+
+/* Alignment attribute, written before a declaration. */
+#ifndef GLOWMCU_ALIGNED
+#if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
+#define GLOWMCU_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#elif defined(__ICCARM__)
+#define GLOWMCU_ALIGNED(bytes) _Pragma("data_alignment=" #bytes)
+#elif defined(_MSC_VER)
+#define GLOWMCU_ALIGNED(bytes) __declspec(align(bytes))
+#else
+#error "define GLOWMCU_ALIGNED(bytes) for this compiler"
+#endif
+#endif
+
+/* Called before step `index` of a run; define it to trace or to profile. Costs nothing as it is. */
+#ifndef GLOWMCU_STEP
+#define GLOWMCU_STEP(index) ((void)0)
+#endif
+
+#endif /* GLOWMCU_BASE_H */

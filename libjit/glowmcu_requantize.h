@@ -1,0 +1,50 @@
+/*
+ * glowmcu_requantize.h: int32 accumulators to int8, exactly as TensorFlow Lite does.
+ *
+ * A real scale is multiplier * 2^(shift - 31), multiplier in [2^30, 2^31) or 0, shift in [-31, 30].
+ * Double rounding (TensorFlow Lite Micro) unless GLOWMCU_SINGLE_ROUNDING is defined before this file.
+ * Same rules as glowmcu/ops/fixed_point.py.
+ */
+#ifndef GLOWMCU_REQUANTIZE_H
+#define GLOWMCU_REQUANTIZE_H
+
+#include "glowmcu_base.h"
+
+/* round(a * b / 2^31), halves up; the caller never passes INT32_MIN twice. */
+static inline int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+}
+
+/* round(x / 2^exponent), halves away from zero; exponent in [0, 31]. */
+static inline int32_t glowmcu_divide_by_pot(int32_t x, int32_t exponent)
+{
+    const int32_t mask = (int32_t)(((uint32_t)1 << exponent) - 1u);
+    const int32_t threshold = (mask >> 1) + (x < 0 ? 1 : 0);
+
+    return (x >> exponent) + ((x & mask) > threshold ? 1 : 0);
+}
+
+/* x * multiplier * 2^(shift - 31), rounded. */
+static inline int32_t glowmcu_requantize(int32_t x, int32_t multiplier, int32_t shift)
+{
+#ifdef GLOWMCU_SINGLE_ROUNDING
+    const int32_t total = 31 - shift;
+    const int64_t half = (int64_t)1 << (total - 1);
+
+    return (int32_t)(((int64_t)x * multiplier + half) >> total);
+#else
+    if (shift > 0) {
+        /* Modulo 2^32, as the reference kernels do when a scale is absurdly large. */
+        return glowmcu_doubling_high_mul((int32_t)((uint32_t)x << shift), multiplier);
+    }
+    return glowmcu_divide_by_pot(glowmcu_doubling_high_mul(x, multiplier), -shift);
+#endif
+}
+
+static inline int32_t glowmcu_clamp(int32_t x, int32_t lowest, int32_t highest)
+{
+    return (x < lowest) ? lowest : ((x > highest) ? highest : x);
+}
+
+#endif /* GLOWMCU_REQUANTIZE_H */

@@ -1,0 +1,88 @@
+"""One call that proves a model right: Python meaning == generated C == oracle, in every byte."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.verify.host import Host
+
+Array = npt.NDArray[Any]
+Oracle = Callable[[bytes, Sequence[Array]], list[Array]]
+
+
+def write_bundle(compilation: Compilation, folder: Path) -> Path:
+    """The compilation's files in `folder`."""
+    for name, text in compilation.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def random_inputs(compilation: Compilation, count: int, seed: int = 0) -> list[list[Array]]:
+    """`count` random input sets, then all lowest, all highest and all at the zero point."""
+    generator = np.random.default_rng(seed)
+    sets: list[list[Array]] = []
+    types = [value.type for value in compilation.imported.inputs]
+    for _ in range(count):
+        sets.append([_random(generator, type_) for type_ in types])
+    integer = [type_ for type_ in types if not type_.element.is_float]
+    if len(integer) == len(types):
+        for pick in (0, 1):
+            sets.append([np.full(t.shape, t.element.limits[pick], t.element.numpy) for t in types])
+        if all(type_.quantization is not None for type_ in types):
+            sets.append([np.full(t.shape, t.zero_point, t.element.numpy) for t in types])
+    return sets
+
+
+def _random(generator: np.random.Generator, type_: Any) -> Array:
+    if type_.element.is_float:
+        return generator.normal(0, 2, type_.shape).astype(np.float32)
+    low, high = type_.element.limits
+    return generator.integers(low, high + 1, type_.shape).astype(type_.element.numpy)
+
+
+def check_model(
+    data: bytes,
+    inputs: Sequence[Sequence[Array]] | None = None,
+    oracle: Oracle | None = None,
+    options: Options | None = None,
+    count: int = 3,
+) -> Compilation:
+    """Compile `data`; compare the imported graph, the lowered graph, the C and the oracle."""
+    compilation = compile_model(data, "model.tflite", options or Options("m"))
+    sets = inputs if inputs is not None else random_inputs(compilation, count)
+    with tempfile.TemporaryDirectory() as work:
+        folder = write_bundle(compilation, Path(work))
+        measured = Host(("-O1",)).run(folder, sets)
+    for arrays, result in zip(sets, measured, strict=True):
+        meaning = run_graph(compilation.imported, arrays)
+        lowered = run_graph(compilation.graph, arrays)
+        wanted = oracle(data, arrays) if oracle else meaning
+        for index, want in enumerate(wanted):
+            expect_equal(meaning[index], want, f"output {index}: Python meaning against oracle")
+            expect_equal(lowered[index], want, f"output {index}: lowered graph against meaning")
+            expect_equal(result.outputs[index], want, f"output {index}: C against meaning")
+    return compilation
+
+
+def expect_equal(got: Array, want: Array, what: str) -> None:
+    """AssertionError with the first differences unless shape, dtype and every bit agree."""
+    assert got.dtype == want.dtype, f"{what}: {got.dtype}, expected {want.dtype}"
+    assert got.shape == want.shape, f"{what}: {got.shape}, expected {want.shape}"
+    if got.tobytes() == want.tobytes():
+        return
+    wrong = np.argwhere(np.atleast_1d(got != want))
+    first = [tuple(map(int, place)) for place in wrong[:5]]
+    samples = ", ".join(
+        f"{place}: {np.atleast_1d(got)[place]} != {np.atleast_1d(want)[place]}" for place in first
+    )
+    raise AssertionError(f"{what}: {len(wrong)} of {got.size} differ; {samples}")
