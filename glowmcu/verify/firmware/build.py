@@ -1,0 +1,74 @@
+"""Write the firmware's sources from the templates, then compile and link them with the bundle."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from glowmcu.board import Board, does_not_fit
+from glowmcu.cores import Core
+from glowmcu.manifest import Manifest
+from glowmcu.resources import resource_dir
+from glowmcu.verify.firmware.image import image_fit
+from glowmcu.verify.firmware.port import Port
+from glowmcu.verify.firmware.view import FirmwareView, firmware_view
+from glowmcu.verify.toolchain import build_elf
+
+_TEMPLATES = ("startup.c", "main.c", "link.ld")
+_HEADERS = ("calibrate.h", "measure.h", "port.h", "stack.h", "text.h", "uart.h")
+_OPTIONS = ("the bundle and a test firmware of some 3 KB must fit together", "--optimize size")
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """A linked image and what it was made from."""
+
+    elf: Path
+    view: FirmwareView
+
+
+def write_firmware(view: FirmwareView, port: Port, folder: Path) -> list[Path]:
+    """Write all sources, headers and `link.ld` into `folder`; returns the C files to compile."""
+    folder.mkdir(parents=True, exist_ok=True)
+    templates = resource_dir("templates") / "firmware"
+    environment = Environment(
+        loader=FileSystemLoader(templates),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    for name in _TEMPLATES:
+        text = environment.get_template(f"{name}.j2").render(view=view)
+        (folder / name).write_text(text, encoding="utf-8")
+    plain = ("text.c", *port.sources)
+    for name in (*_HEADERS, *plain):
+        shutil.copyfile(templates / name, folder / name)
+    return [folder / name for name in ("startup.c", "main.c", *plain)]
+
+
+def build_firmware(
+    bundle_dir: Path, manifest: Manifest, board: Board, core: Core, port: Port, folder: Path
+) -> Firmware:
+    """Image of the bundle for `board`'s memory and `core`'s instruction set, in `folder`.
+
+    Raises GM401 (exit code DOES_NOT_FIT) when the board is too small, else as `build_elf`.
+    """
+    view = firmware_view(manifest, board, core)
+    sources = write_firmware(view, port, folder)
+    sources += [bundle_dir / name for name in manifest.sources if name.endswith(".c")]
+    elf = build_elf(
+        sources,
+        [bundle_dir, folder],
+        core.flags,
+        folder / f"{manifest.name}.elf",
+        folder / "link.ld",
+        [f"-D{define}" for define in port.defines],
+    )
+    result = image_fit(elf, board)
+    if not result.fits:
+        raise does_not_fit(result, flash_options=_OPTIONS, ram_options=_OPTIONS)
+    return Firmware(elf, view)

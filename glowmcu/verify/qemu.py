@@ -1,0 +1,175 @@
+"""The `qemu` executor: a bundle on a whole emulated board, qemu-system-arm's MPS2, MPS3, micro:bit.
+
+One boot runs all inferences. With `-icount shift=0` each instruction takes one nanosecond of the
+board's time, so the core's own timer counts executed instructions; two calls of known length turn
+ticks into instructions, whatever the clock of the machine. QEMU models no cycles.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glowmcu.board import Board, find_board
+from glowmcu.cores import Core, core
+from glowmcu.errors import error
+from glowmcu.manifest import Manifest, read_manifest
+from glowmcu.verify import toolchain
+from glowmcu.verify.firmware import (
+    SEMIHOSTING,
+    Console,
+    Record,
+    build_firmware,
+    pack_inputs,
+    read_console,
+    unpack_outputs,
+)
+from glowmcu.verify.firmware.console import firmware_failure
+from glowmcu.verify.measurement import Array, Measurement
+
+QEMU = "qemu-system-arm"
+_POLL_INSTRUCTIONS = 4  # of the loop in templates/firmware/measure_systick.c
+_WRAP_TICKS = 1 << 24
+
+
+@dataclass(frozen=True)
+class Qemu:
+    """Runs bundles on an emulated machine, fulfilling `Executor`.
+
+    `board` replaces the one in the manifest. `machine` is a board of QEMU's (`mps3-an547`): the
+    bundle is then compiled for its core. `keep` is a folder where firmware, inputs, outputs and
+    console stay for inspection.
+    """
+
+    board: Board | None = None
+    machine: str | None = None
+    timeout_seconds: float = 600.0
+    keep: Path | None = None
+    name: str = "qemu"
+
+    def missing(self) -> str | None:
+        """What has to be installed before this executor works here, or None."""
+        if shutil.which(QEMU) is None:
+            return f"{QEMU} is not on PATH: apt install qemu-system-arm"
+        return toolchain.missing()
+
+    def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
+        """One boot, one inference for each entry of `inputs`; instructions and stack are measured.
+
+        Raises GM640 (inputs), GM641 (no QEMU machine), GM642 (fault or broken guard on the target),
+        GM643 (time is up), GM644 (QEMU itself failed), GM401 (does not fit), GM61x (build).
+        """
+        manifest = read_manifest(bundle_dir)
+        packed = pack_inputs(manifest, inputs)
+        hardware, target_core = self._target(manifest)
+        lacking = self.missing()
+        if lacking:
+            raise error("GM645", f"cannot run on qemu: {lacking}")
+        if not inputs:
+            return []
+        with tempfile.TemporaryDirectory(prefix="glowmcu_qemu_") as scratch:
+            folder = self.keep or Path(scratch)
+            firmware = build_firmware(
+                bundle_dir, manifest, hardware, target_core, SEMIHOSTING, folder
+            )
+            (folder / "inputs.bin").write_bytes(packed)
+            console = self._boot(hardware.name, firmware.elf, folder)
+            outputs = (folder / "outputs.bin").read_bytes()
+        assert console.inferences == len(inputs), "the firmware ended early without saying so"
+        costs = executed_instructions(console)
+        return [
+            Measurement(arrays, instructions, None, call.values["stack"])
+            for arrays, instructions, call in zip(
+                unpack_outputs(manifest, outputs, len(inputs)),
+                costs,
+                console.inference_calls(),
+                strict=True,
+            )
+        ]
+
+    def _target(self, manifest: Manifest) -> tuple[Board, Core]:
+        """The machine as a board with its memory map, and the core to compile for."""
+        if self.machine is not None:
+            hardware = find_board(self.machine)
+            if hardware.qemu is None or hardware.qemu.machine != hardware.name:
+                raise _no_machine(hardware)
+            return hardware, core(hardware.core)
+        board = self.board or find_board(manifest.board)
+        if board.qemu is None:
+            raise _no_machine(board)
+        return find_board(board.qemu.machine), core(board.core)
+
+    def _boot(self, machine: str, elf: Path, folder: Path) -> Console:
+        command = [
+            *(QEMU, "-machine", machine, "-kernel", str(elf.resolve())),
+            *("-icount", "shift=0", "-semihosting-config", "enable=on,target=native"),
+            *("-display", "none", "-monitor", "none", "-serial", "none", "-no-reboot"),
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=self.timeout_seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as cause:
+            printed = cause.stdout.decode(errors="replace") if cause.stdout else ""
+            raise _time_is_up(self.timeout_seconds, read_console(printed), machine) from cause
+        (folder / "console.txt").write_text(done.stdout, encoding="utf-8")
+        console = read_console(done.stdout)
+        if console.failure:
+            raise firmware_failure(console, f"QEMU machine {machine}")
+        if done.returncode != 0 or console.inferences is None:
+            last = "\n    ".join(done.stdout.strip().splitlines()[-6:])
+            message = f"{QEMU} stopped with exit code {done.returncode}:\n    {last}"
+            raise error("GM644", message, f"QEMU machine {machine}")
+        return console
+
+
+def executed_instructions(console: Console) -> list[int]:
+    """Instructions of each inference, from entry to return; right to within a few.
+
+    A tick is worth `ratio` instructions: the loop of known length says how many.
+    """
+    empty, loop = console.call("empty"), console.call("loop")
+    polled = _POLL_INSTRUCTIONS * (loop.values["polls"] - empty.values["polls"])
+    known = loop.number - empty.number + polled
+    ratio = _nearest_clock(known / (_ticks(loop) - _ticks(empty)))
+    results = []
+    for call in console.inference_calls():
+        polls = call.values["polls"] - empty.values["polls"]
+        ticks = _ticks(call) - _ticks(empty)
+        results.append(round(ticks * ratio - _POLL_INSTRUCTIONS * polls) + empty.number)
+    return results
+
+
+def _nearest_clock(ratio: float) -> float:
+    """Instructions a tick, given that QEMU's machines run at a multiple of 250 kHz."""
+    clock = 1e9 / ratio
+    nearest = round(clock / 250e3) * 250e3
+    return 1e9 / nearest if abs(clock / nearest - 1) < 1e-4 else ratio
+
+
+def _ticks(call: Record) -> int:
+    return call.values["wraps"] * _WRAP_TICKS + call.values["ticks"]
+
+
+def _no_machine(board: Board) -> Exception:
+    hint = 'add [qemu] machine = "mps2-an386" to the board\'s file, or use --on cortex-m'
+    return error("GM641", f"{board.name} is no machine of QEMU's and names none", hint=hint)
+
+
+def _time_is_up(seconds: float, console: Console, machine: str) -> Exception:
+    done = len(console.inference_calls())
+    message = f"{QEMU} ran longer than {seconds:g} s; {done} inferences were finished"
+    hint = "give fewer inputs at once or a longer time; an endless loop looks like this, too"
+    return error("GM643", message, f"QEMU machine {machine}", hint)

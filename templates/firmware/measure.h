@@ -1,0 +1,16 @@
+/*
+ * What a call costs. measure_systick.c counts ticks of the core's timer (QEMU), measure_marks.c
+ * prints a line before and after, at which the emulator is asked (Renode).
+ */
+#ifndef MEASURE_H
+#define MEASURE_H
+
+#include <stdint.h>
+
+/* Gets the timer ready and prints the two calls of known length that calibrate it. */
+void measure_open(void);
+
+/* Calls function(argument), then prints "glowmcu <label> <number> …stack=<bytes>". */
+void measure(const char *label, uint32_t number, void (*function)(void *), void *argument);
+
+#endif
