@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from glowmcu.verify.cortex_m.machine import Machine
+from glowmcu.verify.cortex_m.machine import RETURN_ADDRESS, Machine
 
 EdgeTable = dict[tuple[int | None, int], int]
 
@@ -26,7 +26,7 @@ class Counts:
 
 
 class EdgeCounter:
-    """Attaches to a machine once; `begin` before each run gives the counts of that run."""
+    """Attaches to a machine once; `begin` gives the counts of a run, `end` completes them."""
 
     def __init__(self, machine: Machine) -> None:
         counts = Counts()
@@ -53,6 +53,10 @@ class EdgeCounter:
                 counts.sizes[address] = size
             previous = address
 
+        def end() -> None:
+            count(None, RETURN_ADDRESS, 0, None)
+
         self.begin = begin
+        self.end = end
         machine.on_step = enter_step
         machine.add_block_hook(count)

@@ -13,6 +13,7 @@ from glowmcu import cores
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify import toolchain
+from glowmcu.verify.cortex_m.alignment import AlignmentCheck
 from glowmcu.verify.cortex_m.attribution import Account, Accountant
 from glowmcu.verify.cortex_m.build import build_bundle
 from glowmcu.verify.cortex_m.costs import CORES
@@ -43,15 +44,21 @@ class CortexM:
     """Runs bundles on the core `core_name`.
 
     With `count=False` only outputs and stack are found, several times faster. `timeout_seconds`
-    is for one inference.
+    is for one inference. `check_alignment` finds unaligned accesses that the core cannot do, at
+    several times the running time.
     """
 
     name = "cortex-m"
 
     def __init__(
-        self, core_name: str, count: bool = True, timeout_seconds: float = TIMEOUT_SECONDS
+        self,
+        core_name: str,
+        count: bool = True,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        check_alignment: bool = False,
     ) -> None:
         self._core = cores.core(core_name)
+        self._check_alignment = check_alignment
         self._count = count
         self._timeout_seconds = timeout_seconds
 
@@ -75,8 +82,9 @@ class CortexM:
     ) -> list[DetailedMeasurement]:
         """As `run`, with the costs of every step and block.
 
-        Raises GM640 for a core that cannot be emulated, GM641 when a tool is missing, GM61x when
-        the bundle does not compile, GM642 to GM645 when it misbehaves, GM646 for wrong inputs.
+        Raises GM650 for a core that cannot be emulated, GM651 when a tool is missing, GM61x when
+        the bundle does not compile, GM656 for wrong inputs; GM652 to GM655 and GM657 when the
+        bundle misbehaves.
         """
         manifest = read_manifest(bundle_dir)
         self._check_here()
@@ -90,17 +98,19 @@ class CortexM:
     def _check_here(self) -> None:
         if self._core.unicorn_model is None:
             raise error(
-                "GM640",
+                "GM650",
                 f"the cortex-m executor cannot emulate {self._core.name}",
                 hint="use --on qemu, which has Helium",
                 exit_code=ExitCode.USAGE,
             )
         absent = self.missing()
         if absent is not None:
-            raise error("GM641", "the cortex-m executor does not work here", hint=absent)
+            raise error("GM651", "the cortex-m executor does not work here", hint=absent)
 
     def _bench(self, program: Program, manifest: Manifest) -> _Bench:
         machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align)
+        if self._check_alignment:
+            AlignmentCheck(machine, self._core)
         return _Bench(program, machine, self._core.name, self._count, self._timeout_seconds)
 
     def _infer(
@@ -156,6 +166,8 @@ class _Bench:
             machine.call(f"{manifest.name}_run", [machine.arena_address], self._timeout_seconds)
         except GlowmcuError as found:
             raise _with_step(found, manifest, machine.step) from found
+        if self._counter:
+            self._counter.end()
         outputs = tuple(
             np.frombuffer(machine.read_arena(entry.offset, entry.bytes), dtype=entry.dtype)
             .reshape(entry.shape)
@@ -192,4 +204,4 @@ def _check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
         for entry, array in zip(manifest.inputs, arrays, strict=False)
     )
     if not fits:
-        raise error("GM646", f"the inputs are {got or 'none'}; {manifest.name} takes {wanted}")
+        raise error("GM656", f"the inputs are {got or 'none'}; {manifest.name} takes {wanted}")

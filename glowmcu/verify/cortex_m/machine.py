@@ -29,6 +29,7 @@ _SYSTEM_BASE, _SYSTEM_BYTES = 0xE0000000, 0x100000
 _CPACR, _FPU_ON = 0xE000ED88, (0xF << 20).to_bytes(4, "little")
 
 BlockHook = Callable[[Any, int, int, Any], None]
+AccessHook = Callable[[Any, int, int, int, int, Any], None]
 
 
 class Machine:
@@ -44,7 +45,7 @@ class Machine:
         self._program = program
         self.step: int | None = None
         self.on_step: Callable[[int], None] | None = None
-        self._damage: str | None = None
+        self._failure: GlowmcuError | None = None
         self._bad_access: tuple[int, int, int] | None = None
         self._arena_bytes = arena_bytes
         padded = _round_up(arena_bytes, arena_align)
@@ -88,6 +89,12 @@ class Machine:
         self._uc.hook_add(self._unicorn.UC_HOOK_BLOCK, hook)
         self._uc.ctl_flush_tb()  # blocks translated before would not call it
 
+    def add_access_hook(self, hook: AccessHook) -> None:
+        """Call `hook(_, access, address, size, value, _)` for each access to memory."""
+        both = self._unicorn.UC_HOOK_MEM_READ | self._unicorn.UC_HOOK_MEM_WRITE
+        self._uc.hook_add(both, hook)
+        self._uc.ctl_flush_tb()
+
     def reset(self) -> None:
         """Memory as after power-on: statics initialized, arena and stack poisoned."""
         self._uc.mem_write(ARENA_BASE, self._canary)
@@ -97,7 +104,7 @@ class Machine:
         for segment in self._program.segments:
             if segment.writable:
                 self._uc.mem_write(segment.address, segment.data.ljust(segment.size_bytes, b"\0"))
-        self.step, self._damage, self._bad_access = None, None, None
+        self.step, self._failure, self._bad_access = None, None, None
 
     def write_arena(self, offset: int, data: bytes) -> None:
         """Put `data` at `offset` of the arena."""
@@ -119,8 +126,8 @@ class Machine:
     def call(self, function: str, arguments: Sequence[int], timeout_seconds: float) -> int:
         """Call `function` with up to four words and return r0.
 
-        Raises GM642 for an access outside the bundle's memory, GM643 for too deep a stack, GM644
-        when it does not end in time, GM645 when the processor faults.
+        Raises GM652 for an access outside the bundle's memory, GM653 for too deep a stack, GM654
+        when it does not end in time, GM655 when the processor faults.
         """
         registers = self._registers
         self._uc.reg_write(registers.UC_ARM_REG_SP, STACK_TOP)
@@ -132,23 +139,36 @@ class Machine:
             self._uc.emu_start(start, RETURN_ADDRESS, timeout=int(timeout_seconds * 1e6))
         except self._unicorn.UcError as cause:
             raise self._fault(cause) from cause
-        if self._damage is None:
+        if self._failure is None:
             self._check_canaries()
-        if self._damage is not None:
-            raise error("GM642", self._damage, exit_code=ExitCode.MISMATCH)
-        if self._uc.reg_read(registers.UC_ARM_REG_PC) & ~1 != RETURN_ADDRESS:
+        if self._failure is not None:
+            raise self._failure
+        if self.program_counter() != RETURN_ADDRESS:
             raise error(
-                "GM644",
+                "GM654",
                 f"{function} did not return within {timeout_seconds:g} s",
                 hint="a loop that never ends, or a model for which the limit is too short",
                 exit_code=ExitCode.MISMATCH,
             )
         return int(self._uc.reg_read(registers.UC_ARM_REG_R0))
 
+    def stop(self, failure: GlowmcuError) -> None:
+        """End the run from within a hook; `call` raises `failure`."""
+        self._failure = failure
+        self._uc.emu_stop()
+
+    def program_counter(self) -> int:
+        """Address of the instruction that runs or faulted."""
+        return int(self._uc.reg_read(self._registers.UC_ARM_REG_PC)) & ~1
+
+    def place(self) -> str:
+        """Function and address of that instruction."""
+        pc = self.program_counter()
+        return f"{self._program.function_at(pc)} at {pc:#010x}"
+
     def _enter_step(self, _uc: Any, address: int, _size: int, _data: Any) -> None:
         self._check_canaries()
-        if self._damage is not None:
-            self._uc.emu_stop()
+        if self._failure is not None:
             return
         self.step = self._program.markers[address]
         if self.on_step is not None:
@@ -164,7 +184,9 @@ class Machine:
             if found != wanted:
                 changed = [i for i in range(len(wanted)) if found[i] != wanted[i]]
                 offset = base + (changed[0] if base >= 0 else changed[-1])
-                self._damage = self._outside("wrote to", offset)
+                self.stop(
+                    error("GM652", self._outside("wrote to", offset), exit_code=ExitCode.MISMATCH)
+                )
 
     def _note_bad_access(
         self, _uc: Any, access: int, address: int, size: int, _value: int, _data: Any
@@ -173,20 +195,19 @@ class Machine:
         return False
 
     def _fault(self, cause: Exception) -> GlowmcuError:
-        pc = int(self._uc.reg_read(self._registers.UC_ARM_REG_PC))
-        place = f"{self._program.function_at(pc)} at {pc:#010x}"
+        place = self.place()
         if self._bad_access is None:
             return error(
-                "GM645",
+                "GM655",
                 f"the processor faulted: {cause}",
                 place,
-                "an unaligned access, or an instruction that this core does not have",
+                "does the code use an instruction that this core does not have?",
                 ExitCode.MISMATCH,
             )
         access, address, _ = self._bad_access
         if STACK_TOP - 2 * STACK_BYTES <= address < STACK_TOP - STACK_BYTES:
             message = f"the stack grew deeper than {STACK_BYTES} bytes"
-            return error("GM643", message, place, exit_code=ExitCode.MISMATCH)
+            return error("GM653", message, place, exit_code=ExitCode.MISMATCH)
         writes = self._unicorn.UC_MEM_WRITE_UNMAPPED, self._unicorn.UC_MEM_WRITE_PROT
         fetches = self._unicorn.UC_MEM_FETCH_UNMAPPED, self._unicorn.UC_MEM_FETCH_PROT
         verb = "wrote to" if access in writes else "jumped to" if access in fetches else "read"
@@ -195,7 +216,7 @@ class Machine:
             message = self._outside(verb, address - self.arena_address)
         else:
             message = f"the code {verb} {address:#010x}, which is not its memory"
-        return error("GM642", message, place, exit_code=ExitCode.MISMATCH)
+        return error("GM652", message, place, exit_code=ExitCode.MISMATCH)
 
     def _outside(self, verb: str, offset: int) -> str:
         size = self._arena_bytes

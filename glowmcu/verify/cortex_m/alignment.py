@@ -1,0 +1,46 @@
+"""Find the unaligned accesses that the real core would fault on; Unicorn performs them all.
+
+An Armv6-M core cannot do any, the others none that move several words (LDM, LDRD, VLDR, …). Looking
+at every access makes a run several times slower, so this is asked for, not always on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glowmcu.cores import Core
+from glowmcu.errors import ExitCode, error
+from glowmcu.verify.cortex_m.decode import MEMORY, Decoder, Kind
+from glowmcu.verify.cortex_m.machine import Machine
+
+_MULTI_WORD = MEMORY - {Kind.LOAD, Kind.STORE}
+
+
+class AlignmentCheck:
+    """Attaches to a machine, whose `call` then raises GM657 for such an access."""
+
+    def __init__(self, machine: Machine, core: Core) -> None:
+        self._machine = machine
+        self._core = core
+        self._decoder = Decoder()
+
+        def look(_uc: Any, _access: int, address: int, size: int, _value: int, _data: Any) -> None:
+            if address & (size - 1):
+                self._judge(address, size)
+
+        machine.add_access_hook(look)
+
+    def _judge(self, address: int, size_bytes: int) -> None:
+        pc = self._machine.program_counter()
+        instruction = self._decoder.block(self._machine.read_code(pc, 4), pc)[0]
+        if self._core.architecture != "armv6s-m" and instruction.kind not in _MULTI_WORD:
+            return
+        self._machine.stop(
+            error(
+                "GM657",
+                f"{instruction.text} accesses {size_bytes} bytes at {address:#010x}, "
+                f"which {self._core.name} cannot do unaligned",
+                self._machine.place(),
+                exit_code=ExitCode.MISMATCH,
+            )
+        )

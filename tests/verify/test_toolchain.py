@@ -1,0 +1,145 @@
+"""The cross compiler wrapper: what it finds, what it says when something is wrong, code sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glowmcu.cores import core, core_names
+from glowmcu.errors import GlowmcuError
+from glowmcu.verify import toolchain
+from tests.verify.tiny_bundle import write_tiny_bundle
+
+needs_gcc = pytest.mark.skipif(toolchain.missing() is not None, reason=str(toolchain.missing()))
+pytestmark = pytest.mark.arm
+M4 = core("cortex-m4").flags
+SCRIPT = "SECTIONS { . = 0x08000000; .text : { *(.text .text.*) } }\nENTRY(f)\n"
+
+
+def build(folder: Path, text: str) -> Path:
+    source, script = folder / "f.c", folder / "f.ld"
+    source.write_text(text, encoding="utf-8")
+    script.write_text(SCRIPT, encoding="utf-8")
+    return toolchain.build_elf([source], (), M4, folder / "f.elf", script)
+
+
+def program(folder: Path, text: str) -> Path:
+    """A shell script in the place of a compiler."""
+    path = folder / "fake-gcc"
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def sizes_of(bundle: Path, core_name: str = "cortex-m4") -> toolchain.CodeSize:
+    sources = [bundle / "tiny.c", bundle / "tiny_weights.c"]
+    return toolchain.code_size(sources, [bundle], core(core_name).flags, "tiny_run")
+
+
+def test_a_missing_compiler_is_named_with_its_debian_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(toolchain.GCC_VARIABLE, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "apt install gcc-arm-none-eabi" in (toolchain.missing() or "")
+    with pytest.raises(GlowmcuError) as caught:
+        build(tmp_path, "void f(void) {}")
+    assert caught.value.code == "GM610"
+    assert "apt install gcc-arm-none-eabi" in str(caught.value)
+
+
+def test_the_environment_names_another_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = program(tmp_path, "echo other")
+    monkeypatch.setenv(toolchain.GCC_VARIABLE, str(other))
+    assert toolchain.missing() is None
+    assert toolchain.find_gcc() == other
+    assert toolchain.run_gcc(["--version"], ()) == "other\n"
+
+
+def test_a_compiler_that_the_environment_names_wrongly_is_not_replaced_silently(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(toolchain.GCC_VARIABLE, "/nowhere/gcc")
+    assert toolchain.missing() == (
+        "GLOWMCU_ARM_GCC names /nowhere/gcc, which is not a program that can be run"
+    )
+
+
+def test_a_compiler_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(toolchain.GCC_VARIABLE, str(program(tmp_path, "exec sleep 20")))
+    monkeypatch.setattr(toolchain, "TIMEOUT_SECONDS", 0.2)
+    with pytest.raises(GlowmcuError, match="ran longer than") as caught:
+        toolchain.run_gcc([], ["kws.c"])
+    assert caught.value.code == "GM613"
+
+
+@needs_gcc
+def test_a_source_that_does_not_compile_shows_the_first_error_lines(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError) as caught:
+        build(tmp_path, "void f(void) { missing_name = 1; }")
+    assert caught.value.code == "GM611"
+    assert "'missing_name' undeclared" in str(caught.value)
+    assert caught.value.problems[0].where == "f.c"
+
+
+@needs_gcc
+def test_a_program_that_does_not_link_names_the_symbol(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError) as caught:
+        build(tmp_path, "void g(void); void f(void) { g(); }")
+    assert caught.value.code == "GM612"
+    assert "undefined reference to `g'" in str(caught.value)
+
+
+@needs_gcc
+def test_an_include_that_is_forced_reaches_the_source(tmp_path: Path) -> None:
+    header = tmp_path / "forced.h"
+    header.write_text("#define ANSWER 42\n", encoding="utf-8")
+    source, script = tmp_path / "f.c", tmp_path / "f.ld"
+    source.write_text("int f(void) { return ANSWER; }\n", encoding="utf-8")
+    script.write_text(SCRIPT, encoding="utf-8")
+    elf = toolchain.build_elf([source], (), M4, tmp_path / "f.elf", script, force_include=[header])
+    assert elf.read_bytes().startswith(b"\x7fELF")
+
+
+@needs_gcc
+@pytest.mark.parametrize("core_name", core_names())
+def test_every_core_compiles_a_bundle(tmp_path: Path, core_name: str) -> None:
+    sizes = sizes_of(write_tiny_bundle(tmp_path), core_name)
+    assert 100 < sizes.text_bytes < 400
+    assert sizes.constant_bytes == 464
+    assert sizes.data_bytes == 0
+
+
+@needs_gcc
+def test_code_size_counts_only_what_the_run_function_reaches(tmp_path: Path) -> None:
+    bundle = write_tiny_bundle(tmp_path)
+    before = sizes_of(bundle)
+    with (bundle / "tiny.c").open("a", encoding="utf-8") as stream:
+        stream.write("int tiny_unused(int a); int tiny_unused(int a) { return a / 3 + a % 7; }\n")
+    assert sizes_of(bundle) == before
+    assert [name for name, _ in before.functions] == ["tiny_run"]
+    assert before.text_bytes == sum(size for _, size in before.functions)
+
+
+@needs_gcc
+def test_code_size_shows_statics_and_the_c_library_apart(tmp_path: Path) -> None:
+    bundle = write_tiny_bundle(
+        tmp_path,
+        fault="memcpy(base, copy, (size_t)base[0]);",
+        helpers="static int8_t copy[24] = {1};",
+    )
+    plain = sizes_of(write_tiny_bundle(tmp_path / "plain"))
+    sizes = sizes_of(bundle)
+    assert plain.library_bytes == 0 < sizes.library_bytes
+    assert sizes.text_bytes - plain.text_bytes < 40
+    written = sizes_of(
+        write_tiny_bundle(
+            tmp_path / "written",
+            fault="copy[base[0]] = base[1]; base[2] = copy[base[3]];",
+            helpers="static int8_t copy[24] = {1};",
+        )
+    )
+    assert written.data_bytes == 24
