@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import flatbuffers
 import numpy as np
 import pytest
 import tflite
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder, TensorRef
+from glowmcu.frontend.tflite.writer_options import option_names, schema_enum, write_options
 from tests.support.oracle import run_litert_reference, run_tflm
 
 INT32 = np.int32
@@ -257,6 +259,56 @@ def test_the_version_follows_the_operand_types(kind: str, dtype: str, version: i
     y = model.tensor("y", (1, 2, 2, 3), dtype)
     model.op(kind, [x, w, b], [y])
     assert tflite.Model.GetRootAs(model.finish()).OperatorCodes(0).Version() == version
+
+
+BUILTIN_KINDS = [
+    name
+    for name, code in schema_enum("BuiltinOperator").items()
+    if name not in ("CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES")
+]
+
+
+def read_options(data: bytes, name: str) -> object:
+    """Options of the only operator, through the schema's own reader of table `name`."""
+    operator = tflite.Model.GetRootAs(data).Subgraphs(0).Operators(0)
+    is_late = operator.BuiltinOptions2() is not None
+    table = operator.BuiltinOptions2() if is_late else operator.BuiltinOptions()
+    number = operator.BuiltinOptions2Type() if is_late else operator.BuiltinOptionsType()
+    union = "BuiltinOptions2" if is_late else "BuiltinOptions"
+    (table_name,) = [key for key, value in schema_enum(union).items() if value == number]
+    reader = getattr(tflite, table_name)()
+    reader.Init(table.Bytes, table.Pos)
+    camel = "".join(part.capitalize() for part in name.split("_"))
+    if hasattr(reader, f"{camel}AsNumpy"):
+        return getattr(reader, f"{camel}AsNumpy")().tolist()
+    return getattr(reader, camel)()
+
+
+@pytest.mark.parametrize("kind", BUILTIN_KINDS)
+def test_every_option_of_every_builtin_operator_is_read_back_as_written(kind: str) -> None:
+    def write(options: dict) -> bytes:
+        model = ModelBuilder()
+        x = model.input("x", (1, 4), "int8", 0.5)
+        model.op(kind, [x, x], [x], options)
+        return model.finish()
+
+    code = tflite.Model.GetRootAs(write({})).OperatorCodes(0).BuiltinCode()
+    assert code == getattr(tflite.BuiltinOperator, kind)
+    for name in option_names(kind):
+        value = sample_value(kind, name)
+        expected = value.encode() if isinstance(value, str) else value
+        assert read_options(write({name: value}), name) == expected, name
+
+
+def sample_value(kind: str, name: str) -> object:
+    """The first of a list, a number and a text that the option takes."""
+    for value in ([1, 0, 1], 1, "text"):
+        try:
+            write_options(flatbuffers.Builder(64), kind, {name: value})
+        except GlowmcuError:
+            continue
+        return value
+    raise AssertionError(f"{kind}.{name} takes no value that was tried")
 
 
 def test_the_same_calls_give_the_same_bytes() -> None:

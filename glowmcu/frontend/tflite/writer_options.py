@@ -18,6 +18,9 @@ import numpy as np
 
 from glowmcu.errors import error
 
+_FLOAT_VECTORS = ("BucketizeOptions.boundaries",)
+"""Vectors that do not hold integers; the generated functions tell element sizes, not types."""
+
 OptionValue = bool | int | float | str | Sequence[int] | Sequence[float]
 
 _SHARED_TABLES = {
@@ -77,6 +80,12 @@ def operator_code(kind: str) -> int:
     return codes[kind]
 
 
+def option_names(kind: str) -> list[str]:
+    """Options that the operator `kind` takes, in the schema's spelling; none for many."""
+    _, table = _options_table(kind)
+    return sorted(_fields_of(_schema_module(table), table)) if table else []
+
+
 def write_options(
     builder: Any, kind: str, options: Mapping[str, OptionValue]
 ) -> tuple[str, int, int]:
@@ -87,12 +96,11 @@ def write_options(
     that the table does not have and GM192 for a value that the field cannot hold.
     """
     union, table = _options_table(kind)
+    _refuse_unknown(kind, options)
     if not table:
-        _refuse_fields(kind, options, [])
         return union, 0, 0
     module = _schema_module(table)
     fields = _fields_of(module, table)
-    _refuse_fields(kind, options, sorted(fields))
     values = {
         name: _prepare(builder, module, f"{table}.{name}", fields[name], value)
         for name, value in options.items()
@@ -127,7 +135,8 @@ def _snake(field: str) -> str:
     return "".join(breaks).removeprefix("_")
 
 
-def _refuse_fields(kind: str, options: Mapping[str, OptionValue], known: list[str]) -> None:
+def _refuse_unknown(kind: str, options: Mapping[str, OptionValue]) -> None:
+    known = option_names(kind)
     for name in options:
         if name not in known:
             listed = ", ".join(known) or "none"
@@ -146,6 +155,8 @@ def _prepare(builder: Any, module: ModuleType, where: str, field: str, value: Op
             message = f"{where} cannot be {value!r}"
             raise error("GM192", message, hint=f"one of {', '.join(members)}")
         return members[value]
+    if _holds_text(module, table, field) != isinstance(value, str):
+        raise error("GM192", f"{where} cannot hold {value!r}")
     if isinstance(value, str):
         return builder.CreateString(value)
     if isinstance(value, Sequence):
@@ -153,18 +164,34 @@ def _prepare(builder: Any, module: ModuleType, where: str, field: str, value: Op
     return value
 
 
-class _ElementSize:
-    """Stands in for the builder to learn the element size that a `Start…Vector` asks for."""
+class _Probe:
+    """Stands in for the builder, to learn what a generated function asks of it."""
+
+    def __init__(self) -> None:
+        self.wrote_reference = False
 
     def StartVector(self, size_bytes: int, length: int, alignment: int) -> int:
         return size_bytes
+
+    def PrependUOffsetTRelativeSlot(self, slot: int, offset: int, default: int) -> None:
+        self.wrote_reference = True
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *slot: None
+
+
+def _holds_text(module: ModuleType, table: str, field: str) -> bool:
+    """A field that is no vector and yet is written as a reference is a string."""
+    probe = _Probe()
+    getattr(module, f"{table}Add{field}")(probe, 0)
+    return probe.wrote_reference
 
 
 def _write_vector(builder: Any, start_vector: Any, where: str, value: OptionValue) -> int:
     if isinstance(value, (bool, int, float, str)):
         raise error("GM192", f"{where} takes a list, not {value!r}")
-    size_bytes = start_vector(_ElementSize(), 0)
-    kind = "f" if any(isinstance(item, float) for item in value) else "i"
+    size_bytes = start_vector(_Probe(), 0)
+    kind = "f" if where in _FLOAT_VECTORS else "i"
     array = np.asarray(value, dtype=f"<{kind}{size_bytes}")
     return int(builder.CreateNumpyVector(array))
 
