@@ -1,0 +1,22 @@
+"""GlowMCU: ahead-of-time compiler from int8 neural networks to plain C99 for microcontrollers.
+
+    bundle = glowmcu.compile("kws.tflite", board="nrf52", output="build/kws")
+    outputs = bundle.run([x])                       # the generated C on this computer
+    result = bundle.measure([x], on="cortex-m")     # .outputs .instructions .cycles .stack_bytes
+"""
+
+from glowmcu.api import compile
+from glowmcu.bundle import Bundle, Report, load
+from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.version import __version__
+
+__all__ = [
+    "Bundle",
+    "ExitCode",
+    "GlowmcuError",
+    "Problem",
+    "Report",
+    "__version__",
+    "compile",
+    "load",
+]

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Prepares a checkout: `.venv` with this package (editable) and its extras, a host C compiler, the
+# Arm cross compiler and QEMU. Idempotent, and silent when there is nothing to do.
+#
+#   scripts/setup.sh EXTRAS      EXTRAS: names from pyproject.toml, such as `test`
+#
+# System packages are installed with apt-get, as root or through sudo. Where that is impossible it
+# says what to install by hand and goes on: what needs a missing tool is skipped with that reason.
+# GLOWMCU_PYTHON chooses the interpreter that `.venv` is made from.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+extras="${1:?usage: scripts/setup.sh EXTRAS}"
+stamp=".venv/.glowmcu-$extras"
+
+say() { echo "setup: $*" >&2; }
+
+# --- system packages -----------------------------------------------------------------------------
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# The compiler prints a bare `libc.a` when it has no such library.
+has_newlib() {
+    has arm-none-eabi-gcc && [ "$(arm-none-eabi-gcc -print-file-name=libc.a)" != libc.a ]
+}
+
+has_host_headers() {
+    echo '#include <string.h>' | gcc -x c -fsyntax-only - >/dev/null 2>&1
+}
+
+missing_packages() {
+    has gcc || echo gcc
+    has g++ || echo g++
+    has_host_headers || echo libc6-dev
+    has arm-none-eabi-gcc || echo gcc-arm-none-eabi
+    has_newlib || echo libnewlib-arm-none-eabi
+    has qemu-system-arm || echo qemu-system-arm
+}
+
+# Prints the command prefix that makes apt-get work here, or returns 1.
+root_prefix() {
+    [ "$(id -u)" -eq 0 ] && return 0
+    has sudo || return 1
+    # Without a terminal nobody can type a password.
+    if sudo -n true 2>/dev/null || [ -t 0 ]; then echo sudo; else return 1; fi
+}
+
+apt_install() {
+    local prefix apt
+    has apt-get && prefix="$(root_prefix)" || return 1
+    say "installing $* (apt-get)"
+    apt="$prefix env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
+    $apt update >/dev/null || say "apt-get update failed; trying on"
+    $apt install -y --no-install-recommends "$@" >/dev/null
+}
+
+install_system_packages() {
+    local packages
+    packages="$(missing_packages)"
+    [ -n "$packages" ] || return 0
+    # shellcheck disable=SC2086  # one word a package
+    apt_install $packages || true
+    packages="$(missing_packages | xargs)"
+    [ -n "$packages" ] || return 0
+    say "still missing, please install by hand: $packages"
+    say "  Debian, Ubuntu:  sudo apt-get install $packages"
+    say "  elsewhere:       a C compiler, the Arm GNU toolchain (arm-none-eabi) and QEMU for Arm"
+    say "going on; what needs them will be skipped and say so"
+}
+
+# --- Python --------------------------------------------------------------------------------------
+
+is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+
+find_python() {
+    local candidate
+    for candidate in ${GLOWMCU_PYTHON:+"$GLOWMCU_PYTHON"} \
+        python3 python3.13 python3.12 python3.11 python3.10; do
+        if is_recent "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+    say "no Python >= 3.10 found: install python3, or set GLOWMCU_PYTHON"
+    return 1
+}
+
+make_venv() {
+    if [ -d .venv ] && .venv/bin/python -m pip --version >/dev/null 2>&1; then
+        return
+    fi
+    local python
+    python="$(find_python)"
+    # Debian splits venv's ensurepip into a package of its own.
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        local version
+        version="$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+        if ! apt_install "python$version-venv"; then
+            say "$python has no venv module: sudo apt-get install python$version-venv"
+            exit 1
+        fi
+    fi
+    "$python" -m venv --clear .venv
+}
+
+# What the installed environment depends on. The path is part of it: an editable install points here.
+fingerprint() {
+    { pwd; cat pyproject.toml scripts/setup.sh; } | cksum
+}
+
+install_python_packages() {
+    make_venv
+    local wanted
+    wanted="$(fingerprint)"
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
+        return
+    fi
+    say "installing Python packages into .venv (the first time takes a minute or two)"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+        --editable ".[$extras]"
+    echo "$wanted" >"$stamp"
+}
+
+install_system_packages
+install_python_packages
