@@ -321,6 +321,13 @@ def test_the_same_calls_give_the_same_bytes() -> None:
         ("CONV_2DD", {}, "GM190", "near: CONV_2D, CONV_3D"),
         ("SOFTMAX", {"betta": 1.0}, "GM191", "its options: beta"),
         ("RELU", {"alpha": 1.0}, "GM191", "its options: none"),
+        ("SOFTMAX", {"beta": "hot"}, "GM192", ""),
+        ("VAR_HANDLE", {"shared_name": 3}, "GM192", ""),
+        ("SQUEEZE", {"squeeze_dims": [0.5]}, "GM192", ""),
+        ("SQUEEZE", {"squeeze_dims": [1 << 40]}, "GM192", ""),
+        ("SQUEEZE", {"squeeze_dims": 1}, "GM192", ""),
+        ("CONCATENATION", {"axis": 1 << 40}, "GM192", ""),
+        ("CONCATENATION", {"axis": [1]}, "GM192", ""),
         (
             "ADD",
             {"fused_activation_function": "GELU"},
@@ -329,7 +336,7 @@ def test_the_same_calls_give_the_same_bytes() -> None:
         ),
     ],
 )
-def test_names_that_the_schema_lacks_are_refused(
+def test_names_and_values_that_the_schema_lacks_are_refused(
     kind: str, options: dict, code: str, hint: str
 ) -> None:
     model = ModelBuilder()

@@ -190,10 +190,13 @@ def _holds_text(module: ModuleType, table: str, field: str) -> bool:
 def _write_vector(builder: Any, start_vector: Any, where: str, value: OptionValue) -> int:
     if isinstance(value, (bool, int, float, str)):
         raise error("GM192", f"{where} takes a list, not {value!r}")
-    size_bytes = start_vector(_Probe(), 0)
     kind = "f" if where in _FLOAT_VECTORS else "i"
-    array = np.asarray(value, dtype=f"<{kind}{size_bytes}")
-    return int(builder.CreateNumpyVector(array))
+    wanted = np.dtype(f"<{kind}{start_vector(_Probe(), 0)}")
+    given = np.asarray(value)
+    stored = given.astype(wanted) if given.dtype.kind in "biuf" else np.empty(0)
+    if len(stored) != len(value) or (kind == "i" and not np.array_equal(stored, given)):
+        raise error("GM192", f"{where} cannot hold {value!r}")
+    return int(builder.CreateNumpyVector(stored))
 
 
 def _schema_module(name: str) -> ModuleType:
