@@ -1,8 +1,8 @@
 """GlowMCU: ahead-of-time compiler from int8 neural networks to plain C99 for microcontrollers.
 
-    bundle = glowmcu.compile("kws.tflite", board="nrf52", output="build/kws")
-    outputs = bundle.run([x])                       # the generated C on this computer
-    result = bundle.measure([x], on="cortex-m")     # .outputs .instructions .cycles .stack_bytes
+bundle = glowmcu.compile("kws.tflite", board="nrf52", output="build/kws")
+outputs = bundle.run([x])                       # the generated C on this computer
+result = bundle.measure([x], on="cortex-m")     # .outputs .instructions .cycles .stack_bytes
 """
 
 from glowmcu.api import compile

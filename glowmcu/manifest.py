@@ -1,4 +1,5 @@
-"""`manifest.json`: what a bundle is, as data. Written once by `emit_c`, read by everything after it.
+"""`manifest.json`: what a bundle is, as data. Written once by `emit_c`, read by everything after
+it.
 
 Executors, `glowmcu run` and generic test runners know a bundle by this file alone, so a bundle made
 on one machine can be verified on another without its model.
@@ -37,7 +38,9 @@ class TensorEntry:
 
 @dataclass(frozen=True)
 class LayerEntry:
-    """One step of `<name>_run`: `index` is its turn and the number of its step marker in the C code."""
+    """One step of `<name>_run`: `index` is its turn and the number of its step marker in the C
+    code.
+    """
 
     index: int
     name: str
@@ -50,7 +53,9 @@ class LayerEntry:
 
 @dataclass(frozen=True)
 class BufferEntry:
-    """A tensor's place in the arena: `bytes` at `offset`, alive from `first_step` to `last_step`."""
+    """A tensor's place in the arena: `bytes` at `offset`, alive from `first_step` to
+    `last_step`.
+    """
 
     name: str
     offset: int
@@ -89,7 +94,9 @@ class Manifest:
 
 
 def read_manifest(bundle_dir: Path) -> Manifest:
-    """The manifest of the bundle in `bundle_dir`. Raises GM601 when there is none or it is damaged."""
+    """The manifest of the bundle in `bundle_dir`. Raises GM601 when there is none or it is
+    damaged.
+    """
     path = bundle_dir / "manifest.json"
     hint = "pass the folder that `glowmcu compile -o` wrote, or compile the model again"
     try:
@@ -98,7 +105,9 @@ def read_manifest(bundle_dir: Path) -> Manifest:
             raise ValueError(f"format must be {FORMAT_VERSION}")
         return _from_json(body)
     except FileNotFoundError as cause:
-        raise error("GM601", f"{bundle_dir} is not a bundle: no manifest.json", hint=hint) from cause
+        raise error(
+            "GM601", f"{bundle_dir} is not a bundle: no manifest.json", hint=hint
+        ) from cause
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
         raise error("GM601", f"cannot read the manifest: {cause}", str(path), hint) from cause
 

@@ -36,6 +36,7 @@ class Options:
     goal: Goal = Goal.BALANCED
     rounding: Rounding = Rounding.DOUBLE
     input_shapes: Mapping[str, Shape] | None = None
+    dump_ir: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class Compilation:
     plan: Plan
     files: Mapping[str, str]
     manifest: Manifest
+
+    @property
+    def estimated_code_bytes(self) -> int:
+        """Code size by the kernels' own estimates: every function once."""
+        sizes = {item.code.function: item.cost.code_bytes for item in self.selections.values()}
+        return sum(sizes.values())
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:

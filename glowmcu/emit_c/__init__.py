@@ -1,1 +1,1 @@
-"""Emission: a planned program and its kernels become text files. Templates read frozen views only."""
+"""Emission: a planned program and its kernels become text. Templates read frozen views only."""

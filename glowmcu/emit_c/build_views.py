@@ -146,7 +146,9 @@ class _Step:
 
     def _comment(self) -> tuple[str, ...]:
         node = self.run.node
-        lines = [f'Step {self.index}: {node.op.name}, {self.run.kernel}, "{comment_text(node.name)}"']
+        lines = [
+            f'Step {self.index}: {node.op.name}, {self.run.kernel}, "{comment_text(node.name)}"'
+        ]
         for position, type_ in enumerate(node.signature.inputs):
             where = "in   " if position in self.code.operands else "const"
             lines.append(f"  {where} {type_}")
@@ -158,7 +160,9 @@ class _Step:
     def _definition(self) -> str:
         if self.code.template:
             constants = {
-                key: self.pool.symbol(value, self.index) if isinstance(value, ConstantArray) else value
+                key: self.pool.symbol(value, self.index)
+                if isinstance(value, ConstantArray)
+                else value
                 for key, value in self.code.view.items()
             }
             return render(
@@ -167,7 +171,8 @@ class _Step:
         if self.code.parameters is None:
             return ""
         items = [
-            f"/* {field.name} */ {self._field(field.value)}" for field in self.code.parameters.fields
+            f"/* {field.name} */ {self._field(field.value)}"
+            for field in self.code.parameters.fields
         ]
         head = f"static const {self.code.parameters.struct} p_{self.index} = {{"
         return f"{head}\n{wrap_items(items)}\n}};"
@@ -225,4 +230,3 @@ def _wrap_call(function: str, arguments: list[str], indent: int) -> str:
         return line
     inner = wrap_items(arguments, " " * (indent + 4))
     return f"{' ' * indent}{function}(\n{inner});"
-

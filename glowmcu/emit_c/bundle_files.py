@@ -131,7 +131,9 @@ def _manifest(
         outputs=entries[1],
         layers=_layer_entries(program, body),
         buffers=tuple(
-            BufferEntry(buffer.name, program.offsets[buffer], buffer.size_bytes, life.first, life.last)
+            BufferEntry(
+                buffer.name, program.offsets[buffer], buffer.size_bytes, life.first, life.last
+            )
             for buffer, life in program.lives.items()
         ),
         sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),

@@ -12,21 +12,23 @@ from glowmcu.ir.operation import Array
 
 _LINE = 100
 _C_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline"
-    " int long register restrict return short signed sizeof static struct switch typedef union"
-    " unsigned void volatile while _Bool _Complex _Imaginary alignas alignof and and_eq asm bitand"
-    " bitor bool catch class compl const_cast constexpr decltype delete dynamic_cast explicit export"
-    " false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private"
-    " protected public reinterpret_cast static_assert static_cast template this thread_local throw"
-    " true try typeid typename using virtual wchar_t xor xor_eq main".split()
+    """
+    auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef
+    union unsigned void volatile while _Bool _Complex _Imaginary alignas alignof and and_eq asm
+    bitand bitor bool catch class compl const_cast constexpr decltype delete dynamic_cast
+    explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or
+    or_eq private protected public reinterpret_cast static_assert static_cast template this
+    thread_local throw true try typeid typename using virtual wchar_t xor xor_eq main
+    """.split()  # noqa: SIM905
 )
 
 
 def check_bundle_name(name: str) -> str:
     """`name` if it can prefix C functions and name files. Raises GM503."""
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) and name not in _C_KEYWORDS:
-        if not name.startswith("glowmcu"):
-            return name
+    reserved = name in _C_KEYWORDS or name.startswith("glowmcu")
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) and not reserved:
+        return name
     raise error(
         "GM503",
         f"{name!r} cannot name a bundle: expected a C identifier of at most 48 characters "

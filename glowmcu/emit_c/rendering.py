@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import jinja2
 
@@ -26,6 +25,6 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def render(template: str, **view: Any) -> str:
+def render(template: str, **view: object) -> str:
     """The template's text with `view` as its names."""
     return _environment().get_template(template).render(**view)

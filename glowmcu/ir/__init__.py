@@ -1,1 +1,3 @@
-"""The two IRs: graph (values and nodes) and instructions (buffers and steps), with one text form."""
+"""The two IRs: graph (values and nodes) and instructions (buffers and steps), with one text
+form.
+"""

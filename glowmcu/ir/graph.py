@@ -20,7 +20,9 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One use of an operator. `name` is for people, `source` where it came from in the model file."""
+    """One use of an operator. `name` is for people, `source` where it came from in the model
+    file.
+    """
 
     op: Operation
     inputs: tuple[Value, ...]

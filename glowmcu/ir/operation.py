@@ -1,6 +1,7 @@
 """What every operator class says about itself: shapes, meaning, memory and work.
 
-An operator is a frozen dataclass whose fields are its attributes; the classes live in `glowmcu.ops`.
+An operator is a frozen dataclass whose fields are its attributes; the classes live in
+`glowmcu.ops`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ Array = npt.NDArray[Any]
 
 
 class Rounding(Enum):
-    """How an int32 accumulator becomes int8. `DOUBLE` is TensorFlow Lite Micro, `SINGLE` XNNPACK."""
+    """How an int32 accumulator becomes int8. `DOUBLE` is TensorFlow Lite Micro, `SINGLE`
+    XNNPACK.
+    """
 
     DOUBLE = "double"
     SINGLE = "single"
@@ -71,7 +74,9 @@ class Operation:
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        """The meaning: stored values in, stored values out. numpy arrays of the signature's types."""
+        """The meaning: stored values in, stored values out. numpy arrays of the signature's
+        types.
+        """
         raise AssertionError(f"{type(self).__name__} has no meaning")
 
     def macs(self, signature: Signature) -> int:
@@ -86,7 +91,9 @@ class Operation:
         """Operands whose buffer the first result may overwrite, element by element in order."""
         return ()
 
-    def input_rows(self, signature: Signature, first: int, end: int) -> tuple[RowWindow | None, ...]:
+    def input_rows(
+        self, signature: Signature, first: int, end: int
+    ) -> tuple[RowWindow | None, ...]:
         """For each operand the rows needed for result rows `[first, end)`; None means all of it."""
         return (None,) * len(signature.inputs)
 
@@ -109,7 +116,8 @@ class Constant(Operation):
     def verify(self, signature: Signature) -> None:
         if self.data.dtype != signature.output.element.numpy:
             raise OperationError(
-                f"constant data is {self.data.dtype}, its type says {signature.output.element.value}"
+                f"constant data is {self.data.dtype}, "
+                f"its type says {signature.output.element.value}"
             )
 
     def evaluate(

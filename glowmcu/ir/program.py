@@ -1,8 +1,8 @@
 """Instruction IR: a list of instructions on buffers, and where each buffer lies.
 
-A buffer is a tensor's place in memory. `View` makes a buffer that is part of another one (a reshape,
-a slice of a concatenation); `Run` calls a kernel; `Alloc` and `Dealloc` bound a buffer's life. After
-planning every arena buffer has an offset.
+A buffer is a tensor's place in memory. `View` makes a buffer that is part of another one (a
+reshape, a slice of a concatenation); `Run` calls a kernel; `Alloc` and `Dealloc` bound a buffer's
+life. After planning every arena buffer has an offset.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ class Context:
     ) -> tuple[Value, ...]:
         """A new node in front of the one at hand; it inherits that one's name and source."""
         name = name or self.node.name
-        values = tuple(Value(type_, _result_name(self.node, i, name)) for i, type_ in enumerate(types))
+        values = tuple(
+            Value(type_, _result_name(self.node, i, name)) for i, type_ in enumerate(types)
+        )
         self.added.append(Node(op, tuple(inputs), values, name, self.node.source))
         return values
 

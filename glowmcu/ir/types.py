@@ -51,8 +51,10 @@ class ElementType(Enum):
         assert not self.is_float
         if self is ElementType.BOOL:
             return 0, 1
-        info = np.iinfo(self.numpy)
-        return int(info.min), int(info.max)
+        bits = 8 * self.size_bytes
+        if self is ElementType.UI8:
+            return 0, 2**bits - 1
+        return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
 _NUMPY: dict[ElementType, np.dtype[np.generic]] = {
@@ -139,5 +141,7 @@ class TensorType:
         if self.quantization is None:
             return text
         if self.quantization.per_channel:
-            return f"{text} {len(self.quantization.scales)} scales along axis {self.quantization.axis}"
+            return (
+                f"{text} {len(self.quantization.scales)} scales along axis {self.quantization.axis}"
+            )
         return f"{text} scale {np.float32(self.scale)} zp {self.zero_point}"

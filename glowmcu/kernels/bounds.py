@@ -1,7 +1,7 @@
 """Accumulator bounds, proved from the actual weights: no input can make an accumulator overflow.
 
-|bias + sum((x - x_zp) * w)| <= |bias| + sum(|w|) * max(x_max - x_zp, x_zp - x_min), for any order of
-summation and any subset of the taps (padding leaves taps out).
+|bias + sum((x - x_zp) * w)| <= |bias| + sum(|w|) * max(x_max - x_zp, x_zp - x_min), for any order
+of summation and any subset of the taps (padding leaves taps out).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def accumulator_bound(site: Site, weights: Array, bias: Array) -> int:
     if bound >= _INT32_END:
         raise error(
             "GM502",
-            f"{site.node.op.name}: an accumulator can reach {bound}, int32 ends at {_INT32_END - 1}",
+            f"{site.node.op.name}: an accumulator can reach {bound}, beyond int32",
             f'{site.node.source} "{site.node.name}"',
             "is the bias quantized with scale input_scale * weight_scale? re-quantize the model",
             ExitCode.UNSUPPORTED,

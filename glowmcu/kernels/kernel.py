@@ -1,7 +1,8 @@
 """What a kernel variant is, and what it gives to the C emitter.
 
-A variant is a class registered by `@kernel`: it says which nodes it accepts on which target, what it
-costs, and which C function with which constants computes the node. Calls look alike for all of them:
+A variant is a class registered by `@kernel`: it says which nodes it accepts on which target, what
+it costs, and which C function with which constants computes the node. Calls look alike for all of
+them:
 
     function([&params,] operands…, results…[, scratch][, first_row, end_row]);
 """
@@ -98,10 +99,10 @@ class Parameters:
 class KernelCode:
     """A node in C.
 
-    Either `function` of libjit header `header`, or (with `template`) a function of this layer alone,
-    rendered from `templates/kernels/<template>` with `view`. `operands` are the node inputs that are
-    passed as pointers: the rest is inside the constants. `rows` > 0: the function computes output
-    rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item.
+    Either `function` of libjit header `header`, or (with `template`) a function of this layer
+    alone, rendered from `templates/kernels/<template>` with `view`. `operands` are the node inputs
+    that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
+    output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item.
     """
 
     function: str

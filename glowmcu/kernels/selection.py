@@ -72,9 +72,7 @@ def _weight(cost: Cost, target: Target) -> float:
     flash_bytes = cost.code_bytes + cost.flash_bytes
     ram_weight = 1e6 if target.goal is Goal.RAM else _CYCLES_PER_BYTE[target.goal]
     return (
-        cost.cycles
-        + _CYCLES_PER_BYTE[target.goal] * flash_bytes
-        + ram_weight * cost.scratch_bytes
+        cost.cycles + _CYCLES_PER_BYTE[target.goal] * flash_bytes + ram_weight * cost.scratch_bytes
     )
 
 
@@ -84,5 +82,5 @@ def _no_kernel(node: Node) -> Problem:
         "GM501",
         f"no kernel computes {node.op.name} on {types} -> {node.signature.output}",
         f'{node.source} "{node.name}"',
-        "int8 models are supported throughout; other element types only where `glowmcu ops` says so",
+        "int8 is supported throughout; other element types only where `glowmcu ops` says so",
     )

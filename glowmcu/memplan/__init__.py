@@ -1,1 +1,3 @@
-"""Memory planning on the instruction IR: order, aliases, in-place, offsets, and the proof beside."""
+"""Memory planning on the instruction IR: order, aliases, in-place, offsets, and the proof
+beside.
+"""

@@ -64,9 +64,7 @@ class _Convolution(Operation):
     def _output_hw(self, height: int, width: int, kernel: Pair) -> Pair:
         top, left, bottom, right = self.padding
         return (
-            window_output_size(
-                height, top + bottom, kernel[0], self.strides[0], self.dilations[0]
-            ),
+            window_output_size(height, top + bottom, kernel[0], self.strides[0], self.dilations[0]),
             window_output_size(width, left + right, kernel[1], self.strides[1], self.dilations[1]),
         )
 
@@ -76,7 +74,9 @@ class _Convolution(Operation):
             if type_.element is not element or type_.quantization is None:
                 raise OperationError(f"expected quantized {element.value}, got {type_}")
         if bias.element is not ElementType.I32 or signature.output.element is not ElementType.I8:
-            raise OperationError(f"expected i32 bias and i8 result, got {bias} and {signature.output}")
+            raise OperationError(
+                f"expected i32 bias and i8 result, got {bias} and {signature.output}"
+            )
         assert weights.quantization is not None
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")
@@ -94,7 +94,9 @@ class _Convolution(Operation):
         scales = scales if len(scales) == channels else scales * channels
         return requantization(x.scale * scale / signature.output.scale for scale in scales)
 
-    def input_rows(self, signature: Signature, first: int, end: int) -> tuple[RowWindow | None, ...]:
+    def input_rows(
+        self, signature: Signature, first: int, end: int
+    ) -> tuple[RowWindow | None, ...]:
         x, weights, _ = signature.inputs
         extent = window_extent(weights.shape[1], self.dilations[0])
         rows = window_rows(first, end, self.strides[0], self.padding[0], extent, x.shape[1])
@@ -108,7 +110,8 @@ class _Convolution(Operation):
         extents = tuple(map(window_extent, kernel, self.dilations))
         windows = np.lib.stride_tricks.sliding_window_view(padded, extents, axis=(1, 2))
         (sy, sx), (dy, dx) = self.strides, self.dilations
-        return windows[:, ::sy, ::sx, :, ::dy, ::dx].transpose(0, 1, 2, 4, 5, 3)
+        view: Array = windows[:, ::sy, ::sx, :, ::dy, ::dx].transpose(0, 1, 2, 4, 5, 3)
+        return view
 
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
         accumulators = sums.astype(np.int64) + bias
@@ -165,7 +168,8 @@ class Conv2D(_Convolution):
 @operation("depthwise_conv_2d")
 @dataclass(frozen=True)
 class DepthwiseConv2D(_Convolution):
-    """Operands: input NHWC, weights (1, kernel_h, kernel_w, C * multiplier), bias (C * multiplier,).
+    """Operands: input NHWC, weights (1, kernel_h, kernel_w, C * multiplier), bias (C *
+    multiplier,).
 
     Output channel `c * multiplier + m` reads input channel `c`.
     """

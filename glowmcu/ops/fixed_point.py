@@ -43,13 +43,15 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 def wrap_int32(values: Array) -> Int64Array:
     """The values modulo 2^32, as int64 in int32's range."""
     wide = np.asarray(values, np.int64)
-    return ((wide + 2**31) & 0xFFFFFFFF) - 2**31
+    wrapped: Int64Array = ((wide + 2**31) & 0xFFFFFFFF) - 2**31
+    return wrapped
 
 
 def saturating_rounding_doubling_high_mul(a: Array, b: Array | int) -> Int64Array:
     """round(a * b / 2^31), halves up, saturated: `SaturatingRoundingDoublingHighMul`."""
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
-    return np.minimum((product + 2**30) >> 31, INT32_MAX)
+    rounded: Int64Array = np.minimum((product + 2**30) >> 31, INT32_MAX)
+    return rounded
 
 
 def rounding_divide_by_pot(x: Array, exponent: Array | int) -> Int64Array:
@@ -58,7 +60,8 @@ def rounding_divide_by_pot(x: Array, exponent: Array | int) -> Int64Array:
     shift = np.asarray(exponent, np.int64)
     mask = (np.int64(1) << shift) - 1
     threshold = (mask >> 1) + (wide < 0)
-    return (wide >> shift) + ((wide & mask) > threshold)
+    rounded: Int64Array = (wide >> shift) + ((wide & mask) > threshold)
+    return rounded
 
 
 def multiply_by_quantized_multiplier(

@@ -17,7 +17,8 @@ from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify.measurement import Array, Measurement
 
 STRICT_FLAGS = (
-    "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow", "-Wcast-qual",
+    "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
+    "-Wconversion", "-Wshadow", "-Wcast-qual",
 )  # fmt: skip
 #: Bytes around the arena that must survive a run.
 _GUARD_BYTES = 64

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
@@ -37,7 +36,8 @@ class Measurement:
 class Executor(Protocol):
     """A place where a bundle can run: `host`, `cortex-m`, `qemu` or `renode`."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def missing(self) -> str | None:
         """What has to be installed before this executor works here, or None."""

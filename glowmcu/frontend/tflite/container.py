@@ -1,7 +1,8 @@
 """The `.tflite` flatbuffer as plain records: bounds checked, nothing believed.
 
-A model file is hostile input. Offsets in it may point anywhere and vectors may share bytes, so every
-read is paid from a budget of a few times the file's size; what exceeds it is a damaged file (GM101).
+A model file is hostile input. Offsets in it may point anywhere and vectors may share bytes, so
+every read is paid from a budget of a few times the file's size; what exceeds it is a damaged file
+(GM101).
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class OperatorRecord:
     options_table: Any
 
     def options(self, table: Callable[[], _T]) -> _T:
-        """The builtin options as `table`, a class of the `tflite` package such as `Conv2DOptions`."""
+        """The builtin options as `table`, a class of the `tflite` package such as
+        `Conv2DOptions`.
+        """
         options: Any = table()
         if self.options_table is None:
             raise ValueError(f"{self.name} has no options")
@@ -95,7 +98,9 @@ def damaged_file(file_name: str) -> Iterator[None]:
 
 
 def read_container(data: bytes, file_name: str) -> ModelRecord:
-    """Parse `data`. Raises GM101 (no flatbuffer, truncated, damaged) or GM103 (several subgraphs)."""
+    """Parse `data`. Raises GM101 (no flatbuffer, truncated, damaged) or GM103 (several
+    subgraphs).
+    """
     if len(data) < 8 or data[4:8] != b"TFL3":
         raise error(
             "GM101",
@@ -157,7 +162,7 @@ class _Reader:
         if number == tflite.BuiltinOperator.CUSTOM:
             custom = (code.CustomCode() or b"")[:80].decode("utf-8", "replace")
             return f"CUSTOM {custom}".strip()
-        return BUILTIN_OPCODE2NAME.get(number, f"builtin {number}")
+        return str(BUILTIN_OPCODE2NAME.get(number, f"builtin {number}"))
 
     def operator(
         self, record: Any, index: int, codes: list[str], tensor_count: int
@@ -235,4 +240,4 @@ _TYPE_NAMES = {
 
 
 def _type_name(number: int) -> str:
-    return _TYPE_NAMES.get(number, f"type {number}")
+    return str(_TYPE_NAMES.get(number, f"type {number}"))

@@ -9,14 +9,15 @@ from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.graph import Value
+from glowmcu.ir.types import Shape
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding, same_padding
 
 
 def spatial_padding(
-    padding: int, size: tuple[int, int], kernel: tuple[int, int], strides: tuple[int, int],
+    padding: int, size: Shape, kernel: tuple[int, int], strides: tuple[int, int],
     dilations: tuple[int, int] = (1, 1),
 ) -> Padding:  # fmt: skip
-    """TFLite's padding enum as top, left, bottom, right."""
+    """TFLite's padding enum as top, left, bottom, right; `size` is (height, width)."""
     if padding == tflite.Padding.VALID:
         return (0, 0, 0, 0)
     if padding != tflite.Padding.SAME:

@@ -119,11 +119,13 @@ class Import:
             raise Unsupported(
                 "GM105",
                 f"{op.name} needs {what} known at compile time",
-                "make it a constant in the model; shapes that depend on data do not fit a static arena",
+                "make it a constant in the model; a static arena has no room for data-made shapes",
             )
         return constant_data(record)
 
-    def add_constant(self, data: Array, name: str, quantization: Quantization | None = None) -> Value:
+    def add_constant(
+        self, data: Array, name: str, quantization: Quantization | None = None
+    ) -> Value:
         """A constant that is not in the file (a missing bias, say)."""
         type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
         value = Value(type_, name)
@@ -191,7 +193,9 @@ def _check_shapes(shapes: Sequence[Shape], declared: Sequence[TensorType]) -> No
 
 
 def _dynamic_shape(record: TensorRecord) -> Unsupported:
-    shape = "x".join("?" if a in record.variable_axes else str(n) for a, n in enumerate(record.shape))
+    shape = "x".join(
+        "?" if a in record.variable_axes else str(n) for a, n in enumerate(record.shape)
+    )
     fixed = "x".join(str(max(size, 1)) for size in record.shape)
     return Unsupported(
         "GM104",
@@ -234,7 +238,9 @@ def _quantization(record: TensorRecord, element: ElementType) -> Quantization | 
     if len(zero_points) != len(record.scales) or not all(
         lowest <= point <= highest for point in zero_points
     ):
-        raise Unsupported("GM105", f"tensor {record.name!r} has zero points outside {element.value}")
+        raise Unsupported(
+            "GM105", f"tensor {record.name!r} has zero points outside {element.value}"
+        )
     if not all(0.0 < scale < math.inf for scale in record.scales):
         raise Unsupported("GM105", f"tensor {record.name!r} has a scale that is not positive")
     return Quantization(record.scales, zero_points, axis)
@@ -258,7 +264,9 @@ def constant_data(record: TensorRecord) -> Array:
 def _unpack_int4(data: memoryview | bytes, count: int) -> Array:
     """Two elements a byte, low nibble first, sign extended."""
     if len(data) != (count + 1) // 2:
-        raise Unsupported("GM105", f"{count} int4 elements need {(count + 1) // 2} bytes, got {len(data)}")
+        raise Unsupported(
+            "GM105", f"{count} int4 elements need {(count + 1) // 2} bytes, got {len(data)}"
+        )
     packed: Any = np.frombuffer(data, np.int8)
     nibbles = np.stack([np.left_shift(packed, 4) >> 4, packed >> 4], axis=-1)
     return nibbles.reshape(-1)[:count].astype(np.int8)

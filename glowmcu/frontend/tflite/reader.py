@@ -77,7 +77,9 @@ def _import_operators(state: Import, file_name: str) -> list[Problem]:
             except Unsupported as cause:
                 problems.append(cause.problem(where))
             except DECODE_ERRORS as cause:
-                problems.append(Problem("GM101", f"{op.name} is damaged: {str(cause)[:200]}", where))
+                problems.append(
+                    Problem("GM101", f"{op.name} is damaged: {str(cause)[:200]}", where)
+                )
         unknown.update(op.outputs)
     return problems
 

@@ -1,0 +1,119 @@
+"""`glowmcu.compile`: a model file becomes a bundle on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from glowmcu.board import Board, does_not_fit, find_board, fit
+from glowmcu.bundle import Bundle, code_bytes
+from glowmcu.emit_c.c_text import c_identifier
+from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.errors import error
+from glowmcu.ir.operation import Rounding
+from glowmcu.ir.types import Shape
+from glowmcu.kernels.kernel import Goal
+from glowmcu.manifest import BufferEntry, Manifest
+from glowmcu.pipeline import Compilation, Options, compile_model
+
+_MAX_MODEL_BYTES = 256 << 20
+#: Stack that a firmware needs besides the arena; measured runs stay far below.
+_STACK_RESERVE_BYTES = 1024
+
+
+def compile(
+    model: str | Path,
+    board: str = "generic",
+    output: str | Path | None = None,
+    name: str | None = None,
+    optimize: str = "balanced",
+    rounding: str = "double",
+    input_shapes: Mapping[str, Shape] | None = None,
+    dump_ir: str | Path | None = None,
+) -> Bundle:
+    """Compile a `.tflite` file into a bundle in `output` (default `build/<name>`).
+
+    `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
+    API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
+    (TensorFlow Lite Micro) or single (XNNPACK); `input_shapes` fixes dynamic shapes by input name;
+    `dump_ir` a folder that receives the IR after every pass.
+
+    Raises GlowmcuError: every problem of the model at once, and nothing is written.
+    """
+    path = Path(model)
+    found = find_board(board)
+    bundle_name = c_identifier(path.stem) or "model" if name is None else name
+    options = Options(
+        name=bundle_name,
+        board=board,
+        core=found.core,
+        goal=_choice(Goal, optimize, "optimize"),
+        rounding=_choice(Rounding, rounding, "rounding"),
+        input_shapes=input_shapes,
+        dump_ir=Path(dump_ir) if dump_ir is not None else None,
+    )
+    compilation = compile_model(read_model_file(path), str(path), options)
+    code = _check_fit(compilation, found)
+    folder = Path(output) if output is not None else Path("build") / bundle_name
+    write_bundle(compilation.files, folder)
+    return Bundle(folder, compilation.manifest, code)
+
+
+def read_model_file(path: Path) -> bytes:
+    """The file's bytes. Raises GM110 when it cannot be read or is far too large."""
+    try:
+        if path.is_dir():
+            raise error("GM110", "expected a model file, got a folder", str(path))
+        if path.stat().st_size > _MAX_MODEL_BYTES:
+            raise error("GM110", "the file is larger than 256 MiB: no model for an MCU", str(path))
+        return path.read_bytes()
+    except OSError as cause:
+        raise error(
+            "GM110", f"cannot read the model: {cause.strerror}", str(path), "check the path"
+        ) from cause
+
+
+_Choice = TypeVar("_Choice", Goal, Rounding)
+
+
+def _choice(kind: type[_Choice], word: str, option: str) -> _Choice:
+    try:
+        return kind(word)
+    except ValueError as cause:
+        names = ", ".join(item.value for item in kind)
+        raise error("GM710", f"{option} must be one of {names}, got {word!r}") from cause
+
+
+def _check_fit(compilation: Compilation, board: Board) -> int | None:
+    """Bytes of code, None without a cross compiler.
+
+    Raises GM401 when flash or RAM of the board is too small for code, constants and arena.
+    """
+    manifest = compilation.manifest
+    with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
+        folder = Path(work) / "bundle"
+        write_bundle(compilation.files, folder)
+        code = code_bytes(folder, manifest, board)
+    flash_bytes = manifest.weights_bytes + (
+        compilation.estimated_code_bytes if code is None else code
+    )
+    result = fit(board, flash_bytes, manifest.arena_bytes + _STACK_RESERVE_BYTES)
+    if not result.fits:
+        raise does_not_fit(result, ram_peak=peak_description(manifest))
+    return code
+
+
+def peak_description(manifest: Manifest) -> str:
+    """Where the arena is fullest: the step and the buffers alive in it."""
+    steps = range(-1, len(manifest.layers) + 1)
+    peak = max(steps, key=lambda step: (sum(b.bytes for b in _alive(manifest, step)), -step))
+    names = ", ".join(f"{b.name[:40]} {b.bytes} B" for b in _alive(manifest, peak))
+    if 0 <= peak < len(manifest.layers):
+        return f"step {peak} {manifest.layers[peak].op} with {names}"
+    return f"{'before the first' if peak < 0 else 'after the last'} step with {names}"
+
+
+def _alive(manifest: Manifest, step: int) -> list[BufferEntry]:
+    return [b for b in manifest.buffers if b.first_step <= step <= b.last_step]

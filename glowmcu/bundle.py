@@ -1,0 +1,101 @@
+"""A bundle on disk: what it is, what it costs, and running it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from glowmcu.board import Board, find_board
+from glowmcu.cores import core
+from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
+from glowmcu.verify import toolchain
+from glowmcu.verify.executors import executor
+from glowmcu.verify.measurement import Array, Measurement
+
+
+@dataclass(frozen=True)
+class Report:
+    """Sizes in bytes. `code_bytes` is None where no cross compiler is installed."""
+
+    arena_bytes: int
+    arena_lower_bound_bytes: int
+    arena_optimal: bool
+    weights_bytes: int
+    code_bytes: int | None
+    macs: int
+    inputs: tuple[TensorEntry, ...]
+    outputs: tuple[TensorEntry, ...]
+    layers: tuple[LayerEntry, ...]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
+
+    `known_code_bytes` saves the cross compiler a second turn where the size was measured already.
+    """
+
+    path: Path
+    manifest: Manifest
+    known_code_bytes: int | None = None
+
+    @cached_property
+    def board(self) -> Board:
+        """The board that the bundle was compiled for."""
+        return find_board(self.manifest.board)
+
+    @cached_property
+    def report(self) -> Report:
+        """Where every byte goes."""
+        manifest = self.manifest
+        return Report(
+            manifest.arena_bytes,
+            manifest.arena_lower_bound_bytes,
+            manifest.arena_optimal,
+            manifest.weights_bytes,
+            self.known_code_bytes or code_bytes(self.path, manifest, self.board),
+            manifest.macs,
+            manifest.inputs,
+            manifest.outputs,
+            manifest.layers,
+        )
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Outputs of the generated C on this computer, in model order.
+
+        `inputs` are stored values in model order: int8 where the model's inputs are int8.
+        """
+        return list(self.measure(inputs, on="host").outputs)
+
+    def measure(
+        self, inputs: Sequence[Array], on: str = "cortex-m", core: str | None = None
+    ) -> Measurement:
+        """One inference on an executor, with what it costs there. Raises GlowmcuError GM6xx."""
+        return self.measure_all([inputs], on, core)[0]
+
+    def measure_all(
+        self, inputs: Sequence[Sequence[Array]], on: str = "cortex-m", core: str | None = None
+    ) -> list[Measurement]:
+        """The same for many input sets; the bundle is built once."""
+        return executor(on, self.board, core).run(self.path, inputs)
+
+
+def load(path: str | Path) -> Bundle:
+    """The bundle in the folder `path`. Raises GM601 when there is none."""
+    folder = Path(path)
+    return Bundle(folder, read_manifest(folder))
+
+
+def code_bytes(folder: Path, manifest: Manifest, board: Board) -> int | None:
+    """.text of the bundle at the board's flags and -O2, or None without a cross compiler."""
+    if toolchain.missing() is not None:
+        return None
+    sizes = toolchain.code_size(
+        [folder / source for source in manifest.sources],
+        [folder],
+        core(board.core).flags,
+        f"{manifest.name}_run",
+    )
+    return sizes.text_bytes
