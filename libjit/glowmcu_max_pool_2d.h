@@ -1,0 +1,47 @@
+/*
+ * glowmcu_max_pool_2d.h: int8 maximum pooling, NHWC; only pixels inside the image count.
+ */
+#ifndef GLOWMCU_MAX_POOL_2D_H
+#define GLOWMCU_MAX_POOL_2D_H
+
+#include "glowmcu_pool_2d.h"
+
+/* Largest of `largest` and a window's elements of the channel that `x` points to. */
+static inline int32_t glowmcu_max_pool_2d_max(const glowmcu_pool_2d *p,
+    const glowmcu_pool_window *window, const int8_t *x, int32_t largest)
+{
+    for (int32_t ky = 0; ky < window->height; ++ky, x += window->next_row) {
+        for (int32_t kx = 0; kx < window->width; ++kx, x += p->channels) {
+            largest = (*x > largest) ? *x : largest;
+        }
+    }
+    return largest;
+}
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` and `out` are the tensors' first bytes and may not overlap.
+ */
+static void glowmcu_max_pool_2d_s8(const glowmcu_pool_2d *p, const int8_t *in, int8_t *out,
+    int32_t first_row, int32_t end_row)
+{
+    int8_t *y = out + first_row * p->out_width * p->channels;
+
+    for (int32_t oy = first_row; oy < end_row; ++oy) {
+        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
+            p->kernel_height, 1, p->in_height);
+        for (int32_t ox = 0; ox < p->out_width; ++ox) {
+            const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
+                p->kernel_width, 1, p->in_width);
+            const glowmcu_pool_window window = glowmcu_pool_2d_window(p, in, ys, xs);
+            for (int32_t c = 0; c < p->channels; ++c) {
+                const int32_t largest = glowmcu_max_pool_2d_max(p, &window, window.corner + c,
+                    p->clamp_min);
+                *y = (int8_t)((largest > p->clamp_max) ? p->clamp_max : largest);
+                ++y;
+            }
+        }
+    }
+}
+
+#endif /* GLOWMCU_MAX_POOL_2D_H */

@@ -1,0 +1,86 @@
+"""Pooling equals TensorFlow Lite Micro: windows at every border, rounding of means, activations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.pipeline import Options, compile_model
+from tests.support.check_model import check_model
+from tests.support.oracle import run_tflm
+
+
+@dataclass(frozen=True)
+class Case:
+    shape: tuple[int, int, int, int]
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    padding: str = "VALID"
+    activation: str = "NONE"
+    scale: float = 0.05
+    zero_point: int = -3
+
+
+CASES = {
+    "one pixel": Case((1, 1, 1, 1), (1, 1)),
+    "kernel 2, stride 2": Case((1, 4, 4, 3), (2, 2), (2, 2)),
+    "whole image of five rows": Case((1, 5, 1, 64), (5, 1), (5, 1)),
+    "whole image, prime channels": Case((1, 7, 5, 13), (7, 5)),
+    "odd size, same padding": Case((1, 5, 7, 2), (3, 3), (2, 2), "SAME"),
+    "even kernel, same padding": Case((1, 6, 5, 3), (2, 4), (1, 3), "SAME"),
+    "kernel larger than the image": Case((1, 2, 3, 2), (5, 7), (1, 1), "SAME"),
+    "stride larger than the kernel": Case((1, 9, 8, 2), (2, 1), (3, 5)),
+    "stride larger than the kernel, same": Case((1, 9, 8, 2), (2, 1), (3, 5), "SAME"),
+    "batch of three": Case((3, 4, 3, 2), (2, 3), (1, 1), "SAME"),
+    "relu": Case((1, 4, 4, 3), (2, 2), (1, 1), "VALID", "RELU"),
+    "relu6": Case((1, 4, 4, 3), (2, 2), (1, 1), "SAME", "RELU6"),
+    "relu between -1 and 1": Case((1, 4, 4, 3), (3, 2), (1, 1), "SAME", "RELU_N1_TO_1"),
+    "zero point 127": Case((1, 3, 3, 2), (2, 2), (1, 1), "VALID", "RELU", 2.5, 127),
+    "zero point -128": Case((1, 3, 3, 2), (2, 2), (1, 1), "VALID", "RELU6", 0.0235, -128),
+}
+
+
+def pool_model(kind: str, case: Case, out_scale: float | None = None) -> bytes:
+    n, height, width, channels = case.shape
+    model = ModelBuilder()
+    x = model.input("x", case.shape, "int8", case.scale, case.zero_point)
+    out_h, out_w = (
+        -(-size // stride) if case.padding == "SAME" else (size - kernel) // stride + 1
+        for size, kernel, stride in zip((height, width), case.kernel, case.strides, strict=True)
+    )
+    scale = case.scale if out_scale is None else out_scale
+    y = model.tensor("y", (n, out_h, out_w, channels), "int8", scale, case.zero_point)
+    options = {
+        "padding": case.padding,
+        "stride_h": case.strides[0],
+        "stride_w": case.strides[1],
+        "filter_height": case.kernel[0],
+        "filter_width": case.kernel[1],
+        "fused_activation_function": case.activation,
+    }
+    model.op(kind, [x], [y], options)
+    model.output(y)
+    return model.finish()
+
+
+@pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_pooling_equals_tflm(kind: str, case: Case) -> None:
+    check_model(pool_model(kind, case), oracle=run_tflm, count=4)
+
+
+def test_means_halfway_between_integers_round_away_from_zero() -> None:
+    case = Case((1, 2, 1, 4), (2, 1), zero_point=0)
+    x = np.array([[3, -3, 0, -1], [4, -4, 1, 0]], np.int8).reshape(case.shape)
+    check_model(pool_model("AVERAGE_POOL_2D", case), [[x]], run_tflm)
+
+
+def test_a_result_on_another_scale_is_refused() -> None:
+    data = pool_model("MAX_POOL_2D", CASES["relu"], out_scale=0.06)
+    with pytest.raises(GlowmcuError, match="must share scale and zero point") as caught:
+        compile_model(data, "m.tflite", Options("m"))
+    assert caught.value.problems[0].code == "GM106"
