@@ -84,7 +84,25 @@ class Operation:
         return 0
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:
-        """`{result: operand}` pairs that are the same bytes in memory (a reshape is `{0: 0}`)."""
+        """`{result: operand}`: results that are bytes of an operand, so that they cost nothing.
+
+        A reshape is `{0: 0}`; a split along the outermost axis is `{0: 0, 1: 0, …}`. It names every
+        result or none: a node with aliases runs no kernel. `alias_offset` says where they begin.
+        """
+        return {}
+
+    def alias_offset(self, signature: Signature, result: int) -> int:
+        """Byte of the operand at which the aliasing result `result` begins."""
+        return 0
+
+    def contained_operands(self, signature: Signature) -> Mapping[int, int]:
+        """`{operand: byte offset}`: operands that stand unchanged in result 0 from that byte on.
+
+        Memory planning may let such an operand be a view of the result, so that its producer writes
+        it in place (the parts of a concatenation along the outermost axis). The kernel still runs
+        unless all operands are in place; it leaves alone what already lies where it belongs. An
+        operand can be in place once only: not twice in one result, nor in two results.
+        """
         return {}
 
     def in_place(self, signature: Signature) -> tuple[int, ...]:

@@ -55,6 +55,7 @@ def _views(node: Node, buffers: dict[Value, Buffer]) -> list[Instruction]:
     for result, operand in node.op.aliases(node.signature).items():
         value = node.outputs[result]
         buffers[value] = Buffer(value.name, value.type)
-        views.append(View(buffers[value], buffers[node.inputs[operand]]))
+        offset = node.op.alias_offset(node.signature, result)
+        views.append(View(buffers[value], buffers[node.inputs[operand]], offset))
     return views
 
