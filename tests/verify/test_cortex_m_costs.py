@@ -10,7 +10,7 @@ import pytest
 from glowmcu.cores import core
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.attribution import Account, Accountant
-from glowmcu.verify.cortex_m.costs import CORES
+from glowmcu.verify.cortex_m.costs import cost_table
 from glowmcu.verify.cortex_m.counting import EdgeCounter
 from glowmcu.verify.cortex_m.elf import read_program
 from glowmcu.verify.cortex_m.machine import Machine
@@ -180,7 +180,7 @@ def run(folder: Path, core_name: str, body: str) -> tuple[Account, Machine]:
     counts = counter.begin()
     machine.call("f", [machine.arena_address], timeout_seconds=10)
     counter.end()
-    return Accountant(program, CORES[core_name], machine.read_code).settle(counts), machine
+    return Accountant(program, cost_table(core_name), machine.read_code).settle(counts), machine
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""Find the unaligned accesses that the real core would fault on; Unicorn performs them all.
+"""Find unaligned accesses of several words (LDM, LDRD, VLDR, …), on which every real core faults.
 
-An Armv6-M core cannot do any, the others none that move several words (LDM, LDRD, VLDR, …). Looking
-at every access makes a run several times slower, so this is asked for, not always on.
+Unicorn performs them. (Single ones are legal from Armv7-M on, and on an M0 Unicorn faults itself.)
+Looking at every access makes a run several times slower, so this is asked for, not always on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MULTI_WORD = MEMORY - {Kind.LOAD, Kind.STORE}
 
 
 class AlignmentCheck:
-    """Attaches to a machine, whose `call` then raises GM657 for such an access."""
+    """Attaches to a machine, whose `call` then raises GM656 for such an access."""
 
     def __init__(self, machine: Machine, core: Core) -> None:
         self._machine = machine
@@ -33,11 +33,11 @@ class AlignmentCheck:
     def _judge(self, address: int, size_bytes: int) -> None:
         pc = self._machine.program_counter()
         instruction = self._decoder.block(self._machine.read_code(pc, 4), pc)[0]
-        if self._core.architecture != "armv6s-m" and instruction.kind not in _MULTI_WORD:
+        if instruction.kind not in _MULTI_WORD:
             return
         self._machine.stop(
             error(
-                "GM657",
+                "GM656",
                 f"{instruction.text} accesses {size_bytes} bytes at {address:#010x}, "
                 f"which {self._core.name} cannot do unaligned",
                 self._machine.place(),

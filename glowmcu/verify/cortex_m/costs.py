@@ -7,7 +7,7 @@ slots and result latencies, an approximation. README.md lists what neither knows
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glowmcu.verify.cortex_m.decode import Kind
 
@@ -166,7 +166,7 @@ CORTEX_M33 = Scoreboard(
     busy={Kind.DIVIDE: 6, Kind.FLOAT_DIVIDE: 14, Kind.BARRIER: 3, Kind.SYSTEM: 2},
 )
 
-CORES: dict[str, InOrder | Scoreboard] = {
+_CORES: dict[str, InOrder | Scoreboard] = {
     "cortex-m0": CORTEX_M0,
     "cortex-m0plus": CORTEX_M0PLUS,
     "cortex-m3": CORTEX_M3,
@@ -175,3 +175,12 @@ CORES: dict[str, InOrder | Scoreboard] = {
     "cortex-m33": CORTEX_M33,
     "generic": CORTEX_M0PLUS,
 }
+
+
+def cost_table(core_name: str, slow_multiplier: bool = False) -> InOrder | Scoreboard:
+    """The costs of an emulated core; `slow_multiplier` concerns the M0 and M0+ only."""
+    table = _CORES[core_name]
+    if slow_multiplier and table in (CORTEX_M0, CORTEX_M0PLUS):
+        assert isinstance(table, InOrder)
+        return replace(table, cycles={**table.cycles, Kind.MULTIPLY: SLOW_MULTIPLIER_CYCLES})
+    return table

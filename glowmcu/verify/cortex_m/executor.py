@@ -16,10 +16,11 @@ from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.alignment import AlignmentCheck
 from glowmcu.verify.cortex_m.attribution import Account, Accountant
 from glowmcu.verify.cortex_m.build import build_bundle
-from glowmcu.verify.cortex_m.costs import CORES
+from glowmcu.verify.cortex_m.costs import cost_table
 from glowmcu.verify.cortex_m.counting import EdgeCounter
 from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.cortex_m.machine import Machine
+from glowmcu.verify.host import check_inputs
 from glowmcu.verify.measurement import Array, LayerCost, Measurement
 
 TIMEOUT_SECONDS = 120.0
@@ -44,8 +45,9 @@ class CortexM:
     """Runs bundles on the core `core_name`.
 
     With `count=False` only outputs and stack are found, several times faster. `timeout_seconds`
-    is for one inference. `check_alignment` finds unaligned accesses that the core cannot do, at
-    several times the running time.
+    is for one inference. `check_alignment` finds unaligned accesses of several words, at several
+    times the running time. `slow_multiplier` is for an M0 or M0+ synthesized with the
+    32-cycle multiplier.
     """
 
     name = "cortex-m"
@@ -56,8 +58,10 @@ class CortexM:
         count: bool = True,
         timeout_seconds: float = TIMEOUT_SECONDS,
         check_alignment: bool = False,
+        slow_multiplier: bool = False,
     ) -> None:
         self._core = cores.core(core_name)
+        self._slow_multiplier = slow_multiplier
         self._check_alignment = check_alignment
         self._count = count
         self._timeout_seconds = timeout_seconds
@@ -83,13 +87,13 @@ class CortexM:
         """As `run`, with the costs of every step and block.
 
         Raises GM650 for a core that cannot be emulated, GM651 when a tool is missing, GM61x when
-        the bundle does not compile, GM656 for wrong inputs; GM652 to GM655 and GM657 when the
-        bundle misbehaves.
+        the bundle does not compile, GM604 for wrong inputs; GM652 to GM656 when the bundle
+        misbehaves.
         """
         manifest = read_manifest(bundle_dir)
         self._check_here()
         for arrays in inputs:
-            _check_inputs(manifest, arrays)
+            check_inputs(manifest, arrays)
         build = build_bundle(bundle_dir, manifest, self._core)
         marked = self._bench(build.marked, manifest)
         shipped = marked if build.is_same else self._bench(build.shipped, manifest)
@@ -111,7 +115,11 @@ class CortexM:
         machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align)
         if self._check_alignment:
             AlignmentCheck(machine, self._core)
-        return _Bench(program, machine, self._core.name, self._count, self._timeout_seconds)
+        if not self._count:
+            return _Bench(machine, self._timeout_seconds)
+        table = cost_table(self._core.name, self._slow_multiplier)
+        accountant = Accountant(program, table, machine.read_code)
+        return _Bench(machine, self._timeout_seconds, EdgeCounter(machine), accountant)
 
     def _infer(
         self, manifest: Manifest, shipped: _Bench, marked: _Bench, arrays: Sequence[Array]
@@ -140,18 +148,15 @@ class _Bench:
 
     def __init__(
         self,
-        program: Program,
         machine: Machine,
-        core_name: str,
-        count: bool,
         timeout_seconds: float,
+        counter: EdgeCounter | None = None,
+        accountant: Accountant | None = None,
     ) -> None:
         self._machine = machine
         self._timeout_seconds = timeout_seconds
-        self._counter = EdgeCounter(machine) if count else None
-        self._accountant = (
-            Accountant(program, CORES[core_name], machine.read_code) if count else None
-        )
+        self._counter = counter
+        self._accountant = accountant
 
     def infer(
         self, manifest: Manifest, arrays: Sequence[Array]
@@ -194,14 +199,3 @@ def _with_step(found: GlowmcuError, manifest: Manifest, step: int | None) -> Glo
     if problem.where:
         where += f", in {problem.where}"
     return GlowmcuError([replace(problem, where=where)], found.exit_code)
-
-
-def _check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
-    wanted = ", ".join(f"{e.name} {e.dtype}{list(e.shape)}" for e in manifest.inputs)
-    got = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
-    fits = len(arrays) == len(manifest.inputs) and all(
-        array.shape == entry.shape and array.dtype == np.dtype(entry.dtype)
-        for entry, array in zip(manifest.inputs, arrays, strict=False)
-    )
-    if not fits:
-        raise error("GM656", f"the inputs are {got or 'none'}; {manifest.name} takes {wanted}")

@@ -53,20 +53,20 @@ class Machine:
         self.arena_address = self._arena_end - padded
         self._canary = _canary(self.arena_address - ARENA_BASE)
         self._tail_canary = _canary(padded - arena_bytes)
-        self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+        # Not UC_MODE_MCLASS: it replaces the model by an M33, and an M0 would run Thumb-2.
+        self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_{core.unicorn_model}"))
         self._map_memory(core)
         self._add_hooks()
 
     def _map_memory(self, core: Core) -> None:
         code, data = self._unicorn.UC_PROT_READ | self._unicorn.UC_PROT_EXEC, 3
-        pages: dict[int, int] = {}
-        for segment in self._program.segments:
-            end = _round_up(segment.address + segment.size_bytes, PAGE)
-            for page in range(segment.address & ~(PAGE - 1), end, PAGE):
-                pages[page] = pages.get(page, code) | (data if segment.writable else 0)
-        for page, protection in pages.items():
-            self._uc.mem_map(page, PAGE, protection)
+        mapped = 0
+        for segment in sorted(self._program.segments, key=lambda part: part.address):
+            start = max(segment.address & -PAGE, mapped)
+            mapped = _round_up(segment.address + segment.size_bytes, PAGE)
+            if start < mapped:
+                self._uc.mem_map(start, mapped - start, data if segment.writable else code)
         for segment in self._program.segments:
             self._uc.mem_write(segment.address, segment.data)
         self._uc.mem_map(ARENA_BASE, self._arena_end - ARENA_BASE, data)
@@ -201,7 +201,7 @@ class Machine:
                 "GM655",
                 f"the processor faulted: {cause}",
                 place,
-                "does the code use an instruction that this core does not have?",
+                "an unaligned access, or an instruction that this core does not have?",
                 ExitCode.MISMATCH,
             )
         access, address, _ = self._bad_access
