@@ -99,7 +99,6 @@ def test_a_loop_of_known_length_is_counted_within_eight_instructions(
 
 
 @on_qemu
-@pytest.mark.slow
 def test_a_run_longer_than_the_24_bit_counter_is_counted_whole(
     marked: None, tmp_path: Path
 ) -> None:

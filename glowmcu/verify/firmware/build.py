@@ -6,14 +6,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from glowmcu.board import Board, does_not_fit
 from glowmcu.cores import Core
 from glowmcu.manifest import Manifest
 from glowmcu.resources import resource_dir
 from glowmcu.verify.firmware.image import image_fit
 from glowmcu.verify.firmware.port import Port
+from glowmcu.verify.firmware.templates import render
 from glowmcu.verify.firmware.view import FirmwareView, firmware_view
 from glowmcu.verify.toolchain import build_elf
 
@@ -34,15 +33,8 @@ def write_firmware(view: FirmwareView, port: Port, folder: Path) -> list[Path]:
     """Write all sources, headers and `link.ld` into `folder`; returns the C files to compile."""
     folder.mkdir(parents=True, exist_ok=True)
     templates = resource_dir("templates") / "firmware"
-    environment = Environment(
-        loader=FileSystemLoader(templates),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     for name in _TEMPLATES:
-        text = environment.get_template(f"{name}.j2").render(view=view)
+        text = render(f"firmware/{name}.j2", view)
         (folder / name).write_text(text, encoding="utf-8")
     plain = ("text.c", *port.sources)
     for name in (*_HEADERS, *plain):

@@ -20,9 +20,9 @@ class Port:
 SEMIHOSTING = Port(("port_semihosting.c", "measure_systick.c"))
 
 
-def uart_port(uart_kind: str, uart_origin: int) -> Port:
-    """Inputs from `UART_INPUTS_ORIGIN`, everything else over the UART at `uart_origin`."""
+def uart_port(uart_kind: str, uart_origin: int, inputs_origin: int = UART_INPUTS_ORIGIN) -> Port:
+    """Inputs from memory at `inputs_origin`, everything else over the UART at `uart_origin`."""
     return Port(
         ("port_uart.c", f"uart_{uart_kind}.c", "measure_marks.c"),
-        (f"UART_BASE=0x{uart_origin:08X}u", f"PORT_INPUTS=0x{UART_INPUTS_ORIGIN:08X}u"),
+        (f"UART_BASE=0x{uart_origin:08X}u", f"PORT_INPUTS=0x{inputs_origin:08X}u"),
     )

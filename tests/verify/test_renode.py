@@ -1,0 +1,364 @@
+"""The `renode` executor: its files checked statically, its firmware run in QEMU, its robot played.
+
+Where `renode-test` is on PATH, the whole runs for real; where it is not, that test is skipped, and
+what the other tests show is that everything but Renode itself does its part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import re
+import shutil
+import stat
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glowmcu.board import Board, Placement, Region, board_names, find_board
+from glowmcu.cores import core
+from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.manifest import read_manifest
+from glowmcu.verify.firmware import build_firmware, pack_inputs, read_console, uart_port
+from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
+from glowmcu.verify.qemu import Qemu
+from glowmcu.verify.renode import Renode, renode_board, renode_files
+from glowmcu.verify.renode.executor import measurements
+from tests.verify.tiny_bundle import expected_output, random_inputs, write_tiny_bundle
+
+MISSING = Renode().missing()
+NO_QEMU = Qemu().missing()
+BOARDS = [name for name in board_names() if name != "generic"]
+
+# Files that Renode ships, with the parts of them that boards here rely on: renode/renode 06854d4d,
+# platforms/cpus/. (name of the UART -> type and address, memory ranges)
+SHIPPED = {
+    "platforms/cpus/nrf52840.repl": (
+        {"uart0": ("nrf-uarte", 0x40002000)},
+        [(0x00000000, 0x100000), (0x20000000, 0x40000)],
+    ),
+    "platforms/cpus/stm32f4.repl": (
+        {"usart2": ("stm32-usart-f4", 0x40004400)},
+        [(0x20000000, 0x40000), (0x08000000, 0x200000), (0x60000000, 0x10000000)],
+    ),
+    "platforms/cpus/stm32f746.repl": (
+        {"usart1": ("stm32-usart-f7", 0x40011000)},
+        [(0x20000000, 0x60000), (0x08000000, 0x200000), (0xC0000000, 0x10000000)],
+    ),
+}
+# Core models of Renode: antmicro/tlib, arch/arm/helper.c.
+CPU_TYPES = {"cortex-m0", "cortex-m0+", "cortex-m3", "cortex-m33", "cortex-m4", "cortex-m55",
+             "cortex-m7", "cortex-m85"}  # fmt: skip
+# Peripheral models: renode/renode-infrastructure, src/Emulator/Peripherals/Peripherals/UART/.
+UART_MODELS = {"CMSDK_APB_UART", "NRF52840_UART", "PL011", "STM32_UART", "STM32F7_USART"}
+
+
+def files_for(board: str) -> tuple[str, str, str]:
+    files = renode_files("tiny", find_board(board), 3, 48)
+    return files.repl, files.resc, files.robot
+
+
+def memories(repl: str) -> dict[str, tuple[int, int]]:
+    found = re.findall(r"^(\w+): Memory.MappedMemory @ sysbus (\w+)\n +size: (\w+)$", repl, re.M)
+    return {name: (int(origin, 16), int(size, 16)) for name, origin, size in found}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_the_platform_has_the_memory_and_the_core_of_the_board(name: str) -> None:
+    board = find_board(name)
+    repl, _, _ = files_for(name)
+    assert board.renode is not None
+    ranges = memories(repl)
+    inputs = ranges.pop("glowmcu_inputs")
+    assert inputs == (UART_INPUTS_ORIGIN, 0x10000)
+    if board.renode.platform:
+        assert repl.startswith(f'using "{board.renode.platform}"\n')
+        uarts, shipped = SHIPPED[board.renode.platform]
+        assert uarts[board.renode.uart] == (board.renode.uart_kind, board.renode.uart_origin)
+        used = board.placement
+        assert used is not None
+        needed = {used.code, used.constants, used.data, used.arena}
+        for region in (board.region(name) for name in sorted(needed)):
+            assert any(low <= region.origin and region.end <= low + size for low, size in shipped)
+    else:
+        found = re.search(r'cpuType: "(.+)"', repl)
+        assert found is not None
+        assert found[1] in CPU_TYPES
+        assert found[1].replace("+", "plus") == board.core
+        model = re.search(rf"^{board.renode.uart}: UART\.(\w+) @ sysbus", repl, re.M)
+        assert model is not None
+        assert model[1] in UART_MODELS
+        for region in board.memory:
+            origin, size = ranges[region.name]
+            assert origin <= region.origin < origin + 0x1000
+            assert region.end <= origin + size < region.end + 0x1000
+        shipped = list(ranges.values())
+    every = sorted([*shipped, inputs])
+    for (low, size), (high, _) in pairwise(every):
+        assert low + size <= high, "two memories overlap"
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_the_script_names_only_files_that_stand_beside_it(name: str) -> None:
+    board = find_board(name)
+    _, resc, robot = files_for(name)
+    beside = set(re.findall(r"\$ORIGIN/(\S+)", resc))
+    assert beside == {"tiny.repl", "tiny.elf", "inputs.bin"}
+    assert "include @${folder}/tiny.resc" in robot
+    assert board.placement is not None
+    code = board.region(board.placement.code).origin
+    assert f"cpu VectorTableOffset 0x{code:08X}" in resc
+    assert f"inputs.bin 0x{UART_INPUTS_ORIGIN:08X}" in resc
+    assert "/tmp" not in resc + robot
+
+
+@pytest.mark.parametrize("name", [*BOARDS, "generic"])
+def test_the_robot_file_parses_and_calls_only_keywords_that_exist(
+    name: str, tmp_path: Path
+) -> None:
+    """Run without executing: Robot Framework resolves keywords, arguments and variables."""
+    pytest.importorskip("robot")
+    files = renode_files("tiny", find_board(name), 3, 48)
+    assert play(files.write(tmp_path), "", tmp_path, dry=True) == 0
+
+
+def test_a_keyword_that_renode_lacks_is_found(tmp_path: Path) -> None:
+    """The check above can fail."""
+    pytest.importorskip("robot")
+    files = renode_files("tiny", find_board("nrf52"), 3, 48)
+    wrong = files.robot.replace("Wait For Line On Uart ", "Wait For Line At Uart ")
+    files = dataclasses.replace(files, robot=wrong)
+    assert play(files.write(tmp_path), "", tmp_path, dry=True) != 0
+
+
+def test_the_generic_board_runs_on_hardware_that_executes_its_code() -> None:
+    hardware, target = renode_board(find_board("generic"))
+    assert hardware.name == "mps2-an385"
+    assert target.uart_kind == "cmsdk"
+
+
+def test_a_board_without_a_uart_is_refused_with_what_to_add() -> None:
+    board = dataclasses.replace(find_board("nrf52"), renode=None, qemu=None)
+    with pytest.raises(GlowmcuError) as caught:
+        renode_files("tiny", board, 1, 16)
+    assert caught.value.code == "GM651"
+    assert "add [renode] uart" in str(caught.value)
+
+
+def play(robot: Path, console: str, folder: Path, dry: bool = False, loop: int = 4000001) -> int:
+    """Let Robot Framework run the file with recorded output in Renode's place; its exit code."""
+    from robot.api import TestSuite
+
+    recorded = folder / "recorded.txt"
+    recorded.write_text(console, encoding="utf-8")
+    suite = TestSuite.from_file_system(robot)
+    library = Path(__file__).with_name("fake_renode.py")
+    arguments = [str(recorded), str(folder / "commands.txt"), str(loop)]
+    suite.resource.imports.library(str(library), arguments)
+    with (folder / "robot.txt").open("w") as shown:
+        result = suite.run(output=None, log=None, report=None, dryrun=dry, stdout=shown)
+    return int(result.return_code)
+
+
+def in_flash_and_ram(board: Board, flash: tuple[int, int], ram: tuple[int, int]) -> Board:
+    regions = (Region("flash", "flash", *flash), Region("ram", "ram", *ram))
+    placement = Placement("flash", "flash", "ram", "ram")
+    return dataclasses.replace(board, memory=regions, placement=placement)
+
+
+@pytest.mark.qemu
+@pytest.mark.skipif(NO_QEMU is not None, reason=str(NO_QEMU))
+@pytest.mark.parametrize(
+    ("machine", "kind", "uart", "inputs_origin", "like", "flash", "ram"),
+    [
+        ("mps2-an386", "cmsdk", 0x40004000, 0x21000000, "mps2-an386", None, None),
+        ("microbit", "nrf-uart", 0x40002000, 0x00030000, "microbit", None, None),
+        ("netduinoplus2", "stm32-usart-f4", 0x40011000, 0x080C0000, "stm32f4-discovery",
+         (0x08000000, 0xC0000), (0x20000000, 0x20000)),
+        ("lm3s6965evb", "pl011", 0x4000C000, 0x00030000, "mps2-an385",
+         (0x00000000, 0x30000), (0x20000000, 0x10000)),
+    ],
+    ids=["cmsdk", "nrf-uart", "stm32-usart-f4", "pl011"],
+)  # fmt: skip
+def test_the_serial_firmware_runs_and_its_output_is_read_back(
+    machine: str,
+    kind: str,
+    uart: int,
+    inputs_origin: int,
+    like: str,
+    flash: tuple[int, int] | None,
+    ram: tuple[int, int] | None,
+    tmp_path: Path,
+) -> None:
+    """QEMU has machines with four of the six UARTs: drivers, protocol and parser for real."""
+    pytest.importorskip("robot")
+    bundle = write_tiny_bundle(tmp_path / "bundle")
+    manifest = read_manifest(bundle)
+    inputs = random_inputs(3)
+    board = find_board(like)
+    if flash and ram:
+        board = in_flash_and_ram(board, flash, ram)
+    port = uart_port(kind, uart, inputs_origin)
+    work = tmp_path / "work"
+    firmware = build_firmware(bundle, manifest, board, core(board.core), port, work)
+    given = work / "inputs.bin"
+    given.write_bytes((3).to_bytes(4, "little") + pack_inputs(manifest, inputs))
+    loader = f"loader,file={given},addr=0x{inputs_origin:X},force-raw=on"
+    text = serial_output(["-machine", machine, "-kernel", str(firmware.elf), "-device", loader],
+                         work / "serial.txt")  # fmt: skip
+    robot = renode_files("tiny", find_board(like), 3, 48).write(work)
+    assert play(robot, text, work) == 0, (work / "robot.txt").read_text()
+    counts = (work / "instructions.txt").read_text()
+    results = measurements(manifest, read_console(text), counts)
+    for number, (result, arrays) in enumerate(zip(results, inputs, strict=True)):
+        np.testing.assert_array_equal(result.outputs[0], expected_output(arrays[0]))
+        assert result.instructions == 1000 + number
+        assert result.cycles is None
+        assert result.stack_bytes is not None
+        assert 8 <= result.stack_bytes <= 100
+
+
+def serial_output(arguments: list[str], path: Path) -> str:
+    """What a machine prints on its serial line up to "glowmcu exit"."""
+    process = subprocess.Popen(
+        ["qemu-system-arm", *arguments, "-display", "none", "-monitor", "none",
+         "-serial", f"file:{path}"],
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        for _ in range(200):
+            text = path.read_text() if path.is_file() else ""
+            if "glowmcu exit" in text or process.poll() is not None:
+                return text
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.wait()
+    raise AssertionError(f"no end after 20 s:\n{text}")
+
+
+CONSOLE = """\
+glowmcu run empty 1
+glowmcu done
+glowmcu empty 1 stack=0
+glowmcu run loop 4000001
+glowmcu done
+glowmcu loop 4000001 stack=0
+glowmcu run inference 0
+glowmcu done
+glowmcu inference 0 stack=40
+glowmcu output 01ff7f80
+glowmcu checksum %s
+glowmcu end 1
+glowmcu exit 0
+"""
+
+
+def test_a_damaged_output_is_found_by_its_checksum(tmp_path: Path) -> None:
+    manifest = read_manifest(write_tiny_bundle(tmp_path))
+    good = measurements(manifest, read_console(CONSOLE % "85ef88e6"), "")
+    assert good[0].outputs[0].tolist() == [[1, -1, 127, -128]]
+    assert good[0].instructions is None, "nothing was counted, so nothing may be told"
+    with pytest.raises(GlowmcuError) as caught:
+        measurements(manifest, read_console(CONSOLE % "00000001"), "")
+    assert "checksum differs" in str(caught.value)
+
+
+def test_counts_that_miss_a_loop_of_known_length_are_not_used(tmp_path: Path) -> None:
+    manifest = read_manifest(write_tiny_bundle(tmp_path))
+    console = read_console(CONSOLE % "85ef88e6")
+    right = "empty 1 5322\nloop 4005322\ninference 0 6321\n"
+    wrong = right.replace("4005322", "4105322")
+    assert measurements(manifest, console, right)[0].instructions == 1000
+    assert measurements(manifest, console, wrong)[0].instructions is None
+
+
+def test_a_fault_on_the_console_fails_the_robot_test(tmp_path: Path) -> None:
+    pytest.importorskip("robot")
+    robot = renode_files("tiny", find_board("nrf52"), 1, 16).write(tmp_path)
+    console = "glowmcu run empty 1\nglowmcu fault: exception 3 pc=00000123\nglowmcu done\n"
+    assert play(robot, console, tmp_path) == 1
+    assert "fault: exception 3" in (tmp_path / "robot.txt").read_text()
+
+
+def test_the_commands_given_to_renode_escape_spaces_in_paths(tmp_path: Path) -> None:
+    pytest.importorskip("robot")
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    robot = renode_files("tiny", find_board("nrf52"), 1, 16).write(folder)
+    assert play(robot, CONSOLE % "00000000", folder) == 0, (folder / "robot.txt").read_text()
+    commands = (folder / "commands.txt").read_text().splitlines()
+    assert commands[0] == f"include @{tmp_path}/a\\ b/tiny.resc"
+    assert commands[1] == f"sysbus.uart0 CreateFileBackend @{tmp_path}/a\\ b/console.txt true"
+
+
+def test_a_missing_renode_says_where_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    message = Renode().missing()
+    assert message is not None
+    assert "https://github.com/renode/renode/releases" in message
+    assert "antmicro/renode" in message
+    with pytest.raises(GlowmcuError) as caught:
+        Renode().run(write_tiny_bundle(tmp_path), random_inputs(1))
+    assert caught.value.code == "GM650"
+    assert caught.value.exit_code == ExitCode.USAGE
+
+
+@pytest.mark.arm
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
+@pytest.mark.parametrize(
+    ("script", "code", "message"),
+    [
+        ("echo it broke; exit 3", "GM652", "failed with exit code 3:\n    it broke"),
+        ("sleep 60 & sleep 60", "GM653", "ran longer than 1 s"),
+        ("echo glowmcu fault: exception 3 pc=00000010 > console.txt; exit 1", "GM642",
+         "fault: exception 3 pc=00000010"),
+    ],
+    ids=["fails", "hangs", "target faults"],
+)  # fmt: skip
+def test_a_failing_renode_ends_in_a_message_and_leaves_no_process(
+    script: str, code: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "bin" / "renode-test"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho $$ > pid\n{script}\n", encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    kept = tmp_path / "kept"
+    executor = Renode(board=find_board("nrf52"), timeout_seconds=1, keep=kept)
+    with pytest.raises(GlowmcuError) as caught:
+        executor.run(write_tiny_bundle(tmp_path / "bundle"), random_inputs(1))
+    assert caught.value.code == code
+    assert message in str(caught.value)
+    group = int((kept / "pid").read_text())
+    time.sleep(0.2)
+    listed = subprocess.run(
+        ["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True
+    )
+    states = [line.split() for line in listed.stdout.splitlines()]
+    assert not [state for number, state in states if int(number) == group and state[0] != "Z"]
+
+
+@pytest.mark.renode
+@pytest.mark.skipif(MISSING is not None, reason=f"NOT RUN IN RENODE: {MISSING}")
+@pytest.mark.parametrize("name", [*BOARDS, "generic"])
+def test_renode_computes_what_the_bundle_means(name: str, tmp_path: Path) -> None:
+    inputs = random_inputs(3)
+    bundle = write_tiny_bundle(tmp_path / "bundle")
+    results = Renode(board=find_board(name)).run(bundle, inputs)
+    for result, arrays in zip(results, inputs, strict=True):
+        np.testing.assert_array_equal(result.outputs[0], expected_output(arrays[0]))
+        assert result.instructions is not None
+        assert 500 < result.instructions < 3000
+
+
+def test_the_check_of_robot_files_can_run_here() -> None:
+    """`robotframework` is a test dependency: without it most of this file says nothing."""
+    assert importlib.util.find_spec("robot") is not None
