@@ -1,0 +1,105 @@
+"""Fixtures and rules for every test: shared models, golden files, tools that may be missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+# Two busy cores make single examples slow; CI must not depend on the luck of the draw.
+hypothesis.settings.register_profile("glowmcu", deadline=None)
+hypothesis.settings.register_profile("glowmcu-ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("glowmcu-ci" if IN_CI else "glowmcu")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite tests/golden from today's output"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--update-golden") and IN_CI:
+        raise pytest.UsageError("--update-golden is refused in CI: golden files are reviewed")
+
+
+# --- tools ---------------------------------------------------------------------------------------
+
+
+@cache
+def _has_newlib() -> bool:
+    query = ["arm-none-eabi-gcc", "-print-file-name=libc.a"]
+    found = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+    return found != "libc.a"  # a bare name is gcc's way to say no
+
+
+def _missing_for_arm() -> str | None:
+    if shutil.which("arm-none-eabi-gcc") is None:
+        return "arm-none-eabi-gcc (Debian package gcc-arm-none-eabi)"
+    return None if _has_newlib() else "newlib for Arm (Debian package libnewlib-arm-none-eabi)"
+
+
+def _missing_for_qemu() -> str | None:
+    if shutil.which("qemu-system-arm") is None:
+        return "qemu-system-arm (Debian package qemu-system-arm)"
+    return _missing_for_arm()
+
+
+def _missing_for_renode() -> str | None:
+    if shutil.which("renode-test") is None:
+        return "renode-test (Renode's portable package, on PATH)"
+    return _missing_for_arm()
+
+
+MISSING = {"arm": _missing_for_arm, "qemu": _missing_for_qemu, "renode": _missing_for_renode}
+OPTIONAL_IN_CI = {"renode"}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, missing in MISSING.items():
+        if item.get_closest_marker(marker) is None:
+            continue
+        what = missing()
+        if what is None:
+            continue
+        if IN_CI and marker not in OPTIONAL_IN_CI:
+            pytest.fail(f"CI must have {what}", pytrace=False)
+        pytest.skip(f"needs {what}")
+
+
+# --- fixtures ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """Folder of models and operator cases beside the checkout, too large to be part of it."""
+    path = REPO.parent / "shared"
+    if not (path / "models").is_dir():
+        pytest.skip("needs the folder `shared` (models, cases) beside the checkout")
+    return path
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden("kws.h", text)` compares with tests/golden/kws.h; `--update-golden` rewrites that."""
+    update = request.config.getoption("--update-golden")
+
+    def check(name: str, text: str) -> None:
+        path = Path(__file__).resolve().parent / "golden" / name
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+            return
+        assert path.is_file(), f"no tests/golden/{name}: run this test with --update-golden"
+        assert text == path.read_bytes().decode(), f"differs from tests/golden/{name}"
+
+    return check

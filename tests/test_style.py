@@ -1,0 +1,141 @@
+"""House rules that ruff does not know: size caps, templates' first line, include guards.
+
+Each rule is a function from text to complaints, and is shown here to complain about a bad sample.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+MAX_FILE_LINES, MAX_FUNCTION_LINES, MAX_COLUMNS = 400, 60, 100
+PYTHON_FOLDERS = ("glowmcu", "tests", "scripts", "examples", "benchmarks", "firmware_examples")
+
+Rule = Callable[[str, str], Iterator[str]]  # (path in the repository, text) -> complaints
+
+
+def file_is_short(path: str, text: str) -> Iterator[str]:
+    if (count := len(text.splitlines())) > MAX_FILE_LINES:
+        yield f"{count} lines; a concept is hiding here"
+
+
+def functions_are_short(path: str, text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            count = (node.end_lineno or node.lineno) - node.lineno + 1
+            if count > MAX_FUNCTION_LINES:
+                yield f"line {node.lineno}: {node.name} has {count} lines"
+
+
+def lines_are_short(path: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > MAX_COLUMNS:
+            yield f"line {number}: {len(line)} columns"
+
+
+def library_does_not_print(path: str, text: str) -> Iterator[str]:
+    if not path.startswith("glowmcu/") or path.startswith("glowmcu/cli/"):
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
+            yield f"line {node.lineno}: print"
+
+
+def except_names_its_exception(path: str, text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ExceptHandler) and node.type is None:
+            yield f"line {node.lineno}: bare except"
+
+
+def template_says_what_it_needs(path: str, text: str) -> Iterator[str]:
+    first = text.partition("\n")[0]
+    if not re.match(r"\{#-? *[Nn]eeds\b.*\w", first):
+        yield "the first line must be a comment: {#- Needs: names and types. Calls: functions. -#}"
+
+
+def header_has_an_include_guard(path: str, text: str) -> Iterator[str]:
+    guard = re.sub(r"\W", "_", Path(path).name).upper()
+    directives = re.findall(r"^[ \t]*#[ \t]*(.+?)[ \t]*$", text, re.MULTILINE)
+    opens = directives[:2] == [f"ifndef {guard}", f"define {guard}"]
+    if not (opens and directives[-1].startswith("endif")):
+        yield f"must be enclosed in #ifndef {guard} / #define {guard} / #endif"
+
+
+PYTHON_RULES: tuple[Rule, ...] = (
+    file_is_short,
+    functions_are_short,
+    lines_are_short,
+    library_does_not_print,
+    except_names_its_exception,
+)
+RULES: dict[Rule, tuple[str, ...]] = {
+    **{rule: tuple(f"{folder}/**/*.py" for folder in PYTHON_FOLDERS) for rule in PYTHON_RULES},
+    template_says_what_it_needs: ("templates/**/*.j2",),
+    header_has_an_include_guard: ("libjit/**/*.h",),
+}
+CASES = [
+    pytest.param(rule, pattern, id=f"{rule.__name__}: {pattern}")
+    for rule, patterns in RULES.items()
+    for pattern in patterns
+]
+
+
+@pytest.mark.parametrize(("rule", "pattern"), CASES)
+def test_house_rule_holds(rule: Rule, pattern: str) -> None:
+    complaints = [
+        f"{path.relative_to(REPO)}: {complaint}"
+        for path in sorted(REPO.glob(pattern))
+        for complaint in rule(path.relative_to(REPO).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize("pattern", ["glowmcu/**/*.py", "templates/**/*.j2", "libjit/**/*.h"])
+def test_rules_have_files_to_look_at(pattern: str) -> None:
+    assert list(REPO.glob(pattern))
+
+
+LONG_BODY = "def f():\n" + "    x = 1\n" * MAX_FUNCTION_LINES
+GUARDED = "/* What. */\n#ifndef A_B_H\n#define A_B_H\n#include <stdint.h>\n#endif /* A_B_H */\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "good", "bad"),
+    [
+        (file_is_short, "a.py", "x = 1\n" * MAX_FILE_LINES, "x = 1\n" * (MAX_FILE_LINES + 1)),
+        (functions_are_short, "a.py", LONG_BODY[: -len("    x = 1\n")], LONG_BODY),
+        (lines_are_short, "a.py", "#" * MAX_COLUMNS, "#" * (MAX_COLUMNS + 1)),
+        (library_does_not_print, "glowmcu/a.py", "s = 'print(x)'", "print(1)"),
+        (except_names_its_exception, "a.py", "try: f()\nexcept OSError: g()",
+         "try: f()\nexcept: g()"),
+        (template_says_what_it_needs, "a.j2", "{#- Needs: m (ModelView). -#}\nint x;", "int x;"),
+        (template_says_what_it_needs, "a.j2", "{# needs x #}", "{# Needs: #}"),
+        (header_has_an_include_guard, "a_b.h", GUARDED, GUARDED.replace("A_B_H", "OTHER_H")),
+        (header_has_an_include_guard, "a_b.h", GUARDED, "#pragma once\n"),
+        (header_has_an_include_guard, "a_b.h", GUARDED, GUARDED + "#include <string.h>\n"),
+    ],
+)  # fmt: skip
+def test_a_rule_accepts_the_good_and_complains_about_the_bad(
+    rule: Rule, path: str, good: str, bad: str
+) -> None:
+    assert list(rule(path, good)) == []
+    assert list(rule(path, bad))
+
+
+def test_the_command_line_may_print() -> None:
+    assert list(library_does_not_print("glowmcu/cli/a.py", "print(1)")) == []
+
+
+def test_figures_in_the_readme_are_those_of_the_last_benchmark() -> None:
+    script = REPO / "scripts" / "update_readme.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
