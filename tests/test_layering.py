@@ -1,0 +1,120 @@
+"""Who may import whom inside the package, as data, checked on the syntax tree of every module.
+
+A unit is a module or folder directly under `glowmcu/`. Lazy imports inside functions count too:
+an import that is hidden is still a dependency.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+PACKAGE = REPO / "glowmcu"
+
+LEAVES = {"cores", "discovery", "errors", "manifest", "resources", "version"}
+SHARED = LEAVES | {"board"}
+MEANING = {"ir", "ops"}
+
+# A stage sees the IR, the meaning of operators and shared leaf modules, never another stage.
+STAGES = {"frontend", "lowering", "quant", "memplan", "kernels", "emit_c", "verify", "report"}
+
+ALLOWED: dict[str, set[str]] = {
+    **{leaf: LEAVES - {leaf} for leaf in LEAVES},
+    **dict.fromkeys(STAGES, SHARED | MEANING),
+    "board": LEAVES,
+    "ir": SHARED,
+    "ops": SHARED | {"ir"},
+    "pipeline": SHARED | MEANING | STAGES,  # the only place that knows the order
+    "bundle": SHARED | {"verify", "report"},  # what a compiled bundle can do, from its files alone
+    "api": SHARED | MEANING | {"pipeline", "bundle", "verify", "report"},
+    "__init__": SHARED | {"api", "bundle"},
+    # Arguments in, text out: no way into a stage but through the public API, save to list things.
+    "cli": SHARED | {"__init__", "api", "bundle", "ops", "report", "verify"},
+}
+
+
+def unit_of(module: tuple[str, ...]) -> str:
+    """The unit of a dotted name such as `("glowmcu", "ir", "graph")`; `__init__` for the API."""
+    if len(module) < 2:
+        return "__init__"
+    found = (PACKAGE / module[1]).is_dir() or (PACKAGE / f"{module[1]}.py").is_file()
+    return module[1] if found else "__init__"
+
+
+def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Dotted names that code in `package` imports, as far as they lie in glowmcu."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [tuple(alias.name.split(".")) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            stem = base + tuple((node.module or "").split(".") if node.module else ())
+            names = [(*stem, alias.name) for alias in node.names]
+        else:
+            continue
+        yield from (name for name in names if name[0] == "glowmcu")
+
+
+def imported_units(source: str, package: tuple[str, ...] = ("glowmcu",)) -> set[str]:
+    return {unit_of(name) for name in imported_modules(ast.parse(source), package)}
+
+
+def modules() -> list[Path]:
+    return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", modules(), ids=str)
+def test_a_module_imports_only_what_its_layer_may(module: Path) -> None:
+    unit = module.parts[0].removesuffix(".py")
+    assert unit in ALLOWED, f"new unit {unit}: add it to ALLOWED with what it may import"
+    source = (PACKAGE / module).read_text(encoding="utf-8")
+    imported = imported_units(source, ("glowmcu", *module.parent.parts))
+    forbidden = sorted(imported - ALLOWED[unit] - {unit})
+    assert not forbidden, f"{module}: {unit} must not import {', '.join(forbidden)}"
+
+
+def test_the_table_allows_no_cycle() -> None:
+    rest = {unit: ALLOWED[unit] - {unit} for unit in ALLOWED if unit not in LEAVES}
+    while rest:
+        free = [unit for unit, needs in rest.items() if not needs & rest.keys()]
+        assert free, f"import cycle among {sorted(rest)}"
+        for unit in free:
+            del rest[unit]
+
+
+@pytest.mark.parametrize(
+    ("source", "units"),
+    [
+        ("import glowmcu.ir.graph", {"ir"}),
+        ("import glowmcu", {"__init__"}),
+        ("from glowmcu import errors", {"errors"}),
+        ("from glowmcu import compile", {"__init__"}),
+        ("from glowmcu.frontend.tflite.reader import read_tflite", {"frontend"}),
+        ("def f():\n    from glowmcu.verify import host", {"verify"}),
+        ("from ..verify import host", {"verify"}),
+        ("from . import planner", {"memplan"}),
+        ("import numpy as np", set()),
+    ],
+)
+def test_imports_are_attributed_to_their_unit(source: str, units: set[str]) -> None:
+    assert imported_units(source, ("glowmcu", "memplan")) == units
+
+
+# What is only needed to run, draw or import one kind of file is loaded when that is asked for.
+HEAVY = {"ai_edge_litert", "capstone", "elftools", "onnx", "rich", "tflite_micro", "unicorn"}
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, glowmcu; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "glowmcu" in loaded
+    assert not loaded & HEAVY
