@@ -60,8 +60,9 @@ install_system_packages() {
     [ -n "$packages" ] || return 0
     # shellcheck disable=SC2086  # one word a package
     apt_install $packages || true
-    packages="$(missing_packages | xargs)"
+    packages="$(missing_packages)"
     [ -n "$packages" ] || return 0
+    packages="${packages//$'\n'/ }"
     say "still missing, please install by hand: $packages"
     say "  Debian, Ubuntu:  sudo apt-get install $packages"
     say "  elsewhere:       a C compiler, the Arm GNU toolchain (arm-none-eabi) and QEMU for Arm"
