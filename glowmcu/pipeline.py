@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.cores import core
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Goal, Target
@@ -23,7 +24,10 @@ from glowmcu.kernels.selection import Selection, select_kernels
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.test_vectors import pattern_tensor
 from glowmcu.version import __version__
+
+_VECTOR_SEEDS = (1, 1000003)
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,33 @@ class Compilation:
         return sum(sizes.values())
 
 
+def reference_graph(
+    data: bytes,
+    file_name: str,
+    rounding: Rounding = Rounding.DOUBLE,
+    input_shapes: Mapping[str, Shape] | None = None,
+) -> Graph:
+    """The model as imported: what its numbers are defined by."""
+    graph = read_tflite(data, file_name, input_shapes).replace(rounding=rounding)
+    graph.verify()
+    return graph
+
+
+def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
+    """What the graph as imported gives for the self test's inputs."""
+    vectors = []
+    for seed in _VECTOR_SEEDS:
+        inputs = [
+            pattern_tensor(value.type.shape, str(value.type.element.numpy), seed + number)
+            for number, value in enumerate(graph.inputs)
+        ]
+        vectors.append(GoldenVector(seed, tuple(run_graph(graph, inputs))))
+    return tuple(vectors)
+
+
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
-    imported = read_tflite(data, file_name, options.input_shapes)
-    imported = imported.replace(rounding=options.rounding)
-    imported.verify()
+    imported = reference_graph(data, file_name, options.rounding, options.input_shapes)
     graph = imported
     target = Target(core(options.core), options.goal)
     selections = select_kernels(graph, target)
@@ -78,6 +104,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
         arena_align=ARENA_ALIGN,
         single_rounding=options.rounding is Rounding.SINGLE,
+        vectors=golden_vectors(imported),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     return Compilation(imported, graph, selections, plan, files, manifest)

@@ -33,6 +33,15 @@ GLOWMCU_STATIC_ASSERT((-1 >> 1) == -1, shift_right_is_arithmetic);
 #endif
 #endif
 
+/* For a loop that takes a function pointer known at compile time: the call must go. */
+#ifndef GLOWMCU_ALWAYS_INLINE
+#if defined(__GNUC__) || defined(__clang__)
+#define GLOWMCU_ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define GLOWMCU_ALWAYS_INLINE inline
+#endif
+#endif
+
 /* Called before step `index` of a run; define it to trace or to profile. Costs nothing as it is. */
 #ifndef GLOWMCU_STEP
 #define GLOWMCU_STEP(index) ((void)0)

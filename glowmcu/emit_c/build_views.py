@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from glowmcu.emit_c.c_text import (
     c_number,
@@ -93,7 +93,11 @@ def _tensor_views(
                 macro=f"{name}_{inner}".upper(),
                 parameter=inner,
                 source_name=comment_text(buffer.name),
+                c_string=comment_text(buffer.name).replace('"', "'"),
                 description=str(buffer.type),
+                shape=buffer.type.shape,
+                element=f"GLOWMCU_{buffer.type.element.name}",
+                fill=f"fill_{buffer.type.element.value}",
                 c_type=buffer.type.element.c_name,
                 element_count=buffer.type.element_count,
                 size_bytes=buffer.size_bytes,
@@ -159,14 +163,9 @@ class _Step:
 
     def _definition(self) -> str:
         if self.code.template:
-            constants = {
-                key: self.pool.symbol(value, self.index)
-                if isinstance(value, ConstantArray)
-                else value
-                for key, value in self.code.view.items()
-            }
+            view = {key: self._resolved(value) for key, value in self.code.view.items()}
             return render(
-                f"kernels/{self.code.template}", function=self._function(), **constants
+                f"kernels/{self.code.template}", function=self._function(), **view
             ).rstrip()
         if self.code.parameters is None:
             return ""
@@ -176,6 +175,12 @@ class _Step:
         ]
         head = f"static const {self.code.parameters.struct} p_{self.index} = {{"
         return f"{head}\n{wrap_items(items)}\n}};"
+
+    def _resolved(self, value: Any) -> Any:
+        """What a template sees: arrays, also those inside tuples, by their C names."""
+        if isinstance(value, ConstantArray):
+            return self.pool.symbol(value, self.index)
+        return tuple(map(self._resolved, value)) if type(value) is tuple else value
 
     def _field(self, value: int | float | ConstantArray | None) -> str:
         if value is None:

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
 from glowmcu.emit_c.c_text import check_bundle_name, comment_text
+from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.rendering import render
-from glowmcu.emit_c.views import BundleView
+from glowmcu.emit_c.views import BundleView, VectorView
 from glowmcu.ir.graph import Node
+from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
+from glowmcu.kernels.kernel import ConstantArray
 from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
 from glowmcu.resources import resource_dir
+from glowmcu.test_vectors import PATTERN_EXPRESSIONS
 
 LIBJIT_VERSION = 1
+#: File of the bundle to the template that makes it.
+_TEMPLATES = {
+    "{name}.h": "bundle.h.j2",
+    "{name}.c": "bundle.c.j2",
+    "{name}_weights.h": "weights.h.j2",
+    "{name}_weights.c": "weights.c.j2",
+    "{name}_model.h": "model.h.j2",
+    "{name}_model.c": "model.c.j2",
+    "CMakeLists.txt": "CMakeLists.txt.j2",
+    "README.md": "README.md.j2",
+    "selftest/{name}_selftest.h": "selftest.h.j2",
+    "selftest/{name}_selftest.c": "selftest.c.j2",
+}
+
+
+@dataclass(frozen=True)
+class GoldenVector:
+    """Outputs of the reference executor for inputs made from `seed`."""
+
+    seed: int
+    outputs: tuple[Array, ...]
 
 
 @dataclass(frozen=True)
@@ -32,6 +58,7 @@ class BundleFacts:
     arena_lower_bound_bytes: int
     arena_align: int
     single_rounding: bool
+    vectors: tuple[GoldenVector, ...] = ()
 
 
 def bundle_files(
@@ -43,15 +70,22 @@ def bundle_files(
     view = _bundle_view(program, body, facts)
     name = facts.name
     files = {
-        f"{name}.h": render("bundle/bundle.h.j2", m=view),
-        f"{name}.c": render("bundle/bundle.c.j2", m=view),
-        f"{name}_weights.h": render("bundle/weights.h.j2", m=view),
-        f"{name}_weights.c": render("bundle/weights.c.j2", m=view),
+        output.format(name=name): render(f"bundle/{template}", m=view)
+        for output, template in _TEMPLATES.items()
     }
-    files.update(_libjit_closure(("glowmcu_base.h", *body.headers)))
+    files.update(_libjit_closure(("glowmcu_base.h", "glowmcu_model.h", *body.headers)))
     manifest = _manifest(program, body, facts, files)
+    files["selftest/golden.json"] = _golden_json(facts.vectors)
     files["manifest.json"] = manifest.to_json()
     return files, manifest
+
+
+def _golden_json(vectors: tuple[GoldenVector, ...]) -> str:
+    rows = [
+        {"seed": vector.seed, "outputs": [array.tobytes().hex() for array in vector.outputs]}
+        for vector in vectors
+    ]
+    return json.dumps({"vectors": rows}, indent=1) + "\n"
 
 
 def _libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
@@ -90,6 +124,25 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         arrays=body.arrays,
         steps=body.steps,
         headers=body.headers,
+        vectors=tuple(_vector_view(vector, index) for index, vector in enumerate(facts.vectors)),
+        pattern_types=_pattern_types(program),
+    )
+
+
+def _vector_view(vector: GoldenVector, index: int) -> VectorView:
+    arrays = [
+        array_view(f"expected_{index}_{number}", ConstantArray("output", array))
+        for number, array in enumerate(vector.outputs)
+    ]
+    return VectorView(vector.seed, tuple(arrays))
+
+
+def _pattern_types(program: Program) -> tuple[tuple[str, str, str], ...]:
+    """The fill functions that the inputs need, each once."""
+    elements = sorted({buffer.type.element for buffer in program.inputs}, key=lambda e: e.value)
+    return tuple(
+        (f"fill_{item.value}", item.c_name, PATTERN_EXPRESSIONS[str(item.numpy)])
+        for item in elements
     )
 
 

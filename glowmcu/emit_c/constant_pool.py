@@ -32,10 +32,11 @@ class ConstantPool:
 
     def views(self) -> tuple[ArrayView, ...]:
         """What the weights file prints. C has no empty arrays, so an empty one gets an element."""
-        return tuple(_view(symbol, constant) for symbol, constant in self._arrays.items())
+        return tuple(array_view(symbol, constant) for symbol, constant in self._arrays.items())
 
 
-def _view(symbol: str, constant: ConstantArray) -> ArrayView:
+def array_view(symbol: str, constant: ConstantArray) -> ArrayView:
+    """The array as C prints it."""
     data = constant.data
     shape = "x".join(map(str, data.shape)) or "1"
     comment = f"{data.dtype}[{shape}]{f'  {constant.comment}' if constant.comment else ''}"

@@ -17,7 +17,11 @@ class TensorView:
     macro: str
     parameter: str
     source_name: str
+    c_string: str
     description: str
+    shape: tuple[int, ...]
+    element: str
+    fill: str
     c_type: str
     element_count: int
     size_bytes: int
@@ -61,8 +65,18 @@ class StepView:
 
 
 @dataclass(frozen=True)
+class VectorView:
+    """A golden vector of the self test: inputs from `seed`, expected outputs in full."""
+
+    seed: int
+    outputs: tuple[ArrayView, ...]
+
+
+@dataclass(frozen=True)
 class BundleView:
-    """Everything of a bundle."""
+    """Everything of a bundle. `pattern_types` are (function, C type, expression) of the
+    self test's input patterns.
+    """
 
     name: str
     prefix: str
@@ -84,3 +98,5 @@ class BundleView:
     arrays: tuple[ArrayView, ...]
     steps: tuple[StepView, ...]
     headers: tuple[str, ...]
+    vectors: tuple[VectorView, ...]
+    pattern_types: tuple[tuple[str, str, str], ...]

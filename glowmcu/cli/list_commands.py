@@ -1,0 +1,51 @@
+"""`glowmcu inspect`, `glowmcu boards`, `glowmcu ops`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from glowmcu.board import board_names, find_board
+from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.report.inspection import inspect_model, inspection_json, inspection_lines
+from glowmcu.report.operators import operator_rows, operator_table
+from glowmcu.report.tables import board_table
+
+
+@click.command("inspect")
+@click.argument("model", type=click.Path(path_type=Path))
+@json_option
+def inspect_command(model: Path, as_json: bool) -> None:
+    """Show what is in MODEL: tensors, operators, work, and what is not supported."""
+    found = inspect_model(model)
+    if as_json:
+        print_json(inspection_json(found))
+        return
+    out = console()
+    for line in inspection_lines(found):
+        out.print(line)
+
+
+@click.command("boards")
+@json_option
+def boards_command(as_json: bool) -> None:
+    """List the boards: core, memory, emulators."""
+    boards = [find_board(name) for name in board_names()]
+    if as_json:
+        rows = [dataclasses.asdict(board) for board in boards]
+        print_json([{key: value for key, value in row.items() if key != "file"} for row in rows])
+        return
+    console().print(board_table(boards))
+
+
+@click.command("ops")
+@json_option
+def ops_command(as_json: bool) -> None:
+    """List the operators that can be compiled."""
+    rows = operator_rows()
+    if as_json:
+        print_json(rows)
+        return
+    console().print(operator_table(rows))

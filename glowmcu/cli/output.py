@@ -1,0 +1,28 @@
+"""Printing: rich text to stdout, JSON when asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+from rich.console import Console
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+def console() -> Console:
+    """Where tables go: wide enough to keep columns when stdout is no terminal."""
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200, highlight=False)
+
+
+def print_json(body: object) -> None:
+    """One JSON object on stdout."""
+    click.echo(json.dumps(body, indent=2))
+
+
+def json_option(function: _F) -> _F:
+    """The `--json` flag, as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(function)

@@ -1,0 +1,84 @@
+"""The JSON objects that `--json` prints. Field names are a contract with other people's scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from glowmcu.bundle import Bundle
+from glowmcu.manifest import Manifest, TensorEntry
+from glowmcu.verify.measurement import Array, Measurement
+
+Json = dict[str, object]
+
+
+def compile_json(bundle: Bundle) -> Json:
+    """Of `compile --json`."""
+    report, manifest = bundle.report, bundle.manifest
+    return {
+        "name": manifest.name,
+        "bundle": str(bundle.path),
+        "board": manifest.board,
+        "arena_bytes": report.arena_bytes,
+        "arena_lower_bound_bytes": report.arena_lower_bound_bytes,
+        "arena_optimal": report.arena_optimal,
+        "weights_bytes": report.weights_bytes,
+        "code_bytes": report.code_bytes,
+        "macs": report.macs,
+        "inputs": [tensor_json(entry) for entry in report.inputs],
+        "outputs": [tensor_json(entry) for entry in report.outputs],
+        "layers": [dataclasses.asdict(layer) for layer in report.layers],
+        "files": [*manifest.sources, *manifest.headers],
+    }
+
+
+def tensor_json(entry: TensorEntry) -> Json:
+    """An input or output: what a caller has to know."""
+    return {
+        "name": entry.name,
+        "shape": list(entry.shape),
+        "dtype": entry.dtype,
+        "scale": entry.scale,
+        "zero_point": entry.zero_point,
+        "offset": entry.offset,
+        "bytes": entry.bytes,
+    }
+
+
+def run_json(manifest: Manifest, measured: Measurement, files: Sequence[Path | None]) -> Json:
+    """Of `run --json`. `sha256` is of the output's bytes in C order."""
+    return {
+        "outputs": [
+            _output_json(entry, array, file)
+            for entry, array, file in zip(manifest.outputs, measured.outputs, files, strict=True)
+        ],
+        "instructions": measured.instructions,
+        "cycles": measured.cycles,
+        "stack_bytes": measured.stack_bytes,
+    }
+
+
+def _output_json(entry: TensorEntry, array: Array, file: Path | None) -> Json:
+    return {
+        "name": entry.name,
+        "shape": list(array.shape),
+        "dtype": str(array.dtype),
+        "sha256": hashlib.sha256(array.tobytes()).hexdigest(),
+        "file": str(file) if file is not None else None,
+    }
+
+
+def bench_json(manifest: Manifest, measured: Measurement, core: str) -> Json:
+    """Of `bench --json`."""
+    macs = {layer.index: layer.macs for layer in manifest.layers}
+    return {
+        "core": core,
+        "instructions": measured.instructions,
+        "cycles": measured.cycles,
+        "stack_bytes": measured.stack_bytes,
+        "layers": [
+            {**dataclasses.asdict(layer), "macs": macs[layer.index]} for layer in measured.layers
+        ],
+    }

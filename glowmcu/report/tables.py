@@ -1,0 +1,125 @@
+"""Tables for the terminal (rich): what was compiled, what a run cost, which boards there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from glowmcu.board import Board
+from glowmcu.bundle import Bundle
+from glowmcu.manifest import Manifest
+from glowmcu.verify.measurement import Measurement
+
+
+def count(value: int | None, unit: str = "") -> str:
+    """12 345 678, or a dash where it is not known."""
+    return "-" if value is None else f"{value:,}".replace(",", " ") + unit
+
+
+def plain_table(title: str, *columns: tuple[str, str]) -> Table:
+    """A table with `(heading, "l" or "r")` columns."""
+    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for heading, side in columns:
+        justify = "right" if side == "r" else "left"
+        table.add_column(heading, justify=justify, overflow="ellipsis", no_wrap=True)  # type: ignore[arg-type]
+    return table
+
+
+def summary_lines(bundle: Bundle) -> list[str]:
+    """What a compilation came to, in rich markup, a line each."""
+    report, manifest, board = bundle.report, bundle.manifest, bundle.board
+    proof = "optimal" if report.arena_optimal else "not proved optimal"
+    lines = [
+        f"[bold]{escape(manifest.name)}[/] for {escape(board.title)} ({board.core})",
+        f"  arena    {count(report.arena_bytes)} B, "
+        f"lower bound {count(report.arena_lower_bound_bytes)} B, {proof}",
+        f"  weights  {count(report.weights_bytes)} B",
+    ]
+    if report.code_bytes is None:
+        lines.append("  code     not measured: no Arm cross compiler (gcc-arm-none-eabi)")
+    else:
+        lines.append(f"  code     {count(report.code_bytes)} B at -O2 for {board.core}")
+    lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps")
+    lines += _fit_lines(bundle)
+    lines.append(f"  bundle   {escape(str(bundle.path))}/{escape(manifest.name)}.h")
+    return lines
+
+
+def _fit_lines(bundle: Bundle) -> list[str]:
+    board, report = bundle.board, bundle.report
+    if board.placement is None:
+        return []
+    flash = board.region(board.placement.constants)
+    ram = board.region(board.placement.arena)
+    used = report.weights_bytes + (report.code_bytes or 0)
+    return [
+        f"  fits     {100 * used / flash.size_bytes:.1f} % of {flash.name} "
+        f"({count(flash.size_bytes // 1024)} KiB), "
+        f"{100 * report.arena_bytes / ram.size_bytes:.1f} % of {ram.name} "
+        f"({count(ram.size_bytes // 1024)} KiB)"
+    ]
+
+
+def layer_table(manifest: Manifest) -> Table:
+    """Steps of the bundle."""
+    table = plain_table(
+        "", ("step", "r"), ("operator", "l"), ("kernel", "l"), ("MACs", "r"), ("weights B", "r"),
+        ("scratch B", "r"), ("layer", "l"),
+    )  # fmt: skip
+    for layer in manifest.layers:
+        table.add_row(
+            str(layer.index), layer.op, layer.kernel, count(layer.macs),
+            count(layer.weights_bytes), count(layer.scratch_bytes), escape(layer.name[:48]),
+        )  # fmt: skip
+    return table
+
+
+def bench_table(manifest: Manifest, measured: Measurement) -> Table:
+    """Instructions and cycles a layer, and the rest that belongs to none."""
+    table = plain_table(
+        "", ("step", "r"), ("operator", "l"), ("instructions", "r"), ("cycles", "r"),
+        ("share", "r"), ("MACs", "r"), ("cycles/MAC", "r"), ("layer", "l"),
+    )  # fmt: skip
+    total = measured.cycles or measured.instructions or 1
+    for cost in measured.layers:
+        layer = manifest.layers[cost.index]
+        work = cost.cycles if cost.cycles is not None else cost.instructions
+        table.add_row(
+            str(cost.index), layer.op, count(cost.instructions), count(cost.cycles),
+            f"{100 * work / total:.1f} %", count(layer.macs),
+            f"{work / layer.macs:.2f}" if layer.macs else "-", escape(layer.name[:40]),
+        )  # fmt: skip
+    rest_instructions = _rest(measured.instructions, (c.instructions for c in measured.layers))
+    rest_cycles = _rest(measured.cycles, (c.cycles or 0 for c in measured.layers))
+    table.add_row("", "(call, return)", count(rest_instructions), count(rest_cycles))
+    table.add_row(
+        "", "total", count(measured.instructions), count(measured.cycles), "",
+        count(manifest.macs), f"{total / manifest.macs:.2f}" if manifest.macs else "-",
+        style="bold",
+    )  # fmt: skip
+    return table
+
+
+def _rest(total: int | None, parts: Iterable[int]) -> int | None:
+    return None if total is None else total - sum(parts)
+
+
+def board_table(boards: Sequence[Board]) -> Table:
+    """All boards."""
+    table = plain_table(
+        "", ("board", "l"), ("MCU", "l"), ("core", "l"), ("flash KiB", "r"), ("RAM KiB", "r"),
+        ("MHz", "r"), ("QEMU", "l"), ("Renode", "l"),
+    )  # fmt: skip
+    for board in boards:
+        flash = sum(r.size_bytes for r in board.memory if r.kind == "flash")
+        ram = sum(r.size_bytes for r in board.memory if r.kind != "flash")
+        table.add_row(
+            board.name, board.mcu, board.core, count(flash // 1024) if flash else "any",
+            count(ram // 1024) if ram else "any",
+            str(board.clock_hz // 1_000_000) if board.clock_hz else "-",
+            board.qemu.machine if board.qemu else "-",
+            (board.renode.platform or "own .repl") if board.renode else "-",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,127 @@
+"""`glowmcu verify`: does a bundle compute the same bytes everywhere?
+
+The golden vectors in the bundle come from the Python reference when it was compiled. Random inputs
+are compared with the model's reference execution where the model file is given, else with `host`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from glowmcu.errors import error
+from glowmcu.manifest import Manifest, TensorEntry
+from glowmcu.test_vectors import pattern_tensor
+from glowmcu.verify.measurement import Array, Executor
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Inputs and the outputs that they must give."""
+
+    name: str
+    inputs: tuple[Array, ...]
+    expected: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One executor's result: vectors run, vectors wrong, and the first difference in words."""
+
+    executor: str
+    vectors: int
+    wrong_vectors: int
+    first_difference: str
+
+    @property
+    def passed(self) -> bool:
+        return self.wrong_vectors == 0
+
+
+def golden_vectors(bundle_dir: Path, manifest: Manifest) -> list[Vector]:
+    """The vectors stored in the bundle. Raises GM607 when they are missing or damaged."""
+    path = bundle_dir / "selftest" / "golden.json"
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["vectors"]
+        return [_golden_vector(row, manifest) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as cause:
+        raise error(
+            "GM607",
+            f"cannot read the golden vectors: {cause}",
+            str(path),
+            "compile the model again",
+        ) from cause
+
+
+def _golden_vector(row: dict[str, object], manifest: Manifest) -> Vector:
+    seed, texts = row["seed"], row["outputs"]
+    if not isinstance(seed, int) or not isinstance(texts, list):
+        raise ValueError("a vector needs a seed and outputs")
+    inputs = seeded_inputs(manifest, seed)
+    expected = [
+        np.frombuffer(bytes.fromhex(text), entry.dtype).reshape(entry.shape)
+        for text, entry in zip(texts, manifest.outputs, strict=True)
+    ]
+    return Vector(f"golden {seed}", inputs, tuple(expected))
+
+
+def seeded_inputs(manifest: Manifest, seed: int) -> tuple[Array, ...]:
+    """Inputs as the self test makes them."""
+    return tuple(
+        pattern_tensor(entry.shape, entry.dtype, seed + number)
+        for number, entry in enumerate(manifest.inputs)
+    )
+
+
+def random_inputs(manifest: Manifest, count: int, seed: int) -> list[tuple[Array, ...]]:
+    """`count` input sets, uniform over the stored range of each input."""
+    generator = np.random.default_rng(seed)
+    return [
+        tuple(_random_tensor(entry, generator) for entry in manifest.inputs) for _ in range(count)
+    ]
+
+
+def _random_tensor(entry: TensorEntry, generator: np.random.Generator) -> Array:
+    if entry.dtype == "float32":
+        return generator.normal(0.0, 2.0, entry.shape).astype(np.float32)
+    if entry.dtype == "bool":
+        return generator.integers(0, 2, entry.shape).astype(np.bool_)
+    if entry.dtype in ("int32", "int64"):
+        return generator.integers(0, 16, entry.shape).astype(entry.dtype)
+    limits = np.iinfo(np.dtype(entry.dtype).name)
+    return generator.integers(limits.min, limits.max + 1, entry.shape).astype(entry.dtype)
+
+
+def check_executor(
+    executor: Executor, bundle_dir: Path, manifest: Manifest, vectors: Sequence[Vector]
+) -> Check:
+    """Run all vectors and compare every byte of every output."""
+    results = executor.run(bundle_dir, [vector.inputs for vector in vectors])
+    wrong, first = 0, ""
+    for vector, result in zip(vectors, results, strict=True):
+        differences = [
+            _difference(got, want, entry)
+            for got, want, entry in zip(
+                result.outputs, vector.expected, manifest.outputs, strict=True
+            )
+        ]
+        found = next((text for text in differences if text), "")
+        wrong += bool(found)
+        first = first or (found and f"{vector.name}: {found}")
+    return Check(executor.name, len(vectors), wrong, first)
+
+
+def _difference(got: Array, want: Array, entry: TensorEntry) -> str:
+    """Where two outputs differ, or an empty text."""
+    if got.tobytes() == want.tobytes():
+        return ""
+    different = np.argwhere(np.atleast_1d(got != want))
+    place = tuple(int(index) for index in different[0])
+    return (
+        f"output {entry.name!r}: {len(different)} of {got.size} elements differ, first at {place}: "
+        f"got {np.atleast_1d(got)[place]}, expected {np.atleast_1d(want)[place]}"
+    )

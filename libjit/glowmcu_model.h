@@ -1,0 +1,52 @@
+/*
+ * glowmcu_model.h: a bundle as data, for runners that do not know the model when they are written.
+ */
+#ifndef GLOWMCU_MODEL_H
+#define GLOWMCU_MODEL_H
+
+#include "glowmcu_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    GLOWMCU_I8,
+    GLOWMCU_UI8,
+    GLOWMCU_I16,
+    GLOWMCU_I32,
+    GLOWMCU_I64,
+    GLOWMCU_F32,
+    GLOWMCU_BOOL
+} glowmcu_element;
+
+/* An input or output: `bytes` at `offset` of the arena. real = scale * (stored - zero_point). */
+typedef struct {
+    const char *name;
+    const int32_t *shape; /* [rank] */
+    int32_t rank;
+    glowmcu_element element;
+    float scale; /* 0 where the tensor is not quantized */
+    int32_t zero_point;
+    uint32_t offset;
+    uint32_t bytes;
+} glowmcu_tensor;
+
+typedef struct {
+    const char *name;
+    const char *model_sha256;
+    uint32_t arena_bytes;
+    uint32_t arena_align;
+    uint32_t step_count;
+    const glowmcu_tensor *inputs; /* [input_count] */
+    uint32_t input_count;
+    const glowmcu_tensor *outputs; /* [output_count] */
+    uint32_t output_count;
+    void (*run)(void *arena);
+} glowmcu_model;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* GLOWMCU_MODEL_H */
