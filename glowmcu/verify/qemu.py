@@ -60,7 +60,7 @@ class Qemu:
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """One boot, one inference for each entry of `inputs`; instructions and stack are measured.
 
-        Raises GM640 (inputs), GM641 (no QEMU machine), GM642 (fault or broken guard on the target),
+        Raises GM604 (inputs), GM641 (no QEMU machine), GM642 (fault or broken guard on the target),
         GM643 (time is up), GM644 (QEMU itself failed), GM401 (does not fit), GM61x (build).
         """
         manifest = read_manifest(bundle_dir)

@@ -256,21 +256,21 @@ def test_weights_too_large_for_the_microbit_are_named_by_region(
 
 @on_qemu
 @pytest.mark.parametrize(
-    ("arrays", "message"),
+    ("arrays", "got"),
     [
-        ([], "error[GM640]: 0 inputs given, tiny has 1"),
-        ([np.zeros((1, 15), np.int8)], "input 'x' is int8[1, 15]; it must be int8[1, 16]"),
-        ([np.zeros((1, 4), np.float32)], "input 'x' is float32[1, 4]; it must be int8[1, 16]"),
+        ([], "got "),
+        ([np.zeros((1, 15), np.int8)], "got int8[1, 15]"),
+        ([np.zeros((1, 4), np.float32)], "got float32[1, 4]"),
     ],
     ids=["none", "too short", "other type"],
 )
 def test_wrong_inputs_are_refused_with_the_wanted_shape(
-    arrays: list[np.ndarray], message: str, marked: None, tmp_path: Path
+    arrays: list[np.ndarray], got: str, marked: None, tmp_path: Path
 ) -> None:
     with pytest.raises(GlowmcuError) as caught:
         Qemu().run(bundle_for(tmp_path), [arrays])
-    assert message in str(caught.value)
-    assert "inference 0 of tiny" in str(caught.value)
+    assert caught.value.code == "GM604"
+    assert f"expected x int8[1, 16]; {got}" in str(caught.value)
 
 
 def test_a_missing_qemu_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

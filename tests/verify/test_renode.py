@@ -146,7 +146,7 @@ def test_a_board_without_a_uart_is_refused_with_what_to_add() -> None:
     board = dataclasses.replace(find_board("nrf52"), renode=None, qemu=None)
     with pytest.raises(GlowmcuError) as caught:
         renode_files("tiny", board, 1, 16)
-    assert caught.value.code == "GM651"
+    assert caught.value.code == "GM661"
     assert "add [renode] uart" in str(caught.value)
 
 
@@ -307,7 +307,7 @@ def test_a_missing_renode_says_where_to_get_it(
     assert "antmicro/renode" in message
     with pytest.raises(GlowmcuError) as caught:
         Renode().run(write_tiny_bundle(tmp_path), random_inputs(1))
-    assert caught.value.code == "GM650"
+    assert caught.value.code == "GM660"
     assert caught.value.exit_code == ExitCode.USAGE
 
 
@@ -316,8 +316,8 @@ def test_a_missing_renode_says_where_to_get_it(
 @pytest.mark.parametrize(
     ("script", "code", "message"),
     [
-        ("echo it broke; exit 3", "GM652", "failed with exit code 3:\n    it broke"),
-        ("sleep 60 & sleep 60", "GM653", "ran longer than 1 s"),
+        ("echo it broke; exit 3", "GM662", "failed with exit code 3:\n    it broke"),
+        ("sleep 60 & sleep 60", "GM663", "ran longer than 1 s"),
         ("echo glowmcu fault: exception 3 pc=00000010 > console.txt; exit 1", "GM642",
          "fault: exception 3 pc=00000010"),
     ],

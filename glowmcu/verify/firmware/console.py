@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glowmcu.errors import GlowmcuError, error
+from glowmcu.errors import ExitCode, GlowmcuError, error
 
 
 @dataclass(frozen=True)
@@ -70,4 +70,5 @@ def firmware_failure(console: Console, where: str) -> GlowmcuError:
     """The error for a run in which the firmware itself reported a failure."""
     failure = console.failure or "the firmware stopped without a message"
     hint = "addr2line -f -e <name>.elf <pc> names the function" if "pc=" in failure else ""
-    return error("GM642", f"the bundle failed on the target: {failure}", where, hint)
+    message = f"the bundle failed on the target: {failure}"
+    return error("GM642", message, where, hint, ExitCode.MISMATCH)

@@ -6,26 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glowmcu.errors import error
 from glowmcu.manifest import Manifest
+from glowmcu.verify.host import check_inputs
 from glowmcu.verify.measurement import Array
 
 
 def pack_inputs(manifest: Manifest, inputs: Sequence[Sequence[Array]]) -> bytes:
-    """All inferences' inputs, one behind the other. Raises GM640 for a wrong count or size."""
+    """All inferences' inputs, one behind the other. Raises GM604 (count, shape or type)."""
     parts: list[bytes] = []
-    for number, arrays in enumerate(inputs):
-        where = f"inference {number} of {manifest.name}"
-        if len(arrays) != len(manifest.inputs):
-            message = f"{len(arrays)} inputs given, {manifest.name} has {len(manifest.inputs)}"
-            raise error("GM640", message, where)
-        for array, entry in zip(arrays, manifest.inputs, strict=True):
-            wanted = f"{entry.dtype}{list(entry.shape)}"
-            if array.dtype != np.dtype(entry.dtype) or array.nbytes != entry.bytes:
-                given = f"{array.dtype}{list(array.shape)}"
-                message = f"input {entry.name!r} is {given}; it must be {wanted}"
-                raise error("GM640", message, where)
-            parts.append(np.ascontiguousarray(array).tobytes())
+    for arrays in inputs:
+        check_inputs(manifest, arrays)
+        parts += [np.ascontiguousarray(array).tobytes() for array in arrays]
     return b"".join(parts)
 
 

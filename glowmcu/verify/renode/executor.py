@@ -60,14 +60,14 @@ class Renode:
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """One boot, one inference for each entry of `inputs`; instructions and stack are measured.
 
-        Raises GM640 (inputs), GM642 (fault or broken guard on the target), GM650 (no Renode), GM651
-        (board unknown to Renode), GM652 (test failed), GM653 (time is up), GM401, GM61x (build).
+        Raises GM604 (inputs), GM642 (fault or broken guard on the target), GM660 (no Renode), GM661
+        (board unknown to Renode), GM662 (test failed), GM663 (time is up), GM401, GM61x (build).
         """
         manifest = read_manifest(bundle_dir)
         packed = pack_inputs(manifest, inputs)
         lacking = self.missing()
         if lacking:
-            raise error("GM650", f"cannot run on renode: {lacking}")
+            raise error("GM660", f"cannot run on renode: {lacking}")
         if not inputs:
             return []
         with tempfile.TemporaryDirectory(prefix="glowmcu_renode_") as scratch:
@@ -98,7 +98,7 @@ class Renode:
         if code != 0 or console.inferences is None:
             last = "\n    ".join(printed.strip().splitlines()[-8:])
             message = f"{RENODE_TEST} {robot.name} failed with exit code {code}:\n    {last}"
-            raise error("GM652", message, f"Renode, {robot.name}")
+            raise error("GM662", message, f"Renode, {robot.name}")
         return console
 
     def _renode_test(self, robot: Path, folder: Path) -> tuple[str, int]:
@@ -118,7 +118,7 @@ class Renode:
         except subprocess.TimeoutExpired as cause:
             message = f"{RENODE_TEST} ran longer than {self.timeout_seconds:g} s"
             hint = "give fewer inputs at once or a longer time"
-            raise error("GM653", message, f"Renode, {robot.name}", hint) from cause
+            raise error("GM663", message, f"Renode, {robot.name}", hint) from cause
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -131,7 +131,7 @@ def measurements(manifest: Manifest, console: Console, counts: str) -> list[Meas
     assert console.inferences is not None
     if console.checksum != fnv1a(console.outputs):
         raise error(
-            "GM652", "outputs were damaged on their way out: the checksum differs", "Renode"
+            "GM662", "outputs were damaged on their way out: the checksum differs", "Renode"
         )
     executed = _executed(console, counts)
     outputs = unpack_outputs(manifest, console.outputs, console.inferences)

@@ -70,13 +70,13 @@ class _View:
 def renode_board(board: Board) -> tuple[Board, RenodeTarget]:
     """The board whose hardware Renode emulates for `board`: itself, or the machine QEMU would use.
 
-    Raises GM651 when neither says how Renode shows its serial output.
+    Raises GM661 when neither says how Renode shows its serial output.
     """
     for candidate in (board, board.qemu and find_board(board.qemu.machine)):
         if candidate and candidate.renode and candidate.placement:
             return candidate, candidate.renode
     hint = 'add [renode] uart = "uart0", uart_kind and uart_origin to the board\'s file'
-    raise error("GM651", f"board {board.name} does not say how to run in Renode", hint=hint)
+    raise error("GM661", f"board {board.name} does not say how to run in Renode", hint=hint)
 
 
 def renode_files(name: str, board: Board, inferences: int, input_bytes: int) -> RenodeFiles:
