@@ -15,10 +15,12 @@ from glowmcu.ops.fixed_point import (
     INT32_MIN,
     Int64Array,
     rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
     wrap_int32,
 )
-from glowmcu.ops.fixed_point import saturating_rounding_doubling_high_mul as multiply
 
+#: The product of Qm and Qn is in Q(m + n).
+multiply = saturating_rounding_doubling_high_mul
 #: 1 in Q0.31, as near as it can be held.
 ONE_Q0 = INT32_MAX
 _HALF_Q0 = 1 << 30

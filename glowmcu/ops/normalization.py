@@ -1,0 +1,208 @@
+"""Normalizations along the last axis: `softmax`, `log_softmax`, `l2_normalization`.
+
+All three depend on differences or sums of stored integers alone, in the fixed point of gemmlowp.
+Source: TensorFlow Lite `reference/{softmax,log_softmax}.h`,
+`reference/integer_ops/l2normalization.h`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.fixed_functions import inverse_sqrt, log_of_at_least_one, reciprocal
+from glowmcu.ops.fixed_point import (
+    INT32_MIN,
+    Int64Array,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturate,
+)
+from glowmcu.ops.gemmlowp import exp_on_negative_values, multiply
+from glowmcu.ops.registry import operation
+
+#: Differences to a row's maximum are Q5.26, sums of their exponentials Q12.19.
+_DIFFERENCE_BITS = 5
+_SUM_BITS = 12
+#: So many exponentials of at most 1 stay inside Q12.19.
+_LARGEST_SOFTMAX_DEPTH = (1 << _SUM_BITS) - 1
+_LARGEST_L2_DEPTH = (2**31 - 1) // 255**2
+
+
+@dataclass(frozen=True)
+class DifferenceScale:
+    """From a difference of stored values to Q5.26. `count` differences, 0 to count - 1, matter."""
+
+    multiplier: int
+    shift: int
+    radius: int
+
+    @property
+    def count(self) -> int:
+        return min(self.radius, 255) + 1
+
+    def rescaled(self, rounding: Rounding) -> Int64Array:
+        """-d in Q5.26 for d = 0 to count - 1."""
+        differences = -np.arange(self.count, dtype=np.int64)
+        return multiply_by_quantized_multiplier(differences, self.multiplier, self.shift, rounding)
+
+    def exponentials(self, rounding: Rounding) -> Int64Array:
+        """exp(-d) in Q0.31 for d = 0 to 255; 0 for the differences that do not matter."""
+        found = np.zeros(256, np.int64)
+        found[: self.count] = exp_on_negative_values(self.rescaled(rounding), _DIFFERENCE_BITS)
+        return found
+
+
+def difference_scale(beta: float, x: TensorType, rounding: Rounding) -> DifferenceScale:
+    """`PreprocessSoftmaxScaling` and `CalculateInputRadius`; OperationError for a tiny scale."""
+    largest = float(2**31 - 1 if rounding is Rounding.DOUBLE else 2**30 - 1)
+    real = min(beta * x.scale * 2**26, largest)
+    if not real > 1.0:
+        raise OperationError(f"beta {beta} with input scale {x.scale} is too small")
+    multiplier, shift = quantize_multiplier(real)
+    return DifferenceScale(multiplier, shift, math.floor(31 * 2**26 / 2**shift))
+
+
+def _sums(exponentials: Array) -> Int64Array:
+    total: Int64Array = rounding_divide_by_pot(exponentials, _SUM_BITS).sum(-1, keepdims=True)
+    return total
+
+
+def _differences(x: Array) -> Int64Array:
+    """Row maximum minus each element."""
+    wide = x.astype(np.int64)
+    below: Int64Array = wide.max(axis=-1, keepdims=True) - wide
+    return below
+
+
+@dataclass(frozen=True)
+class _AlongLastAxis(Operation):
+    """A result of the input's shape, each row on its own."""
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        (x,) = inputs
+        if x.rank < 1 or x.shape[-1] < 1:
+            raise OperationError(f"expected a last axis of at least one element, got {x}")
+        return (x.shape,)
+
+    def in_place(self, signature: Signature) -> tuple[int, ...]:
+        """A row is read as a whole before its first result is written."""
+        return (0,) if signature.output.element is signature.inputs[0].element else ()
+
+
+def _require_input(x: TensorType, depth: int) -> None:
+    if x.element is not ElementType.I8 or x.quantization is None:
+        raise OperationError(f"expected quantized i8, got {x}")
+    if x.shape[-1] > depth:
+        raise OperationError(f"a last axis of {x.shape[-1]} exceeds {depth}: the sum may overflow")
+
+
+def _require_output(out: TensorType, element: ElementType, scale: float, zero_point: int) -> None:
+    near = out.quantization is not None and math.isclose(out.scale, scale, rel_tol=1e-3)
+    if out.element is not element or not near or out.zero_point != zero_point:
+        raise OperationError(
+            f"the result must be {element.value} with scale {scale} and zero point {zero_point}, "
+            f"got {out}"
+        )
+
+
+@operation("softmax")
+@dataclass(frozen=True)
+class Softmax(_AlongLastAxis):
+    """exp(beta * x) / sum(exp(beta * x)); int8 with scale 1/256 or int16 with scale 1/65536."""
+
+    beta: float = 1.0
+
+    def verify(self, signature: Signature) -> None:
+        x, out = signature.inputs[0], signature.output
+        _require_input(x, _LARGEST_SOFTMAX_DEPTH)
+        if out.element is ElementType.I16:
+            _require_output(out, ElementType.I16, 1 / 65536, -32768)
+        else:
+            _require_output(out, ElementType.I8, 1 / 256, -128)
+        for rounding in Rounding:
+            self.difference_scale(signature, rounding)
+
+    def difference_scale(self, signature: Signature, rounding: Rounding) -> DifferenceScale:
+        """How differences to the maximum become Q5.26."""
+        return difference_scale(self.beta, signature.inputs[0], rounding)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        (x,) = inputs
+        table = self.difference_scale(signature, rounding).exponentials(rounding)
+        exponentials = table[_differences(x)]
+        element = signature.output.element
+        scale, bits = reciprocal(_sums(exponentials), _SUM_BITS)
+        # Past 31 the reference stops; the quotient is below half a step there, so 0.
+        exponent = bits + 31 - 8 * element.size_bytes
+        ratios = rounding_divide_by_pot(multiply(exponentials, scale), exponent)
+        lowest, highest = element.limits
+        return (saturate(ratios + lowest, lowest, highest, dtype=element.numpy),)
+
+
+@operation("log_softmax")
+@dataclass(frozen=True)
+class LogSoftmax(_AlongLastAxis):
+    """x - max - log(sum(exp(x - max))); int8 with scale 1/16 and zero point 127."""
+
+    def verify(self, signature: Signature) -> None:
+        _require_input(signature.inputs[0], _LARGEST_SOFTMAX_DEPTH)
+        _require_output(signature.output, ElementType.I8, 1 / 16, 127)
+        for rounding in Rounding:
+            if self.difference_scale(signature, rounding).shift > 30:
+                raise OperationError(f"an input scale of {signature.inputs[0].scale} is too large")
+
+    def difference_scale(self, signature: Signature, rounding: Rounding) -> DifferenceScale:
+        """How differences to the maximum become Q5.26."""
+        return difference_scale(1.0, signature.inputs[0], rounding)
+
+    def reverse_scale(self, signature: Signature, rounding: Rounding) -> tuple[int, int]:
+        """Multiplier and shift from Q5.26 back to differences of stored values."""
+        scale = self.difference_scale(signature, rounding)
+        return quantize_multiplier(2.0 ** (31 - scale.shift) / scale.multiplier)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        (x,) = inputs
+        scale = self.difference_scale(signature, rounding)
+        below = _differences(x)
+        log_sum = log_of_at_least_one(
+            _sums(scale.exponentials(rounding)[below]), _SUM_BITS, _DIFFERENCE_BITS
+        )
+        reverse = self.reverse_scale(signature, rounding)
+        # Differences beyond this would leave Q5.26 once the logarithm is taken off.
+        least = multiply_by_quantized_multiplier(log_sum + INT32_MIN, *reverse, rounding)
+        least = np.maximum(-scale.radius - 1, least)
+        rescaled = multiply_by_quantized_multiplier(-below, scale.multiplier, scale.shift, rounding)
+        logs = rounding_divide_by_pot(rescaled - log_sum, 22) + 127
+        return (saturate(np.where(-below > least, logs, -128), -128, 127, dtype=np.int8),)
+
+
+@operation("l2_normalization")
+@dataclass(frozen=True)
+class L2Normalization(_AlongLastAxis):
+    """x / sqrt(sum(x^2)); int8 with scale 1/128 and zero point 0."""
+
+    def verify(self, signature: Signature) -> None:
+        _require_input(signature.inputs[0], _LARGEST_L2_DEPTH)
+        _require_output(signature.output, ElementType.I8, 1 / 128, 0)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x = inputs[0].astype(np.int64) - signature.inputs[0].zero_point
+        squares = (x * x).sum(axis=-1)
+        factors = np.array([inverse_sqrt(int(total)) for total in squares.reshape(-1)])
+        multipliers = factors[:, 0].reshape(*squares.shape, 1)
+        shifts = factors[:, 1].reshape(*squares.shape, 1) + 7
+        scaled = multiply_by_quantized_multiplier(x, multipliers, shifts, rounding)
+        return (saturate(scaled, -128, 127, dtype=np.int8),)

@@ -1,0 +1,42 @@
+/*
+ * glowmcu_softmax_table.h: softmax of int8 rows by a table of the exponentials of all differences.
+ */
+#ifndef GLOWMCU_SOFTMAX_TABLE_H
+#define GLOWMCU_SOFTMAX_TABLE_H
+
+#include "glowmcu_softmax_row.h"
+
+typedef struct {
+    int32_t rows;
+    int32_t depth;
+    int32_t out_bits;     /* 8 or 16 */
+    int32_t differences;  /* entries of `exps`; those from this one on count as exp = 0 */
+    const int32_t *exps;  /* exp in Q0.31 of an element so far under its row's largest */
+} glowmcu_softmax_table;
+
+static inline int32_t glowmcu_softmax_table_exp(const glowmcu_softmax_table *p, int32_t below)
+{
+    return (below < p->differences) ? p->exps[below] : 0;
+}
+
+/* `in` is int8 [rows][depth], `out` the same of out_bits; with 8 bits it may be `in` itself. */
+static void glowmcu_softmax_table_s8(const glowmcu_softmax_table *p, const int8_t *in, void *out)
+{
+    int32_t index = 0;
+
+    for (int32_t row = 0; row < p->rows; ++row, in += p->depth) {
+        const int32_t largest = glowmcu_row_max(in, p->depth);
+        glowmcu_softmax_scale scale;
+        int32_t sum = 0; /* Q12.19, depth < 4096 */
+        for (int32_t c = 0; c < p->depth; ++c) {
+            sum += glowmcu_divide_by_pot(glowmcu_softmax_table_exp(p, largest - in[c]), 12);
+        }
+        scale = glowmcu_softmax_scale_of(sum, p->out_bits);
+        for (int32_t c = 0; c < p->depth; ++c, ++index) {
+            glowmcu_softmax_store(out, index, p->out_bits, scale,
+                glowmcu_softmax_table_exp(p, largest - in[c]));
+        }
+    }
+}
+
+#endif /* GLOWMCU_SOFTMAX_TABLE_H */
