@@ -122,7 +122,8 @@ class Qemu:
                 check=False,
             )
         except subprocess.TimeoutExpired as cause:
-            printed = cause.stdout.decode(errors="replace") if cause.stdout else ""
+            printed = cause.stdout or b""  # bytes even in text mode, up to Python 3.13 at least
+            printed = printed.decode(errors="replace") if isinstance(printed, bytes) else printed
             raise _time_is_up(self.timeout_seconds, read_console(printed), machine) from cause
         (folder / "console.txt").write_text(done.stdout, encoding="utf-8")
         console = read_console(done.stdout)

@@ -25,6 +25,7 @@ from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.firmware import build_firmware, pack_inputs, read_console, uart_port
+from glowmcu.verify.firmware.image import extents
 from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.renode import Renode, renode_board, renode_files
@@ -148,6 +149,23 @@ def test_a_board_without_a_uart_is_refused_with_what_to_add() -> None:
         renode_files("tiny", board, 1, 16)
     assert caught.value.code == "GM661"
     assert "add [renode] uart" in str(caught.value)
+
+
+@pytest.mark.arm
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
+@pytest.mark.parametrize("name", [*BOARDS, "generic"])
+def test_the_firmware_of_every_board_links_into_its_own_memory(name: str, tmp_path: Path) -> None:
+    bundle = write_tiny_bundle(tmp_path / "bundle")
+    manifest = read_manifest(bundle)
+    packed = pack_inputs(manifest, random_inputs(2))
+    work = tmp_path / "work"
+    robot = Renode(board=find_board(name)).prepare(bundle, manifest, packed, 2, work)
+    hardware, _ = renode_board(find_board(name))
+    made = {path.name for path in robot.parent.iterdir()}
+    assert made >= {"tiny.elf", "tiny.repl", "tiny.resc", "tiny.robot", "inputs.bin"}
+    assert (work / "inputs.bin").read_bytes() == b"\x02\x00\x00\x00" + packed
+    for start, end in extents((work / "tiny.elf").read_bytes()):
+        assert any(region.origin <= start and end <= region.end for region in hardware.memory)
 
 
 def play(robot: Path, console: str, folder: Path, dry: bool = False, loop: int = 4000001) -> int:

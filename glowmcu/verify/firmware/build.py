@@ -18,6 +18,8 @@ from glowmcu.verify.toolchain import build_elf
 
 _TEMPLATES = ("startup.c", "main.c", "link.ld")
 _HEADERS = ("calibrate.h", "measure.h", "port.h", "stack.h", "text.h", "uart.h")
+# No ELF headers in the image, which ld adds where a region starts behind a page's start (RP2040).
+_NO_PAGES = "-Wl,-n"
 _OPTIONS = ("the bundle and a test firmware of some 3 KB must fit together", "--optimize size")
 
 
@@ -58,7 +60,7 @@ def build_firmware(
         core.flags,
         folder / f"{manifest.name}.elf",
         folder / "link.ld",
-        [f"-D{define}" for define in port.defines],
+        [*(f"-D{define}" for define in port.defines), _NO_PAGES],
     )
     result = image_fit(elf, board)
     if not result.fits:

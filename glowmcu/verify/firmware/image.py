@@ -17,7 +17,7 @@ def image_fit(elf: Path, board: Board) -> Fit:
     still links and can say by how much.
     """
     used: dict[str, int] = {}
-    for start, end in _extents(elf.read_bytes()):
+    for start, end in extents(elf.read_bytes()):
         region = _region_of(board, start)
         used[region.name] = max(used.get(region.name, 0), end - region.origin)
     return Fit(
@@ -30,7 +30,7 @@ def image_fit(elf: Path, board: Board) -> Fit:
     )
 
 
-def _extents(elf: bytes) -> list[tuple[int, int]]:
+def extents(elf: bytes) -> list[tuple[int, int]]:
     """[start, end) of all memory that is loaded to or used at run time. ELF32, little-endian."""
     assert elf[:6] == b"\x7fELF\x01\x01"
     table, size, count = struct.unpack_from("<I10xHH", elf, 28)
@@ -48,4 +48,5 @@ def _extents(elf: bytes) -> list[tuple[int, int]]:
 
 def _region_of(board: Board, address: int) -> Region:
     below = [region for region in board.memory if region.origin <= address]
+    assert below, f"the image uses 0x{address:08X}, below all regions of {board.name}"
     return max(below, key=lambda region: region.origin)

@@ -14,6 +14,8 @@ STACK_MOST_BYTES = 32 * 1024
 STACK_LEAST_BYTES = 1024
 # Variables of the firmware and of the C library; the linker has the last word.
 STATIC_BYTES = 1024
+# TensorFlow joins the names of all that it fused: enough of one to find it again.
+_NAME_LENGTH = 40
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,8 @@ def _peak(manifest: Manifest) -> str:
 
     steps = range(max(b.last_step for b in manifest.buffers) + 1)
     peak = max(steps, key=lambda step: sum(b.bytes for b in alive(step)))
-    names = ", ".join(f"{b.name} {b.bytes} B" for b in alive(peak))
-    layer = next((layer.name for layer in manifest.layers if layer.index == peak), "")
+    names = ", ".join(f"{b.name[:_NAME_LENGTH]} {b.bytes} B" for b in alive(peak))
+    layer = next(
+        (layer.name[:_NAME_LENGTH] for layer in manifest.layers if layer.index == peak), ""
+    )
     return f'; the peak is step {peak} "{layer}" ({names})'
