@@ -14,12 +14,15 @@ from pathlib import Path
 
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
+from glowmcu.emit_c.c_text import c_identifier
+from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.frontend.tflite.reader import read_tflite
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import Shape
-from glowmcu.kernels.kernel import Goal, Target
+from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, select_kernels
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
@@ -108,3 +111,13 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     return Compilation(imported, graph, selections, plan, files, manifest)
+
+
+def emit(compilation: Compilation, folder: Path) -> None:
+    """Write the bundle: all of it or nothing. Raises GM504."""
+    write_bundle(compilation.files, folder)
+
+
+def default_name(model: Path) -> str:
+    """The bundle name that a model file suggests."""
+    return c_identifier(model.stem) or "model"

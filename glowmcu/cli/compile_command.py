@@ -11,14 +11,13 @@ import click
 from glowmcu.api import compile as compile_model
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import error
-from glowmcu.ir.types import Shape
 from glowmcu.report.json_report import compile_json
 from glowmcu.report.tables import layer_table, summary_lines
 
 
-def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, Shape]:
+def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     """`NAME=1x49x10x1`, several times, as a dictionary. Raises GM711."""
-    shapes: dict[str, Shape] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, _, sizes = text.rpartition("=")
         shape = (

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 import numpy as np
 
+from glowmcu.api import verify_bundle
 from glowmcu.bundle import Bundle, load
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import ExitCode, error
 from glowmcu.report.json_report import bench_json, run_json
 from glowmcu.report.tables import bench_table, count
-from glowmcu.report.verification import verification_json, verification_table, verify_bundle
+from glowmcu.report.verification import verification_json, verification_table
 from glowmcu.verify.executors import EXECUTOR_NAMES
 from glowmcu.verify.measurement import Array, Measurement
 from glowmcu.verify.verification import seeded_inputs

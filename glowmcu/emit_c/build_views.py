@@ -17,9 +17,9 @@ from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import ArrayView, BufferView, StepView, TensorView
 from glowmcu.ir.graph import Node
+from glowmcu.ir.kernel_code import ConstantArray, KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.kernels.kernel import ConstantArray, KernelCode
 
 
 class Chosen(Protocol):

@@ -13,9 +13,9 @@ from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView, VectorView
 from glowmcu.ir.graph import Node
+from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
-from glowmcu.kernels.kernel import ConstantArray
 from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
 from glowmcu.resources import resource_dir
 from glowmcu.test_vectors import PATTERN_EXPRESSIONS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from glowmcu.emit_c.c_text import array_rows, c_identifier, comment_text
 from glowmcu.emit_c.views import ArrayView
+from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.types import element_type_of
-from glowmcu.kernels.kernel import ConstantArray
 
 
 class ConstantPool:

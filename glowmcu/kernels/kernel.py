@@ -1,33 +1,37 @@
 """What a kernel variant is, and what it gives to the C emitter.
 
 A variant is a class registered by `@kernel`: it says which nodes it accepts on which target, what
-it costs, and which C function with which constants computes the node. Calls look alike for all of
-them:
-
-    function([&params,] operands…, results…[, scratch][, first_row, end_row]);
+it costs, and (as `KernelCode`) which C function with which constants computes the node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from glowmcu.cores import Core
 from glowmcu.discovery import import_members
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 
-
-class Goal(Enum):
-    """What selection minimises first."""
-
-    BALANCED = "balanced"
-    SPEED = "speed"
-    SIZE = "size"
-    RAM = "ram"
+#: What a kernel module needs, from one place.
+__all__ = [
+    "ConstantArray",
+    "Cost",
+    "Field",
+    "Kernel",
+    "KernelCode",
+    "Parameters",
+    "Site",
+    "Target",
+    "kernel",
+    "load_kernels",
+    "site_of",
+]
 
 
 @dataclass(frozen=True)
@@ -68,59 +72,6 @@ class Cost:
     code_bytes: int
     flash_bytes: int = 0
     scratch_bytes: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class ConstantArray:
-    """A constant of the bundle: `name` says what it is (`weights`, `bias`), data as C stores it."""
-
-    name: str
-    data: Array
-    comment: str = ""
-
-
-@dataclass(frozen=True)
-class Field:
-    """A member of a kernel's parameter struct, in the struct's order. None is a null pointer."""
-
-    name: str
-    value: int | float | ConstantArray | None
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """The constant struct that describes one layer to a libjit function."""
-
-    struct: str
-    fields: tuple[Field, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class KernelCode:
-    """A node in C.
-
-    Either `function` of libjit header `header`, or (with `template`) a function of this layer
-    alone, rendered from `templates/kernels/<template>` with `view`. `operands` are the node inputs
-    that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
-    output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item.
-    """
-
-    function: str
-    operands: tuple[int, ...]
-    header: str = ""
-    parameters: Parameters | None = None
-    template: str = ""
-    view: Mapping[str, Any] = field(default_factory=dict)
-    rows: int = 0
-    batches: int = 1
-    scratch_bytes: int = 0
-    notes: tuple[str, ...] = ()
-
-    @property
-    def constants(self) -> tuple[ConstantArray, ...]:
-        """Arrays that the parameters point to."""
-        fields = self.parameters.fields if self.parameters else ()
-        return tuple(item.value for item in fields if isinstance(item.value, ConstantArray))
 
 
 class Kernel:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant
-from glowmcu.kernels.kernel import Cost, Goal, Kernel, KernelCode, Target, load_kernels, site_of
+from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Target, load_kernels, site_of
 
 
 @dataclass(frozen=True)

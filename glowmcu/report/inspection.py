@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.markup import escape
 
-from glowmcu.api import read_model_file
+from glowmcu.api.compilation import read_model_file
 from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.frontend.tflite.reader import read_tflite

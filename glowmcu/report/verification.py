@@ -1,94 +1,14 @@
-"""What `glowmcu verify` runs and shows."""
+"""What `glowmcu verify` shows."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
 
-from glowmcu.api import read_model_file
-from glowmcu.bundle import Bundle
-from glowmcu.errors import error
-from glowmcu.ir.interpreter import run_graph
-from glowmcu.ir.operation import Rounding
-from glowmcu.pipeline import reference_graph
+from glowmcu.api.verification import VerificationReport
 from glowmcu.report.tables import plain_table
-from glowmcu.verify.executors import executor
-from glowmcu.verify.host import Host
-from glowmcu.verify.measurement import Array
-from glowmcu.verify.verification import (
-    Check,
-    Vector,
-    check_executor,
-    golden_vectors,
-    random_inputs,
-)
-
-
-@dataclass(frozen=True)
-class VerificationReport:
-    """All executors' checks; `skipped` are (executor, what is missing)."""
-
-    checks: tuple[Check, ...]
-    skipped: tuple[tuple[str, str], ...]
-    reference: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether something was checked and nothing differed."""
-        return bool(self.checks) and all(check.passed for check in self.checks)
-
-
-def verify_bundle(
-    bundle: Bundle, names: Sequence[str], samples: int, seed: int, model: Path | None
-) -> VerificationReport:
-    """Golden vectors and `samples` random inputs on every executor of `names`.
-
-    An executor whose tools are missing is reported as skipped, never as passed. Raises GM606 for an
-    unknown executor, GM608 when `model` is not the bundle's.
-    """
-    executors = [executor(name, bundle.board) for name in names]
-    inputs = random_inputs(bundle.manifest, samples, seed)
-    outputs, reference = _expected(bundle, inputs, model)
-    vectors = golden_vectors(bundle.path, bundle.manifest)
-    vectors += [
-        Vector(f"random {index}", arrays, tuple(expected))
-        for index, (arrays, expected) in enumerate(zip(inputs, outputs, strict=True))
-    ]
-    checks: list[Check] = []
-    skipped: list[tuple[str, str]] = []
-    for runner in executors:
-        lacking = runner.missing()
-        if lacking is not None:
-            skipped.append((runner.name, lacking))
-            continue
-        checks.append(check_executor(runner, bundle.path, bundle.manifest, vectors))
-    return VerificationReport(tuple(checks), tuple(skipped), reference)
-
-
-def _expected(
-    bundle: Bundle, inputs: Sequence[tuple[Array, ...]], model: Path | None
-) -> tuple[list[Sequence[Array]], str]:
-    if model is None:
-        results = Host().run(bundle.path, inputs)
-        return [result.outputs for result in results], "golden vectors, host C for random inputs"
-    data = read_model_file(model)
-    if hashlib.sha256(data).hexdigest() != bundle.manifest.model_sha256:
-        raise error(
-            "GM608",
-            f"the bundle was made from another model ({bundle.manifest.model_file})",
-            str(model),
-            "pass the very file that was compiled, or compile again",
-        )
-    rounding = Rounding(bundle.manifest.options["rounding"])
-    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    graph = reference_graph(data, str(model), rounding, shapes)
-    return [run_graph(graph, arrays) for arrays in inputs], "Python reference of the model"
 
 
 def verification_table(report: VerificationReport) -> Table:

@@ -9,14 +9,12 @@ from typing import TypeVar
 
 from glowmcu.board import Board, does_not_fit, find_board, fit
 from glowmcu.bundle import Bundle, code_bytes
-from glowmcu.emit_c.c_text import c_identifier
-from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error
+from glowmcu.goals import Goal
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import Shape
-from glowmcu.kernels.kernel import Goal
 from glowmcu.manifest import BufferEntry, Manifest
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import Compilation, Options, compile_model, default_name, emit
 
 _MAX_MODEL_BYTES = 256 << 20
 #: Stack that a firmware needs besides the arena; measured runs stay far below.
@@ -44,7 +42,7 @@ def compile(
     """
     path = Path(model)
     found = find_board(board)
-    bundle_name = c_identifier(path.stem) or "model" if name is None else name
+    bundle_name = default_name(path) if name is None else name
     options = Options(
         name=bundle_name,
         board=board,
@@ -57,7 +55,7 @@ def compile(
     compilation = compile_model(read_model_file(path), str(path), options)
     code = _check_fit(compilation, found)
     folder = Path(output) if output is not None else Path("build") / bundle_name
-    write_bundle(compilation.files, folder)
+    emit(compilation, folder)
     return Bundle(folder, compilation.manifest, code)
 
 
@@ -94,7 +92,7 @@ def _check_fit(compilation: Compilation, board: Board) -> int | None:
     manifest = compilation.manifest
     with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
         folder = Path(work) / "bundle"
-        write_bundle(compilation.files, folder)
+        emit(compilation, folder)
         code = code_bytes(folder, manifest, board)
     flash_bytes = manifest.weights_bytes + (
         compilation.estimated_code_bytes if code is None else code

@@ -1,0 +1,67 @@
+"""A node in C, as data: which function with which constants. Made by `kernels`, read by `emit_c`.
+
+Calls look alike for all kernels:
+
+    function([&params,] operands…, results…[, scratch][, first_row, end_row]);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from glowmcu.ir.operation import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantArray:
+    """A constant of the bundle: `name` says what it is (`weights`, `bias`), data as C stores it."""
+
+    name: str
+    data: Array
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A member of a kernel's parameter struct, in the struct's order. None is a null pointer."""
+
+    name: str
+    value: int | float | ConstantArray | None
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The constant struct that describes one layer to a libjit function."""
+
+    struct: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCode:
+    """A node in C.
+
+    Either `function` of libjit header `header`, or (with `template`) a function of this layer
+    alone, rendered from `templates/kernels/<template>` with `view`. `operands` are the node inputs
+    that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
+    output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item.
+    """
+
+    function: str
+    operands: tuple[int, ...]
+    header: str = ""
+    parameters: Parameters | None = None
+    template: str = ""
+    view: Mapping[str, Any] = field(default_factory=dict)
+    rows: int = 0
+    batches: int = 1
+    scratch_bytes: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def constants(self) -> tuple[ConstantArray, ...]:
+        """Arrays that the parameters point to."""
+        fields = self.parameters.fields if self.parameters else ()
+        return tuple(item.value for item in fields if isinstance(item.value, ConstantArray))
