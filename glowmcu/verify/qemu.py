@@ -122,8 +122,8 @@ class Qemu:
                 check=False,
             )
         except subprocess.TimeoutExpired as cause:
-            printed = cause.stdout or b""  # bytes even in text mode, up to Python 3.13 at least
-            printed = printed.decode(errors="replace") if isinstance(printed, bytes) else printed
+            raw: bytes | str = cause.stdout or b""  # bytes even in text mode
+            printed = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
             raise _time_is_up(self.timeout_seconds, read_console(printed), machine) from cause
         (folder / "console.txt").write_text(done.stdout, encoding="utf-8")
         console = read_console(done.stdout)
