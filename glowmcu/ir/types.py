@@ -144,4 +144,4 @@ class TensorType:
             return (
                 f"{text} {len(self.quantization.scales)} scales along axis {self.quantization.axis}"
             )
-        return f"{text} scale {np.float32(self.scale)} zp {self.zero_point}"
+        return f"{text} scale {np.float32(self.scale)!s} zp {self.zero_point}"
