@@ -69,7 +69,7 @@ def open_tflm(model: bytes) -> Session:
     def run(inputs: Sequence[npt.NDArray[Any]]) -> Arrays:
         try:
             for index, array in enumerate(inputs):
-                interpreter.set_input(np.ascontiguousarray(array), index)
+                interpreter.set_input(np.asarray(array, order="C"), index)
             interpreter.invoke()
             return [np.array(interpreter.get_output(index)) for index in range(output_count)]
         except (RuntimeError, ValueError) as cause:
@@ -93,7 +93,7 @@ def open_litert_reference(model: bytes) -> Session:
     def run(inputs: Sequence[npt.NDArray[Any]]) -> Arrays:
         try:
             for details, array in zip(interpreter.get_input_details(), inputs, strict=True):
-                interpreter.set_tensor(details["index"], np.ascontiguousarray(array))
+                interpreter.set_tensor(details["index"], np.asarray(array, order="C"))
             interpreter.invoke()
         except (RuntimeError, ValueError) as cause:
             raise OracleRefused(str(cause)) from cause
