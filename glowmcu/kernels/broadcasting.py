@@ -1,0 +1,68 @@
+"""Loops over broadcast operands: neighbouring axes that all operands walk alike become one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.types import Shape
+from glowmcu.kernels.kernel import ConstantArray
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One loop: its trip count, and for each operand the elements from one turn to the next."""
+
+    size: int
+    strides: tuple[int, ...]
+
+
+def loop_axes(shapes: Sequence[Shape], out: Shape) -> tuple[Axis, ...]:
+    """The fewest loops, outermost first and at least one, that visit `out` in C order."""
+    axes: list[Axis] = []
+    for position, size in enumerate(out):
+        strides = tuple(_stride(shape, len(out), position) for shape in shapes)
+        if size == 1:
+            continue
+        if axes and all(o == s * size for o, s in zip(axes[-1].strides, strides, strict=True)):
+            axes[-1] = Axis(axes[-1].size * size, strides)
+        else:
+            axes.append(Axis(size, strides))
+    if math.prod(out) == 0:
+        return (Axis(0, (1,) * len(shapes)),)
+    return tuple(axes) or (Axis(1, (1,) * len(shapes)),)
+
+
+def _stride(shape: Shape, rank: int, position: int) -> int:
+    """Elements between neighbours along an axis of the result; 0 where the operand repeats."""
+    own = position - (rank - len(shape))
+    if own < 0 or shape[own] == 1:
+        return 0
+    return math.prod(shape[own + 1 :])
+
+
+def jumps(axes: Sequence[Axis], operand: int) -> tuple[int, ...]:
+    """How far an operand's pointer moves when an axis but the innermost advances, outermost first.
+
+    The pointer has come to the end of what the inner axes cover, and the innermost steps it.
+    """
+    moved = [axis.size * axis.strides[operand] for axis in axes]
+    return tuple(
+        axis.strides[operand] - inner for axis, inner in zip(axes[:-1], moved[1:], strict=True)
+    )
+
+
+def walk(shapes: Sequence[Shape], out: Shape) -> ConstantArray:
+    """The `walk` array of `glowmcu_broadcast.h`."""
+    axes = loop_axes(shapes, out)
+    inner = axes[-1]
+    items = [len(axes) - 1, inner.size, *inner.strides]
+    moves = [jumps(axes, operand) for operand in range(len(shapes))]
+    for level in reversed(range(len(axes) - 1)):
+        items += [axes[level].size, *(move[level] for move in moves)]
+    return ConstantArray(
+        "walk", np.array(items, np.int32), "axes, run, steps; size and jumps an axis"
+    )

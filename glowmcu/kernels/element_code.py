@@ -1,0 +1,61 @@
+"""What an element-wise operator does to one element, in C: what loops and stacks are made of.
+
+Operators say it with `@element_code(Operator)`; whatever runs them (a loop of its own, a stack of
+several operators in one loop) needs to know nothing else about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from glowmcu.discovery import import_members
+from glowmcu.ir.operation import Operation, Signature
+from glowmcu.kernels.kernel import ConstantArray, Parameters
+
+
+@dataclass(frozen=True, eq=False)
+class ElementCode:
+    """One operator on one element.
+
+    `expression` is C with `{0}`, `{1}`, … for the operands, each a name without side effects
+    (int32_t for all integer types that fit, else int64_t or float); `{p}` is the address of
+    `parameters`, `{t}` the array `table`. `cycles` are an element's on a Cortex-M4.
+    """
+
+    expression: str
+    cycles: float
+    code_bytes: int
+    headers: tuple[str, ...] = ()
+    parameters: Parameters | None = None
+    table: ConstantArray | None = None
+
+
+CodeFunction = Callable[[Any, Signature], ElementCode]
+_CODES: dict[type[Operation], CodeFunction] = {}
+
+
+def element_code(*operations: type[Operation]) -> Callable[[CodeFunction], CodeFunction]:
+    """Decorator: this function writes one element of `operations`."""
+
+    def register(function: CodeFunction) -> CodeFunction:
+        for operation in operations:
+            _CODES[operation] = function
+        return function
+
+    return register
+
+
+@cache
+def load_element_codes() -> dict[type[Operation], CodeFunction]:
+    """All functions by operator."""
+    import_members("glowmcu.kernels")
+    return dict(_CODES)
+
+
+def element_code_of(op: Operation, signature: Signature) -> ElementCode | None:
+    """The code of `op`, or None when it is not element-wise or has none."""
+    function = load_element_codes().get(type(op))
+    return None if function is None else function(op, signature)

@@ -1,0 +1,161 @@
+"""Kernels of arithmetic on two tensors: one element in C, and shared int8 loops."""
+
+from __future__ import annotations
+
+from glowmcu.ir.operation import Operation, Signature
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.broadcasting import walk
+from glowmcu.kernels.element_code import ElementCode, element_code, element_code_of
+from glowmcu.kernels.kernel import (
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.ops.elementwise import (
+    Add,
+    CommonScale,
+    Maximum,
+    Minimum,
+    Mul,
+    Prelu,
+    SquaredDifference,
+    Sub,
+)
+
+
+def sum_parameters(
+    scale: CommonScale, signature: Signature, out_zero_point: int, clamp: tuple[int, int]
+) -> Parameters:
+    """A `glowmcu_sum`, without a walk."""
+    a, b = signature.inputs
+    fields = (
+        Field("left_shift", scale.left_shift),
+        Field("a_zero_point", a.zero_point),
+        Field("a_multiplier", scale.a.multiplier),
+        Field("a_shift", scale.a.shift),
+        Field("b_zero_point", b.zero_point),
+        Field("b_multiplier", scale.b.multiplier),
+        Field("b_shift", scale.b.shift),
+        Field("out_multiplier", scale.out.multiplier),
+        Field("out_shift", scale.out.shift),
+        Field("out_zero_point", out_zero_point),
+        Field("clamp_min", clamp[0]),
+        Field("clamp_max", clamp[1]),
+        Field("walk", None),
+    )
+    return Parameters("glowmcu_sum", fields)
+
+
+_PLAIN = {"add": "+", "sub": "-", "mul": "*"}
+
+
+def _plain_int32(op: Operation) -> ElementCode:
+    """Modulo 2^32, as the reference kernels' compilers do it."""
+    if isinstance(op, SquaredDifference):
+        difference = "((uint32_t){0} - (uint32_t){1})"
+        return ElementCode(f"(int32_t)({difference} * {difference})", 3, 8)
+    return ElementCode(f"(int32_t)((uint32_t){{0}} {_PLAIN[op.name]} (uint32_t){{1}})", 1, 4)
+
+
+@element_code(Add, Sub, SquaredDifference)
+def sum_code(op: Add | Sub | SquaredDifference, signature: Signature) -> ElementCode:
+    if signature.output.element is ElementType.I32:
+        return _plain_int32(op)
+    parameters = sum_parameters(
+        op.common_scale(signature),
+        signature,
+        signature.output.zero_point,
+        op.clamp_range(signature),
+    )
+    function = f"glowmcu_{op.name}_one({{p}}, {{0}}, {{1}})"
+    return ElementCode(function, 34, 130, ("glowmcu_sum.h",), parameters)
+
+
+@element_code(Mul)
+def mul_code(op: Mul, signature: Signature) -> ElementCode:
+    if signature.output.element is ElementType.I32:
+        return _plain_int32(op)
+    a, b = signature.inputs
+    scale = op.scale(signature)
+    clamp_min, clamp_max = op.clamp_range(signature)
+    fields = (
+        Field("a_zero_point", a.zero_point),
+        Field("b_zero_point", b.zero_point),
+        Field("out_multiplier", scale.multiplier),
+        Field("out_shift", scale.shift),
+        Field("out_zero_point", signature.output.zero_point),
+        Field("clamp_min", clamp_min),
+        Field("clamp_max", clamp_max),
+        Field("walk", None),
+    )
+    parameters = Parameters("glowmcu_product", fields)
+    return ElementCode("glowmcu_mul_one({p}, {0}, {1})", 18, 70, ("glowmcu_product.h",), parameters)
+
+
+@element_code(Prelu)
+def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
+    x, alpha = signature.inputs
+    positive, negative = op.scales(signature)
+    fields = (
+        Field("x_zero_point", x.zero_point),
+        Field("alpha_zero_point", alpha.zero_point),
+        Field("positive_multiplier", positive.multiplier),
+        Field("positive_shift", positive.shift),
+        Field("negative_multiplier", negative.multiplier),
+        Field("negative_shift", negative.shift),
+        Field("out_zero_point", signature.output.zero_point),
+        Field("walk", None),
+    )
+    parameters = Parameters("glowmcu_prelu", fields)
+    return ElementCode(
+        "glowmcu_prelu_one({p}, {0}, {1})", 20, 110, ("glowmcu_product.h",), parameters
+    )
+
+
+@element_code(Maximum)
+def maximum_code(op: Maximum, signature: Signature) -> ElementCode:
+    return ElementCode("(({0} > {1}) ? {0} : {1})", 3, 6)
+
+
+@element_code(Minimum)
+def minimum_code(op: Minimum, signature: Signature) -> ElementCode:
+    return ElementCode("(({0} < {1}) ? {0} : {1})", 3, 6)
+
+
+@kernel("elementwise.shared", Add, Sub, Mul, SquaredDifference, Prelu)
+class SharedPairLoop(Kernel):
+    """One loop for all layers with this operator on int8, parameters in a struct; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        types = (*site.signature.inputs, site.signature.output)
+        return all(type_.element is ElementType.I8 for type_ in types)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        code = element_code_of(site.node.op, site.signature)
+        assert code is not None and code.parameters is not None
+        flash = 4 * len(code.parameters.fields) + 16
+        # The parameters do not all fit into registers: about one load each.
+        cycles = code.cycles + 2 * len(code.parameters.fields) + 8
+        return Cost(cycles * site.signature.output.element_count, code.code_bytes + 110, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        signature = site.signature
+        code = element_code_of(site.node.op, signature)
+        assert code is not None and code.parameters is not None
+        shapes = [type_.shape for type_ in signature.inputs]
+        fields = (
+            *code.parameters.fields[:-1],
+            Field("walk", walk(shapes, signature.output.shape)),
+        )
+        name = site.node.op.name
+        return KernelCode(
+            function=f"glowmcu_{name}_s8",
+            operands=(0, 1),
+            header=f"glowmcu_{name}.h",
+            parameters=Parameters(code.parameters.struct, fields),
+        )

@@ -1,0 +1,296 @@
+"""Arithmetic of two tensors: `add`, `sub`, `mul`, `squared_difference`, `maximum`, `prelu`, …
+
+add: out = clamp(requantize(rescale(a) + rescale(b)) + out_zp), rescaled to twice the larger scale.
+Source: TensorFlow Lite `reference/integer_ops/{add,mul}.h`, `reference/{sub,prelu}.h`, and the
+`Prepare` functions of TensorFlow Lite Micro, which say what is float32 and what is double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.broadcasting import (
+    ElementwiseOperation,
+    expect_quantized,
+    expect_reach,
+    largest_offset,
+    multiplier_below_one,
+)
+from glowmcu.ops.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    saturate,
+    wrap_int32,
+)
+from glowmcu.ops.registry import operation
+
+_QUANTIZED = (ElementType.I8, ElementType.I16)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A real factor in fixed point: multiplier * 2^(shift - 31)."""
+
+    multiplier: int
+    shift: int
+
+    def apply(self, values: Array, rounding: Rounding) -> Array:
+        return multiply_by_quantized_multiplier(values, self.multiplier, self.shift, rounding)
+
+
+@dataclass(frozen=True)
+class CommonScale:
+    """How two operands come to one scale, and (where there is one) how their sum leaves it."""
+
+    left_shift: int
+    a: Scale
+    b: Scale
+    out: Scale
+
+    def rescale(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, Array]:
+        """Both operands without zero point, on the common scale; shapes as they were."""
+        a, b = (
+            (values.astype(np.int64) - type_.zero_point) << self.left_shift
+            for values, type_ in zip(inputs, signature.inputs, strict=True)
+        )
+        return self.a.apply(a, rounding), self.b.apply(b, rounding)
+
+
+@dataclass(frozen=True)
+class _Arithmetic(ElementwiseOperation):
+    """`clamp` is the fused activation in stored output units; None leaves the type's full range."""
+
+    operand_count: ClassVar[int] = 2
+    clamp: tuple[int, int] | None = None
+
+    def clamp_range(self, signature: Signature) -> tuple[int, int]:
+        """Least and greatest stored result."""
+        return self.clamp or signature.output.element.limits
+
+    def verify(self, signature: Signature) -> None:
+        if _is_plain_int32(signature):
+            if self.clamp is not None:
+                raise OperationError("a fused activation on int32 is not supported")
+            return
+        expect_quantized((*signature.inputs, signature.output), *_QUANTIZED)
+        self._verify_scales(signature)
+
+    def _verify_scales(self, signature: Signature) -> None:
+        """Raise OperationError for scales that fixed point cannot express."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        if _is_plain_int32(signature):
+            a, b = (values.astype(np.int64) for values in inputs)
+            return (wrap_int32(self._int32(a, b)).astype(np.int32),)
+        out = self._quantized(inputs, signature, rounding) + signature.output.zero_point
+        dtype = signature.output.element.numpy
+        return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
+
+    def _int32(self, a: Array, b: Array) -> Array:
+        raise AssertionError(f"{self.name} has no int32 meaning")
+
+    def _quantized(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> Array:
+        """Results without zero point."""
+        raise AssertionError(f"{self.name} has no quantized meaning")
+
+
+def _is_plain_int32(signature: Signature) -> bool:
+    """int32 without quantization: counts and shapes, computed modulo 2^32."""
+    types = (*signature.inputs, signature.output)
+    return all(t.element is ElementType.I32 and t.quantization is None for t in types)
+
+
+@dataclass(frozen=True)
+class _Sum(_Arithmetic):
+    """`add` and `sub` on a common scale."""
+
+    def common_scale(self, signature: Signature) -> CommonScale:
+        """Constants of the quantized form; OperationError where TensorFlow Lite aborts."""
+        a, b = signature.inputs
+        left_shift = 15 if signature.output.element is ElementType.I16 else 20
+        twice = 2.0 * max(a.scale, b.scale)
+        real = twice / (2**left_shift * signature.output.scale)
+        return CommonScale(
+            left_shift,
+            Scale(*multiplier_below_one("the ratio of the scales", a.scale / twice)),
+            Scale(*multiplier_below_one("the ratio of the scales", b.scale / twice)),
+            Scale(*multiplier_below_one("the output multiplier", real)),
+        )
+
+    def _verify_scales(self, signature: Signature) -> None:
+        self.common_scale(signature)
+
+    def _quantized(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> Array:
+        scale = self.common_scale(signature)
+        a, b = scale.rescale(inputs, signature, rounding)
+        return scale.out.apply(self._int32(a, b), rounding)
+
+
+@operation("add")
+@dataclass(frozen=True)
+class Add(_Sum):
+    """a + b."""
+
+    def _int32(self, a: Array, b: Array) -> Array:
+        return a + b
+
+
+@operation("sub")
+@dataclass(frozen=True)
+class Sub(_Sum):
+    """a - b. Scales are divided in double as for `add`; some sources of the oracle use float32."""
+
+    def _int32(self, a: Array, b: Array) -> Array:
+        return a - b
+
+
+@operation("mul")
+@dataclass(frozen=True)
+class Mul(_Arithmetic):
+    """a * b; int16 has zero points 0."""
+
+    def _verify_scales(self, signature: Signature) -> None:
+        types = (*signature.inputs, signature.output)
+        if types[0].element is ElementType.I16 and any(t.zero_point for t in types):
+            raise OperationError("mul of int16 needs zero points 0")
+        a, b = signature.inputs
+        largest = largest_offset(a) * largest_offset(b)
+        expect_reach("mul", largest, a.scale * b.scale / signature.output.scale)
+
+    def scale(self, signature: Signature) -> Scale:
+        """Product to output."""
+        a, b = signature.inputs
+        return Scale(*quantize_multiplier(a.scale * b.scale / signature.output.scale))
+
+    def _int32(self, a: Array, b: Array) -> Array:
+        return a * b
+
+    def _quantized(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> Array:
+        a, b = (
+            values.astype(np.int64) - type_.zero_point
+            for values, type_ in zip(inputs, signature.inputs, strict=True)
+        )
+        return self.scale(signature).apply(a * b, rounding)
+
+
+@operation("squared_difference")
+@dataclass(frozen=True)
+class SquaredDifference(_Arithmetic):
+    """(a - b)^2."""
+
+    def _verify_scales(self, signature: Signature) -> None:
+        if signature.output.element is not ElementType.I8:
+            raise OperationError(f"expected i8 or unquantized i32, got {signature.output}")
+        a, b = signature.inputs
+        self.common_scale(signature)
+        largest = (largest_offset(a) * a.scale + largest_offset(b) * b.scale) ** 2
+        expect_reach("squared_difference", 1, largest / signature.output.scale)
+
+    def common_scale(self, signature: Signature) -> CommonScale:
+        """Constants of the quantized form; the output's divisor is a float32 product."""
+        a, b = signature.inputs
+        left_shift = 7
+        twice = 2.0 * max(a.scale, b.scale)
+        divisor = float(np.float32(2 ** (2 * left_shift)) * np.float32(signature.output.scale))
+        return CommonScale(
+            left_shift,
+            Scale(*multiplier_below_one("the ratio of the scales", a.scale / twice)),
+            Scale(*multiplier_below_one("the ratio of the scales", b.scale / twice)),
+            Scale(*quantize_multiplier(twice * twice / divisor)),
+        )
+
+    def _int32(self, a: Array, b: Array) -> Array:
+        return (a - b) ** 2
+
+    def _quantized(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> Array:
+        scale = self.common_scale(signature)
+        a, b = scale.rescale(inputs, signature, rounding)
+        return scale.out.apply((a - b) ** 2, rounding)
+
+
+class _Extremum(ElementwiseOperation):
+    """Compares stored values as they are: the scales must be the same for that to mean anything."""
+
+    operand_count: ClassVar[int] = 2
+
+    def verify(self, signature: Signature) -> None:
+        types = (*signature.inputs, signature.output)
+        if any(type_.element is not types[0].element for type_ in types):
+            got = ", ".join(map(str, types))
+            raise OperationError(f"expected one element type for all, got {got}")
+
+
+@operation("maximum")
+@dataclass(frozen=True)
+class Maximum(_Extremum):
+    """The larger of two stored values."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        a, b = inputs
+        return (np.where(a > b, a, b),)
+
+
+@operation("minimum")
+@dataclass(frozen=True)
+class Minimum(_Extremum):
+    """The smaller of two stored values."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        a, b = inputs
+        return (np.where(a < b, a, b),)
+
+
+@operation("prelu")
+@dataclass(frozen=True)
+class Prelu(ElementwiseOperation):
+    """x where x >= 0, else x * alpha; operands x and alpha (which broadcasts)."""
+
+    operand_count: ClassVar[int] = 2
+
+    def verify(self, signature: Signature) -> None:
+        expect_quantized((*signature.inputs, signature.output), ElementType.I8)
+        x, alpha = signature.inputs
+        expect_reach("prelu", largest_offset(x), x.scale / signature.output.scale)
+        largest = largest_offset(x) * largest_offset(alpha)
+        expect_reach("prelu", largest, x.scale * alpha.scale / signature.output.scale)
+
+    def scales(self, signature: Signature) -> tuple[Scale, Scale]:
+        """Factors of x where it is positive, and of x * alpha."""
+        x, alpha = signature.inputs
+        out: TensorType = signature.output
+        positive = Scale(*quantize_multiplier(x.scale / out.scale))
+        return positive, Scale(*quantize_multiplier(x.scale * alpha.scale / out.scale))
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, alpha = (
+            values.astype(np.int64) - type_.zero_point
+            for values, type_ in zip(inputs, signature.inputs, strict=True)
+        )
+        positive, negative = self.scales(signature)
+        scaled = np.where(x >= 0, positive.apply(x, rounding), negative.apply(x * alpha, rounding))
+        limits = signature.output.element.limits
+        return (saturate(scaled + signature.output.zero_point, *limits, dtype=np.int8),)

@@ -1,0 +1,75 @@
+/*
+ * glowmcu_sum.h: sums and differences of two quantized elements, brought to one scale first.
+ *
+ * Used by add, sub, squared_difference and the comparisons. Same rules as
+ * glowmcu/ops/elementwise.py.
+ */
+#ifndef GLOWMCU_SUM_H
+#define GLOWMCU_SUM_H
+
+#include "glowmcu_requantize.h"
+
+/* Both operands: (x - zero_point) * 2^left_shift, times a factor below 1. */
+typedef struct {
+    int32_t left_shift;
+    int32_t a_zero_point;
+    int32_t a_multiplier;
+    int32_t a_shift;
+    int32_t b_zero_point;
+    int32_t b_multiplier;
+    int32_t b_shift;
+    int32_t out_multiplier;
+    int32_t out_shift;
+    int32_t out_zero_point;
+    int32_t clamp_min;
+    int32_t clamp_max;
+    const int32_t *walk; /* of the loop over whole tensors, see glowmcu_broadcast.h */
+} glowmcu_sum;
+
+/* |x - zero_point| < 2^(31 - left_shift): 8 bits leave room for 20, 16 bits for 15. */
+static inline int32_t glowmcu_sum_a(const glowmcu_sum *p, int32_t a)
+{
+    const int32_t wide = (a - p->a_zero_point) * ((int32_t)1 << p->left_shift);
+
+    return glowmcu_requantize(wide, p->a_multiplier, p->a_shift);
+}
+
+static inline int32_t glowmcu_sum_b(const glowmcu_sum *p, int32_t b)
+{
+    const int32_t wide = (b - p->b_zero_point) * ((int32_t)1 << p->left_shift);
+
+    return glowmcu_requantize(wide, p->b_multiplier, p->b_shift);
+}
+
+static inline int32_t glowmcu_sum_out(const glowmcu_sum *p, int32_t value)
+{
+    const int32_t out = glowmcu_requantize(value, p->out_multiplier, p->out_shift);
+
+    return glowmcu_clamp(out + p->out_zero_point, p->clamp_min, p->clamp_max);
+}
+
+static inline int32_t glowmcu_add_one(const glowmcu_sum *p, int32_t a, int32_t b)
+{
+    return glowmcu_sum_out(p, glowmcu_sum_a(p, a) + glowmcu_sum_b(p, b));
+}
+
+static inline int32_t glowmcu_sub_one(const glowmcu_sum *p, int32_t a, int32_t b)
+{
+    return glowmcu_sum_out(p, glowmcu_sum_a(p, a) - glowmcu_sum_b(p, b));
+}
+
+/* left_shift is 7 here: |difference| <= 2 * 255 * 2^7 / 2, its square < 2^31. */
+static inline int32_t glowmcu_squared_difference_one(const glowmcu_sum *p, int32_t a, int32_t b)
+{
+    const int32_t difference = glowmcu_sum_a(p, a) - glowmcu_sum_b(p, b);
+
+    return glowmcu_sum_out(p, difference * difference);
+}
+
+/* Less than, equal to or greater than 0 as a is to b. Both scales are below 1, left_shift is 8. */
+static inline int32_t glowmcu_compare_one(const glowmcu_sum *p, int32_t a, int32_t b)
+{
+    return glowmcu_sum_a(p, a) - glowmcu_sum_b(p, b);
+}
+
+#endif /* GLOWMCU_SUM_H */
