@@ -47,6 +47,7 @@ class KernelCode:
     alone, rendered from `templates/kernels/<template>` with `view`. `operands` are the node inputs
     that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
     output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item.
+    `operand_align` is what the pointers must be multiples of, beyond their element's size.
     """
 
     function: str
@@ -58,7 +59,9 @@ class KernelCode:
     rows: int = 0
     batches: int = 1
     scratch_bytes: int = 0
+    operand_align: int = 1
     notes: tuple[str, ...] = ()
+    operand_align: int = 1
 
     @property
     def constants(self) -> tuple[ConstantArray, ...]:

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import TensorType
+
+#: Every root buffer starts on a multiple of this, so that kernels may load words.
+BUFFER_ALIGN = 4
+#: What the caller's arena must be aligned to: enough for int64 and for Helium loads.
+ARENA_ALIGN = 16
+
+
+def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
+    """The next multiple of `align`."""
+    return -(-size_bytes // align) * align
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +38,11 @@ class Buffer:
     @property
     def size_bytes(self) -> int:
         return self.type.size_bytes
+
+    @property
+    def align(self) -> int:
+        """What the offset of a root buffer must be a multiple of."""
+        return max(BUFFER_ALIGN, self.type.element.size_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +59,17 @@ class Dealloc:
     buffer: Buffer
 
 
+class ViewRole(Enum):
+    """Whose content the shared bytes hold."""
+
+    #: The base is written first; the view reads its bytes (reshape, split, outer slice).
+    SLICE = "slice"
+    #: The view is written by its own producer and so becomes that part of the base (concatenation).
+    PART = "part"
+    #: The view is written by the run that reads the base for the last time (in place).
+    OVERWRITE = "overwrite"
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """`buffer` is `size_bytes` of `base` from `offset_bytes` on: no code, no memory of its own."""
@@ -50,17 +77,24 @@ class View:
     buffer: Buffer
     base: Buffer
     offset_bytes: int = 0
+    role: ViewRole = ViewRole.SLICE
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One kernel call: reads `inputs` (@in), writes `outputs` (@out), uses `scratch` (@inout)."""
+    """One kernel call: reads `inputs` (@in), writes `outputs` (@out), uses `scratch` (@inout).
+
+    `positions[i]` is the operand of `node` that `inputs[i]` holds; the others are the kernel's own
+    constants. Pointers are multiples of `operand_align` bytes and of their element's size.
+    """
 
     node: Node
     kernel: str
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     scratch: Buffer | None = None
+    positions: tuple[int, ...] = ()
+    operand_align: int = 1
 
     @property
     def operands(self) -> tuple[Buffer, ...]:
@@ -117,6 +151,11 @@ class Program:
         """Arena offset of any buffer, views included."""
         root, inner = self.root(buffer)
         return self.offsets[root] + inner
+
+    def span(self, buffer: Buffer) -> tuple[Buffer, int, int]:
+        """Root buffer, first byte in it and the byte after the last."""
+        root, start = self.root(buffer)
+        return root, start, start + buffer.size_bytes
 
     @cached_property
     def lives(self) -> dict[Buffer, Life]:

@@ -34,6 +34,10 @@ class Selection:
     def scratch_bytes(self) -> int:
         return self.code.scratch_bytes
 
+    @property
+    def operand_align(self) -> int:
+        return self.code.operand_align
+
 
 def select_kernels(graph: Graph, target: Target) -> dict[Node, Selection]:
     """A variant for every node that computes. Raises GM501 naming all nodes that have none."""

@@ -20,6 +20,8 @@ class KernelChoice(Protocol):
     def operands(self) -> tuple[int, ...]: ...
     @property
     def scratch_bytes(self) -> int: ...
+    @property
+    def operand_align(self) -> int: ...
 
 
 def build_program(graph: Graph, choices: Mapping[Node, KernelChoice]) -> Program:
@@ -47,7 +49,8 @@ def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer]) -> Run:
     if choice.scratch_bytes:
         type_ = TensorType((choice.scratch_bytes,), ElementType.I8)
         scratch = Buffer(f"{node.name}/scratch", type_)
-    return Run(node, choice.kernel_name, inputs, outputs, scratch)
+    positions, align = choice.operands, choice.operand_align
+    return Run(node, choice.kernel_name, inputs, outputs, scratch, positions, align)
 
 
 def _views(node: Node, buffers: dict[Value, Buffer]) -> list[Instruction]:
