@@ -39,12 +39,8 @@ class Bundle:
 
     path: Path
     manifest: Manifest
+    board: Board
     known_code_bytes: int | None = None
-
-    @cached_property
-    def board(self) -> Board:
-        """The board that the bundle was compiled for."""
-        return find_board(self.manifest.board)
 
     @cached_property
     def report(self) -> Report:
@@ -82,10 +78,15 @@ class Bundle:
         return executor(on, self.board, core).run(self.path, inputs)
 
 
-def load(path: str | Path) -> Bundle:
-    """The bundle in the folder `path`. Raises GM601 when there is none."""
+def load(path: str | Path, board: str | None = None) -> Bundle:
+    """The bundle in the folder `path`. Raises GM601 when there is none.
+
+    `board` (a name, or a path to a TOML file) replaces the one that it was compiled for; a board
+    that exists only as a file of the user's has to be named again here.
+    """
     folder = Path(path)
-    return Bundle(folder, read_manifest(folder))
+    manifest = read_manifest(folder)
+    return Bundle(folder, manifest, find_board(board or manifest.board))
 
 
 def code_bytes(folder: Path, manifest: Manifest, board: Board) -> int | None:

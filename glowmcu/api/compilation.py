@@ -45,7 +45,7 @@ def compile(
     bundle_name = default_name(path) if name is None else name
     options = Options(
         name=bundle_name,
-        board=board,
+        board=found.name,
         core=found.core,
         goal=_choice(Goal, optimize, "optimize"),
         rounding=_choice(Rounding, rounding, "rounding"),
@@ -56,7 +56,7 @@ def compile(
     code = _check_fit(compilation, found)
     folder = Path(output) if output is not None else Path("build") / bundle_name
     emit(compilation, folder)
-    return Bundle(folder, compilation.manifest, code)
+    return Bundle(folder, compilation.manifest, found, code)
 
 
 def read_model_file(path: Path) -> bytes:

@@ -20,6 +20,7 @@ from glowmcu.verify.measurement import Array, Measurement
 from glowmcu.verify.verification import seeded_inputs
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
+_BOARD = click.option("--board", help="Another board than the bundle was compiled for.")
 
 
 def read_inputs(paths: tuple[Path, ...]) -> list[Array]:
@@ -61,6 +62,7 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
 
 @click.command("run")
 @_BUNDLE
+@_BOARD
 @click.option("--on", "where", default="host", show_default=True, metavar="EXECUTOR",
               help=f"One of {', '.join(EXECUTOR_NAMES)}.")  # fmt: skip
 @click.option("--input", "inputs", multiple=True, type=click.Path(path_type=Path),
@@ -68,10 +70,15 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for out_0.npy, out_1.npy …")
 @json_option
 def run_command(
-    bundle: Path, where: str, inputs: tuple[Path, ...], output: Path | None, as_json: bool
+    bundle: Path,
+    board: str | None,
+    where: str,
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Run one inference of BUNDLE and show its outputs."""
-    loaded = load(bundle)
+    loaded = load(bundle, board)
     measured = loaded.measure(read_inputs(inputs), on=where)
     files = _write_outputs(output, measured)
     if as_json:
@@ -92,6 +99,7 @@ def run_command(
 
 @click.command("verify")
 @_BUNDLE
+@_BOARD
 @click.option("--on", "where", default="host", show_default=True, metavar="EXECUTOR[,EXECUTOR…]",
               help=f"Any of {', '.join(EXECUTOR_NAMES)}.")  # fmt: skip
 @click.option("--samples", default=3, show_default=True, type=click.IntRange(0, 100_000),
@@ -101,11 +109,17 @@ def run_command(
               help="Compare with this model's Python reference, not the host's C.")  # fmt: skip
 @json_option
 def verify_command(
-    bundle: Path, where: str, samples: int, seed: int, model: Path | None, as_json: bool
+    bundle: Path,
+    board: str | None,
+    where: str,
+    samples: int,
+    seed: int,
+    model: Path | None,
+    as_json: bool,
 ) -> int:
     """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not."""
     names = [name for name in re.split(r"[,\s]+", where) if name]
-    report = verify_bundle(load(bundle), names, samples, seed, model)
+    report = verify_bundle(load(bundle, board), names, samples, seed, model)
     if as_json:
         print_json(verification_json(report))
     else:
@@ -115,11 +129,12 @@ def verify_command(
 
 @click.command("bench")
 @_BUNDLE
+@_BOARD
 @click.option("--core", help="Measure on another core than the board's, cortex-m0plus say.")
 @json_option
-def bench_command(bundle: Path, core: str | None, as_json: bool) -> None:
+def bench_command(bundle: Path, board: str | None, core: str | None, as_json: bool) -> None:
     """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack."""
-    loaded = load(bundle)
+    loaded = load(bundle, board)
     measured = _bench(loaded, core)
     name = core or loaded.board.core
     if as_json:

@@ -9,6 +9,17 @@ from glowmcu.verify.measurement import Executor
 EXECUTOR_NAMES = ("host", "cortex-m", "qemu", "renode")
 
 
+#: For a core other than the board's own: the QEMU machine that has it.
+_QEMU_MACHINES = {
+    "cortex-m0": "microbit",
+    "cortex-m3": "mps2-an385",
+    "cortex-m4": "mps2-an386",
+    "cortex-m7": "mps2-an500",
+    "cortex-m33": "mps2-an505",
+    "cortex-m55": "mps3-an547",
+}
+
+
 def executor(name: str, board: Board, core: str | None = None) -> Executor:
     """The executor `name` set up for `board`; `core` replaces the board's. Raises GM606.
 
@@ -26,7 +37,7 @@ def executor(name: str, board: Board, core: str | None = None) -> Executor:
     if name == "qemu":
         from glowmcu.verify.qemu import Qemu
 
-        return Qemu(board=board)
+        return Qemu(board=board if core is None else None, machine=_QEMU_MACHINES.get(core or ""))
     if name == "renode":
         from glowmcu.verify.renode import Renode
 
