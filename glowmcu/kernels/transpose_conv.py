@@ -1,0 +1,71 @@
+"""Portable kernel of transpose_conv_2d."""
+
+from __future__ import annotations
+
+from glowmcu.kernels.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.convolution import constant, is_constant, requantization_arrays
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.ops.transpose_conv import TransposeConv2D
+
+
+@kernel("transpose_conv_2d.portable", TransposeConv2D)
+class PortableTransposeConv2D(Kernel):
+    """Each result gathers the input pixels that reach it: no int32 image as scratch; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 1, 2)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        outputs = site.signature.output.element_count
+        flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
+        return Cost(3.6 * site.node.macs + 50.0 * outputs, 760, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, TransposeConv2D)
+        x, weights_type, _ = site.signature.inputs
+        out = site.signature.output
+        weights, bias = constant(site, 1), constant(site, 2)
+        bound = accumulator_bound(site, weights.reshape(weights.shape[0], -1), bias)
+        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+        clamp_min, clamp_max = op.clamp_range(site.signature)
+        fields = (
+            Field("in_height", x.shape[1]),
+            Field("in_width", x.shape[2]),
+            Field("in_channels", x.shape[3]),
+            Field("out_width", out.shape[2]),
+            Field("out_channels", out.shape[3]),
+            Field("kernel_height", weights_type.shape[1]),
+            Field("kernel_width", weights_type.shape[2]),
+            Field("stride_y", op.strides[0]),
+            Field("stride_x", op.strides[1]),
+            Field("pad_top", op.padding[0]),
+            Field("pad_left", op.padding[1]),
+            Field("in_zero_point", x.zero_point),
+            Field("out_zero_point", out.zero_point),
+            Field("clamp_min", clamp_min),
+            Field("clamp_max", clamp_max),
+            Field("weights", ConstantArray("weights", weights, "OHWI")),
+            Field("bias", ConstantArray("bias", bias)),
+            Field("multipliers", multipliers),
+            Field("shifts", shifts),
+        )
+        return KernelCode(
+            function="glowmcu_transpose_conv_2d_s8",
+            operands=(0,),
+            header="glowmcu_transpose_conv_2d.h",
+            parameters=Parameters("glowmcu_transpose_conv_2d", fields),
+            rows=out.shape[1],
+            batches=x.shape[0],
+            notes=(bound_note(site.node.macs, bound),),
+        )

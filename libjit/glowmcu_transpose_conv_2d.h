@@ -1,0 +1,107 @@
+/*
+ * glowmcu_transpose_conv_2d.h: int8 transposed convolution, NHWC input, OHWI weights.
+ */
+#ifndef GLOWMCU_TRANSPOSE_CONV_2D_H
+#define GLOWMCU_TRANSPOSE_CONV_2D_H
+
+#include "glowmcu_dot.h"
+#include "glowmcu_requantize.h"
+
+typedef struct {
+    int32_t in_height;
+    int32_t in_width;
+    int32_t in_channels;
+    int32_t out_width;
+    int32_t out_channels;
+    int32_t kernel_height;
+    int32_t kernel_width;
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t pad_top;
+    int32_t pad_left;
+    int32_t in_zero_point;
+    int32_t out_zero_point;
+    int32_t clamp_min;
+    int32_t clamp_max;
+    const int8_t *weights;      /* [out_channels][kernel_height][kernel_width][in_channels] */
+    const int32_t *bias;        /* [out_channels] */
+    const int32_t *multipliers; /* [out_channels] */
+    const int8_t *shifts;       /* [out_channels] */
+} glowmcu_transpose_conv_2d;
+
+/* Input positions [first, end) of one axis that reach a result; `first` may equal or exceed `end`. */
+typedef struct {
+    int32_t place; /* of the result before padding is cut: tap = place - position * stride */
+    int32_t first;
+    int32_t end;
+} glowmcu_sources;
+
+static inline glowmcu_sources glowmcu_sources_of(int32_t place, int32_t taps, int32_t stride,
+    int32_t size)
+{
+    const int32_t past = place - taps; /* the last position that is too far in front, times stride */
+    const int32_t end = place / stride + 1;
+    glowmcu_sources sources;
+
+    sources.place = place;
+    sources.first = (past < 0) ? 0 : past / stride + 1;
+    sources.end = (end < size) ? end : size;
+    return sources;
+}
+
+/* Sums of `count` (1 or 4) neighbouring output channels at one output pixel. */
+static inline void glowmcu_transpose_conv_2d_sums(const glowmcu_transpose_conv_2d *p,
+    const int8_t *in, const int8_t *weights, glowmcu_sources ys, glowmcu_sources xs, int32_t count,
+    int32_t acc[4])
+{
+    const int32_t depth = p->in_channels;
+    const int32_t filter = p->kernel_height * p->kernel_width * depth;
+
+    for (int32_t iy = ys.first; iy < ys.end; ++iy) {
+        const int32_t ky = ys.place - iy * p->stride_y;
+        for (int32_t ix = xs.first; ix < xs.end; ++ix) {
+            const int32_t kx = xs.place - ix * p->stride_x;
+            const int8_t *x = in + (iy * p->in_width + ix) * depth;
+            const int8_t *w = weights + (ky * p->kernel_width + kx) * depth;
+            if (count == 4) {
+                glowmcu_dot4(x, w, filter, depth, -p->in_zero_point, acc);
+            } else {
+                acc[0] = glowmcu_dot(x, w, depth, -p->in_zero_point, acc[0]);
+            }
+        }
+    }
+}
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows that reach them, writes only those rows.
+ * `in` and `out` are the tensors' first bytes and may not overlap.
+ */
+static void glowmcu_transpose_conv_2d_s8(const glowmcu_transpose_conv_2d *p, const int8_t *in,
+    int8_t *out, int32_t first_row, int32_t end_row)
+{
+    const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
+    int8_t *y = out + first_row * p->out_width * p->out_channels;
+
+    for (int32_t oy = first_row; oy < end_row; ++oy) {
+        const glowmcu_sources ys = glowmcu_sources_of(oy + p->pad_top, p->kernel_height,
+            p->stride_y, p->in_height);
+        for (int32_t ox = 0; ox < p->out_width; ++ox) {
+            const glowmcu_sources xs = glowmcu_sources_of(ox + p->pad_left, p->kernel_width,
+                p->stride_x, p->in_width);
+            int32_t oc = 0;
+            while (oc < p->out_channels) {
+                const int32_t count = (p->out_channels - oc >= 4) ? 4 : 1;
+                int32_t acc[4] = {0, 0, 0, 0};
+                glowmcu_transpose_conv_2d_sums(p, in, p->weights + oc * filter, ys, xs, count, acc);
+                for (int32_t i = 0; i < count; ++i, ++oc) {
+                    const int32_t value = glowmcu_requantize(acc[i] + p->bias[oc],
+                        p->multipliers[oc], p->shifts[oc]) + p->out_zero_point;
+                    *y = (int8_t)glowmcu_clamp(value, p->clamp_min, p->clamp_max);
+                    ++y;
+                }
+            }
+        }
+    }
+}
+
+#endif /* GLOWMCU_TRANSPOSE_CONV_2D_H */
