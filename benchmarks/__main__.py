@@ -1,0 +1,82 @@
+"""`python -m benchmarks`: measure everything, write results.json and results.md, update README.
+
+`--only kws,ic` measures those again and keeps the rest; `--page` only writes results.md anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+
+from benchmarks.measure import check_equality, compile_seconds, measure
+from benchmarks.models import MODELS, REPO, TARGETS, Model
+from benchmarks.results_page import page
+from glowmcu.verify.toolchain import find_gcc
+
+RESULTS = REPO / "benchmarks" / "results.json"
+
+
+def compiler_version() -> str:
+    """First line of the cross compiler's own words."""
+    gcc = find_gcc()
+    if gcc is None:
+        sys.exit("arm-none-eabi-gcc is missing: apt-get install gcc-arm-none-eabi")
+    done = subprocess.run([str(gcc), "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[0]
+
+
+def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
+    """Results of `models`, those of the others from `old`."""
+    names = {model.name for model in models}
+    rows = [row for row in old.get("rows", []) if row["model"] not in names]
+    equality = [row for row in old.get("equality", []) if row["model"] not in names]
+    seconds = {k: v for k, v in old.get("compile_seconds", {}).items() if k not in names}
+    with Progress() as progress, tempfile.TemporaryDirectory() as work:
+        task = progress.add_task("measuring", total=len(models) * (len(TARGETS) + 1))
+        for model in models:
+            for target in TARGETS:
+                rows.append(measure(model, target, Path(work)).to_json())
+                progress.advance(task)
+            equality.append(asdict(check_equality(model)))
+            seconds[model.name] = round(compile_seconds(model), 2)
+            progress.advance(task)
+    order = {model.name: number for number, model in enumerate(MODELS)}
+    rows.sort(key=lambda row: order[row["model"]])
+    equality.sort(key=lambda row: order[row["model"]])
+    return {
+        "compiler": compiler_version(), "rows": rows, "equality": equality,
+        "compile_seconds": seconds,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Exit code 1 when anything differs from the oracle."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="comma-separated model names")
+    parser.add_argument("--page", action="store_true", help="only write results.md")
+    options = parser.parse_args()
+    old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
+    if not options.page:
+        wanted = [name for name in options.only.split(",") if name]
+        models = [model for model in MODELS if not wanted or model.name in wanted]
+        for model in models:
+            if not model.path.is_file():
+                print(f"skipped {model.name}: {model.path.name} is not here", file=sys.stderr)
+        old = measure_all([model for model in models if model.path.is_file()], old)
+        RESULTS.write_text(json.dumps(old, indent=1) + "\n", encoding="utf-8")
+    (REPO / "benchmarks" / "results.md").write_text(page(old), encoding="utf-8")
+    subprocess.run([sys.executable, str(REPO / "scripts" / "update_readme.py")], check=True)
+    if any(row["different"] for row in old["equality"]):
+        sys.exit("some outputs differ from the oracle: see results.md")
+
+
+if __name__ == "__main__":
+    main()

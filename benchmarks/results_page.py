@@ -1,0 +1,115 @@
+"""results.md from results.json: nothing in it is typed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.models import MODELS, TARGETS, TFLM_CMSIS_NN
+from glowmcu.report.tables import count
+
+HEAD = """# Results
+
+Written by `python -m benchmarks` from `results.json`; do not edit. Instructions and cycles are of
+one inference and do not depend on the machine that measured: Unicorn with a cycle model of the core
+(zero wait states; M7 and M33 approximate), the M55 in QEMU with `-icount` (instructions only). Code
+is `.text` of the bundle at the board's flags and -O2; constants are all that the bundle keeps in
+flash beside code. The arena is everything: inputs, outputs, scratch.
+"""
+
+
+def thousands_of(value: int) -> str:
+    """Millions with three digits, as the reference figures are given."""
+    return f"{value / 1e6:.3f}"
+
+
+def page(results: dict[str, Any]) -> str:
+    """The whole file."""
+    rows = results["rows"]
+    parts = [HEAD, f"Compiler: {results['compiler']}.\n"]
+    parts += ["<!-- readme:begin -->", *_headline(rows), "<!-- readme:end -->\n"]
+    for target in TARGETS:
+        parts += [
+            f"## {target.core} ({target.board}, {target.executor})\n",
+            *_target(rows, target.core),
+        ]
+    parts += _equality(results["equality"])
+    parts += _compile_time(results["compile_seconds"])
+    return "\n".join(parts)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return ["| " + " | ".join(line) + " |" for line in (head, rule, *rows)] + [""]
+
+
+def _headline(rows: list[dict[str, Any]]) -> list[str]:
+    """Cortex-M4, one line a model."""
+    found = [row for row in rows if row["core"] == "cortex-m4"]
+    head = [
+        "Cortex-M4",
+        "M instructions",
+        "M cycles",
+        "arena B",
+        "TFLM's arena B",
+        "code B",
+        "constants B",
+    ]
+    body = [
+        [
+            row["model"], thousands_of(row["instructions"]), thousands_of(row["cycles"]),
+            count(row["arena_bytes"]), count(_reference_arena(row["model"])),
+            count(row["code_bytes"]), count(row["weights_bytes"]),
+        ]
+        for row in found
+    ]  # fmt: skip
+    return _table(head, body)
+
+
+def _reference_arena(model: str) -> int | None:
+    return TFLM_CMSIS_NN[model][1] if model in TFLM_CMSIS_NN else None
+
+
+def _target(rows: list[dict[str, Any]], core: str) -> list[str]:
+    head = [
+        "model", "M instructions", "TFLM + CMSIS-NN", "ratio", "M cycles", "cycles/MAC", "stack B",
+        "arena B", "lower bound B", "code B", "constants B",
+    ]  # fmt: skip
+    return _table(head, [_target_row(row) for row in rows if row["core"] == core])
+
+
+def _target_row(row: dict[str, Any]) -> list[str]:
+    reference = TFLM_CMSIS_NN.get(row["model"], ({}, 0))[0].get(row["core"])
+    millions = row["instructions"] / 1e6
+    cycles = row["cycles"]
+    return [
+        row["model"], f"{millions:.3f}", f"{reference:.3f}" if reference else "-",
+        f"{millions / reference:.2f}" if reference else "-",
+        "-" if cycles is None else thousands_of(cycles),
+        "-" if cycles is None else f"{cycles / row['macs']:.2f}",
+        count(row["stack_bytes"]), count(row["arena_bytes"]),
+        count(row["arena_lower_bound_bytes"]) + (" (reached)" if row["arena_optimal"] else ""),
+        count(row["code_bytes"]), count(row["weights_bytes"]),
+    ]  # fmt: skip
+
+
+def _equality(rows: list[dict[str, Any]]) -> list[str]:
+    head = ["model", "oracle", "inputs", "of them in Python too", "different"]
+    body = [
+        [
+            row["model"],
+            row["oracle"],
+            str(row["inputs"]),
+            str(row["python_inputs"]),
+            str(row["different"]),
+        ]
+        for row in rows
+    ]
+    text = "Random inputs, then only -128, only 127 and only the zero point; every output byte.\n"
+    return ["## Equality\n", text, *_table(head, body)]
+
+
+def _compile_time(seconds: dict[str, float]) -> list[str]:
+    """The only figures that depend on the machine."""
+    body = [[model.name, f"{seconds[model.name]:.2f}"] for model in MODELS if model.name in seconds]
+    text = "Seconds of Python with interpreter start, best of three; they depend on the machine.\n"
+    return ["## Compile time\n", text, *_table(["model", "s"], body)]
