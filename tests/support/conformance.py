@@ -1,0 +1,180 @@
+"""Conformance cases that others wrote, run through the whole compiler on this computer.
+
+A case is a model with inputs and the outputs that somebody else's runtime gave for them. It passes,
+or is refused with a message that says what is not supported, or fails; there is nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.ir.operation import Rounding
+from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.verify.host import Host
+
+Array = npt.NDArray[Any]
+
+SUITES = ("cmsis_tflite", "mlonmcu")
+_INT8_DTYPES = {"int8", "int4", "int32", "uint8", "bool"}
+#: The quickest build: conformance is about numbers.
+_FLAGS = ("-O1",)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of `index.json`. `exact_with_single` asks for every byte under single rounding."""
+
+    id: str
+    suite: str
+    model: Path
+    model_sha256: str
+    inputs: tuple[Path, ...]
+    outputs: tuple[Path, ...]
+    compare: Mapping[str, Any]
+    operator: str
+    dtypes: tuple[str, ...]
+    roundings: tuple[Rounding, ...]
+
+    @property
+    def is_int8(self) -> bool:
+        """Whether nothing wider than int8 flows through it (int32 biases and indices apart)."""
+        return set(self.dtypes) <= _INT8_DTYPES
+
+    def read_inputs(self) -> list[Array]:
+        return [np.load(path) for path in self.inputs]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`verdict` is passed, refused or failed; `reason` says why, empty when passed."""
+
+    case_id: str
+    verdict: str
+    reason: str = ""
+
+
+def read_cases(folder: Path, suites: Sequence[str] = SUITES) -> list[Case]:
+    """The cases of `suites` in the order of `folder`/index.json."""
+    rows = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    return [_case(folder, row) for row in rows if row["suite"] in suites]
+
+
+def _case(folder: Path, row: Mapping[str, Any]) -> Case:
+    compare = row["compare"]
+    single = str(row["rounding"]).startswith("single")
+    both = single and compare["mode"] == "top1"
+    return Case(
+        id=row["id"],
+        suite=row["suite"],
+        model=folder / row["model"],
+        model_sha256=row["model_sha256"],
+        inputs=tuple(folder / name for name in row["inputs"]),
+        outputs=tuple(folder / name for name in row["outputs"]),
+        compare=compare,
+        operator=row["primary_op"],
+        dtypes=tuple(row["dtypes"]),
+        roundings=(
+            (Rounding.SINGLE, Rounding.DOUBLE)
+            if both
+            else ((Rounding.SINGLE,) if single else (Rounding.DOUBLE,))
+        ),
+    )
+
+
+def by_model(cases: Sequence[Case]) -> list[list[Case]]:
+    """Cases of one model together: it is compiled once for all of their inputs."""
+    groups: dict[tuple[str, tuple[Rounding, ...]], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.model_sha256, case.roundings), []).append(case)
+    return list(groups.values())
+
+
+def compile_case(case: Case, rounding: Rounding, name: str = "m") -> Compilation:
+    """The case's model through the real pipeline. Raises GlowmcuError where it is refused."""
+    options = Options(name, rounding=rounding)
+    return compile_model(case.model.read_bytes(), case.model.name, options)
+
+
+def run_cases(cases: Sequence[Case]) -> list[Outcome]:
+    """Outcomes of cases that share a model, under every rounding that they ask for."""
+    found = {case.id: Outcome(case.id, "passed") for case in cases}
+    for rounding in cases[0].roundings:
+        for outcome in _run_rounding(cases, rounding):
+            if found[outcome.case_id].verdict == "passed":
+                found[outcome.case_id] = outcome
+    return list(found.values())
+
+
+def _run_rounding(cases: Sequence[Case], rounding: Rounding) -> list[Outcome]:
+    try:
+        compilation = compile_case(cases[0], rounding)
+        with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
+            folder = Path(work) / "bundle"
+            write_bundle(compilation.files, folder)
+            measured = Host(_FLAGS).run(folder, [case.read_inputs() for case in cases])
+    except GlowmcuError as cause:
+        verdict = "refused" if cause.exit_code is ExitCode.UNSUPPORTED else "failed"
+        return [Outcome(case.id, verdict, _short(cause)) for case in cases]
+    except Exception as cause:  # noqa: BLE001 - whatever escapes is a failed case, not a failed run
+        reason = f"{type(cause).__name__}: {cause}".partition("\n")[0][:200]
+        return [Outcome(case.id, "failed", reason) for case in cases]
+    return [
+        _judged(case, result.outputs, rounding)
+        for case, result in zip(cases, measured, strict=True)
+    ]
+
+
+def _short(cause: GlowmcuError) -> str:
+    """Codes and messages, each once, without the places."""
+    texts = (f"{problem.code}: {problem.message}" for problem in cause.problems)
+    return "; ".join(dict.fromkeys(texts)).replace("\n", " ")[:300]
+
+
+def _judged(case: Case, outputs: Sequence[Array], rounding: Rounding) -> Outcome:
+    wanted = [np.load(path) for path in case.outputs]
+    for index, (got, want) in enumerate(zip(outputs, wanted, strict=True)):
+        difference = compare(got, want, case.compare)
+        if difference:
+            reason = f"output {index}, {rounding.value} rounding: {difference}"
+            return Outcome(case.id, "failed", reason)
+    return Outcome(case.id, "passed")
+
+
+def compare(got: Array, want: Array, rule: Mapping[str, Any]) -> str:
+    """What is wrong with `got` by the case's own rule, or an empty text."""
+    mode = rule["mode"]
+    if mode == "top1":
+        best = int(want.reshape(-1)[0]) if want.size == 1 else int(want.argmax())
+        return "" if int(got.argmax()) == best else f"class {int(got.argmax())}, expected {best}"
+    if got.size != want.size:
+        return f"shape {got.shape}, expected {want.shape}"
+    if got.dtype != want.dtype:
+        return f"{got.dtype}, expected {want.dtype}"
+    distance = np.abs(got.reshape(want.shape).astype(np.float64) - want.astype(np.float64))
+    limit = _limit(mode, rule, want)
+    wrong = ~(distance <= limit)
+    if not wrong.any():
+        return ""
+    return f"{int(wrong.sum())} of {want.size} differ, by up to {distance.max():g}"
+
+
+def _limit(mode: str, rule: Mapping[str, Any], want: Array) -> Array | float:
+    if mode == "exact":
+        return 0.0
+    if mode == "int":
+        return float(rule["max_lsb"])
+    if mode == "abs":
+        return float(rule["atol"])
+    assert mode == "rel", mode
+    limit: Array = rule["atol"] + rule["rtol"] * np.abs(want.astype(np.float64))
+    return limit

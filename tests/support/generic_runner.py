@@ -1,0 +1,86 @@
+"""Bundles in one executable, run as data through the dynamic API; by default under sanitizers.
+
+A shared library in a Python process cannot be watched by AddressSanitizer from its first byte on;
+an executable with an arena of exactly the stated size can. Several bundles go into one executable:
+linking a sanitizer takes longer than compiling a small bundle.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from glowmcu.manifest import read_manifest
+from glowmcu.verify.host import STRICT_FLAGS
+from tests.support.check_model import Array
+
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-O1")
+_RUNNER = Path(__file__).with_name("generic_runner.c")
+_TIMEOUT_S = 120
+
+
+class RunnerFailed(AssertionError):
+    """The executable stopped with an error; the text holds what the sanitizer said."""
+
+
+@dataclass(frozen=True)
+class GenericRunner:
+    """An executable that runs every bundle in `bundles` by name."""
+
+    executable: Path
+
+    def run(self, bundle: Path, sets: Sequence[Sequence[Array]]) -> list[list[Array]]:
+        """Outputs for each input set. Raises RunnerFailed when the run ends badly."""
+        manifest = read_manifest(bundle)
+        inputs = self.executable.with_name(f"{manifest.name}.in")
+        outputs = self.executable.with_name(f"{manifest.name}.out")
+        inputs.write_bytes(b"".join(array.tobytes() for arrays in sets for array in arrays))
+        done = subprocess.run(
+            [str(self.executable), manifest.name, str(inputs), str(outputs)],
+            capture_output=True, text=True, check=False, timeout=_TIMEOUT_S,
+            # The arena is the only allocation, and containers forbid the leak checker's ptrace.
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise RunnerFailed(f"{manifest.name}: exit {done.returncode}\n{done.stderr[:4000]}")
+        data = outputs.read_bytes()
+        results: list[list[Array]] = []
+        place = 0
+        for _ in sets:
+            arrays = []
+            for entry in manifest.outputs:
+                raw = data[place : place + entry.bytes]
+                arrays.append(np.frombuffer(raw, entry.dtype).reshape(entry.shape))
+                place += entry.bytes
+            results.append(arrays)
+        assert place == len(data), f"{len(data)} bytes of output, expected {place}"
+        return results
+
+
+def build_runner(
+    bundles: Sequence[Path], work: Path, flags: Sequence[str] = SANITIZERS
+) -> GenericRunner:
+    """Compile `bundles`, whose names must differ, and the runner into one executable in `work`."""
+    names = [read_manifest(bundle).name for bundle in bundles]
+    assert len(set(names)) == len(names), "bundles of one executable need different names"
+    model_list = work / "model_list.h"
+    includes = "".join(f'#include "{name}_model.h"\n' for name in names)
+    entries = ", ".join(f"&{name}_model" for name in names)
+    model_list.write_text(
+        f"{includes}\nstatic const glowmcu_model *const models[] = {{ {entries}, NULL }};\n",
+        encoding="utf-8",
+    )
+    sources = [str(b / source) for b in bundles for source in read_manifest(b).sources]
+    executable = work / "generic_runner"
+    command = [
+        "gcc", *STRICT_FLAGS, "-D_ISOC11_SOURCE", f'-DMODEL_LIST="{model_list}"', *flags,
+        *(f"-I{bundle}" for bundle in bundles), *sources, str(_RUNNER), "-o", str(executable),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    return GenericRunner(executable)
