@@ -1,0 +1,63 @@
+"""When two graphs are the same but for the identity of their values.
+
+`operation_key` is also what common subexpressions are merged by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Operation
+
+
+def operation_key(op: Operation) -> Hashable:
+    """Equal for operators of one class with the same attributes, to the bit of every float."""
+    return _key(op)
+
+
+def _key(value: object) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, (tuple, list)):
+        return tuple(_key(item) for item in value)
+    if isinstance(value, Mapping):
+        return tuple((name, _key(item)) for name, item in sorted(value.items()))
+    if is_dataclass(value) and not isinstance(value, type):
+        items = tuple(_key(getattr(value, field.name)) for field in fields(value))
+        return (type(value).__qualname__, *items)
+    assert isinstance(value, Hashable), f"{type(value).__name__} cannot be compared"
+    return value
+
+
+def same_graph(left: Graph, right: Graph) -> bool:
+    """Whether names, types, operators and wiring agree in order."""
+    return _graph_key(left) == _graph_key(right)
+
+
+def _graph_key(graph: Graph) -> Hashable:
+    places: dict[Value, int] = {value: place for place, value in enumerate(graph.inputs)}
+    nodes = [_node_key(node, places) for node in graph.nodes]
+    return (
+        graph.name,
+        tuple((value.name, value.type) for value in graph.inputs),
+        tuple(nodes),
+        tuple(places[value] for value in graph.outputs),
+        graph.rounding,
+        _key(dict(graph.metadata)),
+    )
+
+
+def _node_key(node: Node, places: dict[Value, int]) -> Hashable:
+    inputs = tuple(places[value] for value in node.inputs)
+    for value in node.outputs:
+        places[value] = len(places)
+    outputs = tuple((value.name, value.type) for value in node.outputs)
+    return (operation_key(node.op), inputs, outputs, node.name, node.source)

@@ -1,0 +1,293 @@
+"""Instruction IR as text: buffers first, then instructions with what they read and write.
+
+    %x = "glowmcu.buffer"() {name = "x", type = …, offset_bytes = 0 : i64} : () -> (memref<4xi8>)
+    "glowmcu.run"(%x, %y) {access = ["@in", "@out"], kernel = "…", …, node = {…}} : … -> ()
+
+Buffers are operands; every other field of an instruction is an attribute, so that a new field needs
+no edit here. A buffer's quantized type is an attribute, too: MLIR lets none into a memref.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.operation import Array, Operation, Signature
+from glowmcu.ir.program import Alloc, Buffer, Dealloc, Instruction, Program, Run, View
+from glowmcu.ir.text.attribute_text import AttributeParser, AttributePrinter, Raw
+from glowmcu.ir.text.fields import FieldError, FieldReader, Operations
+from glowmcu.ir.text.names import Names
+from glowmcu.ir.text.scanner import Scanner
+from glowmcu.ir.text.sidecar import Sidecar
+from glowmcu.ir.text.syntax import (
+    Definitions,
+    FunctionParser,
+    OperationText,
+    print_function,
+    print_operation,
+)
+from glowmcu.ir.text.type_text import parse_memref, print_memref
+from glowmcu.ir.types import ElementType, Shape, TensorType
+
+_Memref = tuple[Shape, ElementType]
+_Built = TypeVar("_Built")
+_IN, _OUT, _INOUT = "@in", "@out", "@inout"
+_NUMBERED = re.compile(r"(?P<name>.*)#(?P<number>[1-9]\d*)", re.DOTALL)
+_KINDS: dict[str, type[Instruction]] = {
+    "glowmcu.alloc": Alloc,
+    "glowmcu.dealloc": Dealloc,
+    "glowmcu.view": View,
+    "glowmcu.run": Run,
+}
+_KIND_NAMES = {kind: name for name, kind in _KINDS.items()}
+#: Fields that are operands (and the node), not attributes.
+_STRUCTURE = ("buffer", "base", "node", "inputs", "outputs", "scratch")
+
+
+@dataclass(frozen=True)
+class _NodeRecord:
+    """A run's node. Its values stand by name, the second one of a name as `name#2`."""
+
+    operator: Operation
+    signature: Signature
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    name: str
+    source: str
+
+
+def print_program(program: Program, sidecar: Sidecar | None = None) -> str:
+    """`program` as MLIR. Large constants go to `sidecar` when there is one, else into the text."""
+    return _ProgramPrinter(program, sidecar).text()
+
+
+def _operands(item: Instruction) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
+    """An instruction's buffers and what it does to each."""
+    if isinstance(item, Run):
+        scratch = () if item.scratch is None else (_INOUT,)
+        return item.operands, (_IN,) * len(item.inputs) + (_OUT,) * len(item.outputs) + scratch
+    if isinstance(item, View):
+        return (item.buffer, item.base), (_OUT, _IN)
+    return (item.buffer,), (_OUT if isinstance(item, Alloc) else _INOUT,)
+
+
+class _ProgramPrinter:
+    def __init__(self, program: Program, sidecar: Sidecar | None) -> None:
+        self._program = program
+        self._attributes = AttributePrinter(sidecar)
+        self._names = Names()
+        self._labels = _ValueLabels()
+        mentioned = [
+            *program.inputs,
+            *(buffer for item in program.instructions for buffer in _operands(item)[0]),
+            *program.outputs,
+        ]
+        self._buffers = list(dict.fromkeys(mentioned))
+        for buffer in self._buffers:
+            self._names.add(buffer, buffer.name)
+
+    def text(self) -> str:
+        program = self._program
+        body = [self._declaration(buffer) for buffer in self._buffers]
+        access = self._attributes.value((_OUT,) * len(program.inputs), "")
+        body.append(self._line("glowmcu.inputs", program.inputs, {"access": access}))
+        body += map(self._instruction, program.instructions)
+        body.append(self._line("func.return", program.outputs, {}))
+        results = [print_memref(buffer.type) for buffer in program.outputs]
+        return print_function(program.name, [], results, body, {})
+
+    def _declaration(self, buffer: Buffer) -> str:
+        name, arena = self._names[buffer], buffer.data is None
+        attributes = self._attributes.fields(buffer, name, skip=("data",) if arena else ())
+        if arena:
+            offset = self._program.offsets.get(buffer)
+            attributes["offset_bytes"] = self._attributes.value(offset, name)
+        kind = "glowmcu.buffer" if arena else "glowmcu.flash"
+        return print_operation([name], kind, [], attributes, [], [print_memref(buffer.type)])
+
+    def _instruction(self, item: Instruction) -> str:
+        buffers, access = _operands(item)
+        label = self._names[buffers[-1]]
+        attributes = {"access": self._attributes.value(access, label)}
+        attributes |= self._attributes.fields(item, label, skip=_STRUCTURE)
+        if isinstance(item, Run):
+            attributes["node"] = self._attributes.value(self._labels.record(item.node), label)
+        return self._line(_KIND_NAMES[type(item)], buffers, attributes)
+
+    def _line(self, name: str, buffers: tuple[Buffer, ...], attributes: dict[str, str]) -> str:
+        names = [self._names[buffer] for buffer in buffers]
+        types = [print_memref(buffer.type) for buffer in buffers]
+        return print_operation([], name, names, attributes, types, [])
+
+
+class _ValueLabels:
+    """What graph values are called in a program's text."""
+
+    def __init__(self) -> None:
+        self._labels: dict[Value, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def record(self, node: Node) -> _NodeRecord:
+        operands = tuple(map(self._label, node.inputs))
+        results = tuple(map(self._label, node.outputs))
+        return _NodeRecord(node.op, node.signature, operands, results, node.name, node.source)
+
+    def _label(self, value: Value) -> str:
+        if value not in self._labels:
+            number = self._counts[value.name] = self._counts.get(value.name, 0) + 1
+            plain = number == 1 and _NUMBERED.fullmatch(value.name) is None
+            self._labels[value] = value.name if plain else f"{value.name}#{number}"
+        return self._labels[value]
+
+
+def parse_program(
+    text: str,
+    operations: Operations,
+    sidecar: Mapping[str, Array] | None = None,
+    name: str = "program.mlir",
+) -> Program:
+    """The program that `print_program` printed. `operations` are the known operators by name.
+
+    Raises GlowmcuError GM210 to GM218 with the line in file `name`.
+    """
+    return _ProgramParser(Scanner(text, name), operations, sidecar).program()
+
+
+class _ProgramParser:
+    def __init__(
+        self, scanner: Scanner, operations: Operations, sidecar: Mapping[str, Array] | None
+    ) -> None:
+        self._scanner = scanner
+        self._attributes = AttributeParser(scanner, {}, sidecar)
+        self._reader = FieldReader(operations)
+        self._buffers: Definitions[Buffer] = Definitions(scanner)
+        self._values: dict[str, Value] = {}
+        self._offsets: dict[Buffer, int] = {}
+
+    def program(self) -> Program:
+        function = FunctionParser(
+            self._scanner, self._attributes, lambda: parse_memref(self._scanner)
+        ).function()
+        inputs: tuple[Buffer, ...] = ()
+        instructions: list[Instruction] = []
+        for line in function.operations[:-1]:
+            if line.name in ("glowmcu.buffer", "glowmcu.flash"):
+                self._declare(line)
+            elif line.name == "glowmcu.inputs":
+                inputs = self._buffers_of(line)
+            else:
+                instructions.append(self._instruction(line))
+        outputs = self._buffers_of(function.operations[-1])
+        return Program(function.name, inputs, outputs, tuple(instructions), self._offsets)
+
+    def _declare(self, line: OperationText[_Memref]) -> None:
+        attributes = dict(line.attributes)
+        arena = line.name == "glowmcu.buffer"
+        offset = attributes.pop("offset_bytes", "missing") if arena else None
+        if not (offset is None or type(offset) is int):
+            raise self._fail(line, "GM214", "offset_bytes must be an integer or none")
+        buffer = self._build(Buffer, attributes, line, {"data": None} if arena else {})
+        if line.result_types != (_stored(buffer.type),):
+            raise self._fail(line, "GM218", f"expected one result, {print_memref(buffer.type)}")
+        if buffer.data is not None:
+            if (buffer.data.shape, buffer.data.dtype) != _numpy(buffer.type):
+                raise self._fail(line, "GM218", f"the data is no {print_memref(buffer.type)}")
+            buffer.data.flags.writeable = False
+        if offset is not None:
+            self._offsets[buffer] = offset
+        self._buffers.define(line.results[0], buffer, line.at)
+
+    def _instruction(self, line: OperationText[_Memref]) -> Instruction:
+        if line.name not in _KINDS:
+            known = ", ".join(_KINDS)
+            raise self._fail(line, "GM211", f"{line.name!r} is no instruction", f"known: {known}")
+        buffers, attributes = self._buffers_of(line), dict(line.attributes)
+        access = attributes.pop("access", None)
+        kind = _KINDS[line.name]
+        structure = self._structure(kind, buffers, access or [], attributes, line)
+        item = self._build(kind, attributes, line, structure)
+        wanted, modes = _operands(item)
+        if wanted != buffers or access != list(modes):
+            raise self._fail(line, "GM218", f"access must be {list(modes)}, one an operand")
+        return item
+
+    def _structure(
+        self,
+        kind: type[Instruction],
+        buffers: tuple[Buffer, ...],
+        access: list[str],
+        attributes: dict[str, Raw],
+        line: OperationText[_Memref],
+    ) -> dict[str, object]:
+        """The fields that are operands: by position, for a run by how many are read and written."""
+        if kind is Run:
+            ins, outs = access.count(_IN), access.count(_OUT)
+            scratch = buffers[ins + outs] if ins + outs < len(buffers) else None
+            node = self._node(attributes.pop("node", None), line)
+            inputs, outputs = buffers[:ins], buffers[ins : ins + outs]
+            return {"node": node, "inputs": inputs, "outputs": outputs, "scratch": scratch}
+        names = ("buffer", "base") if kind is View else ("buffer",)
+        if len(names) != len(buffers):
+            message = f"{line.name} takes {len(names)} buffers, got {len(buffers)}"
+            raise self._fail(line, "GM218", message)
+        return dict(zip(names, buffers, strict=True))
+
+    def _node(self, raw: Raw, line: OperationText[_Memref]) -> Node:
+        if not isinstance(raw, dict):
+            raise self._fail(line, "GM213", "glowmcu.run lacks attribute 'node', a dictionary")
+        record = self._build(_NodeRecord, raw, line, {})
+        signature = record.signature
+        if (len(record.operands), len(record.results)) != (
+            len(signature.inputs),
+            len(signature.outputs),
+        ):
+            raise self._fail(line, "GM218", "the node's operands and results miss its signature")
+        inputs = tuple(map(self._value, record.operands, signature.inputs))
+        outputs = tuple(map(self._value, record.results, signature.outputs))
+        return Node(record.operator, inputs, outputs, record.name, record.source)
+
+    def _value(self, label: str, type_: TensorType) -> Value:
+        """One object a label, whichever run names it."""
+        known = self._values.get(label)
+        if known is None or known.type != type_:
+            numbered = _NUMBERED.fullmatch(label)
+            known = Value(type_, numbered["name"] if numbered else label)
+            self._values[label] = known
+        return known
+
+    def _buffers_of(self, line: OperationText[_Memref]) -> tuple[Buffer, ...]:
+        found = tuple(self._buffers.find(name, line.at) for name in line.operands)
+        for name, buffer, type_ in zip(line.operands, found, line.operand_types, strict=True):
+            if _stored(buffer.type) != type_:
+                message = f"%{name} is {print_memref(buffer.type)}, used as another type"
+                raise self._fail(line, "GM216", message)
+        return found
+
+    def _build(
+        self,
+        kind: type[_Built],
+        attributes: dict[str, Raw],
+        line: OperationText[_Memref],
+        given: Mapping[str, object],
+    ) -> _Built:
+        try:
+            return self._reader.build(kind, attributes, line.name, given)
+        except FieldError as cause:
+            raise self._fail(line, cause.code, cause.message, cause.hint) from cause
+
+    def _fail(
+        self, line: OperationText[_Memref], code: str, message: str, hint: str = ""
+    ) -> GlowmcuError:
+        return self._scanner.fail(code, message, hint, line.at)
+
+
+def _stored(type_: TensorType) -> _Memref:
+    return type_.shape, type_.element
+
+
+def _numpy(type_: TensorType) -> tuple[Shape, object]:
+    return type_.shape, type_.element.numpy

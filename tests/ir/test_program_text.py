@@ -1,0 +1,139 @@
+"""The instruction IR's text: parsing gives an equivalent program back."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.operation import Rounding
+from glowmcu.ir.program import Alloc, Buffer, Dealloc, Program, Run, View
+from glowmcu.ir.text import parse_program, print_program
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.registry import load_operations
+from glowmcu.ops.shape import Reshape
+from glowmcu.pipeline import Options, compile_model
+from tests.ir.graphs import int8
+from tests.ir.test_graph_text import MODELS, tool
+
+OPERATIONS = load_operations()
+
+
+def small_program(planned: bool = True) -> Program:
+    """Alloc, a kernel call with scratch and a flash operand, a view, a second reader of a value."""
+    x = Buffer("x", int8(1, 4))
+    weights = Buffer("w", int8(8, 4), np.arange(32, dtype=np.int8).reshape(8, 4))
+    y, flat, z = Buffer("y", int8(1, 8)), Buffer("y", int8(2, 4)), Buffer("z", int8(2, 8))
+    scratch = Buffer("s", TensorType((16,), ElementType.I8))
+    vx, vy, vflat = Value(int8(1, 4), "x"), Value(int8(1, 8), "y#1"), Value(int8(2, 4), "x")
+    vw, vb = Value(int8(8, 4), "w"), Value(TensorType((8,), ElementType.I32), "b")
+    first = Node(FullyConnected((0, 5)), (vx, vw, vb), (vy,), "first", "operator 0")
+    last = Node(FullyConnected(), (vflat, vw, vb), (Value(int8(2, 8), "z"),), "last")
+    assert Reshape((2, 4)).infer([vy.type]) == (vflat.type.shape,)
+    instructions = (
+        Alloc(y),
+        Alloc(scratch),
+        Run(first, "k1", (x, weights), (y,), scratch, (0, 1)),
+        Dealloc(scratch),
+        View(flat, y),
+        Alloc(z),
+        Run(last, "k2", (flat,), (z,), None, (0,), 4),
+        Dealloc(y),
+    )
+    offsets = {x: 0, y: 8, z: 16, scratch: 32} if planned else {}
+    return Program("main", (x,), (z,), instructions, offsets)
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_printed_program_parses_back(planned: bool) -> None:
+    program = small_program(planned)
+    text = print_program(program)
+    again = parse_program(text, OPERATIONS)
+    assert print_program(again) == text
+    assert [type(item) for item in again.instructions] == [
+        type(item) for item in program.instructions
+    ]
+    places = {buffer.name: offset for buffer, offset in again.offsets.items()}
+    assert places == {buffer.name: offset for buffer, offset in program.offsets.items()}
+    for old, new in zip(program.runs, again.runs, strict=True):
+        assert (new.node.op, new.node.signature) == (old.node.op, old.node.signature)
+        assert [v.name for v in new.node.inputs] == [v.name for v in old.node.inputs]
+        assert (new.kernel, new.positions, new.operand_align) == (
+            old.kernel,
+            old.positions,
+            old.operand_align,
+        )
+
+
+def test_values_that_several_runs_name_are_one_object_again() -> None:
+    first, last = parse_program(print_program(small_program()), OPERATIONS).runs
+    assert first.node.inputs[1] is last.node.inputs[1]
+    assert first.node.inputs[0].name == last.node.inputs[0].name == "x"
+    assert first.node.inputs[0] is not last.node.inputs[0]
+
+
+def test_text_marks_what_is_read_written_and_both() -> None:
+    lines = print_program(small_program()).splitlines()
+    run = next(line for line in lines if "glowmcu.run" in line)
+    assert run.strip().startswith(
+        '"glowmcu.run"(%x, %w, %y, %s) {access = ["@in", "@in", "@out", "@inout"], kernel = "k1"'
+    )
+    view = next(line for line in lines if "glowmcu.view" in line)
+    assert '"glowmcu.view"(%y_2, %y) {access = ["@out", "@in"], offset_bytes = 0 : i64' in view
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_real_program_round_trips(name: str, shared_dir: Path) -> None:
+    data = (shared_dir / "models" / f"{name}_int8.tflite").read_bytes()
+    program = compile_model(data, name, Options("m", rounding=Rounding.DOUBLE)).plan.program
+    sidecar: dict[str, Any] = {}
+    text = print_program(program, sidecar)
+    again = parse_program(text, OPERATIONS, sidecar)
+    assert print_program(again, {}) == text
+    assert list(again.offsets.values()) == list(program.offsets.values())
+    assert [again.offset(b) for b in again.outputs] == [program.offset(b) for b in program.outputs]
+
+
+TEXT = print_program(small_program())
+BAD = [
+    ("unknown instruction", '"glowmcu.alloc"', '"glowmcu.malloc"', "GM211", "no instruction"),
+    ("unknown attribute", "kernel = ", "kernal = ", "GM212", "did you mean 'kernel'"),
+    ("missing attribute", 'kernel = "k1", ', "", "GM213", "lacks attribute 'kernel'"),
+    ("no node", "node = {", "nod = {", "GM213", "lacks attribute 'node'"),
+    ("offset is text", "offset_bytes = 8 : i64", 'offset_bytes = "8"', "GM214", "an integer or"),
+    ("unknown role", '"slice"', '"slize"', "GM214", "one of slice"),
+    ("unknown buffer", "(%x, %w", "(%x, %v", "GM216", "%v is not defined"),
+    ("buffer twice", "%w = ", "%x = ", "GM216", "%x is defined twice"),
+    ("view of nothing", "(%y_2, %y)", "(%y_2)", "GM216", "1 values have 2 types"),
+    ("access order", '["@in", "@in", "@out"', '["@in", "@out", "@in"', "GM218", "access must be"),
+    ("signature", 'operands = ["x", "w", "b"]', 'operands = ["x"]', "GM218", "miss its signature"),
+    ("memref differs", "-> (memref<1x4xi8>)", "-> (memref<4xi8>)", "GM218", "expected one result"),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD]
+)
+def test_wrong_text_is_refused_with_its_line(old: str, new: str, code: str, message: str) -> None:
+    assert old in TEXT
+    with pytest.raises(GlowmcuError) as caught:
+        parse_program(TEXT.replace(old, new, 1), OPERATIONS, name="p.mlir")
+    assert caught.value.code == code, caught.value
+    assert message in str(caught.value)
+    assert "--> p.mlir, line " in str(caught.value)
+
+
+@pytest.mark.parametrize("reader", ["iree-opt", "xdsl-opt"])
+def test_mlir_tools_read_a_program(reader: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.mlir"
+    path.write_text(TEXT, encoding="utf-8")
+    command = [tool(reader), "--allow-unregistered-dialect", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+    assert done.stdout.count("glowmcu.run") == 2
