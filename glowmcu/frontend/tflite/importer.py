@@ -17,11 +17,20 @@ from glowmcu.discovery import import_members
 from glowmcu.errors import Problem
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
 from glowmcu.ir.graph import Node, Value
-from glowmcu.ir.operation import Array, Operation, OperationError, Signature, constant
+from glowmcu.ir.operation import (
+    Array,
+    Operation,
+    OperationError,
+    Rounding,
+    Signature,
+    constant,
+)
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
 
 #: Beyond this no microcontroller is meant; it also bounds what a hostile file can make us allocate.
 _MAX_TENSOR_BYTES = 1 << 28
+#: Shape arithmetic on more elements than this is left to be computed at run time.
+_MAX_SHAPE_ELEMENTS = 64
 
 _ELEMENTS = {
     "INT8": ElementType.I8,
@@ -75,6 +84,7 @@ class Import:
         self.model = model
         self.nodes: list[Node] = []
         self._values: dict[int, Value] = {}
+        self._known: dict[Value, Array] = {}
         self._input_shapes = input_shapes
         self._resized = False
 
@@ -111,9 +121,20 @@ class Import:
         """Whether the optional operand `position` is given."""
         return position < len(op.inputs) and op.inputs[position] >= 0
 
+    def known(self, op: OperatorRecord, position: int) -> bool:
+        """Whether an operand is given and its data is known at compile time."""
+        if not self.has(op, position):
+            return False
+        index = op.inputs[position]
+        return self._values.get(index) in self._known or (
+            self.model.tensors[index].data is not None
+        )
+
     def constant(self, op: OperatorRecord, position: int, what: str) -> Array:
         """Data of an operand that must be known at compile time; `what` names it in the error."""
         index = op.inputs[position] if position < len(op.inputs) else -1
+        if index >= 0 and self._values.get(index) in self._known:
+            return self._known[self._values[index]]
         record = self.model.tensors[index] if index >= 0 else None
         if record is None or (record.data is None and 0 not in record.shape):
             raise Unsupported(
@@ -131,6 +152,16 @@ class Import:
         value = Value(type_, name)
         self.nodes.append(Node(constant(data), (), (value,), name))
         return value
+
+    def bind(self, op: OperatorRecord, data: Array) -> None:
+        """The operator's result is `data`, known at compile time (a shape, say)."""
+        declared = self.output_type(op)
+        name = self.model.tensors[op.outputs[0]].name
+        if element_type_of(data.dtype) is not declared.element:
+            raise Unsupported("GM106", f"{op.name.lower()}: {data.dtype} is not {declared}")
+        type_ = TensorType(data.shape, declared.element, declared.quantization)
+        self._values[op.outputs[0]] = Value(type_, name)
+        self._add_known(self._values[op.outputs[0]], data)
 
     def output_type(self, op: OperatorRecord, position: int = 0) -> TensorType:
         """Type that the file declares for a result."""
@@ -176,13 +207,39 @@ class Import:
         except OperationError as cause:
             raise Unsupported("GM106", f"{op.name.lower()}: {cause}") from cause
         values = tuple(Value(type_, name) for type_, name in zip(types, names, strict=True))
+        if self._is_shape_arithmetic(inputs, values):
+            self._fold(operation, inputs, values)
+            return values
         source = f"operator {op.index} {op.name}"
         self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
         return values
 
+    def _is_shape_arithmetic(self, inputs: Sequence[Value], results: Sequence[Value]) -> bool:
+        """Few plain integers, all known: exporters compute shapes with ordinary operators."""
+        return all(value in self._known for value in inputs) and all(
+            value.type.element in (ElementType.I32, ElementType.I64)
+            and value.type.quantization is None
+            and value.type.element_count <= _MAX_SHAPE_ELEMENTS
+            for value in (*inputs, *results)
+        )
+
+    def _fold(self, operation: Operation, inputs: Sequence[Value], values: Sequence[Value]) -> None:
+        """Constants in the place of the operator's results."""
+        signature = Signature(
+            tuple(value.type for value in inputs), tuple(value.type for value in values)
+        )
+        operands = [self._known[value] for value in inputs]
+        results = operation.evaluate(operands, signature, Rounding.DOUBLE)
+        for value, result in zip(values, results, strict=True):
+            self._add_known(value, np.ascontiguousarray(result).reshape(value.type.shape))
+
+    def _add_known(self, value: Value, data: Array) -> None:
+        self._known[value] = data
+        self.nodes.append(Node(constant(data), (), (value,), value.name))
+
     def _add_constant(self, record: TensorRecord) -> Value:
         value = Value(tensor_type(record), record.name)
-        self.nodes.append(Node(constant(constant_data(record)), (), (value,), record.name))
+        self._add_known(value, constant_data(record))
         return value
 
 

@@ -1,15 +1,112 @@
-"""RESHAPE."""
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, and the operators that only ask for or make shapes."""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
+from glowmcu.frontend.tflite.axes import integer_list
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.ir.graph import Value
+from glowmcu.ir.types import Shape
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.tiling import BroadcastTo
 
 
 @importer("RESHAPE")
 def import_reshape(state: Import, op: OperatorRecord) -> None:
-    """The declared result says the new shape, whether it came as an option or as an operand."""
+    """The operand says the new shape (with a -1 that fits the input), else the declared result."""
     x = state.value(op, 0)
     shape = state.output_type(op).shape
+    if state.known(op, 1):
+        wanted = _resolve(integer_list(state, op, 1, "the new shape"), x.type.element_count)
+        # A shape written for another batch size is not believed; then the declared one stands.
+        shape = wanted if math.prod(wanted) == x.type.element_count else shape
     state.emit(op, Reshape(shape), [x])
+
+
+def _resolve(shape: Shape, element_count: int) -> Shape:
+    known = math.prod(size for size in shape if size != -1)
+    if shape.count(-1) != 1 or known == 0 or element_count % known:
+        return shape
+    return tuple(element_count // known if size == -1 else size for size in shape)
+
+
+@importer("SQUEEZE")
+def import_squeeze(state: Import, op: OperatorRecord) -> None:
+    """The declared result has lost some axes of length 1."""
+    x = state.value(op, 0)
+    shape = state.output_type(op).shape
+    if [size for size in shape if size != 1] != [size for size in x.type.shape if size != 1]:
+        raise Unsupported("GM106", f"squeeze: {x.type.shape} does not squeeze to {shape}")
+    state.emit(op, Reshape(shape), [x])
+
+
+@importer("EXPAND_DIMS")
+def import_expand_dims(state: Import, op: OperatorRecord) -> None:
+    """A new axis of length 1; a negative one counts from behind the last."""
+    x = state.value(op, 0)
+    axes = integer_list(state, op, 1, "its axis")
+    if len(axes) != 1 or not -x.type.rank - 1 <= axes[0] <= x.type.rank:
+        raise Unsupported("GM106", f"expand_dims: axis {axes} is outside {x.type.shape}")
+    axis = axes[0] % (x.type.rank + 1)
+    state.emit(op, Reshape((*x.type.shape[:axis], 1, *x.type.shape[axis:])), [x])
+
+
+@importer("SHAPE")
+def import_shape(state: Import, op: OperatorRecord) -> None:
+    """Known at compile time: every shape is fixed."""
+    dtype = state.output_type(op).element.numpy
+    state.bind(op, np.array(state.value(op, 0).type.shape, dtype))
+
+
+@importer("RANK")
+def import_rank(state: Import, op: OperatorRecord) -> None:
+    """Known at compile time."""
+    state.bind(op, np.array(state.value(op, 0).type.rank, np.int32))
+
+
+@importer("ZEROS_LIKE")
+def import_zeros_like(state: Import, op: OperatorRecord) -> None:
+    """Stored zeros, whatever the zero point: what the reference kernel writes."""
+    x = state.value(op, 0)
+    state.bind(op, np.zeros(x.type.shape, x.type.element.numpy))
+
+
+@importer("FILL")
+def import_fill(state: Import, op: OperatorRecord) -> None:
+    """One value everywhere; a constant where the value is known."""
+    shape = integer_list(state, op, 0, "the result's shape")
+    value = state.value(op, 1)
+    if any(size < 0 for size in shape) or value.type.element_count != 1:
+        raise Unsupported("GM106", f"fill: cannot make {shape} from {value.type}")
+    if math.prod(shape) > _MAX_ELEMENTS:
+        raise Unsupported("GM106", f"fill: a result of {shape} is too large for any target")
+    if state.known(op, 1):
+        data = state.constant(op, 1, "the value")
+        state.bind(op, np.full(shape, data.reshape(-1)[0], data.dtype))
+    else:
+        state.emit(op, BroadcastTo(shape), [_scalar(state, op, value)])
+
+
+_MAX_ELEMENTS = 1 << 26
+
+
+def _scalar(state: Import, op: OperatorRecord, value: Value) -> Value:
+    if value.type.rank == 0:
+        return value
+    return state.emit_inner(op, Reshape(()), [value], value.type)
+
+
+@importer("RANGE")
+def import_range(state: Import, op: OperatorRecord) -> None:
+    """Known at compile time: start, limit and step must be."""
+    start, limit, step = (state.constant(op, i, "its bounds").reshape(-1) for i in range(3))
+    if step.size != 1 or step[0] == 0:
+        raise Unsupported("GM106", "range: the step must be one number other than 0")
+    count = max(math.ceil((limit[0] - start[0]) / step[0]), 0)
+    if count > _MAX_ELEMENTS:
+        raise Unsupported("GM106", f"range: a result of {count} elements is too large")
+    state.bind(op, (start[0] + np.arange(count) * step[0]).astype(start.dtype))

@@ -1,0 +1,87 @@
+/*
+ * glowmcu_strided_copy.h: moves elements of any size between two regular patterns of memory.
+ *
+ * Transposing, slicing, padding, joining, splitting, tiling: all are this.
+ */
+#ifndef GLOWMCU_STRIDED_COPY_H
+#define GLOWMCU_STRIDED_COPY_H
+
+#include <string.h>
+
+#include "glowmcu_base.h"
+
+#define GLOWMCU_STRIDED_COPY_LOOPS 8
+
+typedef struct {
+    int32_t unit_bytes;   /* bytes that lie together on both sides */
+    int32_t in_first;     /* byte of the first unit */
+    int32_t out_first;
+    int32_t loop_count;   /* 0 to GLOWMCU_STRIDED_COPY_LOOPS */
+    const int32_t *loops; /* [loop_count][3], outermost first: count, in step, out step in bytes */
+} glowmcu_strided_copy;
+
+/* `count` units, of which only large ones are worth a call of memcpy. */
+static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, const int32_t *loop,
+    int32_t unit_bytes)
+{
+    const int32_t in_step = loop[1];
+    const int32_t out_step = loop[2];
+
+    if (unit_bytes == 1) {
+        for (int32_t i = 0; i < loop[0]; ++i) {
+            out[i * out_step] = in[i * in_step];
+        }
+        return;
+    }
+    for (int32_t i = 0; i < loop[0]; ++i) {
+        const uint8_t *from = in + i * in_step;
+        uint8_t *to = out + i * out_step;
+        if (unit_bytes >= 16) {
+            memcpy(to, from, (size_t)unit_bytes);
+        } else {
+            for (int32_t byte = 0; byte < unit_bytes; ++byte) {
+                to[byte] = from[byte];
+            }
+        }
+    }
+}
+
+/*
+ * Bytes that are read and bytes that are written may not overlap, with one exception: without loops,
+ * `in + in_first` may equal `out + out_first`; then the data is in place and nothing is done.
+ */
+static void glowmcu_strided_copy_bytes(const glowmcu_strided_copy *p, const void *in, void *out)
+{
+    const uint8_t *from = (const uint8_t *)in + p->in_first;
+    uint8_t *to = (uint8_t *)out + p->out_first;
+    const int32_t innermost = p->loop_count - 1;
+    int32_t at[GLOWMCU_STRIDED_COPY_LOOPS] = {0};
+    int32_t in_at = 0;
+    int32_t out_at = 0;
+    int32_t axis;
+
+    if (innermost < 0) {
+        if (from != to) {
+            memcpy(to, from, (size_t)p->unit_bytes);
+        }
+        return;
+    }
+    do {
+        glowmcu_strided_copy_units(from + in_at, to + out_at, p->loops + 3 * innermost,
+            p->unit_bytes);
+        axis = innermost;
+        while (--axis >= 0) {
+            const int32_t *loop = p->loops + 3 * axis;
+            in_at += loop[1];
+            out_at += loop[2];
+            if (++at[axis] < loop[0]) {
+                break;
+            }
+            in_at -= loop[0] * loop[1];
+            out_at -= loop[0] * loop[2];
+            at[axis] = 0;
+        }
+    } while (axis >= 0);
+}
+
+#endif /* GLOWMCU_STRIDED_COPY_H */
