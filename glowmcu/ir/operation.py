@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import Shape, TensorType
 
 Array = npt.NDArray[Any]
@@ -60,6 +61,9 @@ class Operation:
     name: ClassVar[str] = ""
     #: Every element of the result depends on the elements at the same (broadcast) place alone.
     elementwise: ClassVar[bool] = False
+    #: Operands that may be quantized per channel: weights and their bias. Everything else has one
+    #: scale a tensor.
+    channel_operands: ClassVar[tuple[int, ...]] = ()
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         """Result shapes. Raises OperationError when the operands do not fit."""
@@ -78,6 +82,10 @@ class Operation:
         types.
         """
         raise AssertionError(f"{type(self).__name__} has no meaning")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        """How the float operator becomes an int8 one; None where it has no int8 meaning."""
+        return None
 
     def macs(self, signature: Signature) -> int:
         """Multiply-accumulates of one run."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,6 +57,7 @@ class _Convolution(Operation):
     `clamp` is the fused activation in stored output units; None leaves the type's full range.
     """
 
+    channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
@@ -132,7 +134,7 @@ class Conv2D(_Convolution):
             raise OperationError(f"expected two tensors of rank 4, got {x} and {weights}")
         n, height, width, channels = x.shape
         depth_out, kernel_h, kernel_w, depth_in = weights.shape
-        if depth_in == 0 or channels % depth_in or depth_out % (channels // depth_in):
+        if min(depth_in, channels) < 1 or channels % depth_in or depth_out % (channels // depth_in):
             raise OperationError(
                 f"{channels} input channels do not split into groups of {depth_in} "
                 f"that share {depth_out} output channels"

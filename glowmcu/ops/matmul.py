@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class FullyConnected(Operation):
     activation in stored output units; None leaves the type's full range.
     """
 
+    channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
     clamp: tuple[int, int] | None = None
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class TransposeConv2D(Operation):
     the fused activation in stored output units; None leaves the full range.
     """
 
+    channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
     size: Pair = (1, 1)
     strides: Pair = (1, 1)
     padding: Pair = (0, 0)

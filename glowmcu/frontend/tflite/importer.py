@@ -92,6 +92,8 @@ class Import:
         """The value of a model input, with the shape that the user fixed where there is one."""
         record = self.model.tensors[index]
         type_ = tensor_type(record)
+        if _is_per_channel(type_):
+            raise Unsupported("GM105", f"{type_}: an input has one scale and zero point")
         wanted = self._input_shapes.get(record.name)
         if wanted is not None and wanted != type_.shape:
             type_ = type_.with_shape(wanted)
@@ -129,6 +131,10 @@ class Import:
         return self._values.get(index) in self._known or (
             self.model.tensors[index].data is not None
         )
+
+    def is_known(self, value: Value) -> bool:
+        """Whether `value` is the same for every input: a constant of the file, or made of such."""
+        return value in self._known
 
     def constant(self, op: OperatorRecord, position: int, what: str) -> Array:
         """Data of an operand that must be known at compile time; `what` names it in the error."""
@@ -194,6 +200,7 @@ class Import:
         check: bool = True,
     ) -> tuple[Value, ...]:
         try:
+            _check_channels(operation, inputs, declared)
             shapes = operation.infer([value.type for value in inputs])
             if len(shapes) != len(declared):
                 raise OperationError(f"it has {len(shapes)} results, got {len(declared)}")
@@ -241,6 +248,22 @@ class Import:
         value = Value(tensor_type(record), record.name)
         self._add_known(value, constant_data(record))
         return value
+
+
+def _check_channels(
+    operation: Operation, inputs: Sequence[Value], declared: Sequence[TensorType]
+) -> None:
+    """Only weights and their biases have a scale a channel."""
+    for position, value in enumerate(inputs):
+        if _is_per_channel(value.type) and position not in operation.channel_operands:
+            raise OperationError(f"{value.name!r} is quantized per channel; expected per tensor")
+    for type_ in declared:
+        if _is_per_channel(type_):
+            raise OperationError(f"a result is {type_}; only constants are quantized per channel")
+
+
+def _is_per_channel(type_: TensorType) -> bool:
+    return type_.quantization is not None and type_.quantization.per_channel
 
 
 def _check_shapes(shapes: Sequence[Shape], declared: Sequence[TensorType]) -> None:
@@ -292,11 +315,14 @@ def _quantization(record: TensorRecord, element: ElementType) -> Quantization | 
     zero_points = record.zero_points
     if len(zero_points) == 1:
         zero_points = zero_points * len(record.scales)
-    if len(zero_points) != len(record.scales) or not all(
-        lowest <= point <= highest for point in zero_points
-    ):
+    outside = [point for point in zero_points if not lowest <= point <= highest]
+    if outside or len(zero_points) != len(record.scales):
+        got = f"zero point {outside[0]}" if outside else f"{len(zero_points)} zero points"
         raise Unsupported(
-            "GM105", f"tensor {record.name!r} has zero points outside {element.value}"
+            "GM105",
+            f"tensor {record.name!r} has {got}; expected one a scale ({len(record.scales)}) "
+            f"within {element.value}, {lowest} to {highest}",
+            "converters never write that: quantize the model again",
         )
     if not all(0.0 < scale < math.inf for scale in record.scales):
         raise Unsupported("GM105", f"tensor {record.name!r} has a scale that is not positive")

@@ -12,6 +12,7 @@ from glowmcu.frontend.tflite.container import (
     read_container,
 )
 from glowmcu.frontend.tflite.importer import Import, Unsupported, load_importers
+from glowmcu.frontend.tflite.unsupported import summarize_float, unsupported_operator
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.types import Shape
 
@@ -21,7 +22,7 @@ def read_tflite(
 ) -> Graph:
     """Import the model in `data`. `input_shapes` fixes the shapes of named inputs.
 
-    Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM107 with every problem of the model
+    Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM108 with every problem of the model
     at once (exit 3).
     """
     model = read_container(data, file_name)
@@ -34,17 +35,37 @@ def read_tflite(
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, input {model.tensors[index].name!r}"))
     problems += _import_operators(state, file_name)
-    outputs: list[Value] = []
-    if not problems:
-        try:
-            outputs = [state.tensor_value(index) for index in model.outputs]
-        except Unsupported as cause:
-            problems.append(cause.problem(f"{file_name}, outputs"))
+    outputs = [] if problems else _outputs(state, file_name, problems)
     if problems:
-        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+        raise GlowmcuError(summarize_float(model, problems, file_name), ExitCode.UNSUPPORTED)
     if not inputs or not outputs:
-        raise error("GM101", "the model has no inputs or no outputs", file_name)
+        raise error(
+            "GM101", "the model has no inputs or no outputs", file_name,
+            "there is nothing to compute: was the right graph exported?",
+        )  # fmt: skip
     return Graph("main", tuple(inputs), tuple(state.nodes), tuple(outputs))
+
+
+def _outputs(state: Import, file_name: str, problems: list[Problem]) -> list[Value]:
+    """The graph's outputs; one that is no result of a run goes to `problems`."""
+    outputs: list[Value] = []
+    for index in state.model.outputs:
+        where = f"{file_name}, output {state.model.tensors[index].name[:120]!r}"
+        try:
+            outputs.append(state.tensor_value(index))
+        except Unsupported as cause:
+            problems.append(cause.problem(where))
+            continue
+        if state.is_known(outputs[-1]):
+            problems.append(
+                Problem(
+                    "GM105",
+                    "a constant is a model output",
+                    where,
+                    "it is the same for every input: remove it from the model's outputs",
+                )
+            )
+    return outputs
 
 
 def _unknown_inputs(
@@ -69,7 +90,7 @@ def _import_operators(state: Import, file_name: str) -> list[Problem]:
         where = _where(state.model, op, file_name)
         function = importers.get(op.name)
         if function is None:
-            problems.append(_unsupported_operator(op, where, list(importers)))
+            problems.append(unsupported_operator(op, where, list(importers)))
         elif unknown.isdisjoint(op.inputs):
             try:
                 function(state, op)
@@ -77,16 +98,18 @@ def _import_operators(state: Import, file_name: str) -> list[Problem]:
             except Unsupported as cause:
                 problems.append(cause.problem(where))
             except DECODE_ERRORS as cause:
-                problems.append(
-                    Problem("GM101", f"{op.name} is damaged: {str(cause)[:200]}", where)
-                )
+                problems.append(_damaged(op, cause, where))
         unknown.update(op.outputs)
     return problems
 
 
-def _unsupported_operator(op: OperatorRecord, where: str, known: list[str]) -> Problem:
-    message = f"operator {op.name} is not supported"
-    return Problem("GM102", message, where, "`glowmcu ops` lists what is, with attributes")
+def _damaged(op: OperatorRecord, cause: BaseException, where: str) -> Problem:
+    return Problem(
+        "GM101",
+        f"operator {op.name} is damaged: {str(cause)[:200] or type(cause).__name__}",
+        where,
+        "is the file complete? export or download it again",
+    )
 
 
 def _where(model: ModelRecord, op: OperatorRecord, file_name: str) -> str:
