@@ -24,6 +24,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.lowering.passes import lower
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
@@ -60,7 +61,10 @@ class Compilation:
     @property
     def estimated_code_bytes(self) -> int:
         """Code size by the kernels' own estimates: every function once."""
-        sizes = {item.code.function: item.cost.code_bytes for item in self.selections.values()}
+        sizes = {
+            item.code.function or node: item.cost.code_bytes
+            for node, item in self.selections.items()
+        }
         return sum(sizes.values())
 
 
@@ -91,7 +95,7 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     imported = reference_graph(data, file_name, options.rounding, options.input_shapes)
-    graph = imported
+    graph = lower(imported)
     target = Target(core(options.core), options.goal)
     selections = select_kernels(graph, target)
     program = build_program(graph, selections)

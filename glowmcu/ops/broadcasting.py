@@ -106,11 +106,6 @@ def multiplier_below_one(what: str, real: float) -> tuple[int, int]:
     return multiplier, shift
 
 
-def float32_ratio(numerator: float, denominator: float) -> float:
-    """Quotient of two scales as C's float divides."""
-    return float(np.float32(numerator) / np.float32(denominator))
-
-
 def largest_offset(type_: TensorType) -> int:
     """max |x - zero_point| over all stored x."""
     lowest, highest = type_.element.limits

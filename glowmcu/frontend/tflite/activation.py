@@ -1,0 +1,80 @@
+"""Functions of one tensor: RELU and its relatives, HARD_SWISH, LOGISTIC, TANH, ELU, ABS, NEG, …"""
+
+from __future__ import annotations
+
+import numpy as np
+import tflite
+
+from glowmcu.frontend.tflite.activation_range import fused_clamp, quantize_bound
+from glowmcu.frontend.tflite.container import OperatorRecord
+from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.ir.operation import Operation
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
+from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Tanh
+
+_FUNCTIONS: dict[str, type[Operation]] = {
+    "HARD_SWISH": HardSwish,
+    "LOGISTIC": Logistic,
+    "TANH": Tanh,
+    "ELU": Elu,
+    "EXP": Exp,
+    "LOG": Log,
+    "ABS": Abs,
+    "NEG": Neg,
+}
+_ACTIVATIONS = {
+    "RELU": tflite.ActivationFunctionType.RELU,
+    "RELU_N1_TO_1": tflite.ActivationFunctionType.RELU_N1_TO_1,
+}
+
+
+def expect_int8(op: OperatorRecord, *types: TensorType) -> None:
+    """Unsupported unless every tensor is int8 with one scale."""
+    for type_ in types:
+        if type_.element is not ElementType.I8 or type_.quantization is None:
+            raise Unsupported(
+                "GM105",
+                f"{op.name} needs quantized int8, got {type_}",
+                "quantize the model to int8 throughout",
+            )
+
+
+@importer(*_FUNCTIONS)
+def import_function(state: Import, op: OperatorRecord) -> None:
+    """One operand, no attributes."""
+    state.emit(op, _FUNCTIONS[op.name](), [state.value(op, 0)])
+
+
+@importer("RELU", "RELU_N1_TO_1")
+def import_relu(state: Import, op: OperatorRecord) -> None:
+    """Rescaled to the output, and clamped there."""
+    x, declared = state.value(op, 0), state.output_type(op)
+    expect_int8(op, x.type, declared)
+    clamp = fused_clamp(_ACTIVATIONS[op.name], declared) or declared.element.limits
+    state.emit(op, Relu(clamp, op.name == "RELU_N1_TO_1"), [x])
+
+
+@importer("RELU6")
+def import_relu6(state: Import, op: OperatorRecord) -> None:
+    """Stored values clamped in the input's units, as TensorFlow Lite Micro does it."""
+    x = state.value(op, 0)
+    expect_int8(op, x.type, state.output_type(op))
+    highest = min(quantize_bound(6.0, x.type), 127)
+    state.emit(op, Clip((x.type.zero_point, highest)), [x])
+
+
+@importer("LEAKY_RELU")
+def import_leaky_relu(state: Import, op: OperatorRecord) -> None:
+    """The slope is a float32 attribute."""
+    alpha = float(np.float32(op.options(tflite.LeakyReluOptions).Alpha()))
+    state.emit(op, LeakyRelu(alpha), [state.value(op, 0)])
+
+
+@importer("GELU")
+def import_gelu(state: Import, op: OperatorRecord) -> None:
+    """By erf, or by its tanh approximation."""
+    approximate = False
+    if op.options_table is not None:
+        approximate = bool(op.options(tflite.GeluOptions).Approximate())
+    state.emit(op, Gelu(approximate), [state.value(op, 0)])

@@ -1,0 +1,20 @@
+"""QUANTIZE and DEQUANTIZE."""
+
+from __future__ import annotations
+
+from glowmcu.frontend.tflite.container import OperatorRecord
+from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
+
+
+@importer("QUANTIZE")
+def import_quantize(state: Import, op: OperatorRecord) -> None:
+    """From float32, or from one scale or integer type to another."""
+    x = state.value(op, 0)
+    state.emit(op, Quantize() if x.type.element.is_float else Requantize(), [x])
+
+
+@importer("DEQUANTIZE")
+def import_dequantize(state: Import, op: OperatorRecord) -> None:
+    """To float32."""
+    state.emit(op, Dequantize(), [state.value(op, 0)])

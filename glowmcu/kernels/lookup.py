@@ -1,0 +1,52 @@
+"""Kernels of table lookups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.ir.operation import Signature
+from glowmcu.kernels.element_code import ElementCode, element_code
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.ops.lookup import Lookup
+
+
+@element_code(Lookup)
+def lookup_code(op: Lookup, signature: Signature) -> ElementCode:
+    table = ConstantArray("table", op.table, "by the operand's byte")
+    return ElementCode("{t}[(uint8_t){0}]", 3, 8, table=table)
+
+
+@kernel("lookup.shared", Lookup)
+class SharedLookup(Kernel):
+    """One loop for all tables of bytes; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return site.signature.output.element.size_bytes == 1
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(6.5 * site.signature.output.element_count + 20, 76, 256 + 8)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, Lookup)
+        table = ConstantArray("table", op.table.view(np.uint8), "by the operand's byte")
+        fields = (
+            Field("count", site.signature.output.element_count),
+            Field("table", table),
+        )
+        return KernelCode(
+            function="glowmcu_lookup_8",
+            operands=(0,),
+            header="glowmcu_lookup.h",
+            parameters=Parameters("glowmcu_lookup", fields),
+        )

@@ -1,0 +1,181 @@
+"""Smooth functions of one int8 tensor: logistic, tanh, elu, exp, log, gelu.
+
+logistic and tanh are gemmlowp fixed point. The others are tables that the reference kernels fill in
+float32: round(f(scale * (x - zp)) * (1 / out_scale)) + out_zp. Here exp, log and erf are rounded to
+float32 from double, which is what C libraries give but for the last bit of about one argument in a
+thousand; a table differs only where such a bit decides how to round to int8.
+Source: TensorFlow Lite `reference/integer_ops/{logistic,tanh}.h`, `internal/common.h`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ops import gemmlowp
+from glowmcu.ops.activation import Int8Function
+from glowmcu.ops.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    multiply_by_quantized_multiplier,
+    round_half_away,
+    rounding_divide_by_pot,
+    saturate,
+)
+from glowmcu.ops.registry import operation
+
+_INPUT_INTEGER_BITS = 4
+
+
+@dataclass(frozen=True)
+class _FixedPointFunction(Int8Function):
+    """A function that gemmlowp computes on Q4.27; it saturates beyond +-15."""
+
+    def _verify_scales(self, signature: Signature) -> None:
+        scale = signature.inputs[0].scale
+        if scale < 2.0**-27:
+            raise OperationError(f"{self.name} needs an input scale of at least 2^-27, got {scale}")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x = signature.inputs[0]
+        fraction, shift = math.frexp(x.scale * 2.0 ** (31 - _INPUT_INTEGER_BITS))
+        multiplier = round_half_away(fraction * 2**31)
+        radius = math.floor(15 * 2.0 ** (31 - _INPUT_INTEGER_BITS) / 2.0**shift)
+        offsets = inputs[0].astype(np.int64) - x.zero_point
+        inside = np.clip(offsets, 1 - radius, radius - 1) if radius > 1 else 0 * offsets
+        raw = multiply_by_quantized_multiplier(inside, multiplier, min(shift, 30), rounding)
+        out = np.where(offsets >= radius, 127, self._q0(raw))
+        return (saturate(np.where(offsets <= -radius, -128, out), -128, 127, dtype=np.int8),)
+
+    def _q0(self, raw: Array) -> Array:
+        """Stored results of Q4.27 arguments."""
+        raise AssertionError(f"{self.name} has no meaning")
+
+
+@operation("logistic")
+@dataclass(frozen=True)
+class Logistic(_FixedPointFunction):
+    """1 / (1 + exp(-x)); the result has zero point -128 and is taken to have scale 1/256."""
+
+    def _verify_scales(self, signature: Signature) -> None:
+        super()._verify_scales(signature)
+        if signature.output.zero_point != -128:
+            raise OperationError(f"logistic needs output zero point -128, got {signature.output}")
+
+    def _q0(self, raw: Array) -> Array:
+        return rounding_divide_by_pot(gemmlowp.logistic(raw, _INPUT_INTEGER_BITS), 23) - 128
+
+
+@operation("tanh")
+@dataclass(frozen=True)
+class Tanh(_FixedPointFunction):
+    """tanh(x); the result is taken to have zero point 0 and scale 1/128."""
+
+    def _q0(self, raw: Array) -> Array:
+        return rounding_divide_by_pot(gemmlowp.tanh(raw, _INPUT_INTEGER_BITS), 24)
+
+
+def _f32(value: float | np.float32) -> np.float32:
+    """`value` rounded to float32."""
+    rounded: np.float32 = np.float32(value)
+    return rounded
+
+
+@dataclass(frozen=True)
+class _FloatFunction(Int8Function):
+    """A function that the reference kernels tabulate in float32."""
+
+    def _verify_scales(self, signature: Signature) -> None:
+        """Any scales."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, out = signature.inputs[0], signature.output
+        inverse = _f32(1) / _f32(out.scale)
+        table = np.empty(256, np.int8)
+        with np.errstate(over="ignore"):
+            for stored in range(-128, 128):
+                real = _f32(x.scale) * _f32(stored - x.zero_point)
+                scaled = _f32(self._real(real, signature)) * inverse
+                whole = _round_float32(scaled) + _f32(out.zero_point)
+                table[stored + 128] = min(max(_to_int32(whole), -128), 127)
+        return (table[inputs[0].astype(np.int64) + 128],)
+
+    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+        """The function in float32."""
+        raise AssertionError(f"{self.name} has no meaning")
+
+
+def _round_float32(value: np.float32) -> np.float32:
+    """C's roundf."""
+    if not np.isfinite(value):
+        return value
+    return _f32(round_half_away(float(value)))
+
+
+def _to_int32(value: np.float32) -> int:
+    """float32 to int32, saturated; NaN is 0. Armv7-M's vcvt does this, and C leaves it open."""
+    if np.isnan(value):
+        return 0
+    return int(min(max(float(value), INT32_MIN), INT32_MAX))
+
+
+def _exp32(x: np.float32) -> np.float32:
+    try:
+        return _f32(math.exp(float(x)))
+    except OverflowError:
+        return _f32(np.inf)
+
+
+@operation("elu")
+@dataclass(frozen=True)
+class Elu(_FloatFunction):
+    """x where x >= 0, else exp(x) - 1."""
+
+    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+        return _f32(_exp32(x) - _f32(1)) if x < 0 else x
+
+
+@operation("exp")
+@dataclass(frozen=True)
+class Exp(_FloatFunction):
+    """e^x."""
+
+    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+        return _exp32(x)
+
+
+@operation("log")
+@dataclass(frozen=True)
+class Log(_FloatFunction):
+    """Natural logarithm; what is not positive gives the least result."""
+
+    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+        if x > 0:
+            return _f32(math.log(float(x)))
+        out = signature.output
+        return _f32(_f32(-128 - out.zero_point) * _f32(out.scale))
+
+
+@operation("gelu")
+@dataclass(frozen=True)
+class Gelu(_FloatFunction):
+    """x times the normal distribution function of x; `approximate` takes the tanh formula."""
+
+    approximate: bool = False
+
+    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+        half = _f32(0.5) * x
+        if not self.approximate:
+            argument = x * _f32(-math.sqrt(0.5))
+            return _f32(half * _f32(math.erfc(float(argument))))
+        cube = _f32(0.044715) * x * x * x
+        argument = _f32(math.sqrt(2 / math.pi)) * (x + cube)
+        return _f32(half * (_f32(1) + _f32(math.tanh(float(argument)))))
