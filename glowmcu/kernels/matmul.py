@@ -1,10 +1,12 @@
-"""Portable kernel of fully_connected."""
+"""Portable kernels of fully_connected and batch_matmul."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from glowmcu.kernels.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.bounds import accumulator_bound, bound_note, largest_offset_input
 from glowmcu.kernels.convolution import constant, is_constant, requantization_arrays
 from glowmcu.kernels.kernel import (
     ConstantArray,
@@ -17,7 +19,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 
 
 @kernel("fully_connected.portable", FullyConnected)
@@ -67,3 +69,111 @@ class PortableFullyConnected(Kernel):
             parameters=Parameters("glowmcu_fully_connected", fields),
             notes=(bound_note(site.node.macs, bound),),
         )
+
+
+@kernel("batch_matmul.fully_connected", BatchMatMul)
+class ConstantBatchMatMul(Kernel):
+    """A constant matrix without batch on the right: every row of x through fully_connected."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        op = site.node.op
+        assert isinstance(op, BatchMatMul)
+        y = site.signature.inputs[1]
+        single = y.element_count == math.prod(y.shape[-2:])
+        return is_constant(site, 1) and single and not op.adj_x
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        outputs = site.signature.output.element_count
+        flash = site.signature.inputs[1].size_bytes + 4 * site.signature.output.shape[-1]
+        return Cost(3.0 * site.node.macs + 40.0 * outputs, 350, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, BatchMatMul)
+        x, y = site.signature.inputs
+        out = site.signature.output
+        columns, depth = out.shape[-1], op.depth(site.signature)
+        matrix = constant(site, 1).reshape(y.shape[-2:])
+        weights = np.ascontiguousarray(matrix if op.adj_y else matrix.T)
+        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+        fields = (
+            Field("rows", x.element_count // depth),
+            Field("depth_in", depth),
+            Field("depth_out", columns),
+            Field("in_zero_point", x.zero_point),
+            Field("weights_zero_point", y.zero_point),
+            Field("out_zero_point", out.zero_point),
+            Field("clamp_min", out.element.limits[0]),
+            Field("clamp_max", out.element.limits[1]),
+            Field("per_channel", 0),
+            Field("weights", ConstantArray("weights", weights, "OI")),
+            Field("bias", ConstantArray("no_bias", np.zeros(columns, np.int32))),
+            Field("multipliers", multipliers),
+            Field("shifts", shifts),
+        )
+        # The C sums x * w and w_zp * x apart, so both magnitudes count.
+        magnitude = np.abs(weights.astype(np.int64)) + abs(y.zero_point)
+        bound = accumulator_bound(site, magnitude, np.zeros(columns, np.int32))
+        return KernelCode(
+            function="glowmcu_fully_connected_s8",
+            operands=(0,),
+            header="glowmcu_fully_connected.h",
+            parameters=Parameters("glowmcu_fully_connected", fields),
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+@kernel("batch_matmul.portable", BatchMatMul)
+class PortableBatchMatMul(Kernel):
+    """Inner products over strides, one result at a time; any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        outputs = site.signature.output.element_count
+        return Cost(8.0 * site.node.macs + 40.0 * outputs, 220)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, BatchMatMul)
+        x, y = site.signature.inputs
+        out = site.signature.output
+        rows, columns, depth = *out.shape[-2:], op.depth(site.signature)
+        batch = _padded(out.shape[:-2])
+        scale = op.requantization(site.signature)
+        fields = (
+            *(Field(f"batch_{axis}", size) for axis, size in enumerate(batch)),
+            *_batch_steps("x", x.shape),
+            *_batch_steps("y", y.shape),
+            Field("rows", rows),
+            Field("columns", columns),
+            Field("depth", depth),
+            Field("x_row", 1 if op.adj_x else depth),
+            Field("x_step", rows if op.adj_x else 1),
+            Field("y_column", depth if op.adj_y else 1),
+            Field("y_step", 1 if op.adj_y else columns),
+            Field("x_zero_point", x.zero_point),
+            Field("y_zero_point", y.zero_point),
+            Field("out_zero_point", out.zero_point),
+            Field("multiplier", int(scale.multipliers[0])),
+            Field("shift", int(scale.shifts[0])),
+        )
+        bound = depth * largest_offset_input(x) * largest_offset_input(y)
+        return KernelCode(
+            function="glowmcu_batch_matmul_s8",
+            operands=(0, 1),
+            header="glowmcu_batch_matmul.h",
+            parameters=Parameters("glowmcu_batch_matmul", fields),
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+def _padded(batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Three batch axes, ones in front."""
+    return (1,) * (3 - len(batch)) + batch
+
+
+def _batch_steps(name: str, shape: tuple[int, ...]) -> list[Field]:
+    """Elements from one matrix to the next along each batch axis; 0 where it is broadcast."""
+    batch = _padded(shape[:-2])
+    matrix = math.prod(shape[-2:])
+    steps = [matrix * math.prod(batch[axis + 1 :]) if batch[axis] > 1 else 0 for axis in range(3)]
+    return [Field(f"{name}_batch_{axis}", step) for axis, step in enumerate(steps)]

@@ -1,7 +1,7 @@
-"""Matrix products: `fully_connected`.
+"""Matrix products: `fully_connected`, `batch_matmul`.
 
 out = clamp(requantize(bias + sum((x - x_zp) * (w - w_zp))) + out_zp)
-Source: TensorFlow Lite `reference/integer_ops/fully_connected.h`.
+Source: TensorFlow Lite `reference/integer_ops/fully_connected.h`, `reference/batch_matmul.h`.
 """
 
 from __future__ import annotations
@@ -78,3 +78,76 @@ class FullyConnected(Operation):
 
     def macs(self, signature: Signature) -> int:
         return signature.output.element_count * signature.inputs[1].shape[1]
+
+
+@operation("batch_matmul")
+@dataclass(frozen=True)
+class BatchMatMul(Operation):
+    """Operands: x (…, M, K) and y (…, K, N) with axes in front that broadcast; result (…, M, N).
+
+    `adj_x`, `adj_y`: that operand's last two axes are stored the other way round.
+    """
+
+    adj_x: bool = False
+    adj_y: bool = False
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        x, y = inputs
+        if min(x.rank, y.rank) < 2 or max(x.rank, y.rank) > 5:
+            raise OperationError(f"expected ranks from 2 to 5, got {x} and {y}")
+        rows, depth = _swapped(x.shape[-2:], self.adj_x)
+        y_depth, columns = _swapped(y.shape[-2:], self.adj_y)
+        if depth != y_depth or depth < 1:
+            raise OperationError(
+                f"x is {x.shape} and y is {y.shape}: {depth} columns meet {y_depth} rows"
+            )
+        try:
+            batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        except ValueError:
+            raise OperationError(
+                f"x is {x.shape} and y is {y.shape}: they do not broadcast"
+            ) from None
+        return ((*batch, rows, columns),)
+
+    def verify(self, signature: Signature) -> None:
+        for type_ in (*signature.inputs, signature.output):
+            quantized = type_.quantization is not None and not type_.quantization.per_channel
+            if type_.element is not ElementType.I8 or not quantized:
+                raise OperationError(f"expected i8 quantized per tensor, got {type_}")
+        if self.depth(signature) > _LARGEST_DEPTH:
+            raise OperationError(f"a sum of {self.depth(signature)} products may overflow int32")
+
+    def depth(self, signature: Signature) -> int:
+        """K: products in a sum."""
+        return _swapped(signature.inputs[0].shape[-2:], self.adj_x)[1]
+
+    def requantization(self, signature: Signature) -> Requantization:
+        """Accumulator to output scale: one entry."""
+        x, y = signature.inputs
+        return requantization([x.scale * y.scale / signature.output.scale])
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, y = (
+            array.astype(np.float64) - type_.zero_point
+            for array, type_ in zip(inputs, signature.inputs, strict=True)
+        )
+        x = np.swapaxes(x, -1, -2) if self.adj_x else x
+        y = np.swapaxes(y, -1, -2) if self.adj_y else y
+        accumulators = (x @ y).astype(np.int64)
+        scaled = self.requantization(signature).apply(accumulators, rounding)
+        out = scaled + signature.output.zero_point
+        return (saturate(out, *signature.output.element.limits, dtype=np.int8),)
+
+    def macs(self, signature: Signature) -> int:
+        return signature.output.element_count * self.depth(signature)
+
+
+#: So many products of two int8 differences stay inside int32.
+_LARGEST_DEPTH = (2**31 - 1) // 255**2
+
+
+def _swapped(pair: tuple[int, ...], swap: bool) -> tuple[int, int]:
+    first, second = pair
+    return (second, first) if swap else (first, second)

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED."""
+"""FULLY_CONNECTED and BATCH_MATMUL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.convolution import bias_or_zeros
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
-from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 from glowmcu.ops.shape import Reshape
 
 
@@ -31,3 +31,11 @@ def import_fully_connected(state: Import, op: OperatorRecord) -> None:
         if x.type.shape != shape:
             flat = state.emit_inner(op, Reshape(shape), [x], x.type)
     state.emit(op, FullyConnected(clamp), [flat, weights, bias])
+
+
+@importer("BATCH_MATMUL")
+def import_batch_matmul(state: Import, op: OperatorRecord) -> None:
+    """Either operand may be a constant."""
+    options = op.options(tflite.BatchMatMulOptions)
+    product = BatchMatMul(bool(options.AdjX()), bool(options.AdjY()))
+    state.emit(op, product, [state.value(op, 0), state.value(op, 1)])
