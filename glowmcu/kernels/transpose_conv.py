@@ -28,7 +28,7 @@ class PortableTransposeConv2D(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
         flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
-        return Cost(3.6 * site.node.macs + 50.0 * outputs, 760, flash)
+        return Cost(3.6 * site.node.macs + 50.0 * outputs, 440, flash)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
