@@ -72,13 +72,11 @@ class _Convolution(Operation):
 
     def verify(self, signature: Signature) -> None:
         x, weights, bias = signature.inputs
-        for type_, element in ((x, ElementType.I8), (weights, ElementType.I8)):
-            if type_.element is not element or type_.quantization is None:
-                raise OperationError(f"expected quantized {element.value}, got {type_}")
-        if bias.element is not ElementType.I32 or signature.output.element is not ElementType.I8:
-            raise OperationError(
-                f"expected i32 bias and i8 result, got {bias} and {signature.output}"
-            )
+        for type_ in (x, weights, signature.output):
+            if type_.element is not ElementType.I8 or type_.quantization is None:
+                raise OperationError(f"expected quantized i8, got {type_}")
+        if bias.element is not ElementType.I32:
+            raise OperationError(f"expected i32 bias, got {bias}")
         assert weights.quantization is not None
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")

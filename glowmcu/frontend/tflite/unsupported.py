@@ -48,7 +48,9 @@ def unsupported_operator(op: OperatorRecord, where: str, known: Sequence[str]) -
 def _hint(name: str, known: Sequence[str]) -> str:
     if name in _ALTERNATIVES:
         return f"{_ALTERNATIVES[name]}; {_LIST}"
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.7)
+    family = name.partition("_")[0]
+    candidates = [other for other in known if other.partition("_")[0] == family]
+    near = difflib.get_close_matches(name, candidates, n=2, cutoff=0.0)
     return f"similar and supported: {', '.join(near)}; {_LIST}" if near else _LIST
 
 
