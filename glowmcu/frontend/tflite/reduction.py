@@ -1,0 +1,26 @@
+"""MEAN, SUM, REDUCE_MAX and REDUCE_MIN."""
+
+from __future__ import annotations
+
+import tflite
+
+from glowmcu.frontend.tflite.axes import axes_operand
+from glowmcu.frontend.tflite.container import OperatorRecord
+from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Reduction, Sum
+
+_OPERATIONS: dict[str, type[Reduction]] = {
+    "MEAN": Mean,
+    "SUM": Sum,
+    "REDUCE_MAX": ReduceMax,
+    "REDUCE_MIN": ReduceMin,
+}
+
+
+@importer(*_OPERATIONS)
+def import_reduction(state: Import, op: OperatorRecord) -> None:
+    """The axes must be constant; negative ones count from the end."""
+    x = state.value(op, 0)
+    axes = axes_operand(state, op, 1, x.type.rank)
+    keep_dims = bool(op.options(tflite.ReducerOptions).KeepDims())
+    state.emit(op, _OPERATIONS[op.name](axes, keep_dims), [x])

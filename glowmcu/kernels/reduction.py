@@ -1,0 +1,140 @@
+"""Portable kernels of `mean`, `sum`, `reduce_max` and `reduce_min`: loops over results around loops
+over what goes into one, both coalesced at compile time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from glowmcu.errors import ExitCode, error
+from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
+from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
+from glowmcu.ops.movement import Loop, whole
+from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Reduction, Sum
+
+#: As many as libjit's `GLOWMCU_REDUCE_LOOPS`.
+MAX_LOOPS = 8
+_INT32_END = 2**31
+
+
+def _coalesced(loops: Iterable[Loop]) -> list[Loop]:
+    merged: list[Loop] = []
+    for count, stride in loops:
+        if count == 1:
+            continue
+        if merged and merged[-1][1] == count * stride:
+            merged[-1] = (merged[-1][0] * count, stride)
+        else:
+            merged.append((count, stride))
+    return merged
+
+
+def reduction_loops(site: Site) -> tuple[list[Loop], list[Loop]]:
+    """Loops `(count, stride)` over results, and (one at least) over the elements of one."""
+    op = site.node.op
+    assert isinstance(op, Reduction)
+    loops = list(enumerate(whole(site.signature.inputs[0].shape).loops))
+    kept = _coalesced(loop for axis, loop in loops if axis not in op.axes)
+    reduced = _coalesced(loop for axis, loop in loops if axis in op.axes)
+    return kept, reduced or [(1, 0)]
+
+
+def _cost(site: Site, element_cycles: float, result_cycles: float, code_bytes: int) -> Cost:
+    kept, reduced = reduction_loops(site)
+    elements = site.signature.inputs[0].element_count
+    results = site.signature.output.element_count
+    rows = elements / reduced[-1][0]
+    cycles = element_cycles * elements + 25.0 * rows + result_cycles * results
+    return Cost(cycles, code_bytes, 8 * (len(kept) + len(reduced)) + 28)
+
+
+def _table(kept: list[Loop], reduced: list[Loop]) -> Field:
+    data = np.array([*kept, *reduced], np.int32)
+    return Field("loops", ConstantArray("loops", data, "count, step"))
+
+
+def _accepts(site: Site) -> bool:
+    return all(len(loops) <= MAX_LOOPS for loops in reduction_loops(site))
+
+
+@kernel("reduce_sum.portable", Mean, Sum)
+class PortableReduceSum(Kernel):
+    """One result after the other; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return _accepts(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return _cost(site, 4.0, 70.0, 330)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, (Mean, Sum))
+        x, out = site.signature.inputs[0], site.signature.output
+        kept, reduced = reduction_loops(site)
+        count = op.reduced_count(x)
+        bound = sum_bound(site, count)
+        scale = op.requantization(site.signature)
+        fields = (
+            Field("out_loops", len(kept)),
+            Field("sum_loops", len(reduced)),
+            Field("offset", -x.zero_point * count),
+            Field("multiplier", int(scale.multipliers[0])),
+            Field("shift", int(scale.shifts[0])),
+            Field("out_zero_point", out.zero_point),
+            _table(kept, reduced),
+        )
+        text = f"{count:,} elements a result; |acc| <= {bound:,} < 2^31".replace(",", " ")
+        return KernelCode(
+            function="glowmcu_reduce_sum_s8",
+            operands=(0,),
+            header="glowmcu_reduce_sum.h",
+            parameters=Parameters("glowmcu_reduce_sum", fields),
+            notes=(text,),
+        )
+
+
+def sum_bound(site: Site, count: int) -> int:
+    """Greatest |accumulator| while `count` elements, each within 128, are added to the offset
+    -zero_point * count. GM502 when that leaves int32.
+    """
+    x = site.signature.inputs[0]
+    bound = (abs(x.zero_point) + 128) * count
+    if bound >= _INT32_END:
+        raise error(
+            "GM502",
+            f"{site.node.op.name}: a sum of {count} elements can reach {bound}, "
+            f"int32 ends at {_INT32_END - 1}",
+            f'{site.node.source} "{site.node.name}"',
+            "reduce in two steps: first one axis, then the other",
+            ExitCode.UNSUPPORTED,
+        )
+    return bound
+
+
+@kernel("reduce_extreme.portable", ReduceMax, ReduceMin)
+class PortableReduceExtreme(Kernel):
+    """One result after the other; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return _accepts(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return _cost(site, 6.0, 40.0, 250)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        kept, reduced = reduction_loops(site)
+        fields = (
+            Field("out_loops", len(kept)),
+            Field("group_loops", len(reduced)),
+            Field("flip", 0 if isinstance(site.node.op, ReduceMax) else -1),
+            _table(kept, reduced),
+        )
+        return KernelCode(
+            function="glowmcu_reduce_extreme_s8",
+            operands=(0,),
+            header="glowmcu_reduce_extreme.h",
+            parameters=Parameters("glowmcu_reduce_extreme", fields),
+        )

@@ -1,0 +1,125 @@
+"""Operators that reduce whole axes: `mean`, `sum`, `reduce_max` and `reduce_min`.
+
+sum:  out = clamp(requantize(sum(x) - n * x_zp) + out_zp), n elements to each result
+mean: the same, with 1/n inside the multiplier, which keeps its 31 bits as far as shifts allow.
+Source: TensorFlow Lite `reference/reduce.h` (`QuantizedMeanOrSum`, `ReduceGeneric`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.fixed_point import Requantization, quantize_multiplier, saturate
+from glowmcu.ops.registry import operation
+
+
+@dataclass(frozen=True)
+class Reduction(Operation):
+    """Base: `axes` are reduced, and stay with length 1 where `keep_dims`."""
+
+    axes: tuple[int, ...] = ()
+    keep_dims: bool = False
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        (x,) = inputs
+        if not all(0 <= axis < x.rank for axis in self.axes):
+            raise OperationError(f"axes {self.axes} are not all in {x.shape}")
+        if 0 in x.shape:
+            raise OperationError(f"nothing to reduce in {x.shape}")
+        sizes = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]
+        kept = [axis for axis in range(x.rank) if self.keep_dims or axis not in self.axes]
+        return (tuple(sizes[axis] for axis in kept),)
+
+    def verify(self, signature: Signature) -> None:
+        for type_ in (signature.inputs[0], signature.output):
+            if type_.element is not ElementType.I8 or type_.quantization is None:
+                raise OperationError(f"expected quantized i8, got {type_}")
+
+    def reduced_count(self, x: TensorType) -> int:
+        """Elements that go into one result."""
+        return math.prod(x.shape[axis] for axis in self.axes)
+
+
+@dataclass(frozen=True)
+class _Summation(Reduction):
+    """Base of the reductions that add and rescale."""
+
+    def requantization(self, signature: Signature) -> Requantization:
+        """Sum to output scale."""
+        raise AssertionError(f"{type(self).__name__} has no scale")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, out = signature.inputs[0], signature.output
+        sums = inputs[0].astype(np.int64).sum(self.axes, keepdims=self.keep_dims)
+        accumulators = np.asarray(sums - self.reduced_count(x) * x.zero_point)
+        scaled = self.requantization(signature).apply(accumulators, rounding)
+        stored = saturate(scaled + out.zero_point, *out.element.limits, dtype=np.int8)
+        return (stored.reshape(out.shape),)
+
+
+def _one_pair(multiplier: int, shift: int) -> Requantization:
+    return Requantization(np.array([multiplier], np.int32), np.array([shift], np.int32))
+
+
+@operation("sum")
+@dataclass(frozen=True)
+class Sum(_Summation):
+    """The sum of all elements along `axes`."""
+
+    def requantization(self, signature: Signature) -> Requantization:
+        return _one_pair(*quantize_multiplier(signature.inputs[0].scale / signature.output.scale))
+
+
+@operation("mean")
+@dataclass(frozen=True)
+class Mean(_Summation):
+    """The mean of all elements along `axes`."""
+
+    def requantization(self, signature: Signature) -> Requantization:
+        x = signature.inputs[0]
+        count = self.reduced_count(x)
+        multiplier, shift = quantize_multiplier(x.scale / signature.output.scale)
+        # 2^gain <= n: the division by n loses at most one bit of the multiplier.
+        gain = min(count.bit_length() - 1, 32, 31 + shift)
+        return _one_pair((multiplier << gain) // count, shift - gain)
+
+
+@dataclass(frozen=True)
+class _Extreme(Reduction):
+    """Base of the reductions that pick an element."""
+
+    def verify(self, signature: Signature) -> None:
+        super().verify(signature)
+        x, out = signature.inputs[0], signature.output
+        if x.quantization != out.quantization:
+            raise OperationError(f"expected a result quantized as {x}, got {out}")
+
+
+@operation("reduce_max")
+@dataclass(frozen=True)
+class ReduceMax(_Extreme):
+    """The largest element along `axes`."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (np.asarray(inputs[0].max(self.axes, keepdims=self.keep_dims)),)
+
+
+@operation("reduce_min")
+@dataclass(frozen=True)
+class ReduceMin(_Extreme):
+    """The smallest element along `axes`."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (np.asarray(inputs[0].min(self.axes, keepdims=self.keep_dims)),)
