@@ -1,0 +1,80 @@
+/*
+ * glowmcu_resize_bilinear.h: bilinear resizing of int8 images, NHWC, in 1/1024 of a pixel.
+ */
+#ifndef GLOWMCU_RESIZE_BILINEAR_H
+#define GLOWMCU_RESIZE_BILINEAR_H
+
+#include "glowmcu_base.h"
+
+typedef struct {
+    int32_t in_height;
+    int32_t in_width;
+    int32_t channels;
+    int32_t out_width;
+    int32_t step_y;  /* 1/1024 of an input pixel a result */
+    int32_t step_x;
+    int32_t start_y; /* where the first result lies, at least -512 */
+    int32_t start_x;
+} glowmcu_resize_bilinear;
+
+/* A position between two input positions. */
+typedef struct {
+    int32_t lower;
+    int32_t upper;
+    int32_t fraction; /* distance from lower, 0 to 1023; down to -512 where lower is upper */
+} glowmcu_between;
+
+static inline glowmcu_between glowmcu_between_of(int32_t place, int32_t size)
+{
+    const int32_t above = (place + 1023) >> 10;
+    glowmcu_between between;
+
+    between.lower = (place < 0) ? 0 : place >> 10;
+    between.upper = (above < size) ? above : size - 1;
+    between.fraction = place - between.lower * 1024;
+    return between;
+}
+
+/* sum / 2^20; |sum| <= 128 * (1024 + 2 * 512)^2 = 2^29 */
+static inline int32_t glowmcu_resize_round(int32_t sum)
+{
+#ifdef GLOWMCU_SINGLE_ROUNDING
+    return (sum + (1 << 19)) >> 20;
+#else
+    return (sum + ((sum > 0) ? 1 << 19 : -(1 << 19))) / (1 << 20);
+#endif
+}
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows around them, writes only those rows.
+ * `in` and `out` are the tensors' first bytes and may not overlap.
+ */
+static void glowmcu_resize_bilinear_s8(const glowmcu_resize_bilinear *p, const int8_t *in,
+    int8_t *out, int32_t first_row, int32_t end_row)
+{
+    const int32_t row = p->in_width * p->channels;
+    int8_t *pixel = out + first_row * p->out_width * p->channels;
+
+    for (int32_t oy = first_row; oy < end_row; ++oy) {
+        const glowmcu_between ys = glowmcu_between_of(oy * p->step_y + p->start_y, p->in_height);
+        const int8_t *above = in + ys.lower * row;
+        const int8_t *below = in + ys.upper * row;
+        for (int32_t ox = 0; ox < p->out_width; ++ox) {
+            const glowmcu_between xs = glowmcu_between_of(ox * p->step_x + p->start_x, p->in_width);
+            const int32_t left = xs.lower * p->channels;
+            const int32_t right = xs.upper * p->channels;
+            const int32_t above_left = (1024 - ys.fraction) * (1024 - xs.fraction);
+            const int32_t above_right = (1024 - ys.fraction) * xs.fraction;
+            const int32_t below_left = ys.fraction * (1024 - xs.fraction);
+            const int32_t below_right = ys.fraction * xs.fraction;
+            for (int32_t c = 0; c < p->channels; ++c) {
+                const int32_t sum = above[left + c] * above_left + above[right + c] * above_right
+                    + below[left + c] * below_left + below[right + c] * below_right;
+                *pixel = (int8_t)glowmcu_resize_round(sum);
+                ++pixel;
+            }
+        }
+    }
+}
+
+#endif /* GLOWMCU_RESIZE_BILINEAR_H */
