@@ -141,11 +141,22 @@ class Program:
 
     def root(self, buffer: Buffer) -> tuple[Buffer, int]:
         """The buffer that owns the memory, and the byte offset within it."""
-        offset = 0
-        while buffer in self.views:
-            view = self.views[buffer]
-            buffer, offset = view.base, offset + view.offset_bytes
-        return buffer, offset
+        return self._roots.get(buffer, (buffer, 0))
+
+    @cached_property
+    def _roots(self) -> dict[Buffer, tuple[Buffer, int]]:
+        found: dict[Buffer, tuple[Buffer, int]] = {}
+        for first in self.views:
+            chain, buffer = list[View](), first
+            while buffer in self.views and buffer not in found:
+                chain.append(self.views[buffer])
+                assert len(chain) <= len(self.views), f"view {first.name!r} is part of itself"
+                buffer = self.views[buffer].base
+            root, offset = found.get(buffer, (buffer, 0))
+            for view in reversed(chain):
+                offset += view.offset_bytes
+                found[view.buffer] = root, offset
+        return found
 
     def offset(self, buffer: Buffer) -> int:
         """Arena offset of any buffer, views included."""

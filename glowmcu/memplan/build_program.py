@@ -61,4 +61,3 @@ def _views(node: Node, buffers: dict[Value, Buffer]) -> list[Instruction]:
         offset = node.op.alias_offset(node.signature, result)
         views.append(View(buffers[value], buffers[node.inputs[operand]], offset))
     return views
-

@@ -1,63 +1,89 @@
-"""The arena: where every buffer lies. Each pass says what it saved."""
+"""The arena: which buffers share bytes, in which order runs come, and where every buffer lies.
+
+Passes in order: views, order, in place, lifetimes, offsets. Whether a concatenation gains from
+sharing depends on the order and the best order on what is shared, so both are tried first.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glowmcu.ir.program import Buffer, Program
+from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
+from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.instructions import insert_lifetimes
+from glowmcu.memplan.liveness import live_bytes, peak_bytes
+from glowmcu.memplan.offsets import place_buffers
+from glowmcu.memplan.reports import PassReport
+from glowmcu.memplan.reuse_in_place import reuse_in_place
+from glowmcu.memplan.schedule import Schedule, schedule
+from glowmcu.memplan.share_views import share_views
 
-#: Every buffer starts on a multiple of this, so that kernels may load words.
-BUFFER_ALIGN = 4
-#: What the caller's arena must be aligned to: enough for int64 and for Helium loads.
-ARENA_ALIGN = 16
+__all__ = ["ARENA_ALIGN", "PassReport", "Plan", "aligned", "live_bytes", "plan_memory"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A program with offsets; `lower_bound_bytes` is what no placement can go below."""
+    """A program with offsets.
+
+    `lower_bound_bytes` is what no placement of these buffers in this order can go below;
+    `order_proved`: no order of these runs has a lower peak.
+    """
 
     program: Program
     arena_bytes: int
     lower_bound_bytes: int
+    order_proved: bool = False
+    reports: tuple[PassReport, ...] = ()
 
     @property
     def optimal(self) -> bool:
         return self.arena_bytes == self.lower_bound_bytes
 
 
-def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
-    """The next multiple of `align`."""
-    return -(-size_bytes // align) * align
-
-
-def live_bytes(program: Program) -> list[int]:
-    """Bytes alive at each step; the maximum is the lower bound of any arena."""
-    steps = len(program.runs)
-    totals = [0] * (steps + 2)
-    for buffer, life in program.lives.items():
-        for step in range(life.first, life.last + 1):
-            totals[step + 1] += aligned(buffer.size_bytes)
-    return totals
-
-
-def place_buffers(program: Program) -> dict[Buffer, int]:
-    """Greedy by size: the largest first, each at the lowest offset free over its whole life."""
-    lives = program.lives
-    placed: list[tuple[int, int, Buffer]] = []
-    offsets: dict[Buffer, int] = {}
-    for buffer in sorted(lives, key=lambda buffer: (-buffer.size_bytes, lives[buffer].first)):
-        size, offset = aligned(buffer.size_bytes), 0
-        for start, end, other in sorted(placed, key=lambda item: item[0]):
-            if lives[buffer].overlaps(lives[other]) and start < offset + size and offset < end:
-                offset = end
-        placed.append((offset, offset + size, buffer))
-        offsets[buffer] = offset
-    return offsets
-
-
 def plan_memory(program: Program) -> Plan:
-    """Give every buffer its offset."""
-    offsets = place_buffers(program)
-    planned = program.with_offsets(offsets)
-    arena = max((offset + aligned(b.size_bytes) for b, offset in offsets.items()), default=0)
-    return Plan(planned, arena, max(live_bytes(program)))
+    """Share, order and place the buffers of a program; the result is verified."""
+    verify_program(program)
+    scheduled, reports = _share_and_order(program)
+    in_place = reuse_in_place(scheduled.program)
+    reports.append(_in_place_report(scheduled.program, in_place))
+    placed = place_buffers(insert_lifetimes(in_place))
+    found = placed.found
+    total = sum(aligned(buffer.size_bytes) for buffer in in_place.lives)
+    verdict = "proved optimal" if found.optimal else f"lower bound {found.lower_bound_bytes}"
+    note = f"{found.method}, {verdict}"
+    reports.append(PassReport("offsets", total, found.placement.arena_bytes, note))
+    verify_program(placed.program, aligned(found.placement.arena_bytes, ARENA_ALIGN))
+    return Plan(
+        placed.program,
+        found.placement.arena_bytes,
+        found.lower_bound_bytes,
+        scheduled.proved,
+        tuple(reports),
+    )
+
+
+def _share_and_order(program: Program) -> tuple[Schedule, list[PassReport]]:
+    shared = share_views(program)
+    best = schedule(shared)
+    if shared is not program:
+        ordered = schedule(program).program
+        late = share_views(ordered)
+        other = schedule(late)
+        if other.peak_bytes < best.peak_bytes:
+            program, shared, best = ordered, late, other
+    runs = len(program.runs) - len(shared.runs)
+    proof = "proved optimal" if best.proved else "best found"
+    states = f" after {best.states} sets of runs" if best.states else ""
+    return best, [
+        PassReport(
+            "share_views", peak_bytes(program), peak_bytes(shared), f"{runs} copies not made"
+        ),
+        PassReport("schedule", best.given_peak_bytes, best.peak_bytes, f"order {proof}{states}"),
+    ]
+
+
+def _in_place_report(before: Program, after: Program) -> PassReport:
+    count = len(after.views) - len(before.views)
+    return PassReport(
+        "reuse_in_place", peak_bytes(before), peak_bytes(after), f"{count} results in place"
+    )

@@ -1,0 +1,256 @@
+"""Checks of a program, before and after planning. A failure is our bug: VerificationError.
+
+Memory is run symbolically: each byte holds who wrote it and which byte of that buffer it is, so
+that a read finds out whether anything else has been there since. Before planning every root buffer
+has memory of its own; afterwards all share the arena and a wrong overlap shows as foreign bytes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.graph import VerificationError
+from glowmcu.ir.program import (
+    ARENA_ALIGN,
+    Alloc,
+    Buffer,
+    Dealloc,
+    Life,
+    Program,
+    Run,
+    View,
+    ViewRole,
+    aligned,
+)
+
+Tokens = npt.NDArray[np.int64]
+_NOBODY = -1
+_BYTE_BITS = 32
+
+
+def verify_program(program: Program, arena_bytes: int | None = None) -> None:
+    """Raise VerificationError unless the program is sound; with `arena_bytes`, its plan too."""
+    for view in program.views.values():
+        _verify_view(program, view)
+    _verify_lifetimes(program)
+    if arena_bytes is not None:
+        _verify_offsets(program, arena_bytes)
+        _verify_disjoint(program)
+        _Machine(program, dict(program.offsets), arena_bytes).run()
+        return
+    offsets, end = {}, 0
+    for buffer in program.lives:
+        offsets[buffer] = end = aligned(end, ARENA_ALIGN)
+        end += buffer.size_bytes
+    _Machine(program, offsets, end).run()
+
+
+def _fail(program: Program, text: str) -> VerificationError:
+    return VerificationError(f"{program.name}: {text}")
+
+
+def _verify_view(program: Program, view: View) -> None:
+    buffer, base = view.buffer, view.base
+    end = view.offset_bytes + buffer.size_bytes
+    if view.offset_bytes < 0 or end > base.size_bytes:
+        raise _fail(
+            program,
+            f"view {buffer.name!r} is bytes {view.offset_bytes}..{end} of {base.name!r}, "
+            f"which has {base.size_bytes}",
+        )
+    root, start = program.root(buffer)
+    if start % buffer.type.element.size_bytes:
+        raise _fail(program, f"view {buffer.name!r} is not aligned to its elements")
+    if view.role is not ViewRole.SLICE and root.data is not None:
+        raise _fail(program, f"view {buffer.name!r} would be written to the constant {root.name!r}")
+
+
+def _verify_lifetimes(program: Program) -> None:
+    """Explicit lifetimes, where there are any, say what the uses say."""
+    stated: dict[Buffer, list[int]] = {}
+    inputs = {program.root(buffer)[0] for buffer in program.inputs}
+    step, explicit = -1, False
+    for item in program.instructions:
+        if isinstance(item, Alloc):
+            explicit = True
+            if item.buffer in stated:
+                raise _fail(program, f"{item.buffer.name!r} is allocated twice")
+            first = -1 if item.buffer in inputs else step + 1
+            stated[item.buffer] = [first, len(program.runs)]
+        elif isinstance(item, Dealloc):
+            if item.buffer not in stated:
+                raise _fail(program, f"{item.buffer.name!r} is freed but never allocated")
+            stated[item.buffer][1] = step
+        elif isinstance(item, Run):
+            step += 1
+    if not explicit:
+        return
+    lives = {buffer: Life(first, last) for buffer, (first, last) in stated.items()}
+    for buffer, life in program.lives.items():
+        if lives.get(buffer) != life:
+            raise _fail(program, f"{buffer.name!r} lives {life}, its alloc and dealloc differ")
+    if len(lives) != len(program.lives):
+        raise _fail(program, "a buffer that nobody uses is allocated")
+
+
+def _verify_offsets(program: Program, arena_bytes: int) -> None:
+    for buffer in program.lives:
+        offset = program.offsets.get(buffer)
+        if offset is None:
+            raise _fail(program, f"{buffer.name!r} has no offset")
+        if offset < 0 or offset + buffer.size_bytes > arena_bytes or offset % buffer.align:
+            raise _fail(
+                program,
+                f"{buffer.name!r} at {offset}, {buffer.size_bytes} bytes, aligned to "
+                f"{buffer.align}, does not fit an arena of {arena_bytes}",
+            )
+    for run in program.runs:
+        for buffer in run.operands:
+            in_arena = program.root(buffer)[0].data is None
+            if in_arena and program.offset(buffer) % run.operand_align:
+                raise _fail(program, f"{run.node.name!r} cannot read {buffer.name!r}: alignment")
+
+
+def _verify_disjoint(program: Program) -> None:
+    """No two root buffers that are alive together share a byte."""
+    placed = sorted(
+        (life.first, life.last, program.offsets[buffer], buffer.size_bytes, buffer.name)
+        for buffer, life in program.lives.items()
+    )
+    alive: list[tuple[int, int, int, int, str]] = []
+    for item in placed:
+        first, _, offset, size, name = item
+        alive = [other for other in alive if other[1] >= first]
+        for _, _, start, length, other_name in alive:
+            if size and length and start < offset + size and offset < start + length:
+                raise _fail(program, f"{other_name!r} and {name!r} share bytes while both live")
+        alive.append(item)
+
+
+class _Machine:
+    """Symbolic memory: `_NOBODY`, or buffer number and byte number in one int64."""
+
+    def __init__(self, program: Program, offsets: dict[Buffer, int], size_bytes: int) -> None:
+        self.program = program
+        self.offsets = offsets
+        self.memory: Tokens = np.full(size_bytes, _NOBODY, np.int64)
+        self.numbers: dict[Buffer, int] = {}
+        self.parts: dict[Buffer, list[View]] = {}
+        for view in program.views.values():
+            if view.role is ViewRole.PART:
+                self.parts.setdefault(view.base, []).append(view)
+        self.content = cache(self._content)
+        self.written = {buffer for run in program.runs for buffer in run.outputs}
+        self.written.update(program.inputs)
+        self.dying: dict[int, list[Buffer]] = {}
+        for buffer, life in program.lives.items():
+            self.dying.setdefault(life.last, []).append(buffer)
+
+    def run(self) -> None:
+        for buffer in self.program.inputs:
+            self._write(buffer)
+        self._bury(-1)
+        for step, run in enumerate(self.program.runs):
+            self._verify_operands(run)
+            for buffer in run.inputs:
+                self._read(buffer, f"step {step} {run.node.name!r}")
+            if run.scratch is not None:
+                self._memory(run.scratch)[:] = _NOBODY
+            for buffer in run.outputs:
+                self._write(buffer)
+            self._bury(step)
+        for buffer in self.program.outputs:
+            self._read(buffer, "the application")
+
+    def _content(self, buffer: Buffer) -> Tokens:
+        """What the buffer's bytes must be when it is read."""
+        view = self.program.views.get(buffer)
+        if view is not None and view.role is ViewRole.SLICE:
+            end = view.offset_bytes + buffer.size_bytes
+            return self.content(view.base)[view.offset_bytes : end]
+        number = self.numbers.setdefault(buffer, len(self.numbers))
+        tokens = (number << _BYTE_BITS) + np.arange(buffer.size_bytes, dtype=np.int64)
+        covered = np.zeros(buffer.size_bytes, np.bool_)
+        for part in self.parts.get(buffer, ()):
+            span = slice(part.offset_bytes, part.offset_bytes + part.buffer.size_bytes)
+            if covered[span].any():
+                raise _fail(self.program, f"parts of {buffer.name!r} overlap")
+            covered[span] = True
+            tokens[span] = self.content(part.buffer)
+        if buffer not in self.written and not covered.all():
+            raise _fail(self.program, f"parts of {buffer.name!r} leave bytes that nobody writes")
+        return tokens
+
+    def _memory(self, buffer: Buffer) -> Tokens:
+        root, inner = self.program.root(buffer)
+        start = self.offsets[root] + inner
+        found: npt.NDArray[Any] = self.memory[start : start + buffer.size_bytes]
+        return found
+
+    def _read(self, buffer: Buffer, reader: str) -> None:
+        if self.program.root(buffer)[0].data is not None:
+            return
+        if not np.array_equal(self._memory(buffer), self.content(buffer)):
+            raise _fail(
+                self.program, f"{reader} reads {buffer.name!r}, which is not or no longer there"
+            )
+
+    def _write(self, buffer: Buffer) -> None:
+        """Bytes that are parts of a concatenation are there already and stay."""
+        memory, tokens = self._memory(buffer), self.content(buffer)
+        own = tokens >> _BYTE_BITS == self.numbers.get(buffer, _NOBODY)
+        memory[own] = tokens[own]
+
+    def _bury(self, step: int) -> None:
+        """Nobody may rely on what dead buffers held."""
+        for root in self.dying.get(step, ()):
+            self._memory(root)[:] = _NOBODY
+
+    def _verify_operands(self, run: Run) -> None:
+        """Written bytes are nobody else's, save by a declared overwrite or as a part in place."""
+        ours = [*run.outputs, *([run.scratch] if run.scratch is not None else [])]
+        spans = {buffer: self._span(buffer) for buffer in run.operands}
+        for index, result in enumerate(ours):
+            others = [other for other in ours[index + 1 :] if other is not result]
+            for other in (*run.inputs, *others):
+                start, end = spans[result]
+                if spans[other][0] >= end or start >= spans[other][1]:
+                    continue
+                if not self._may_share(run, result, other):
+                    raise _fail(
+                        self.program,
+                        f"{run.node.name!r} writes {result.name!r} over {other.name!r}",
+                    )
+
+    def _span(self, buffer: Buffer) -> tuple[int, int]:
+        root, inner = self.program.root(buffer)
+        if root.data is not None:
+            return _NOBODY, _NOBODY
+        start = self.offsets[root] + inner
+        return start, start + buffer.size_bytes
+
+    def _may_share(self, run: Run, result: Buffer, other: Buffer) -> bool:
+        view, positions = self.program.views.get(result), _positions(run, other)
+        overwrites = view is not None and view.role is ViewRole.OVERWRITE
+        if overwrites and self._span(other) == self._span(result):
+            allowed = run.node.op.in_place(run.node.signature)
+            return bool(positions) and all(position in allowed for position in positions)
+        contained = run.node.op.contained_operands(run.node.signature)
+        root = self.program.root(other)[0]
+        return root is self.program.root(result)[0] and any(
+            self._span(other)[0] == self._span(result)[0] + contained[position]
+            for position in positions
+            if position in contained
+        )
+
+
+def _positions(run: Run, buffer: Buffer) -> list[int]:
+    return [
+        position
+        for other, position in zip(run.inputs, run.positions, strict=True)
+        if other is buffer
+    ]

@@ -1,0 +1,24 @@
+"""Bytes alive at each step: what passes try to lower, and what no placement can go below."""
+
+from __future__ import annotations
+
+from glowmcu.ir.program import Program, aligned
+
+
+def live_bytes(program: Program) -> list[int]:
+    """Bytes alive at steps -1 (before the run), 0, …, `run_count` (after it); roots rounded up."""
+    changes = [0] * (len(program.runs) + 3)
+    for buffer, life in program.lives.items():
+        size = aligned(buffer.size_bytes)
+        changes[life.first + 1] += size
+        changes[life.last + 2] -= size
+    totals, total = [], 0
+    for change in changes[:-1]:
+        total += change
+        totals.append(total)
+    return totals
+
+
+def peak_bytes(program: Program) -> int:
+    """The most bytes that are alive at one time."""
+    return max(live_bytes(program))

@@ -1,0 +1,28 @@
+"""The pass that gives every root buffer its place in the arena."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glowmcu.ir.program import Program
+from glowmcu.memplan.placement import Block, problem
+from glowmcu.memplan.search_offsets import Found, search_offsets
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The program with offsets, and what the search knows about them."""
+
+    program: Program
+    found: Found
+
+
+def place_buffers(program: Program) -> Placed:
+    """Search offsets for the buffers of the arena, scratch included."""
+    blocks = [
+        Block(life.first, life.last, buffer.size_bytes, buffer.align)
+        for buffer, life in program.lives.items()
+    ]
+    found = search_offsets(problem(blocks))
+    offsets = dict(zip(program.lives, found.placement.offsets, strict=True))
+    return Placed(program.with_offsets(offsets), found)

@@ -1,0 +1,197 @@
+"""The memory of every order of a program's runs, as a function of the set of runs done.
+
+A root buffer is alive from the first run that touches it to the last, inputs from before the run
+and outputs to after it, so the bytes alive between two runs depend on which runs are done, not on
+their order. Sets of runs are bit masks. A run needs what is alive, what it makes and its scratch,
+less the bytes of an operand that it may overwrite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
+from glowmcu.memplan.reuse_in_place import overwritable
+
+#: Bit of a run that never happens: it keeps outputs alive.
+_AFTERWARDS = 1
+
+
+@dataclass(frozen=True)
+class _Root:
+    """`touched_by` masks runs (bit `index + 1`); `before` is set for inputs of the program."""
+
+    size_bytes: int
+    touched_by: int
+    before: bool
+
+
+@dataclass(frozen=True)
+class _RunFacts:
+    bit: int
+    needs: int
+    roots: tuple[_Root, ...]
+    #: Roots of the result's size that the result may overwrite when nobody else needs them.
+    reusable: tuple[_Root, ...]
+    result_bytes: int
+
+
+@dataclass(frozen=True)
+class Transition:
+    """Bytes needed while a run runs, and alive once it is done."""
+
+    during_bytes: int
+    after_bytes: int
+
+
+class OrderModel:
+    """Costs of orders. Run indices are those of `program.runs`."""
+
+    def __init__(self, program: Program) -> None:
+        self.count = len(program.runs)
+        self.all_done = ((1 << self.count) - 1) << 1
+        roots = _roots(program)
+        producers = _Producers(program)
+        self.runs = [
+            _run_facts(program, index, run, roots, producers)
+            for index, run in enumerate(program.runs)
+        ]
+        self.start_bytes = sum(root.size_bytes for root in roots.values() if root.before)
+        unread = sum(r.size_bytes for r in roots.values() if r.before and not r.touched_by)
+        #: Alive before the first run.
+        self.first_bytes = self.start_bytes - unread
+        self.end_bytes = sum(r.size_bytes for r in roots.values() if r.touched_by & _AFTERWARDS)
+        self.followers = [0] * self.count
+        for later, facts in enumerate(self.runs):
+            for index in indices(facts.needs >> 1):
+                self.followers[index] |= 1 << later
+
+    def ready(self, done: int) -> int:
+        """Mask (bit = index) of runs that may come next."""
+        return sum(
+            1 << index
+            for index, facts in enumerate(self.runs)
+            if not done & facts.bit and not facts.needs & ~done
+        )
+
+    def ready_after(self, ready: int, done: int, index: int) -> int:
+        """`ready` once `index` is done too (`done` includes it)."""
+        ready &= ~(1 << index)
+        for later in indices(self.followers[index]):
+            if not self.runs[later].needs & ~done:
+                ready |= 1 << later
+        return ready
+
+    def transition(self, done: int, alive_bytes: int, index: int) -> Transition:
+        """What running `index` takes after the runs in `done`, with `alive_bytes` alive."""
+        facts = self.runs[index]
+        during = after = alive_bytes
+        for root in facts.roots:
+            if not root.before and not root.touched_by & done:
+                during += root.size_bytes
+                after += root.size_bytes
+            if not root.touched_by & ~(done | facts.bit):
+                after -= root.size_bytes
+        if any(not root.touched_by & ~(done | facts.bit) for root in facts.reusable):
+            during -= facts.result_bytes
+        return Transition(during, after)
+
+    def peak(self, order: list[int]) -> int:
+        """The most bytes alive in this order."""
+        done, alive = 0, self.first_bytes
+        peak = max(self.start_bytes, self.end_bytes)
+        for index in order:
+            step = self.transition(done, alive, index)
+            peak, alive = max(peak, step.during_bytes), step.after_bytes
+            done |= self.runs[index].bit
+        return peak
+
+    @property
+    def bound_bytes(self) -> int:
+        """What no order can go below: the largest run by itself, or all inputs, or all outputs."""
+        alone = [
+            sum(root.size_bytes for root in facts.roots)
+            - (facts.result_bytes if facts.reusable else 0)
+            for facts in self.runs
+        ]
+        return max(self.start_bytes, self.end_bytes, *alone, 0)
+
+
+def indices(mask: int) -> list[int]:
+    """Set bits of a mask, ascending."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def _roots(program: Program) -> dict[Buffer, _Root]:
+    masks: dict[Buffer, int] = dict.fromkeys(program.lives, 0)
+    for index, run in enumerate(program.runs):
+        for buffer in run.operands:
+            root = program.root(buffer)[0]
+            if root.data is None:
+                masks[root] |= 2 << index
+    for buffer in program.outputs:
+        root = program.root(buffer)[0]
+        if root.data is None:
+            masks[root] |= _AFTERWARDS
+    inputs = {program.root(buffer)[0] for buffer in program.inputs}
+    return {
+        buffer: _Root(aligned(buffer.size_bytes), mask, buffer in inputs)
+        for buffer, mask in masks.items()
+    }
+
+
+def _run_facts(
+    program: Program,
+    index: int,
+    run: Run,
+    roots: dict[Buffer, _Root],
+    producers: _Producers,
+) -> _RunFacts:
+    touched = dict.fromkeys(program.root(buffer)[0] for buffer in run.operands)
+    needs = 0
+    for buffer in run.inputs:
+        needs |= producers.of(buffer)
+    reusable = {
+        program.root(operand)[0]: None
+        for operand in overwritable(program, run)
+        if program.root(operand)[0].size_bytes == operand.size_bytes
+    }
+    return _RunFacts(
+        2 << index,
+        needs & ~(2 << index),
+        tuple(roots[root] for root in touched if root in roots),
+        tuple(roots[root] for root in reusable if not roots[root].touched_by & _AFTERWARDS),
+        aligned(run.outputs[0].size_bytes) if run.outputs else 0,
+    )
+
+
+class _Producers:
+    """Which runs must be done before a buffer can be read."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._found: dict[Buffer, int] = {}
+        self._written = {
+            buffer: 2 << index for index, run in enumerate(program.runs) for buffer in run.outputs
+        }
+        self._parts: dict[Buffer, list[Buffer]] = {}
+        for view in program.views.values():
+            assert view.role is not ViewRole.OVERWRITE, "order is chosen before in-place"
+            if view.role is ViewRole.PART:
+                self._parts.setdefault(view.base, []).append(view.buffer)
+
+    def of(self, buffer: Buffer) -> int:
+        if buffer not in self._found:
+            mask = self._written.get(buffer, 0)
+            for part in self._parts.get(buffer, ()):
+                mask |= self.of(part)
+            view = self._program.views.get(buffer)
+            if view is not None and view.role is ViewRole.SLICE:
+                mask |= self.of(view.base)
+            self._found[buffer] = mask
+        return self._found[buffer]

@@ -1,0 +1,121 @@
+"""Blocks and the offset differences that they must not have: what every placement search works on.
+
+Two blocks that are alive together must not share a byte: offset(b) - offset(a) is outside the open
+interval (-size(b), size(a)). Weaker relations, such as a result that follows its operand at a safe
+distance, are narrower intervals; rings are several. The searches know intervals only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from glowmcu.ir.program import BUFFER_ALIGN, aligned
+
+
+@dataclass(frozen=True)
+class Block:
+    """`size_bytes` alive from step `first` to step `last`, both included."""
+
+    first: int
+    last: int
+    size_bytes: int
+    align: int = BUFFER_ALIGN
+
+    @property
+    def padded_bytes(self) -> int:
+        return aligned(self.size_bytes)
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """offset(second) - offset(first) must not lie in the open interval (low, high)."""
+
+    first: int
+    second: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Offset of every block, by index, and the bytes that they span."""
+
+    offsets: tuple[int, ...]
+    arena_bytes: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Blocks and their conflicts."""
+
+    blocks: tuple[Block, ...]
+    conflicts: tuple[Conflict, ...] = field(repr=False)
+
+    @cached_property
+    def neighbours(self) -> tuple[tuple[tuple[int, int, int], ...], ...]:
+        """For each block `(other, low, high)`: own offset less the other's is not in it."""
+        found: list[list[tuple[int, int, int]]] = [[] for _ in self.blocks]
+        for item in self.conflicts:
+            found[item.second].append((item.first, item.low, item.high))
+            found[item.first].append((item.second, -item.high, -item.low))
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def crowds(self) -> tuple[tuple[int, ...], ...]:
+        """Blocks alive at each step where one is born: the fullest is the lower bound."""
+        births = sorted({block.first for block in self.blocks})
+        return tuple(
+            tuple(i for i, block in enumerate(self.blocks) if block.first <= step <= block.last)
+            for step in births
+        )
+
+    @cached_property
+    def lower_bound_bytes(self) -> int:
+        """Most bytes of blocks that are alive at one step."""
+        return max(
+            (sum(self.blocks[i].padded_bytes for i in crowd) for crowd in self.crowds), default=0
+        )
+
+    def placement(self, offsets: Sequence[int]) -> Placement:
+        """These offsets with the bytes that they span."""
+        ends = (o + block.padded_bytes for o, block in zip(offsets, self.blocks, strict=True))
+        return Placement(tuple(offsets), max(ends, default=0))
+
+
+def problem(blocks: Iterable[Block]) -> Problem:
+    """Blocks of which no two alive together may share a byte."""
+    blocks = tuple(blocks)
+    order = sorted(range(len(blocks)), key=lambda index: blocks[index].first)
+    conflicts: list[Conflict] = []
+    alive: list[int] = []
+    for index in order:
+        alive = [other for other in alive if blocks[other].last >= blocks[index].first]
+        for other in alive:
+            low, high = -blocks[index].padded_bytes, blocks[other].padded_bytes
+            conflicts.append(Conflict(other, index, low, high))
+        alive.append(index)
+    return Problem(blocks, tuple(conflicts))
+
+
+def first_fit(task: Problem, order: Sequence[int]) -> Placement:
+    """Each block in turn at the lowest offset that the blocks before it leave."""
+    offsets: dict[int, int] = {}
+    for index in order:
+        offsets[index] = lowest_offset(task, index, offsets)
+    return task.placement([offsets[index] for index in range(len(task.blocks))])
+
+
+def lowest_offset(task: Problem, index: int, offsets: dict[int, int]) -> int:
+    """The lowest aligned offset of a block that no placed block forbids."""
+    forbidden = sorted(
+        (offsets[other] + low, offsets[other] + high)
+        for other, low, high in task.neighbours[index]
+        if other in offsets and low < high
+    )
+    align, place = task.blocks[index].align, 0
+    for low, high in forbidden:
+        if low < place < high:
+            place = aligned(high, align)
+    return place

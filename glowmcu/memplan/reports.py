@@ -1,0 +1,19 @@
+"""What a planning pass says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """Arena bytes before and after a pass; `note` says what was done or proved."""
+
+    name: str
+    before_bytes: int
+    after_bytes: int
+    note: str = ""
+
+    @property
+    def saved_bytes(self) -> int:
+        return self.before_bytes - self.after_bytes

@@ -1,0 +1,144 @@
+"""The order of runs with the least peak: best-first search over sets of runs, then beam search.
+
+Two orders with the same set of runs done need the same from there on, so each set is expanded once,
+sets with the least peak so far first; the first complete one is optimal. A ready run that lowers
+(or keeps) the bytes alive without passing the peak is taken at once: done later it frees no more,
+and what comes between has no more room. The given order stays where it is as good as any.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from dataclasses import dataclass
+
+from glowmcu.ir.program import Program
+from glowmcu.memplan.instructions import arranged
+from glowmcu.memplan.order_model import OrderModel, indices
+
+#: Sets of runs that the exact search may expand: MLPerf-size graphs need a few hundred.
+STATE_BUDGET = 20_000
+BEAM_WIDTH = 16
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Peaks, here and in the given order, count results in place where the order allows it."""
+
+    program: Program
+    peak_bytes: int
+    given_peak_bytes: int
+    proved: bool
+    states: int
+
+
+def schedule(
+    program: Program, state_budget: int = STATE_BUDGET, beam_width: int = BEAM_WIDTH
+) -> Schedule:
+    """The program in the best order found."""
+    model = OrderModel(program)
+    given = list(range(model.count))
+    given_peak = model.peak(given)
+    if given_peak == model.bound_bytes:
+        return Schedule(program, given_peak, given_peak, True, 0)
+    found, proved, states = _search(model, given_peak, state_budget)
+    if not proved:
+        found = _beam(model, given_peak, beam_width)
+    if found is None:
+        return Schedule(program, given_peak, given_peak, proved, states)
+    runs = [program.runs[index] for index in found]
+    ordered = arranged(program, runs, program.views.values())
+    return Schedule(ordered, model.peak(found), given_peak, proved, states)
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The last run of an order and what went before: shared tails instead of lists."""
+
+    index: int
+    before: _Path | None
+
+    def order(self) -> list[int]:
+        found, path = [], self
+        while True:
+            found.append(path.index)
+            if path.before is None:
+                return found[::-1]
+            path = path.before
+
+
+@dataclass(frozen=True)
+class _State:
+    done: int
+    ready: int
+    alive_bytes: int
+    peak_bytes: int
+    path: _Path | None
+
+    @property
+    def sort_key(self) -> tuple[int, int, int]:
+        """Least peak, then most runs done, then fewest bytes alive."""
+        return self.peak_bytes, -self.done.bit_count(), self.alive_bytes
+
+
+def _first(model: OrderModel) -> _State:
+    peak = max(model.start_bytes, model.end_bytes)
+    return _State(0, model.ready(0), model.first_bytes, peak, None)
+
+
+def _step(model: OrderModel, state: _State, index: int) -> _State:
+    step = model.transition(state.done, state.alive_bytes, index)
+    done = state.done | model.runs[index].bit
+    peak = max(state.peak_bytes, step.during_bytes)
+    ready = model.ready_after(state.ready, done, index)
+    return _State(done, ready, step.after_bytes, peak, _Path(index, state.path))
+
+
+def _successors(model: OrderModel, state: _State, below_bytes: int) -> list[_State]:
+    """States after one more run whose peak stays below the limit; a safe run stands alone."""
+    found = []
+    for index in indices(state.ready):
+        after = _step(model, state, index)
+        if after.alive_bytes <= state.alive_bytes and after.peak_bytes == state.peak_bytes:
+            return [after]
+        if after.peak_bytes < below_bytes:
+            found.append(after)
+    return found
+
+
+def _search(model: OrderModel, below_bytes: int, budget: int) -> tuple[list[int] | None, bool, int]:
+    """An order with the least peak below the limit, whether that is proved, states expanded."""
+    first = _first(model)
+    turns = itertools.count()
+    queue = [(first.sort_key, next(turns), first)]
+    seen = {first.done: first.peak_bytes}
+    expanded = 0
+    while queue:
+        _, _, state = heapq.heappop(queue)
+        if state.path is not None and state.done == model.all_done:
+            return state.path.order(), True, expanded
+        if expanded == budget:
+            return None, False, expanded
+        expanded += 1
+        for after in _successors(model, state, below_bytes):
+            if after.peak_bytes < seen.get(after.done, below_bytes):
+                seen[after.done] = after.peak_bytes
+                heapq.heappush(queue, (after.sort_key, next(turns), after))
+    return None, True, expanded
+
+
+def _beam(model: OrderModel, below_bytes: int, width: int) -> list[int] | None:
+    """A good order below the limit, or None: the `width` best sets of each size survive."""
+    states = [_first(model)]
+    for _ in range(model.count):
+        best: dict[int, _State] = {}
+        for state in states:
+            for after in _successors(model, state, below_bytes):
+                other = best.get(after.done)
+                if other is None or after.sort_key < other.sort_key:
+                    best[after.done] = after
+        states = sorted(best.values(), key=lambda state: (*state.sort_key, state.done))[:width]
+        if not states:
+            return None
+    path = states[0].path
+    return path.order() if path is not None else None

@@ -1,0 +1,102 @@
+"""Offsets: first fit in several orders, then hill climbing on the order, then exact search.
+
+Each stage runs only while the arena is above the lower bound. All are deterministic: fixed seeds
+and counts, never a clock.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from glowmcu.memplan.exact_offsets import exact_placement
+from glowmcu.memplan.placement import Placement, Problem, first_fit
+
+#: Orders that hill climbing tries, times blocks and conflicts: seconds stay seconds.
+CLIMB_WORK = 200_000
+#: Partial placements that the exact search may look at.
+NODE_BUDGET = 20_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best placement, the bytes that none can go below, and which search found it."""
+
+    placement: Placement
+    lower_bound_bytes: int
+    method: str
+
+    @property
+    def optimal(self) -> bool:
+        return self.placement.arena_bytes == self.lower_bound_bytes
+
+
+def search_offsets(
+    task: Problem, climb_work: int = CLIMB_WORK, node_budget: int = NODE_BUDGET
+) -> Found:
+    """The lowest placement that the searches find."""
+    bound = task.lower_bound_bytes
+    best, method = _greedy(task)
+    if best.arena_bytes > bound:
+        climbed = _climb(task, best, climb_work)
+        if climbed.arena_bytes < best.arena_bytes:
+            best, method = climbed, "hill climbing"
+    if best.arena_bytes > bound:
+        exact, complete = exact_placement(task, best.arena_bytes, node_budget)
+        if exact is not None:
+            best, method = exact, "exact search"
+        if complete:
+            bound = best.arena_bytes
+    return Found(best, bound, method)
+
+
+def _greedy(task: Problem) -> tuple[Placement, str]:
+    blocks = task.blocks
+    keys = {
+        "largest first": lambda i: (-blocks[i].size_bytes, blocks[i].first, i),
+        "largest area first": lambda i: (-blocks[i].size_bytes * _steps(task, i), i),
+        "first come": lambda i: (blocks[i].first, -blocks[i].size_bytes, i),
+        "longest life first": lambda i: (-_steps(task, i), -blocks[i].size_bytes, i),
+    }
+    found = [
+        (first_fit(task, sorted(range(len(blocks)), key=key)), name) for name, key in keys.items()
+    ]
+    return min(found, key=lambda item: item[0].arena_bytes)
+
+
+def _steps(task: Problem, index: int) -> int:
+    return task.blocks[index].last - task.blocks[index].first + 1
+
+
+def _climb(task: Problem, start: Placement, work: int) -> Placement:
+    """Move blocks that reach the top, or lie under one that does, to earlier turns."""
+    generator = random.Random(0)
+    order = sorted(range(len(task.blocks)), key=lambda i: (start.offsets[i], i))
+    best = current = first_fit(task, order)
+    if start.arena_bytes < best.arena_bytes:
+        best = start
+    rounds = work // (1 + sum(map(len, task.neighbours)) + len(task.blocks))
+    for _ in range(rounds):
+        changed = order.copy()
+        blamed = _blamed(task, current)
+        moved = generator.choice(blamed)
+        changed.remove(moved)
+        changed.insert(generator.randrange(len(order)), moved)
+        placement = first_fit(task, changed)
+        if placement.arena_bytes <= current.arena_bytes:
+            order, current = changed, placement
+            if current.arena_bytes < best.arena_bytes:
+                best = current
+            if best.arena_bytes == task.lower_bound_bytes:
+                break
+    return best
+
+
+def _blamed(task: Problem, placement: Placement) -> list[int]:
+    """Blocks that reach the top and their neighbours."""
+    ends = [
+        offset + block.padded_bytes
+        for offset, block in zip(placement.offsets, task.blocks, strict=True)
+    ]
+    top = [index for index, end in enumerate(ends) if end == placement.arena_bytes]
+    return sorted({*top, *(other for index in top for other, _, _ in task.neighbours[index])})

@@ -1,0 +1,50 @@
+"""Concatenations without copies: operands are written straight into their part of the result.
+
+An operand moves when it is a whole buffer of its own (no constant, not part of something else, read
+once by the run), may be as little aligned as its place in the result, and the peak does not rise:
+the result's life now begins with its first part. When all operands move, the run goes; otherwise
+its kernel leaves alone what is in place. Splits and outer slices are views from the start.
+"""
+
+from __future__ import annotations
+
+from glowmcu.ir.program import Buffer, Program, Run, View, ViewRole
+from glowmcu.memplan.alignment import required_align
+from glowmcu.memplan.instructions import arranged
+from glowmcu.memplan.liveness import peak_bytes
+
+
+def share_views(program: Program) -> Program:
+    """Operands of concatenations become parts of the results where that is free."""
+    for run in program.runs:
+        shared = _contained(program, run)
+        if shared is not None and peak_bytes(shared) <= peak_bytes(program):
+            program = shared
+    return program
+
+
+def _contained(program: Program, run: Run) -> Program | None:
+    """The program with every movable operand of `run` inside its result; None if there is none."""
+    places = run.node.op.contained_operands(run.node.signature)
+    if not places:
+        return None
+    result = run.outputs[0]
+    moved: list[View] = []
+    for buffer, position in zip(run.inputs, run.positions, strict=True):
+        root = program.root(buffer)[0]
+        alone = sum(program.root(other)[0] is root for other in run.inputs) == 1
+        if alone and position in places and _movable(program, buffer, result, places[position]):
+            moved.append(View(root, result, places[position], ViewRole.PART))
+    if not moved:
+        return None
+    complete = len(moved) == len(run.node.inputs) and len(run.outputs) == 1
+    runs = [item for item in program.runs if item is not run or not complete]
+    return arranged(program, runs, [*program.views.values(), *moved])
+
+
+def _movable(program: Program, buffer: Buffer, result: Buffer, offset: int) -> bool:
+    root, start, end = program.span(buffer)
+    target, inner = program.root(result)
+    if root.data is not None or root is target or (start, end) != (0, root.size_bytes):
+        return False
+    return (inner + offset) % required_align(program, root) == 0
