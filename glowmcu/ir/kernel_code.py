@@ -61,7 +61,6 @@ class KernelCode:
     scratch_bytes: int = 0
     operand_align: int = 1
     notes: tuple[str, ...] = ()
-    operand_align: int = 1
 
     @property
     def constants(self) -> tuple[ConstantArray, ...]:

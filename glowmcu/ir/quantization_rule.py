@@ -1,0 +1,34 @@
+"""How an operator on real numbers becomes one on int8: stated by each operator, used by `quant`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class ResultRange(Enum):
+    """Where the result's scale and zero point come from."""
+
+    OWN = "own"  # from the range that profiling saw
+    SAME = "same"  # those of the first quantized operand: nothing is rescaled
+    FIXED = "fixed"  # `QuantizationRule.fixed`: known from mathematics (softmax is in [0, 1])
+
+
+@dataclass(frozen=True)
+class QuantizationRule:
+    """Operands by position.
+
+    `activations` become int8 with the parameters of their own tensors. `weights` are constants that
+    become symmetric int8, along the axis given or per tensor for None. `biases` are constants that
+    become int32 at the product of the scales of an activation and a weights operand. `unified`:
+    all activations must have the result's parameters (a concatenation). Other operands (indices,
+    shapes) stay as they are.
+    """
+
+    activations: tuple[int, ...] = (0,)
+    weights: Mapping[int, int | None] = field(default_factory=dict)
+    biases: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    result: ResultRange = ResultRange.OWN
+    fixed: tuple[float, int] | None = None
+    unified: bool = False
