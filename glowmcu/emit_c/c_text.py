@@ -62,8 +62,9 @@ def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
 
 def comment_text(text: str, limit: int = 80) -> str:
     """Text from a model file made safe for a comment: one line, no comment marks, ASCII."""
-    plain = re.sub(r"[^ -~]", "?", text).replace("*/", "* /").replace("/*", "/ *")
-    plain = plain.replace("\\", "/").replace("??", "? ?")
+    plain = re.sub(r"[^ -~]", "?", text).replace("\\", "/")
+    # A space between any two characters that mean something together: */ /* and trigraphs.
+    plain = re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", plain)
     return plain if len(plain) <= limit else plain[: limit - 3] + "..."
 
 
