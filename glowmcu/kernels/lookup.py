@@ -17,13 +17,27 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.ops.lookup import Lookup
+from glowmcu.ops.lookup import Lookup, all_values
 
 
 @element_code(Lookup)
 def lookup_code(op: Lookup, signature: Signature) -> ElementCode:
+    clamp = _clamp(op, signature)
+    if clamp is not None:
+        expression = f"glowmcu_clamp({{0}}, {clamp[0]}, {clamp[1]})"
+        return ElementCode(expression, 4, 12, ("glowmcu_requantize.h",))
     table = ConstantArray("table", op.table, "by the operand's byte")
     return ElementCode("{t}[(uint8_t){0}]", 3, 8, table=table)
+
+
+def _clamp(op: Lookup, signature: Signature) -> tuple[int, int] | None:
+    """The limits of a table that does nothing but clamp."""
+    (x,), out = signature.inputs, signature.output
+    if x.element is not out.element:
+        return None
+    stored = all_values(x.element)
+    low, high = int(op.table.min()), int(op.table.max())
+    return (low, high) if (np.clip(stored, low, high) == op.table).all() else None
 
 
 @kernel("lookup.shared", Lookup)

@@ -16,19 +16,19 @@ from glowmcu.ir.operation import Array, Signature
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.lookup import INDEX_TYPES, Lookup, all_values
-from glowmcu.ops.stack import Stack
 
 _RESULTS = (ElementType.I8, ElementType.UI8, ElementType.BOOL)
 
 
 def run(graph: Graph) -> Graph:
     """Tables for all functions of one 8-bit tensor."""
-    return rewrite(graph, _compose_tables, _tabulate)
+    return rewrite(graph, compose_tables, tabulate)
 
 
-def _tabulate(context: Context, node: Node) -> Sequence[Value] | None:
+def tabulate(context: Context, node: Node) -> Sequence[Value] | None:
+    """Rule: a function of one 8-bit tensor becomes a table."""
     op = node.op
-    if not op.elementwise or isinstance(op, Lookup | Stack) or len(node.outputs) != 1:
+    if not op.elementwise or isinstance(op, Lookup) or len(node.outputs) != 1:
         return None
     constants = [_single_value(context.constant(value)) for value in node.inputs]
     variable = [i for i, constant in enumerate(constants) if constant is None]
@@ -60,8 +60,8 @@ def _evaluate(node: Node, operands: Sequence[Array], graph: Graph) -> Array:
     return np.ascontiguousarray(table)
 
 
-def _compose_tables(context: Context, node: Node) -> Sequence[Value] | None:
-    """table(table(x)), where nobody else reads what is in between."""
+def compose_tables(context: Context, node: Node) -> Sequence[Value] | None:
+    """Rule: table(table(x)) is one table, where nobody else reads what is in between."""
     before = context.producer(node.inputs[0]) if node.inputs else None
     if not isinstance(node.op, Lookup) or before is None or not isinstance(before.op, Lookup):
         return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,7 +34,9 @@ from glowmcu.ops.registry import operation
 
 @dataclass(frozen=True)
 class Int8Function(ElementwiseOperation):
-    """Base: int8 in, int8 out, both quantized per tensor."""
+    """Base: int8 in, int8 out, both quantized per tensor; the first pass makes it a table."""
+
+    stackable: ClassVar[bool] = False
 
     def verify(self, signature: Signature) -> None:
         expect_quantized((*signature.inputs, signature.output), ElementType.I8)
@@ -87,6 +90,7 @@ class Relu(Int8Function):
 class Clip(ElementwiseOperation):
     """Stored values clamped as they are; the scales are expected to be the same."""
 
+    stackable: ClassVar[bool] = False
     clamp: tuple[int, int] = (-128, 127)
 
     def verify(self, signature: Signature) -> None:

@@ -27,6 +27,8 @@ class ElementwiseOperation(Operation):
 
     elementwise: ClassVar[bool] = True
     operand_count: ClassVar[int] = 1
+    #: Kernels know what it does to one element, so that it can be part of a `stack`.
+    stackable: ClassVar[bool] = True
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         if len(inputs) != self.operand_count:
