@@ -98,7 +98,7 @@ class PortableStridedCopy(Kernel):
         if _fill(site) is not None:
             cycles += 0.5 * sum(type_.size_bytes for type_ in site.signature.outputs)
         tables = sum(20 + 12 * len(copy.loops) for copy in copies)
-        return Cost(cycles, 260, tables)
+        return Cost(cycles, 360, tables)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         copies = strided_copies(site)

@@ -67,7 +67,7 @@ class PortableReduceSum(Kernel):
         return _accepts(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return _cost(site, 4.0, 70.0, 330)
+        return _cost(site, 4.0, 70.0, 300)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
