@@ -1,0 +1,205 @@
+"""What every kernel that takes row ranges promises: parts in any order are the whole, to the byte.
+
+The step's own call is taken from the generated C, with the arena's buffers and the rows replaced by
+arguments. A kernel that no sample reaches fails here: add a sample with it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from glowmcu.cores import core, core_names
+from glowmcu.ir.graph import Node
+from glowmcu.ir.operation import Constant, Operation, RowWindow, Signature
+from glowmcu.kernels import selection
+from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
+from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.verify.host import STRICT_FLAGS, host_compiler
+from tests.ops import test_convolution, test_pooling, test_resize, test_transpose_conv
+from tests.support.check_model import write_bundle
+
+Array = npt.NDArray[Any]
+
+
+@cache
+def samples() -> dict[str, bytes]:
+    """Models of one operator, at least one for each operator whose rows need rows of its input."""
+    found: dict[str, bytes] = {}
+    for kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+        for name, case in test_convolution.SPATIAL.items():
+            found[f"{kind}, {name}"] = test_convolution.conv_model(kind, case)
+    for name in ("two groups", "groups and dilation", "seventeen channels", "1x1, stride 2"):
+        case = test_convolution.CONV_CASES[name]
+        found[f"CONV_2D, {name}"] = test_convolution.conv_model("CONV_2D", case)
+    for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        for name in ("odd size, same padding", "stride larger than the kernel", "batch of three"):
+            case = test_pooling.CASES[name]
+            found[f"{kind}, {name}"] = test_pooling.pool_model(kind, case)
+    for name in ("stride 2, same, odd result", "kernel smaller than the stride", "batch of two"):
+        case = test_transpose_conv.CASES[name]
+        found[f"TRANSPOSE_CONV, {name}"] = test_transpose_conv.transpose_conv_model(case)
+    for kind in test_resize.KINDS:
+        for name, mode in test_resize.MODES.items():
+            case = test_resize.CASES["larger one way, smaller the other"]
+            found[f"{kind}, {name}"] = test_resize.resize_model(kind, case, mode)
+    return found
+
+
+def the_node(compilation: Compilation) -> Node:
+    (node,) = (node for node in compilation.graph.nodes if not isinstance(node.op, Constant))
+    return node
+
+
+@cache
+def variants(sample: str) -> list[tuple[Kernel, str]]:
+    """Variants that take row ranges and accept the sample, each with a core where it does."""
+    graph = compile_model(samples()[sample], "m.tflite", Options("m")).graph
+    (node,) = (node for node in graph.nodes if not isinstance(node.op, Constant))
+    site = site_of(graph, node)
+    found = []
+    for variant in load_kernels()[type(node.op)]:
+        fitting = (name for name in core_names() if variant.accepts(site, Target(core(name))))
+        name = next(fitting, None)
+        if name is not None and variant.generate(site, Target(core(name))).rows > 0:
+            found.append((variant, name))
+    return found
+
+
+def test_every_variant_of_an_operator_with_row_windows_is_reached() -> None:
+    reached = {variant.name for sample in samples() for variant, _ in variants(sample)}
+    expected = {
+        variant.name
+        for operation, known in load_kernels().items()
+        if operation.input_rows is not Operation.input_rows and not operation.elementwise
+        for variant in known
+    }
+    assert len(expected) >= 7
+    assert expected - reached == set()
+
+
+class RowKernel:
+    """The kernel of a model's single step: `rows(inputs, out, first, end)`."""
+
+    def __init__(self, compilation: Compilation, folder: Path) -> None:
+        folder.mkdir()
+        write_bundle(compilation, folder)
+        wrapper = folder / "rows.c"
+        wrapper.write_text(_wrapper(compilation.files["m.c"], _rows(compilation)))
+        library = folder / "rows.so"
+        compiler = host_compiler() or pytest.skip("needs a C compiler")
+        sources = [str(wrapper), str(folder / "m_weights.c")]
+        flags = [*STRICT_FLAGS, "-O1", "-fPIC", "-shared", f"-I{folder}"]
+        subprocess.run([compiler, *flags, *sources, "-o", str(library)], check=True)
+        self._ffi: Any = cffi.FFI()
+        self._ffi.cdef("void m_rows(int8_t *in, int8_t *out, int32_t first_row, int32_t end_row);")
+        self._library = self._ffi.dlopen(str(library))
+
+    def run(self, x: Array, out: Array, first: int, end: int) -> None:
+        pointers = [self._ffi.cast("int8_t *", array.ctypes.data) for array in (x, out)]
+        self._library.m_rows(*pointers, first, end)
+
+
+def _rows(compilation: Compilation) -> int:
+    return compilation.selections[the_node(compilation)].code.rows
+
+
+def _wrapper(text: str, rows: int) -> str:
+    """`m.c` with one more function: its run, on pointers and rows that are handed in."""
+    (body,) = re.findall(r"void m_run\(void \*arena\)\n\{\n[^;]*;\n(.*?)\n\}\n", text, re.DOTALL)
+    body, inputs = re.subn(r"\ba \+ AT_IN0\b", "in", body)
+    body, outputs = re.subn(r"\ba \+ AT_0_\w+", "out", body)
+    body, calls = re.subn(rf"\b0,\s+{rows}\);", "first_row, end_row);", body)
+    assert (inputs, outputs, calls) == (1, 1, 1), text
+    head = "void m_rows(int8_t *in, int8_t *out, int32_t first_row, int32_t end_row)"
+    return f"{text}\n{head};\n{head}\n{{\n{body}\n}}\n"
+
+
+Compile = Callable[[str, Kernel, str], tuple[Compilation, RowKernel]]
+
+
+@pytest.fixture
+def compile_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Compile:
+    """Compiles a sample with no other choice than the given variant."""
+
+    def compile_with(sample: str, kernel: Kernel, core: str) -> tuple[Compilation, RowKernel]:
+        only = dict.fromkeys(kernel.operations, (kernel,))
+        monkeypatch.setattr(selection, "load_kernels", lambda: only)
+        compilation = compile_model(samples()[sample], "m.tflite", Options("m", core=core))
+        assert compilation.selections[the_node(compilation)].kernel is kernel
+        return compilation, RowKernel(compilation, tmp_path / kernel.name)
+
+    return compile_with
+
+
+def _splits(rows: int) -> list[list[tuple[int, int]]]:
+    """Row ranges that cover all rows: uneven ones in both orders, and single rows from below."""
+    edges = sorted({0, min(1, rows), min(3, rows), rows})
+    uneven = list(pairwise(edges))
+    singles = [(row, row + 1) for row in reversed(range(rows))]
+    return [uneven, uneven[::-1], singles]
+
+
+def _window(signature: Signature, op: Operation, first: int, end: int) -> slice:
+    window = op.input_rows(signature, first, end)[0]
+    assert isinstance(window, RowWindow)
+    return slice(window.first, window.end)
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_row_ranges_in_any_order_equal_the_whole(sample: str, compile_with: Compile) -> None:
+    for variant, core_name in variants(sample):
+        compilation, kernel = compile_with(sample, variant, core_name)
+        node = the_node(compilation)
+        inputs = _inputs(compilation, node)
+        (want,) = node.op.evaluate(inputs, node.signature, compilation.graph.rounding)
+        for ranges in _splits(want.shape[1]):
+            _check_ranges(kernel, node, inputs[0], want, ranges)
+
+
+def _inputs(compilation: Compilation, node: Node) -> list[Array]:
+    """Random data for the first operand; the others are constants."""
+    type_ = node.inputs[0].type
+    generator = np.random.default_rng(5)
+    constants = [compilation.graph.constant_data(value) for value in node.inputs[1:]]
+    return [
+        generator.integers(-128, 128, type_.shape).astype(type_.element.numpy),
+        *(data for data in constants if data is not None),
+    ]
+
+
+def _check_ranges(
+    kernel: RowKernel, node: Node, x: Array, want: Array, ranges: list[tuple[int, int]]
+) -> None:
+    """Each call writes its rows, no others, from no input rows but those in the window."""
+    generator = np.random.default_rng(6)
+    out = np.ascontiguousarray(~want)  # wrong everywhere
+    expected = out.copy()
+    for first, end in ranges:
+        window = _window(node.signature, node.op, first, end)
+        other = generator.integers(-128, 128, x.shape).astype(x.dtype)
+        other[:, window] = x[:, window]
+        kernel.run(other, out, first, end)
+        expected[:, first:end] = want[:, first:end]
+        assert np.array_equal(out, expected), f"rows {first} to {end} of {ranges}"
+    assert np.array_equal(out, want)
+
+
+@pytest.mark.parametrize("sample", ["CONV_2D, two groups", "MAX_POOL_2D, batch of three"])
+def test_no_rows_write_nothing(sample: str, compile_with: Compile) -> None:
+    variant, core_name = variants(sample)[0]
+    compilation, kernel = compile_with(sample, variant, core_name)
+    node = the_node(compilation)
+    out = np.full(node.output.type.shape, 77, np.int8)
+    kernel.run(_inputs(compilation, node)[0], out, 1, 1)
+    assert (out == 77).all()
