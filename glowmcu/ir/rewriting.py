@@ -1,38 +1,58 @@
 """Rewriting: rules that replace one node at a time, applied until nothing changes.
 
 A rule looks at a node through a `Context` and returns the values that take its results' place, or
-None. New nodes made with `Context.add` are put in front of the node that is replaced.
+None. New nodes made with `Context.add` go in front of the node that is replaced. A change costs
+time in proportion to the users of the replaced values, not to the size of the graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.operation import Array, Constant, Operation, constant
+from glowmcu.ir.operation import Array, Constant, Operation, Rounding, constant
 from glowmcu.ir.types import Quantization, TensorType, element_type_of
 
 
 class Context:
-    """What a rule may ask and make while it looks at one node of `graph`."""
+    """What a rule may ask and make while it looks at one node."""
 
-    def __init__(self, graph: Graph, node: Node) -> None:
-        self.graph = graph
+    def __init__(self, draft: _Draft, node: Node) -> None:
+        self._draft = draft
         self.node = node
         self.added: list[Node] = []
 
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is now; made anew after every change."""
+        return self._draft.graph()
+
+    @property
+    def rounding(self) -> Rounding:
+        """The rounding of the graph's requantizations."""
+        return self._draft.origin.rounding
+
     def producer(self, value: Value) -> Node | None:
         """The node that makes `value`, or None for a graph input."""
-        return self.graph.producers.get(value)
+        return self._draft.producers.get(value)
+
+    def users(self, value: Value) -> tuple[Node, ...]:
+        """The nodes that read `value`, each once."""
+        return tuple(self._draft.users.get(value, ()))
+
+    def is_output(self, value: Value) -> bool:
+        """Whether `value` is an output of the graph: its name is part of the bundle's interface."""
+        return value in self._draft.outputs
 
     def constant(self, value: Value) -> Array | None:
         """Data of a constant value, or None."""
-        return self.graph.constant_data(value)
+        node = self.producer(value)
+        return node.op.data if node is not None and isinstance(node.op, Constant) else None
 
     def only_use(self, value: Value) -> bool:
         """Whether the node at hand is the sole reader of `value` and it is no graph output."""
-        return self.graph.users.get(value) == [self.node] and value not in self.graph.outputs
+        return self.users(value) == (self.node,) and not self.is_output(value)
 
     def add(
         self, op: Operation, inputs: Sequence[Value], types: Sequence[TensorType], name: str = ""
@@ -68,48 +88,127 @@ Rule = Callable[[Context, Node], Sequence[Value] | None]
 
 
 def rewrite(graph: Graph, *rules: Rule) -> Graph:
-    """Apply each rule at each node until none has anything to say; drop what nobody reads."""
-    position = 0
-    while position < len(graph.nodes):
-        node = graph.nodes[position]
-        changed = _apply_first(graph, node, rules) if not isinstance(node.op, Constant) else None
-        if changed is None:
-            position += 1
-            continue
-        graph = changed
-        position = 0 if position < _LOOK_BACK else position - _LOOK_BACK
-    # A rule may look past its neighbours, so a clean sweep is asked for before we stop.
-    for node in graph.nodes:
-        if not isinstance(node.op, Constant) and _apply_first(graph, node, rules) is not None:
-            return rewrite(graph, *rules)
-    return remove_dead_nodes(graph)
+    """Apply each rule at each node until none has anything to say; drop what nobody reads.
+
+    The same graph object comes back when nothing was to be done.
+    """
+    draft = _Draft(remove_dead_nodes(graph))
+    limit = 1000 + 100 * len(graph.nodes)
+    changes, before = 0, -1
+    while changes != before:
+        before = changes
+        node = draft.first
+        while node is not None:
+            changed = None if isinstance(node.op, Constant) else _apply_first(draft, node, rules)
+            changes += changed is not None
+            assert changes < limit, f"rules undo each other at {node.op.name} {node.name!r}"
+            node = draft.after(node) if changed is None else changed.resume
+    return draft.graph()
 
 
-_LOOK_BACK = 4
-
-
-def _apply_first(graph: Graph, node: Node, rules: Sequence[Rule]) -> Graph | None:
+def _apply_first(draft: _Draft, node: Node, rules: Sequence[Rule]) -> _Resume | None:
     for rule in rules:
-        context = Context(graph, node)
+        context = Context(draft, node)
         values = rule(context, node)
         if values is not None:
-            return _substitute(graph, node, context.added, values)
+            return _Resume(draft.substitute(node, context.added, values))
     return None
 
 
-def _substitute(graph: Graph, old: Node, added: list[Node], values: Sequence[Value]) -> Graph:
-    assert len(values) == len(old.outputs), f"{old.op.name}: a rule must replace every result"
-    renamed = dict(zip(old.outputs, values, strict=True))
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if node is old:
-            nodes.extend(added)
-        elif any(value in renamed for value in node.inputs):
-            inputs = tuple(renamed.get(value, value) for value in node.inputs)
-            nodes.append(replace(node, inputs=inputs))
-        else:
-            nodes.append(node)
-    return graph.replace(nodes, [renamed.get(value, value) for value in graph.outputs])
+class _Resume:
+    """Where a sweep goes on after a change; None is the end."""
+
+    def __init__(self, resume: Node | None) -> None:
+        self.resume = resume
+
+
+class _Draft:
+    """A graph under change: nodes in a linked list, producers and users up to date."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.origin = graph
+        self.outputs = dict.fromkeys(graph.outputs)
+        self.producers: dict[Value, Node] = {}
+        self.users: dict[Value, dict[Node, None]] = {}
+        self._order = tuple(graph.outputs)
+        self._next: dict[Node | None, Node | None] = {None: None}
+        self._previous: dict[Node | None, Node | None] = {None: None}
+        self._graph: Graph | None = graph
+        for node in graph.nodes:
+            self._insert(node, None)
+
+    @property
+    def first(self) -> Node | None:
+        return self._next[None]
+
+    def after(self, node: Node) -> Node | None:
+        """The node behind `node`."""
+        return self._next[node]
+
+    def graph(self) -> Graph:
+        if self._graph is None:
+            self._graph = self.origin.replace(self._walk(), self._order)
+        return self._graph
+
+    def substitute(self, old: Node, added: Sequence[Node], values: Sequence[Value]) -> Node | None:
+        """Put `added` in front of `old` and `values` in its results' place; where to go on."""
+        assert len(values) == len(old.outputs), f"{old.op.name}: a rule must replace every result"
+        renamed = dict(zip(old.outputs, values, strict=True))
+        self._graph = None
+        for node in added:
+            self._insert(node, old)
+        following = self._next[old]
+        for user in dict.fromkeys(user for v in old.outputs for user in self.users.get(v, ())):
+            inputs = tuple(renamed.get(value, value) for value in user.inputs)
+            successor = replace(user, inputs=inputs)
+            following = successor if user is following else following
+            self._swap(user, successor)
+        self._order = tuple(renamed.get(value, value) for value in self._order)
+        self.outputs = dict.fromkeys(self._order)
+        self._remove_dead([old, *reversed(added)])
+        alive = (node for node in added if node in self._next)
+        return next(alive, following)
+
+    def _walk(self) -> Iterable[Node]:
+        node = self.first
+        while node is not None:
+            yield node
+            node = self._next[node]
+
+    def _insert(self, node: Node, before: Node | None) -> None:
+        previous = self._previous[before]
+        self._next[previous] = self._previous[before] = node
+        self._next[node], self._previous[node] = before, previous
+        self._register(node)
+
+    def _register(self, node: Node) -> None:
+        for value in node.outputs:
+            self.producers[value] = node
+        for value in node.inputs:
+            self.users.setdefault(value, {})[node] = None
+
+    def _swap(self, old: Node, new: Node) -> None:
+        """`new` at the place of `old`, which has the same results."""
+        self._insert(new, old)
+        self._unlink(old)
+
+    def _unlink(self, node: Node) -> None:
+        previous, following = self._previous.pop(node), self._next.pop(node)
+        self._next[previous], self._previous[following] = following, previous
+        for value in dict.fromkeys(node.inputs):
+            del self.users[value][node]
+
+    def _remove_dead(self, nodes: list[Node]) -> None:
+        """Remove those of `nodes` whose results nobody reads, then their producers likewise."""
+        while nodes:
+            node = nodes.pop()
+            read = any(self.users.get(value) or value in self.outputs for value in node.outputs)
+            if read or node not in self._next:
+                continue
+            self._unlink(node)
+            for value in node.outputs:
+                del self.producers[value]
+            nodes += [self.producers[value] for value in node.inputs if value in self.producers]
 
 
 def remove_dead_nodes(graph: Graph) -> Graph:
