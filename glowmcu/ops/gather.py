@@ -1,0 +1,84 @@
+"""Operators that take elements by computed positions: `gather` and `gather_nd`.
+
+A position outside its axis is clamped to the nearest end: no index, whatever computed it, can make
+the generated code read beyond the tensor. The reference kernels leave that case undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.registry import operation
+
+
+@dataclass(frozen=True)
+class _Gathering(Operation):
+    """Base: operands are the tensor and int32 indices; elements of any type."""
+
+    def verify(self, signature: Signature) -> None:
+        x, indices = signature.inputs
+        if indices.element is not ElementType.I32:
+            raise OperationError(f"expected i32 indices, got {indices}")
+        if x.element is not signature.output.element:
+            raise OperationError(f"expected a result like {x}, got {signature.output}")
+
+
+@operation("gather")
+@dataclass(frozen=True)
+class Gather(_Gathering):
+    """Slices of `x` along `axis`; the first `batch_dims` axes of both operands go together.
+
+    Result: x.shape[:axis] + indices.shape[batch_dims:] + x.shape[axis + 1:].
+    """
+
+    axis: int = 0
+    batch_dims: int = 0
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        x, indices = inputs
+        batch = x.shape[: self.batch_dims]
+        if not 0 <= self.batch_dims <= self.axis < x.rank:
+            raise OperationError(
+                f"axis {self.axis} with {self.batch_dims} batch axes is not in {x.shape}"
+            )
+        if x.shape[self.axis] == 0 or indices.shape[: self.batch_dims] != batch:
+            raise OperationError(f"cannot gather from {x.shape} by {indices.shape}")
+        head, tail = x.shape[: self.axis], x.shape[self.axis + 1 :]
+        return ((*head, *indices.shape[self.batch_dims :], *tail),)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, indices = inputs
+        inside = np.clip(indices, 0, x.shape[self.axis] - 1)
+        batch = x.shape[: self.batch_dims]
+        parts = [
+            np.take(x[place], inside[place], axis=self.axis - self.batch_dims)
+            for place in np.ndindex(*batch)
+        ]
+        return (np.array(parts, x.dtype).reshape(signature.output.shape),)
+
+
+@operation("gather_nd")
+@dataclass(frozen=True)
+class GatherNd(_Gathering):
+    """Slices of `x` by coordinates: the last axis of `indices` goes over the first axes of `x`."""
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        x, indices = inputs
+        if indices.rank < 1 or not 1 <= indices.shape[-1] <= x.rank or 0 in x.shape:
+            raise OperationError(f"cannot gather from {x.shape} by coordinates {indices.shape}")
+        return ((*indices.shape[:-1], *x.shape[indices.shape[-1] :]),)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, indices = inputs
+        last = np.array(x.shape[: indices.shape[-1]]) - 1
+        inside = np.clip(indices, 0, last)
+        return (np.asarray(x[tuple(np.moveaxis(inside, -1, 0))]),)

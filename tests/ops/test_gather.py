@@ -1,0 +1,122 @@
+"""Gathering equals TensorFlow Lite Micro, and no index can make it read beyond its tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.pipeline import Options, compile_model
+from tests.support.check_model import check_model
+from tests.support.oracle import run_litert_reference, run_tflm
+from tests.support.single_op import Tensor, single_op_model
+
+# shape, indices' shape, axis, batch_dims
+GATHERS = {
+    "vector": ((5,), (3,), 0, 0),
+    "rows": ((6, 4), (2,), 0, 0),
+    "columns": ((3, 7), (4,), 1, 0),
+    "one index without an axis": ((3, 4), (), 0, 0),
+    "matrix of indices in the middle": ((2, 5, 3), (2, 2), 1, 0),
+    "negative axis": ((2, 3, 4), (3,), -1, 0),
+    "batch": ((3, 5, 2), (3, 4), 1, 1),
+    "batch with an axis between": ((2, 3, 4), (2, 2), 2, 1),
+    "negative batch axes": ((2, 4), (2, 3), 1, -1),
+}
+
+
+def gather_model(shape, indices, axis, batch_dims, dtype: str = "int8") -> bytes:
+    """`indices` is an array (a constant) or a shape (an input)."""
+    index_shape = indices.shape if isinstance(indices, np.ndarray) else indices
+    positive = axis % len(shape)
+    batch = batch_dims if batch_dims >= 0 else batch_dims + len(index_shape)
+    out = (*shape[:positive], *index_shape[batch:], *shape[positive + 1 :])
+    operand = indices if isinstance(indices, np.ndarray) else Tensor(indices, "int32")
+    return single_op_model(
+        "GATHER",
+        [Tensor(shape, dtype), operand],
+        [Tensor(out, dtype)],
+        {"axis": axis, "batch_dims": batch_dims},
+    )
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "computed"])
+@pytest.mark.parametrize(("shape", "indices", "axis", "batch_dims"), GATHERS.values(), ids=GATHERS)
+def test_gather_equals_tflm(shape, indices, axis, batch_dims, known: bool) -> None:
+    generator = np.random.default_rng(7)
+    positions = generator.integers(0, shape[axis], indices).astype(np.int32)
+    x = generator.integers(-128, 128, shape).astype(np.int8)
+    if known:
+        data = gather_model(shape, np.asarray(positions), axis, batch_dims)
+        check_model(data, [[x]], run_tflm)
+    else:
+        data = gather_model(shape, indices, axis, batch_dims)
+        check_model(data, [[x, np.asarray(positions)]], run_tflm)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float32", "bool"])
+def test_gather_moves_elements_of_any_size(dtype: str) -> None:
+    data = gather_model((4, 3), np.array([3, 0, 3], np.int32), 0, 0, dtype)
+    check_model(data, oracle=run_litert_reference, count=1)
+
+
+def test_computed_indices_outside_the_axis_are_clamped() -> None:
+    data = gather_model((4, 3), (6,), 0, 0)
+    x = np.arange(12, dtype=np.int8).reshape(4, 3)
+    indices = np.array([-1, 4, 2**31 - 1, -(2**31), 3, 0], np.int32)
+    compilation = check_model(data, [[x, indices]])
+    (result,) = run_graph(compilation.imported, [x, indices])
+    np.testing.assert_array_equal(result, x[[0, 3, 3, 0, 3, 0]])
+
+
+def test_known_indices_outside_the_axis_are_refused() -> None:
+    data = gather_model((4, 3), np.array([0, 4], np.int32), 0, 0)
+    with pytest.raises(GlowmcuError) as caught:
+        compile_model(data, "m.tflite", Options("m"))
+    assert "gather: index [4] is outside [4]" in str(caught.value)
+
+
+def test_indices_of_another_type_are_refused() -> None:
+    operands = [Tensor((4, 3)), Tensor((2,), "int16")]
+    data = single_op_model("GATHER", operands, [Tensor((2, 3))], {"axis": 0})
+    with pytest.raises(GlowmcuError, match="expected i32 indices, got int16"):
+        compile_model(data, "m.tflite", Options("m"))
+
+
+# shape, indices' shape
+COORDINATES = {
+    "elements": ((3, 4), (5, 2)),
+    "rows": ((4, 3), (2, 1)),
+    "slices of two axes": ((2, 3, 4, 2), (2, 3, 2)),
+    "one element": ((3, 4), (2,)),
+}
+
+
+@pytest.mark.parametrize(("shape", "indices"), COORDINATES.values(), ids=COORDINATES)
+def test_gather_nd_equals_tflm(shape, indices) -> None:
+    generator = np.random.default_rng(7)
+    depth = indices[-1]
+    positions = generator.integers(0, shape[:depth], indices).astype(np.int32)
+    out = (*indices[:-1], *shape[depth:])
+    x = generator.integers(-128, 128, shape).astype(np.int8)
+    operands = [Tensor(shape), Tensor(indices, "int32")]
+    check_model(single_op_model("GATHER_ND", operands, [Tensor(out)]), [[x, positions]], run_tflm)
+
+
+def test_coordinates_outside_the_tensor_are_clamped() -> None:
+    operands = [Tensor((3, 4)), Tensor((3, 2), "int32")]
+    data = single_op_model("GATHER_ND", operands, [Tensor((3,))])
+    x = np.arange(12, dtype=np.int8).reshape(3, 4)
+    indices = np.array([[-5, 9], [2**31 - 1, -1], [1, 2]], np.int32)
+    compilation = check_model(data, [[x, indices]])
+    (result,) = run_graph(compilation.imported, [x, indices])
+    assert result.tolist() == [3, 8, 6]
+
+
+def test_known_coordinates_outside_the_tensor_are_refused() -> None:
+    operands = [Tensor((3, 4)), np.array([[0, 1], [2, 4]], np.int32)]
+    data = single_op_model("GATHER_ND", operands, [Tensor((2,))])
+    with pytest.raises(GlowmcuError) as caught:
+        compile_model(data, "m.tflite", Options("m"))
+    assert "gather_nd: index [2, 4] is outside [3, 4]" in str(caught.value)
