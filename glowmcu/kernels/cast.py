@@ -1,0 +1,42 @@
+"""Portable kernel of `cast`: one loop, its conversion written out for the two types."""
+
+from __future__ import annotations
+
+from glowmcu.ir.kernel_code import KernelCode
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
+from glowmcu.ops.cast import Cast
+
+
+def conversion(source: ElementType, target: ElementType, x: str) -> str:
+    """C expression of element `x` as `target`; see `ops/cast.py` for what it means."""
+    if target is ElementType.BOOL:
+        return f"({target.c_name})({x} != 0)"
+    if target.is_float or not source.is_float:
+        return f"({target.c_name}){x}"
+    lowest, highest = target.limits
+    low, end = f"{float(lowest)}f", f"{float(highest + 1)}f"
+    least = "INT32_MIN" if target is ElementType.I32 else str(lowest)
+    # Not-a-number fails every comparison and ends at 0.
+    inside = f"({x} < {end} ? ({target.c_name}){x} : {highest})"
+    return f"({target.c_name})({x} >= {low} ? {inside} : ({x} < {low} ? {least} : 0))"
+
+
+@kernel("cast.portable", Cast)
+class PortableCast(Kernel):
+    """A loop of the layer's own; any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        x, out = site.signature.inputs[0], site.signature.output
+        soft_float = x.element.is_float or out.element.is_float
+        return Cost((30.0 if soft_float else 5.0) * out.element_count, 40)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        source, out = site.signature.inputs[0].element, site.signature.output
+        view = {
+            "from_type": source.c_name,
+            "to_type": out.element.c_name,
+            "elements": out.element_count,
+            "expression": conversion(source, out.element, "in[i]"),
+        }
+        return KernelCode(function="", operands=(0,), template="cast.c.j2", view=view)

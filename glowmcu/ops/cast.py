@@ -1,0 +1,47 @@
+"""`cast`: stored values of one element type as those of another; quantization plays no part.
+
+Integers wrap, as C conversions do on every machine that matters. Real values are cut towards zero
+and saturate (not-a-number becomes 0), where C and the reference kernel leave the result undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.registry import operation
+
+
+@operation("cast")
+@dataclass(frozen=True)
+class Cast(Operation):
+    """To the result's element type. Free where that is the operand's."""
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        (x,) = inputs
+        return (x.shape,)
+
+    def verify(self, signature: Signature) -> None:
+        x, out = signature.inputs[0], signature.output
+        if x.element.is_float and out.element is ElementType.I64:
+            raise OperationError(f"cannot cast {x} to {out}: a float32 to an int64")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        element = signature.output.element
+        if element is ElementType.BOOL:
+            return (inputs[0] != 0,)
+        if element.is_float or not signature.inputs[0].element.is_float:
+            return (inputs[0].astype(element.numpy),)
+        # float64 holds every int32.
+        wide = np.trunc(np.nan_to_num(inputs[0].astype(np.float64), nan=0.0))
+        return (np.clip(wide, *element.limits).astype(element.numpy),)
+
+    def aliases(self, signature: Signature) -> Mapping[int, int]:
+        same = signature.inputs[0].element is signature.output.element
+        return {0: 0} if same else {}
