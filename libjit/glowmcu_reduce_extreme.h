@@ -1,5 +1,5 @@
 /*
- * glowmcu_reduce_extreme.h: the largest or smallest int8 along any axes.
+ * glowmcu_reduce_extreme.h: the largest or smallest int8 (or bool) along any axes.
  */
 #ifndef GLOWMCU_REDUCE_EXTREME_H
 #define GLOWMCU_REDUCE_EXTREME_H
@@ -14,9 +14,10 @@ typedef struct {
 } glowmcu_reduce_extreme;
 
 /* Results are written one behind the other; `in` and `out` may not overlap. */
-static void glowmcu_reduce_extreme_s8(const glowmcu_reduce_extreme *p, const int8_t *in,
-    int8_t *out)
+static void glowmcu_reduce_extreme_s8(const glowmcu_reduce_extreme *p, const void *in, void *out)
 {
+    const int8_t *from = (const int8_t *)in;
+    int8_t *to = (int8_t *)out;
     const int32_t *innermost = p->loops + 2 * (p->out_loops + p->group_loops - 1);
     glowmcu_walk result;
 
@@ -26,14 +27,14 @@ static void glowmcu_reduce_extreme_s8(const glowmcu_reduce_extreme *p, const int
         glowmcu_walk group;
         glowmcu_walk_start(&group, p->loops + 2 * p->out_loops, p->group_loops - 1);
         do {
-            const int8_t *x = in + result.offset + group.offset;
+            const int8_t *x = from + result.offset + group.offset;
             for (int32_t i = 0; i < innermost[0]; ++i) {
                 const int32_t value = x[i * innermost[1]] ^ p->flip;
                 best = (value > best) ? value : best;
             }
         } while (glowmcu_walk_next(&group));
-        *out = (int8_t)(best ^ p->flip);
-        ++out;
+        *to = (int8_t)(best ^ p->flip);
+        ++to;
     } while (glowmcu_walk_next(&result));
 }
 

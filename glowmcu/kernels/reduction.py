@@ -1,5 +1,5 @@
-"""Portable kernels of `mean`, `sum`, `reduce_max` and `reduce_min`: loops over results around loops
-over what goes into one, both coalesced at compile time.
+"""Portable kernels of all reductions: loops over results around loops over what goes into one, both
+coalesced at compile time. Of bools, stored as 0 and 1, `all` is the smallest and `any` the largest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
 from glowmcu.ops.movement import Loop, whole
-from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Reduction, Sum
+from glowmcu.ops.reduction import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, Reduction, Sum
 
 #: As many as libjit's `GLOWMCU_REDUCE_LOOPS`.
 MAX_LOOPS = 8
@@ -114,7 +114,7 @@ def sum_bound(site: Site, count: int) -> int:
     return bound
 
 
-@kernel("reduce_extreme.portable", ReduceMax, ReduceMin)
+@kernel("reduce_extreme.portable", ReduceAll, ReduceAny, ReduceMax, ReduceMin)
 class PortableReduceExtreme(Kernel):
     """One result after the other; any core."""
 
@@ -129,7 +129,7 @@ class PortableReduceExtreme(Kernel):
         fields = (
             Field("out_loops", len(kept)),
             Field("group_loops", len(reduced)),
-            Field("flip", 0 if isinstance(site.node.op, ReduceMax) else -1),
+            Field("flip", 0 if isinstance(site.node.op, (ReduceAny, ReduceMax)) else -1),
             _table(kept, reduced),
         )
         return KernelCode(

@@ -1,4 +1,5 @@
-"""Operators that reduce whole axes: `mean`, `sum`, `reduce_max` and `reduce_min`.
+"""Operators that reduce whole axes: `mean`, `sum`, `reduce_max`, `reduce_min`, `reduce_all` and
+`reduce_any`.
 
 sum:  out = clamp(requantize(sum(x) - n * x_zp) + out_zp), n elements to each result
 mean: the same, with 1/n inside the multiplier, which keeps its 31 bits as far as shifts allow.
@@ -123,3 +124,35 @@ class ReduceMin(_Extreme):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         return (np.asarray(inputs[0].min(self.axes, keepdims=self.keep_dims)),)
+
+
+@dataclass(frozen=True)
+class _Logical(Reduction):
+    """Base of the reductions of bools."""
+
+    def verify(self, signature: Signature) -> None:
+        for type_ in (signature.inputs[0], signature.output):
+            if type_.element is not ElementType.BOOL:
+                raise OperationError(f"expected bools, got {type_}")
+
+
+@operation("reduce_all")
+@dataclass(frozen=True)
+class ReduceAll(_Logical):
+    """Whether all elements along `axes` are true."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (np.asarray(inputs[0].all(self.axes, keepdims=self.keep_dims)),)
+
+
+@operation("reduce_any")
+@dataclass(frozen=True)
+class ReduceAny(_Logical):
+    """Whether any element along `axes` is true."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (np.asarray(inputs[0].any(self.axes, keepdims=self.keep_dims)),)

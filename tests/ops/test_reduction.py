@@ -8,7 +8,7 @@ import pytest
 from glowmcu.errors import GlowmcuError
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
-from tests.support.oracle import run_tflm
+from tests.support.oracle import run_litert_reference, run_tflm
 from tests.support.single_op import Tensor, ints, single_op_model
 
 KINDS = ["MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"]
@@ -86,6 +86,20 @@ def test_largest_and_smallest_of_extremes() -> None:
     x = np.array([[-128, -128], [127, 127], [-128, 127], [0, -1]], np.int8)
     for kind in ("REDUCE_MAX", "REDUCE_MIN"):
         check_model(reduction_model(kind, (4, 2), (1,), False), [[x]], run_tflm)
+
+
+@pytest.mark.parametrize("axes", [(1,), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize(
+    ("kind", "oracle"), [("REDUCE_ALL", run_tflm), ("REDUCE_ANY", run_litert_reference)]
+)
+def test_all_and_any_of_bools(kind: str, oracle, axes) -> None:
+    """TFLM has no REDUCE_ANY."""
+    out = Tensor(reduced_shape((3, 4, 2), axes, False), "bool")
+    operands = [Tensor((3, 4, 2), "bool"), ints(*axes)]
+    data = single_op_model(kind, operands, [out], {"keep_dims": False})
+    generator = np.random.default_rng(3)
+    sets = [[generator.random((3, 4, 2)) < share] for share in (0.0, 0.05, 0.5, 0.95, 1.0)]
+    check_model(data, sets, oracle)
 
 
 def test_the_emitted_comment_states_the_accumulator_bound() -> None:

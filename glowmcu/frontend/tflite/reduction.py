@@ -1,4 +1,4 @@
-"""MEAN, SUM, REDUCE_MAX and REDUCE_MIN."""
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_ALL and REDUCE_ANY."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ import tflite
 from glowmcu.frontend.tflite.axes import axes_operand
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, importer
-from glowmcu.ops.reduction import Mean, ReduceMax, ReduceMin, Reduction, Sum
+from glowmcu.ops.reduction import (
+    Mean,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    Reduction,
+    Sum,
+)
 
 _OPERATIONS: dict[str, type[Reduction]] = {
     "MEAN": Mean,
     "SUM": Sum,
     "REDUCE_MAX": ReduceMax,
     "REDUCE_MIN": ReduceMin,
+    "REDUCE_ALL": ReduceAll,
+    "REDUCE_ANY": ReduceAny,
 }
 
 
