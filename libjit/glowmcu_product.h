@@ -14,7 +14,6 @@ typedef struct {
     int32_t out_zero_point;
     int32_t clamp_min;
     int32_t clamp_max;
-    const int32_t *walk;    /* of the loop over whole tensors, see glowmcu_broadcast.h */
 } glowmcu_product;
 
 /* int16 has zero points 0, so |a * b| <= 2^30. */
@@ -34,10 +33,9 @@ typedef struct {
     int32_t negative_multiplier; /* of x * alpha */
     int32_t negative_shift;
     int32_t out_zero_point;
-    const int32_t *walk;         /* of the loop over whole tensors, see glowmcu_broadcast.h */
-} glowmcu_prelu;
+} glowmcu_slopes;
 
-static inline int32_t glowmcu_prelu_one(const glowmcu_prelu *p, int32_t x, int32_t alpha)
+static inline int32_t glowmcu_prelu_one(const glowmcu_slopes *p, int32_t x, int32_t alpha)
 {
     int32_t value = x - p->x_zero_point;
 

@@ -7,20 +7,23 @@
 #include "glowmcu_broadcast.h"
 #include "glowmcu_sum.h"
 
+typedef struct {
+    glowmcu_sum one;
+    glowmcu_walk walk;
+} glowmcu_sub;
+
 static inline int32_t glowmcu_sub_pair(const void *p, int32_t a, int32_t b)
 {
     return glowmcu_sub_one((const glowmcu_sum *)p, a, b);
 }
 
-/*
- * Shapes as `p->walk` says. `out` may be the same memory as an operand that has as many elements.
- */
-static void glowmcu_sub_s8(const glowmcu_sum *p, const int8_t *a, const int8_t *b,
-    int8_t *out)
+/* Shapes as `p->walk` says. `out` may be the same memory as an operand with as many elements. */
+static void glowmcu_sub_s8(const glowmcu_sub *p, const int8_t *a,
+    const int8_t *b, int8_t *out)
 {
-    const glowmcu_sum local = *p; /* int8 stores cannot change it, so it stays in registers */
+    const glowmcu_sum one = p->one; /* stores of int8 cannot change it: it stays in registers */
 
-    glowmcu_broadcast_s8(glowmcu_sub_pair, &local, p->walk, a, b, out);
+    glowmcu_broadcast_s8(glowmcu_sub_pair, &one, &p->walk, a, b, out);
 }
 
 #endif /* GLOWMCU_SUB_H */

@@ -23,7 +23,6 @@ typedef struct {
     int32_t out_zero_point;
     int32_t clamp_min;
     int32_t clamp_max;
-    const int32_t *walk; /* of the loop over whole tensors, see glowmcu_broadcast.h */
 } glowmcu_sum;
 
 /* |x - zero_point| < 2^(31 - left_shift): 8 bits leave room for 20, 16 bits for 15. */

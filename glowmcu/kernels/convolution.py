@@ -19,6 +19,7 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.fixed_point import Requantization
+from glowmcu.ops.real import FLOAT_MAX
 
 
 def requantization_arrays(scale: Requantization) -> tuple[ConstantArray, ConstantArray]:
@@ -41,12 +42,65 @@ def constant(site: Site, operand: int) -> Array:
     return data
 
 
+def is_float(site: Site) -> bool:
+    """Whether the node computes on real numbers."""
+    return site.signature.output.element.is_float
+
+
+def float_clamp_fields(clamp: tuple[float, float] | None) -> tuple[Field, Field]:
+    """Bounds of a fused activation; without one the largest float, which no finite sum exceeds."""
+    low, high = clamp or (-FLOAT_MAX, FLOAT_MAX)
+    return Field("clamp_min", float(low)), Field("clamp_max", float(high))
+
+
+def _window_fields(op: Conv2D | DepthwiseConv2D) -> tuple[Field, ...]:
+    return (
+        Field("stride_y", op.strides[0]),
+        Field("stride_x", op.strides[1]),
+        Field("dilation_y", op.dilations[0]),
+        Field("dilation_x", op.dilations[1]),
+        Field("pad_top", op.padding[0]),
+        Field("pad_left", op.padding[1]),
+    )
+
+
+def _conv_2d_geometry(site: Site) -> tuple[Field, ...]:
+    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+    assert isinstance(op, Conv2D)
+    return (
+        Field("in_height", x.shape[1]),
+        Field("in_width", x.shape[2]),
+        Field("in_channels", x.shape[3]),
+        Field("out_width", out.shape[2]),
+        Field("out_channels", out.shape[3]),
+        Field("kernel_height", weights.shape[1]),
+        Field("kernel_width", weights.shape[2]),
+        Field("group_channels", weights.shape[3]),
+        *_window_fields(op),
+    )
+
+
+def _depthwise_geometry(site: Site) -> tuple[Field, ...]:
+    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+    assert isinstance(op, DepthwiseConv2D)
+    return (
+        Field("in_height", x.shape[1]),
+        Field("in_width", x.shape[2]),
+        Field("in_channels", x.shape[3]),
+        Field("out_width", out.shape[2]),
+        Field("depth_multiplier", out.shape[3] // x.shape[3]),
+        Field("kernel_height", weights.shape[1]),
+        Field("kernel_width", weights.shape[2]),
+        *_window_fields(op),
+    )
+
+
 @kernel("conv_2d.portable", Conv2D)
 class PortableConv2D(Kernel):
     """Direct convolution, four output channels at a time; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2)
+        return is_constant(site, 1, 2) and not is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -56,27 +110,13 @@ class PortableConv2D(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
         assert isinstance(op, Conv2D)
-        x, weights_type, _ = site.signature.inputs
-        out = site.signature.output
+        x, out = site.signature.inputs[0], site.signature.output
         weights, bias = constant(site, 1), constant(site, 2)
         bound = accumulator_bound(site, weights.reshape(weights.shape[0], -1), bias)
         multipliers, shifts = requantization_arrays(op.requantization(site.signature))
         clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("out_channels", out.shape[3]),
-            Field("kernel_height", weights_type.shape[1]),
-            Field("kernel_width", weights_type.shape[2]),
-            Field("group_channels", weights_type.shape[3]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("dilation_y", op.dilations[0]),
-            Field("dilation_x", op.dilations[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
+            *_conv_2d_geometry(site),
             Field("in_zero_point", x.zero_point),
             Field("out_zero_point", out.zero_point),
             Field("clamp_min", clamp_min),
@@ -102,7 +142,7 @@ class PortableDepthwiseConv2D(Kernel):
     """One channel at a time over the window; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2)
+        return is_constant(site, 1, 2) and not is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -112,27 +152,14 @@ class PortableDepthwiseConv2D(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
         assert isinstance(op, DepthwiseConv2D)
-        x, weights_type, _ = site.signature.inputs
-        out = site.signature.output
+        x, out = site.signature.inputs[0], site.signature.output
         weights, bias = constant(site, 1), constant(site, 2)
         channels = out.shape[3]
         bound = accumulator_bound(site, weights.reshape(-1, channels).T, bias)
         multipliers, shifts = requantization_arrays(op.requantization(site.signature))
         clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("depth_multiplier", channels // x.shape[3]),
-            Field("kernel_height", weights_type.shape[1]),
-            Field("kernel_width", weights_type.shape[2]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("dilation_y", op.dilations[0]),
-            Field("dilation_x", op.dilations[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
+            *_depthwise_geometry(site),
             Field("in_zero_point", x.zero_point),
             Field("out_zero_point", out.zero_point),
             Field("clamp_min", clamp_min),
@@ -150,4 +177,66 @@ class PortableDepthwiseConv2D(Kernel):
             rows=out.shape[1],
             batches=x.shape[0],
             notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+@kernel("conv_2d.portable_f32", Conv2D)
+class FloatConv2D(Kernel):
+    """Direct convolution on float32; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 1, 2) and is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        flash = site.signature.inputs[1].size_bytes + site.signature.inputs[2].size_bytes
+        cycles_per_mac = 8.0 if target.core.has_fpu else 120.0
+        return Cost(cycles_per_mac * site.node.macs, 500, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, Conv2D)
+        fields = (
+            *_conv_2d_geometry(site),
+            *float_clamp_fields(op.clamp),
+            Field("weights", ConstantArray("weights", constant(site, 1), "OHWI")),
+            Field("bias", ConstantArray("bias", constant(site, 2))),
+        )
+        return KernelCode(
+            function="glowmcu_conv_2d_f32",
+            operands=(0,),
+            header="glowmcu_conv_2d_f32.h",
+            parameters=Parameters("glowmcu_conv_2d_real", fields),
+            rows=site.signature.output.shape[1],
+            batches=site.signature.output.shape[0],
+        )
+
+
+@kernel("depthwise_conv_2d.portable_f32", DepthwiseConv2D)
+class FloatDepthwiseConv2D(Kernel):
+    """One channel at a time on float32; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 1, 2) and is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        flash = site.signature.inputs[1].size_bytes + site.signature.inputs[2].size_bytes
+        cycles_per_mac = 12.0 if target.core.has_fpu else 125.0
+        return Cost(cycles_per_mac * site.node.macs, 450, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, DepthwiseConv2D)
+        fields = (
+            *_depthwise_geometry(site),
+            *float_clamp_fields(op.clamp),
+            Field("weights", ConstantArray("weights", constant(site, 1), "HWC")),
+            Field("bias", ConstantArray("bias", constant(site, 2))),
+        )
+        return KernelCode(
+            function="glowmcu_depthwise_conv_2d_f32",
+            operands=(0,),
+            header="glowmcu_depthwise_conv_2d_f32.h",
+            parameters=Parameters("glowmcu_depthwise_conv_2d_real", fields),
+            rows=site.signature.output.shape[1],
+            batches=site.signature.output.shape[0],
         )

@@ -7,7 +7,13 @@ import math
 import numpy as np
 
 from glowmcu.kernels.bounds import accumulator_bound, bound_note, largest_offset_input
-from glowmcu.kernels.convolution import constant, is_constant, requantization_arrays
+from glowmcu.kernels.convolution import (
+    constant,
+    float_clamp_fields,
+    is_constant,
+    is_float,
+    requantization_arrays,
+)
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -27,7 +33,7 @@ class PortableFullyConnected(Kernel):
     """Four output channels at a time; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2)
+        return is_constant(site, 1, 2) and not is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -68,6 +74,38 @@ class PortableFullyConnected(Kernel):
             header="glowmcu_fully_connected.h",
             parameters=Parameters("glowmcu_fully_connected", fields),
             notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+@kernel("fully_connected.portable_f32", FullyConnected)
+class FloatFullyConnected(Kernel):
+    """One output at a time on float32; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_constant(site, 1, 2) and is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        flash = site.signature.inputs[1].size_bytes + site.signature.inputs[2].size_bytes
+        cycles_per_mac = 7.0 if target.core.has_fpu else 120.0
+        return Cost(cycles_per_mac * site.node.macs, 200, flash)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, FullyConnected)
+        x, weights, _ = site.signature.inputs
+        fields = (
+            Field("rows", x.element_count // weights.shape[1]),
+            Field("depth_in", weights.shape[1]),
+            Field("depth_out", weights.shape[0]),
+            *float_clamp_fields(op.clamp),
+            Field("weights", ConstantArray("weights", constant(site, 1), "OI")),
+            Field("bias", ConstantArray("bias", constant(site, 2))),
+        )
+        return KernelCode(
+            function="glowmcu_fully_connected_f32",
+            operands=(0,),
+            header="glowmcu_fully_connected_f32.h",
+            parameters=Parameters("glowmcu_fully_connected_real", fields),
         )
 
 

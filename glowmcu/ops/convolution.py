@@ -13,8 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
 Pair = tuple[int, int]
@@ -58,10 +60,12 @@ class _Convolution(Operation):
     """
 
     channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
+    #: Axis of the weights that has one quantization scale a slice.
+    channel_axis: ClassVar[int] = 0
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
-    clamp: tuple[int, int] | None = None
+    clamp: tuple[float, float] | None = None
 
     def _output_hw(self, height: int, width: int, kernel: Pair) -> Pair:
         top, left, bottom, right = self.padding
@@ -72,6 +76,9 @@ class _Convolution(Operation):
 
     def verify(self, signature: Signature) -> None:
         x, weights, bias = signature.inputs
+        if signature.output.element.is_float:
+            verify_float(signature)
+            return
         for type_ in (x, weights, signature.output):
             if type_.element is not ElementType.I8 or type_.quantization is None:
                 raise OperationError(f"expected quantized i8, got {type_}")
@@ -83,7 +90,10 @@ class _Convolution(Operation):
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
-        return self.clamp or signature.output.element.limits
+        return stored_clamp(self.clamp, signature.output)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0,), {1: self.channel_axis}, {2: (0, 1)})
 
     def requantization(self, signature: Signature) -> Requantization:
         """Accumulator to output scale, one entry an output channel."""
@@ -102,16 +112,30 @@ class _Convolution(Operation):
         rows = window_rows(first, end, self.strides[0], self.padding[0], extent, x.shape[1])
         return rows, None, None
 
-    def _windows(self, x: Array, zero_point: int, kernel: Pair) -> Array:
-        """`(n, out_h, out_w, kernel_h, kernel_w, c)` view of `x - zero_point`, zeros outside."""
+    def _windows(self, x: Array, kernel: Pair) -> Array:
+        """`(n, out_h, out_w, kernel_h, kernel_w, c)` view of `x`, zeros outside."""
         top, left, bottom, right = self.padding
-        shifted = x.astype(np.float64) - zero_point
-        padded = np.pad(shifted, ((0, 0), (top, bottom), (left, right), (0, 0)))
+        padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
         extents = tuple(map(window_extent, kernel, self.dilations))
         windows = np.lib.stride_tricks.sliding_window_view(padded, extents, axis=(1, 2))
         (sy, sx), (dy, dx) = self.strides, self.dilations
         view: Array = windows[:, ::sy, ::sx, :, ::dy, ::dx].transpose(0, 1, 2, 4, 5, 3)
         return view
+
+    def _sums(self, x: Array, weights: Array) -> Array:
+        """Window sums in the operands' own float type, `(n, out_h, out_w, channels)`."""
+        raise AssertionError(f"{type(self).__name__} has no sums")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, weights, bias = inputs
+        if signature.output.element.is_float:
+            return (clamp_float(self._sums(x, weights) + bias, self.clamp),)
+        # float64 holds every partial sum exactly: |sum| < 2^53.
+        centred = x.astype(np.float64) - signature.inputs[0].zero_point
+        sums = self._sums(centred, weights.astype(np.float64))
+        return (self._finish(sums, bias, signature, rounding),)
 
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
         accumulators = sums.astype(np.int64) + bias
@@ -125,6 +149,8 @@ class _Convolution(Operation):
 @dataclass(frozen=True)
 class Conv2D(_Convolution):
     """Operands: input NHWC, weights OHWI (I = input channels of one group), bias (O,)."""
+
+    channel_axis: ClassVar[int] = 0
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, bias = inputs
@@ -141,23 +167,19 @@ class Conv2D(_Convolution):
             raise OperationError(f"bias must be ({depth_out},), got {bias.shape}")
         return ((n, *self._output_hw(height, width, (kernel_h, kernel_w)), depth_out),)
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        x, weights, bias = inputs
+    def _sums(self, x: Array, weights: Array) -> Array:
         depth_out, kernel_h, kernel_w, depth_in = weights.shape
         groups = x.shape[3] // depth_in
-        windows = self._windows(x, signature.inputs[0].zero_point, (kernel_h, kernel_w))
+        windows = self._windows(x, (kernel_h, kernel_w))
         per_group = depth_out // groups
-        sums = np.empty((*windows.shape[:3], depth_out))
+        sums = np.empty((*windows.shape[:3], depth_out), x.dtype)
         for group in range(groups):
             part = windows[..., group * depth_in : (group + 1) * depth_in]
             columns = part.reshape(-1, kernel_h * kernel_w * depth_in)
             outs = slice(group * per_group, (group + 1) * per_group)
-            # float64 holds every partial sum exactly: |sum| < 2^53.
-            rows = weights[outs].reshape(per_group, -1).astype(np.float64)
+            rows = weights[outs].reshape(per_group, -1)
             sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], per_group)
-        return (self._finish(sums, bias, signature, rounding),)
+        return sums
 
     def macs(self, signature: Signature) -> int:
         weights = signature.inputs[1]
@@ -174,6 +196,8 @@ class DepthwiseConv2D(_Convolution):
     Output channel `c * multiplier + m` reads input channel `c`.
     """
 
+    channel_axis: ClassVar[int] = 3
+
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, bias = inputs
         if x.rank != 4 or weights.rank != 4 or weights.shape[0] != 1:
@@ -186,16 +210,13 @@ class DepthwiseConv2D(_Convolution):
             raise OperationError(f"bias must be ({depth_out},), got {bias.shape}")
         return ((n, *self._output_hw(height, width, (kernel_h, kernel_w)), depth_out),)
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        x, weights, bias = inputs
+    def _sums(self, x: Array, weights: Array) -> Array:
         _, kernel_h, kernel_w, depth_out = weights.shape
         multiplier = depth_out // x.shape[3]
-        windows = self._windows(x, signature.inputs[0].zero_point, (kernel_h, kernel_w))
-        taps = weights[0].reshape(kernel_h, kernel_w, x.shape[3], multiplier).astype(np.float64)
-        sums = np.einsum("nyxhwc,hwcm->nyxcm", windows, taps).reshape(*windows.shape[:3], depth_out)
-        return (self._finish(sums, bias, signature, rounding),)
+        windows = self._windows(x, (kernel_h, kernel_w))
+        taps = weights[0].reshape(kernel_h, kernel_w, x.shape[3], multiplier)
+        sums: Array = np.einsum("nyxhwc,hwcm->nyxcm", windows, taps)
+        return sums.reshape(*windows.shape[:3], depth_out)
 
     def macs(self, signature: Signature) -> int:
         weights = signature.inputs[1]

@@ -28,6 +28,7 @@ from glowmcu.ops.fixed_point import (
     saturate,
     wrap_int32,
 )
+from glowmcu.ops.real import stored_clamp
 from glowmcu.ops.registry import operation
 
 _QUANTIZED = (ElementType.I8, ElementType.I16)
@@ -69,11 +70,11 @@ class _Arithmetic(ElementwiseOperation):
     """`clamp` is the fused activation in stored output units; None leaves the type's full range."""
 
     operand_count: ClassVar[int] = 2
-    clamp: tuple[int, int] | None = None
+    clamp: tuple[float, float] | None = None
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
-        return self.clamp or signature.output.element.limits
+        return stored_clamp(self.clamp, signature.output)
 
     def verify(self, signature: Signature) -> None:
         if _is_plain_int32(signature):

@@ -13,8 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
 
@@ -28,7 +30,7 @@ class FullyConnected(Operation):
     """
 
     channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
-    clamp: tuple[int, int] | None = None
+    clamp: tuple[float, float] | None = None
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, bias = inputs
@@ -42,6 +44,9 @@ class FullyConnected(Operation):
 
     def verify(self, signature: Signature) -> None:
         x, weights, bias = signature.inputs
+        if signature.output.element.is_float:
+            verify_float(signature)
+            return
         for type_ in (x, weights, signature.output):
             if type_.element is not ElementType.I8 or type_.quantization is None:
                 raise OperationError(f"expected quantized i8, got {type_}")
@@ -53,7 +58,10 @@ class FullyConnected(Operation):
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
-        return self.clamp or signature.output.element.limits
+        return stored_clamp(self.clamp, signature.output)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0,), {1: 0}, {2: (0, 1)})
 
     def requantization(self, signature: Signature) -> Requantization:
         """Accumulator to output scale: one entry, or one an output channel."""
@@ -66,6 +74,8 @@ class FullyConnected(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         x, weights, bias = inputs
+        if signature.output.element.is_float:
+            return (clamp_float(x @ weights.T + bias, self.clamp),)
         quantization = signature.inputs[1].quantization
         assert quantization is not None
         rows = x.astype(np.float64) - signature.inputs[0].zero_point

@@ -15,6 +15,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.convolution import Padding, Pair, window_output_size, window_rows
 from glowmcu.ops.fixed_point import saturate
+from glowmcu.ops.real import stored_clamp
 from glowmcu.ops.registry import operation
 
 #: TensorFlow Lite Micro takes scales for equal that differ by no more than this.
@@ -41,7 +42,7 @@ class _Pool(Operation):
     kernel: Pair = (1, 1)
     strides: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
-    clamp: tuple[int, int] | None = None
+    clamp: tuple[float, float] | None = None
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs
@@ -69,7 +70,7 @@ class _Pool(Operation):
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
-        return self.clamp or signature.output.element.limits
+        return stored_clamp(self.clamp, signature.output)
 
     def input_rows(
         self, signature: Signature, first: int, end: int

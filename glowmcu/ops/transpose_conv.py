@@ -16,6 +16,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.convolution import Pair
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.real import stored_clamp
 from glowmcu.ops.registry import operation
 
 
@@ -32,7 +33,7 @@ class TransposeConv2D(Operation):
     size: Pair = (1, 1)
     strides: Pair = (1, 1)
     padding: Pair = (0, 0)
-    clamp: tuple[int, int] | None = None
+    clamp: tuple[float, float] | None = None
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, bias = inputs
@@ -57,7 +58,7 @@ class TransposeConv2D(Operation):
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
-        return self.clamp or signature.output.element.limits
+        return stored_clamp(self.clamp, signature.output)
 
     def requantization(self, signature: Signature) -> Requantization:
         """Accumulator to output scale, one entry an output channel."""

@@ -11,6 +11,7 @@ from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
+from glowmcu.ops.real import stored_clamp
 from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Tanh
 
 _FUNCTIONS: dict[str, type[Operation]] = {
@@ -51,7 +52,7 @@ def import_relu(state: Import, op: OperatorRecord) -> None:
     """Rescaled to the output, and clamped there."""
     x, declared = state.value(op, 0), state.output_type(op)
     expect_int8(op, x.type, declared)
-    clamp = fused_clamp(_ACTIVATIONS[op.name], declared) or declared.element.limits
+    clamp = stored_clamp(fused_clamp(_ACTIVATIONS[op.name], declared), declared)
     state.emit(op, Relu(clamp, op.name == "RELU_N1_TO_1"), [x])
 
 

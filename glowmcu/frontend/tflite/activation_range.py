@@ -8,6 +8,7 @@ import tflite
 from glowmcu.frontend.tflite.importer import Unsupported
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.fixed_point import round_half_away
+from glowmcu.ops.real import FLOAT_MAX
 
 _REAL_RANGES: dict[int, tuple[float | None, float | None]] = {
     tflite.ActivationFunctionType.NONE: (None, None),
@@ -28,8 +29,11 @@ def quantize_bound(real: float, type_: TensorType) -> int:
     return type_.zero_point + round_half_away(float(quotient))
 
 
-def fused_clamp(activation: int, type_: TensorType) -> tuple[int, int] | None:
-    """Clamp of a fused activation on results of `type_`; None where it changes nothing."""
+def fused_clamp(activation: int, type_: TensorType) -> tuple[float, float] | None:
+    """Clamp of a fused activation on results of `type_`; None where it changes nothing.
+
+    In stored units: integers for a quantized result, real numbers for float32.
+    """
     if activation not in _REAL_RANGES:
         name = _NAMES.get(activation, str(activation))
         raise Unsupported(
@@ -39,7 +43,9 @@ def fused_clamp(activation: int, type_: TensorType) -> tuple[int, int] | None:
     low, high = _REAL_RANGES[activation]
     if low is None and high is None:
         return None
-    if type_.quantization is None or type_.element is ElementType.F32:
+    if type_.element is ElementType.F32:
+        return (-FLOAT_MAX if low is None else low, FLOAT_MAX if high is None else high)
+    if type_.quantization is None:
         raise Unsupported("GM105", f"a fused activation on {type_} is not supported")
     lowest, highest = type_.element.limits
     if low is not None:

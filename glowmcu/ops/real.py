@@ -1,0 +1,33 @@
+"""What operators on real numbers (float32) share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, OperationError, Signature
+from glowmcu.ir.types import ElementType, TensorType
+
+#: Stands for "no bound": no finite float32 exceeds it, and C needs no infinity literal.
+FLOAT_MAX = float(np.finfo(np.float32).max)
+Clamp = tuple[float, float] | None
+
+
+def verify_float(signature: Signature) -> None:
+    """Raise OperationError unless every operand and result is float32."""
+    for type_ in (*signature.inputs, *signature.outputs):
+        if type_.element is not ElementType.F32:
+            raise OperationError(f"expected f32 throughout, got {type_}")
+
+
+def clamp_float(values: Array, clamp: Clamp) -> Array:
+    """`values` as float32 within `clamp`; NaN stays NaN."""
+    single = values.astype(np.float32, copy=False)
+    if clamp is None:
+        return single
+    low, high = clamp
+    return np.clip(single, np.float32(low), np.float32(high))
+
+
+def stored_clamp(clamp: Clamp, type_: TensorType) -> tuple[int, int]:
+    """The clamp of an integer result in stored units; None leaves the type's full range."""
+    return type_.element.limits if clamp is None else (int(clamp[0]), int(clamp[1]))

@@ -1,0 +1,79 @@
+/*
+ * glowmcu_conv_2d_f32.h: float convolution, NHWC input, OHWI weights, grouped and dilated too.
+ */
+#ifndef GLOWMCU_CONV_2D_F32_H
+#define GLOWMCU_CONV_2D_F32_H
+
+#include "glowmcu_window.h"
+
+typedef struct {
+    int32_t in_height;
+    int32_t in_width;
+    int32_t in_channels;
+    int32_t out_width;
+    int32_t out_channels;
+    int32_t kernel_height;
+    int32_t kernel_width;
+    int32_t group_channels; /* input channels that one output channel reads */
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t pad_top;
+    int32_t pad_left;
+    float clamp_min;
+    float clamp_max;
+    const float *weights; /* [out_channels][kernel_height][kernel_width][group_channels] */
+    const float *bias;    /* [out_channels] */
+} glowmcu_conv_2d_real;
+
+/* acc + window sum of one output channel at one output pixel. */
+static inline float glowmcu_conv_2d_f32_sum(const glowmcu_conv_2d_real *p, const float *in,
+    const float *weights, glowmcu_taps ys, glowmcu_taps xs, float acc)
+{
+    const int32_t depth = p->group_channels;
+
+    for (int32_t ky = ys.first; ky < ys.end; ++ky) {
+        const int32_t in_y = ys.origin + ky * p->dilation_y;
+        for (int32_t kx = xs.first; kx < xs.end; ++kx) {
+            const int32_t in_x = xs.origin + kx * p->dilation_x;
+            const float *x = in + (in_y * p->in_width + in_x) * p->in_channels;
+            const float *w = weights + (ky * p->kernel_width + kx) * depth;
+            for (int32_t ic = 0; ic < depth; ++ic) {
+                acc += x[ic] * w[ic];
+            }
+        }
+    }
+    return acc;
+}
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` and `out` are the tensors' first elements and may not overlap.
+ */
+static void glowmcu_conv_2d_f32(const glowmcu_conv_2d_real *p, const float *in, float *out,
+    int32_t first_row, int32_t end_row)
+{
+    const int32_t filter = p->kernel_height * p->kernel_width * p->group_channels;
+    const int32_t group_outputs = p->out_channels / (p->in_channels / p->group_channels);
+    float *pixel = out + first_row * p->out_width * p->out_channels;
+
+    for (int32_t oy = first_row; oy < end_row; ++oy) {
+        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
+            p->kernel_height, p->dilation_y, p->in_height);
+        for (int32_t ox = 0; ox < p->out_width; ++ox) {
+            const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
+                p->kernel_width, p->dilation_x, p->in_width);
+            for (int32_t oc = 0; oc < p->out_channels; ++oc) {
+                const float value = glowmcu_conv_2d_f32_sum(p,
+                    in + oc / group_outputs * p->group_channels, p->weights + oc * filter, ys, xs,
+                    0.0f) + p->bias[oc];
+                *pixel = (value < p->clamp_min) ? p->clamp_min
+                    : ((value > p->clamp_max) ? p->clamp_max : value);
+                ++pixel;
+            }
+        }
+    }
+}
+
+#endif /* GLOWMCU_CONV_2D_F32_H */
