@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
 
 @cache
@@ -17,5 +18,17 @@ def import_members(package_name: str) -> None:
     package = importlib.import_module(package_name)
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
         importlib.import_module(f"{package_name}.{module.name}")
-    for plugin in sorted(entry_points(group=package_name), key=lambda plugin: plugin.name):
+    for plugin in plugins(package_name):
         plugin.load()
+
+
+def plugins(group: str) -> list[EntryPoint]:
+    """What installed packages offer in `group`, by name."""
+    found = _entry_points(tuple(sys.path)).select(group=group)
+    return sorted(found, key=lambda plugin: plugin.name)
+
+
+@cache
+def _entry_points(search_path: tuple[str, ...]) -> EntryPoints:
+    """Reading every installed package's metadata takes long; once a search path is enough."""
+    return entry_points()

@@ -11,6 +11,7 @@ from glowmcu.errors import error
 from glowmcu.ir.operation import Array
 
 _LINE = 100
+_INT32_MIN = "(-2147483647 - 1)"
 _C_KEYWORDS = frozenset(
     """
     auto break case char const continue default do double else enum extern float for goto if
@@ -73,7 +74,7 @@ def c_number(value: int | float) -> str:
     if isinstance(value, float):
         return float_literal(value)
     if value == -(2**31):
-        return "(-2147483647 - 1)"
+        return _INT32_MIN
     return str(value)
 
 
@@ -93,7 +94,9 @@ def array_rows(data: Array) -> str:
     elif data.dtype == np.int64:
         items = [_int64_literal(int(value)) for value in data.reshape(-1)]
     else:
-        items = [c_number(value) for value in data.reshape(-1).astype(np.int64).tolist()]
+        items = list(map(str, data.reshape(-1).astype(np.int64).tolist()))
+        if data.dtype == np.int32:
+            items = [_INT32_MIN if item == "-2147483648" else item for item in items]
     width = max(map(len, items), default=1)
     per_line = max(1, (_LINE - 4) // (width + 2))
     lines = []
