@@ -133,8 +133,12 @@ PRODUCTS = {
     "batches broadcast both ways": Product((2, 1, 3, 4), (1, 3, 4, 2)),
     "rank 5": Product((2, 1, 2, 3, 4), (1, 3, 2, 4, 2)),
     "rank 5, transposed": Product((2, 1, 2, 4, 3), (1, 3, 2, 2, 4), adj_x=True, adj_y=True),
-    "constant y": Product((2, 3, 7), (7, 5), constant="y"),
-    "constant y, transposed": Product((2, 3, 7), (5, 7), adj_y=True, constant="y"),
+    "small constant y": Product((2, 3, 7), (7, 5), constant="y"),
+    "constant y": Product((2, 9, 31), (31, 17), constant="y", out_scale=4.0),
+    "constant y, transposed": Product((2, 9, 31), (17, 31), adj_y=True, constant="y"),
+    "constant y with zero point 127": Product(
+        (9, 31), (31, 17), constant="y", y_zero_point=127, out_scale=9.0
+    ),
     "constant y with batch": Product((2, 3, 7), (2, 7, 5), constant="y"),
     "constant y, x transposed": Product((2, 7, 3), (7, 5), adj_x=True, constant="y"),
     "constant x": Product((3, 7), (2, 7, 5), constant="x"),
@@ -168,14 +172,16 @@ def test_batch_matmul_equals_tflm(case: Product) -> None:
 
 
 def test_a_constant_matrix_goes_through_fully_connected() -> None:
-    chosen = {}
-    for name in ("constant y, transposed", "constant y with batch"):
-        done = compile_model(product_model(PRODUCTS[name]), "m.tflite", Options("m"))
-        chosen[name] = [selection.kernel_name for selection in done.selections.values()]
-    assert chosen == {
-        "constant y, transposed": ["batch_matmul.fully_connected"],
-        "constant y with batch": ["batch_matmul.portable"],
+    expected = {
+        "constant y": "batch_matmul.fully_connected",
+        "constant y, transposed": "batch_matmul.fully_connected",
+        "constant y with zero point 127": "batch_matmul.fully_connected",
+        "constant y with batch": "batch_matmul.portable",
+        "constant y, x transposed": "batch_matmul.portable",
     }
+    for name, kernel in expected.items():
+        done = compile_model(product_model(PRODUCTS[name]), "m.tflite", Options("m"))
+        assert [chosen.kernel_name for chosen in done.selections.values()] == [kernel], name
 
 
 REFUSED = {
