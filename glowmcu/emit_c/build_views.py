@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from glowmcu.emit_c.c_text import (
     c_number,
@@ -17,7 +17,7 @@ from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import ArrayView, BufferView, StepView, TensorView
 from glowmcu.ir.graph import Node
-from glowmcu.ir.kernel_code import ConstantArray, KernelCode
+from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType, TensorType
 
@@ -169,14 +169,23 @@ class _Step:
             ).rstrip()
         if self.code.parameters is None:
             return ""
-        items = [
-            f"/* {field.name} */ {self._field(field.value)}"
-            for field in self.code.parameters.fields
-        ]
         head = f"static const {self.code.parameters.struct} p_{self.index} = {{"
-        return f"{head}\n{wrap_items(items)}\n}};"
+        return f"{head}\n{wrap_items(self._items(self.code.parameters))}\n}};"
 
-    def _resolved(self, value: Any) -> Any:
+    def _items(self, parameters: Parameters) -> list[str]:
+        """Initializers of a struct's members; a struct in the struct opens and closes its brace."""
+        items: list[str] = []
+        for field in parameters.fields:
+            if isinstance(field.value, Parameters):
+                inner = self._items(field.value)
+                inner[0] = f"/* {field.name} */ {{{inner[0]}"
+                inner[-1] += "}"
+                items += inner
+            else:
+                items.append(f"/* {field.name} */ {self._field(field.value)}")
+        return items
+
+    def _resolved(self, value: object) -> object:
         """What a template sees: arrays, also those inside tuples, by their C names."""
         if isinstance(value, ConstantArray):
             return self.pool.symbol(value, self.index)

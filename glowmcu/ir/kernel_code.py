@@ -25,10 +25,13 @@ class ConstantArray:
 
 @dataclass(frozen=True)
 class Field:
-    """A member of a kernel's parameter struct, in the struct's order. None is a null pointer."""
+    """A member of a kernel's parameter struct, in the struct's order.
+
+    None is a null pointer, `Parameters` a struct in the struct.
+    """
 
     name: str
-    value: int | float | ConstantArray | None
+    value: int | float | ConstantArray | Parameters | None
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,17 @@ class Parameters:
 
     struct: str
     fields: tuple[Field, ...]
+
+    @property
+    def constants(self) -> tuple[ConstantArray, ...]:
+        """Arrays that the fields point to."""
+        arrays: list[ConstantArray] = []
+        for item in self.fields:
+            if isinstance(item.value, ConstantArray):
+                arrays.append(item.value)
+            elif isinstance(item.value, Parameters):
+                arrays.extend(item.value.constants)
+        return tuple(arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,5 +79,4 @@ class KernelCode:
     @property
     def constants(self) -> tuple[ConstantArray, ...]:
         """Arrays that the parameters point to."""
-        fields = self.parameters.fields if self.parameters else ()
-        return tuple(item.value for item in fields if isinstance(item.value, ConstantArray))
+        return self.parameters.constants if self.parameters else ()

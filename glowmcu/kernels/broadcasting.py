@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
 from glowmcu.ir.types import Shape
-from glowmcu.kernels.kernel import ConstantArray
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,20 @@ def jumps(axes: Sequence[Axis], operand: int) -> tuple[int, ...]:
     )
 
 
-def walk(shapes: Sequence[Shape], out: Shape) -> ConstantArray:
-    """The `walk` array of `glowmcu_broadcast.h`."""
+def walk(shapes: Sequence[Shape], out: Shape) -> Parameters:
+    """The `glowmcu_walk` of two operands."""
     axes = loop_axes(shapes, out)
-    inner = axes[-1]
-    items = [len(axes) - 1, inner.size, *inner.strides]
     moves = [jumps(axes, operand) for operand in range(len(shapes))]
-    for level in reversed(range(len(axes) - 1)):
-        items += [axes[level].size, *(move[level] for move in moves)]
-    return ConstantArray(
-        "walk", np.array(items, np.int32), "axes, run, steps; size and jumps an axis"
+    rows = [
+        (axes[level].size, *(move[level] for move in moves))
+        for level in reversed(range(len(axes) - 1))
+    ]
+    table = ConstantArray("axes", np.array(rows, np.int32), "size and jumps, innermost first")
+    fields = (
+        Field("run", axes[-1].size),
+        Field("step_a", axes[-1].strides[0]),
+        Field("step_b", axes[-1].strides[1]),
+        Field("axes", len(rows)),
+        Field("axis", table if rows else None),
     )
+    return Parameters("glowmcu_walk", fields)

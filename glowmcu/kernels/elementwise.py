@@ -31,7 +31,7 @@ from glowmcu.ops.elementwise import (
 def sum_parameters(
     scale: CommonScale, signature: Signature, out_zero_point: int, clamp: tuple[int, int]
 ) -> Parameters:
-    """A `glowmcu_sum`, without a walk."""
+    """A `glowmcu_sum`."""
     a, b = signature.inputs
     fields = (
         Field("left_shift", scale.left_shift),
@@ -46,7 +46,6 @@ def sum_parameters(
         Field("out_zero_point", out_zero_point),
         Field("clamp_min", clamp[0]),
         Field("clamp_max", clamp[1]),
-        Field("walk", None),
     )
     return Parameters("glowmcu_sum", fields)
 
@@ -91,7 +90,6 @@ def mul_code(op: Mul, signature: Signature) -> ElementCode:
         Field("out_zero_point", signature.output.zero_point),
         Field("clamp_min", clamp_min),
         Field("clamp_max", clamp_max),
-        Field("walk", None),
     )
     parameters = Parameters("glowmcu_product", fields)
     return ElementCode("glowmcu_mul_one({p}, {0}, {1})", 18, 70, ("glowmcu_product.h",), parameters)
@@ -109,9 +107,8 @@ def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
         Field("negative_multiplier", negative.multiplier),
         Field("negative_shift", negative.shift),
         Field("out_zero_point", signature.output.zero_point),
-        Field("walk", None),
     )
-    parameters = Parameters("glowmcu_prelu", fields)
+    parameters = Parameters("glowmcu_slopes", fields)
     return ElementCode(
         "glowmcu_prelu_one({p}, {0}, {1})", 20, 110, ("glowmcu_product.h",), parameters
     )
@@ -138,7 +135,7 @@ class SharedPairLoop(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         code = element_code_of(site.node.op, site.signature)
         assert code is not None and code.parameters is not None
-        flash = 4 * len(code.parameters.fields) + 16
+        flash = 4 * len(code.parameters.fields) + 20
         # The parameters do not all fit into registers: about one load each.
         cycles = code.cycles + 2 * len(code.parameters.fields) + 8
         return Cost(cycles * site.signature.output.element_count, code.code_bytes + 110, flash)
@@ -149,7 +146,7 @@ class SharedPairLoop(Kernel):
         assert code is not None and code.parameters is not None
         shapes = [type_.shape for type_ in signature.inputs]
         fields = (
-            *code.parameters.fields[:-1],
+            Field("one", code.parameters),
             Field("walk", walk(shapes, signature.output.shape)),
         )
         name = site.node.op.name
@@ -157,5 +154,5 @@ class SharedPairLoop(Kernel):
             function=f"glowmcu_{name}_s8",
             operands=(0, 1),
             header=f"glowmcu_{name}.h",
-            parameters=Parameters(code.parameters.struct, fields),
+            parameters=Parameters(f"glowmcu_{name}", fields),
         )

@@ -11,7 +11,6 @@ from glowmcu.ir.types import ElementType, TensorType, element_type_of
 from glowmcu.kernels.broadcasting import Axis, jumps, loop_axes
 from glowmcu.kernels.element_code import ElementCode, element_code_of
 from glowmcu.kernels.kernel import (
-    ConstantArray,
     Cost,
     Kernel,
     KernelCode,
@@ -155,14 +154,15 @@ def _loop_views(signature: Signature) -> tuple[LoopView, ...]:
 
 
 def _struct_views(codes: Sequence[ElementCode]) -> tuple[StructView, ...]:
-    """The members' parameters; pointers in them belong to whole-tensor loops and stay null."""
+    """The members' parameters: numbers only, arrays are tables."""
     views: list[StructView] = []
     for parameters in (code.parameters for code in codes if code.parameters is not None):
         fields = tuple(
-            (field.name, 0 if field.value is None else field.value)
+            (field.name, field.value)
             for field in parameters.fields
-            if not isinstance(field.value, ConstantArray)
+            if isinstance(field.value, int | float)
         )
+        assert len(fields) == len(parameters.fields)
         views.append(StructView(parameters.struct, f"p{len(views)}", fields))
     return tuple(views)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -203,3 +205,25 @@ def test_broadcasting_beyond_rank_6_is_refused() -> None:
     shapes = [(1, 2, 1, 2, 1, 2, 1), (2, 1, 2, 1, 2, 1, 2)]
     with pytest.raises(GlowmcuError, match="broadcasting is limited to rank 6"):
         compile_model(pair_model("ADD", shapes), "m.tflite", Options("m"))
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("loop", ["baked", "shared"])
+@pytest.mark.parametrize("shapes", [SHAPES["the same, rank 4"], SHAPES["rank 6 in turns"]])
+def test_loops_compile_for_arm_and_as_cpp_without_a_warning(
+    loop, shapes, tmp_path, monkeypatch
+) -> None:
+    """gcc 12 for Arm saw the walk of an unbroadcast operator end before its outer axes."""
+    if loop == "shared":
+        only_shared(monkeypatch)
+    compilation = compile_model(pair_model("ADD", shapes), "m.tflite", Options("m"))
+    for name, text in compilation.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    warnings = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow"]
+    for command in (
+        ["arm-none-eabi-gcc", "-std=c99", "-mcpu=cortex-m4", "-mthumb", "-Wcast-qual"],
+        ["g++", "-x", "c++", "-std=c++11"],
+    ):
+        args = [*command, *warnings, "-O2", "-c", tmp_path / "m.c", "-o", tmp_path / "m.o"]
+        subprocess.run(args, check=True)
