@@ -1,0 +1,111 @@
+"""The order of runs: exact against all orders tried, and what is said when it is not exact."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from hypothesis import given, settings
+
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.program import Program
+from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.liveness import peak_bytes
+from glowmcu.memplan.order_model import OrderModel, indices
+from glowmcu.memplan.planner import plan_memory
+from glowmcu.memplan.reuse_in_place import reuse_in_place
+from glowmcu.memplan.schedule import schedule
+from glowmcu.memplan.share_views import share_views
+from tests.memplan.small_programs import Builder
+from tests.memplan.test_plan_execution import models
+
+
+def branches(widths: list[int], small: int = 8) -> Program:
+    """Wide tensors computed first, each reduced to a small one last: a bad order."""
+    builder = Builder()
+    x = builder.input(16)
+    wide = [builder.mix(width, x) for width in widths]
+    narrow = [builder.mix(small, value) for value in wide]
+    return builder.program(builder.graph(builder.mix(4, *narrow)))
+
+
+def test_wide_branches_are_finished_one_by_one() -> None:
+    found = schedule(branches([400, 400, 400]))
+    assert found.given_peak_bytes == 16 + 1200
+    assert found.peak_bytes == 16 + 8 + 8 + 400
+    assert found.proved
+    verify_program(found.program)
+
+
+def test_the_given_order_stays_where_none_is_better() -> None:
+    builder = Builder()
+    x = builder.input(16)
+    a, b = builder.mix(16, x), builder.mix(16, x)
+    program = builder.program(builder.graph(builder.mix(4, a, b)))
+    found = schedule(program)
+    assert found.program is program
+    assert found.proved
+
+
+def all_orders(model: OrderModel) -> list[list[int]]:
+    def extend(order: list[int], done: int) -> list[list[int]]:
+        if len(order) == model.count:
+            return [order]
+        found = []
+        for index in indices(model.ready(done)):
+            found += extend([*order, index], done | model.runs[index].bit)
+        return found
+
+    return extend([], 0)
+
+
+@settings(max_examples=100)
+@given(models())
+def test_no_order_is_better_than_the_one_proved(model: tuple[Graph, Program]) -> None:
+    program = share_views(model[1])
+    order_model = OrderModel(program)
+    if order_model.count > 6:
+        return
+    found = schedule(program)
+    assert found.proved
+    assert found.peak_bytes == min(order_model.peak(order) for order in all_orders(order_model))
+
+
+@settings(max_examples=100)
+@given(models())
+def test_in_place_reaches_the_peak_that_the_schedule_counted_on(
+    model: tuple[Graph, Program],
+) -> None:
+    found = schedule(share_views(model[1]))
+    assert peak_bytes(reuse_in_place(found.program)) <= found.peak_bytes
+
+
+def test_beyond_the_budget_a_good_order_is_found_and_not_called_optimal() -> None:
+    found = schedule(branches([400, 410, 420, 430]), state_budget=1)
+    assert not found.proved
+    assert found.peak_bytes < found.given_peak_bytes
+    verify_program(found.program)
+
+
+def large_program(nodes: int) -> Program:
+    """Blocks of branches, joins and residuals, many unordered among each other."""
+    builder = Builder()
+    values = [builder.input(64), builder.input(96)]
+    for number in itertools.count():
+        if len(builder.nodes) >= nodes:
+            break
+        x = values[-1 - number % 2]
+        left = builder.mingle(builder.mix(64 + number % 7 * 8, x))
+        right = builder.mix(64 + number % 5 * 8, builder.mix(256, x))
+        values += [builder.join(left, right), builder.mingle(left)]
+    return builder.program(builder.graph(values[-1], values[-2]))
+
+
+@pytest.mark.slow
+def test_five_hundred_nodes_are_planned_in_seconds() -> None:
+    program = large_program(500)
+    start = time.process_time()
+    plan = plan_memory(program)
+    assert time.process_time() - start < 30
+    assert plan.arena_bytes >= plan.lower_bound_bytes
