@@ -20,8 +20,10 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu.cores import core, core_names
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Constant, Operation, RowWindow, Signature
+from glowmcu.ir.types import TensorType
 from glowmcu.kernels import selection
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Compilation, Options, compile_model
@@ -32,6 +34,23 @@ from tests.support.check_model import write_bundle
 Array = npt.NDArray[Any]
 
 
+def float_model(kind: str) -> bytes:
+    """A convolution of 3x2 with stride 2 on float32; both kinds have eight output channels."""
+    generator = np.random.default_rng(2)
+    shape = (1, 3, 2, 8) if kind == "DEPTHWISE_CONV_2D" else (8, 3, 2, 4)
+    model = ModelBuilder()
+    x = model.input("x", (2, 7, 6, 4), "float32")
+    w = model.constant("w", generator.normal(size=shape).astype(np.float32))
+    bias = model.constant("bias", generator.normal(size=8).astype(np.float32))
+    y = model.tensor("y", (2, 4, 3, 8), "float32")
+    options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+    if kind == "DEPTHWISE_CONV_2D":
+        options["depth_multiplier"] = 2
+    model.op(kind, [x, w, bias], [y], options)
+    model.output(y)
+    return model.finish()
+
+
 @cache
 def samples() -> dict[str, bytes]:
     """Models of one operator, at least one for each operator whose rows need rows of its input."""
@@ -39,6 +58,7 @@ def samples() -> dict[str, bytes]:
     for kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         for name, case in test_convolution.SPATIAL.items():
             found[f"{kind}, {name}"] = test_convolution.conv_model(kind, case)
+        found[f"{kind}, real numbers"] = float_model(kind)
     for name in ("two groups", "groups and dilation", "seventeen channels", "1x1, stride 2"):
         case = test_convolution.CONV_CASES[name]
         found[f"CONV_2D, {name}"] = test_convolution.conv_model("CONV_2D", case)
@@ -162,20 +182,26 @@ def test_row_ranges_in_any_order_equal_the_whole(sample: str, compile_with: Comp
         compilation, kernel = compile_with(sample, variant, core_name)
         node = the_node(compilation)
         inputs = _inputs(compilation, node)
-        (want,) = node.op.evaluate(inputs, node.signature, compilation.graph.rounding)
+        (meaning,) = node.op.evaluate(inputs, node.signature, compilation.graph.rounding)
+        want = np.empty(meaning.shape, meaning.dtype)
+        kernel.run(inputs[0], want, 0, want.shape[1])
+        if not node.output.type.element.is_float:
+            assert np.array_equal(want, meaning)
         for ranges in _splits(want.shape[1]):
             _check_ranges(kernel, node, inputs[0], want, ranges)
 
 
 def _inputs(compilation: Compilation, node: Node) -> list[Array]:
     """Random data for the first operand; the others are constants."""
-    type_ = node.inputs[0].type
-    generator = np.random.default_rng(5)
     constants = [compilation.graph.constant_data(value) for value in node.inputs[1:]]
-    return [
-        generator.integers(-128, 128, type_.shape).astype(type_.element.numpy),
-        *(data for data in constants if data is not None),
-    ]
+    x = _random(node.inputs[0].type, np.random.default_rng(5))
+    return [x, *(data for data in constants if data is not None)]
+
+
+def _random(type_: TensorType, generator: np.random.Generator) -> Array:
+    if type_.element.is_float:
+        return generator.normal(size=type_.shape).astype(np.float32)
+    return generator.integers(-128, 128, type_.shape).astype(type_.element.numpy)
 
 
 def _check_ranges(
@@ -183,11 +209,11 @@ def _check_ranges(
 ) -> None:
     """Each call writes its rows, no others, from no input rows but those in the window."""
     generator = np.random.default_rng(6)
-    out = np.ascontiguousarray(~want)  # wrong everywhere
+    out = want + 1 if want.dtype == np.float32 else ~want  # wrong everywhere
     expected = out.copy()
     for first, end in ranges:
         window = _window(node.signature, node.op, first, end)
-        other = generator.integers(-128, 128, x.shape).astype(x.dtype)
+        other = _random(node.inputs[0].type, generator)
         other[:, window] = x[:, window]
         kernel.run(other, out, first, end)
         expected[:, first:end] = want[:, first:end]
