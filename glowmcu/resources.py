@@ -1,7 +1,7 @@
 """Where the files that ship beside the Python code are: `templates/`, `libjit/`, `boards/`.
 
 In a checkout they are top-level folders; in an installed wheel they sit inside the package, under
-`glowmcu/_resources/`.
+`glowmcu/_resources/`. Other packages add folders by entry points in `glowmcu.<kind>`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from glowmcu.discovery import plugins
+
+Kind = Literal["templates", "libjit", "boards"]
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def resource_dir(name: Literal["templates", "libjit", "boards"]) -> Path:
-    """Folder of one kind of resource."""
+def resource_dir(name: Kind) -> Path:
+    """The project's own folder of one kind of resource."""
     installed = _PACKAGE / "_resources" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+def resource_dirs(name: Kind) -> tuple[Path, ...]:
+    """The project's own folder, then those of plug-ins in the order of their entry points' names.
+
+    An entry point in `glowmcu.<name>` loads to a folder (`str` or `Path`) or to a module whose own
+    folder it is.
+    """
+    folders = [resource_dir(name)]
+    for plugin in plugins(f"glowmcu.{name}"):
+        place = plugin.load()
+        folders.append(
+            Path(place) if isinstance(place, (str, Path)) else Path(place.__file__).parent
+        )
+    return tuple(folders)
+
+
+def find_resource(kind: Kind, name: str) -> Path:
+    """The file `name` in the first folder that has it; a plug-in cannot replace the project's."""
+    folders = resource_dirs(kind)
+    return next((f / name for f in folders if (f / name).is_file()), folders[0] / name)

@@ -255,7 +255,7 @@ def test_a_package_can_add_boards(
     place = SimpleNamespace(__file__=str(tmp_path / "__init__.py")) if as_module else tmp_path
     plugin = SimpleNamespace(name="theirs", load=lambda: place)
     monkeypatch.setattr(
-        "glowmcu.board.catalogue.entry_points",
+        "glowmcu.resources.plugins",
         lambda group: [plugin] if group == "glowmcu.boards" else [],
     )
     assert "mine" in board_names()

@@ -7,13 +7,12 @@ A package adds boards by an entry point in the group `glowmcu.boards` that loads
 from __future__ import annotations
 
 import difflib
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from glowmcu.board.model import Board
 from glowmcu.board.read_board import read_board
 from glowmcu.errors import error
-from glowmcu.resources import resource_dir
+from glowmcu.resources import resource_dirs
 
 
 def board_names() -> tuple[str, ...]:
@@ -41,17 +40,7 @@ def find_board(name_or_path: str) -> Board:
 def _files() -> dict[str, Path]:
     """Board name (the file's stem) -> file. A plug-in cannot replace a board of the project."""
     files: dict[str, Path] = {}
-    for folder in _folders():
+    for folder in resource_dirs("boards"):
         for path in sorted(folder.glob("*.toml")):
             files.setdefault(path.stem, path)
     return files
-
-
-def _folders() -> list[Path]:
-    folders = [resource_dir("boards")]
-    for plugin in sorted(entry_points(group="glowmcu.boards"), key=lambda entry: entry.name):
-        place = plugin.load()
-        if not isinstance(place, (str, Path)):
-            place = Path(place.__file__).parent
-        folders.append(Path(place))
-    return folders

@@ -17,7 +17,7 @@ from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
 from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
-from glowmcu.resources import resource_dir
+from glowmcu.resources import find_resource
 from glowmcu.test_vectors import PATTERN_EXPRESSIONS
 
 LIBJIT_VERSION = 1
@@ -95,8 +95,8 @@ def _libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
     while todo:
         header = todo.pop()
         if header not in found:
-            found[header] = (resource_dir("libjit") / header).read_text(encoding="utf-8")
-            todo += re.findall(r'^#include "(glowmcu_\w+\.h)"', found[header], re.MULTILINE)
+            found[header] = find_resource("libjit", header).read_text(encoding="utf-8")
+            todo += re.findall(r'^#include "(\w+\.h)"', found[header], re.MULTILINE)
     return dict(sorted(found.items()))
 
 

@@ -7,13 +7,13 @@ from functools import cache
 import jinja2
 
 from glowmcu.emit_c.c_text import c_number, thousands
-from glowmcu.resources import resource_dir
+from glowmcu.resources import resource_dirs
 
 
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(resource_dir("templates")),
+        loader=jinja2.FileSystemLoader(resource_dirs("templates")),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
