@@ -28,6 +28,7 @@ from glowmcu.lowering.passes import lower
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.report.ir_dump import IrDump
 from glowmcu.test_vectors import pattern_tensor
 from glowmcu.version import __version__
 
@@ -45,11 +46,12 @@ class Options:
     rounding: Rounding = Rounding.DOUBLE
     input_shapes: Mapping[str, Shape] | None = None
     dump_ir: Path | None = None
+    dump_constants: bool = False
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """Everything that a compilation made, from graph to files."""
+    """Everything that a compilation made, from graph to files. `notes` says what was skipped."""
 
     imported: Graph
     graph: Graph
@@ -57,6 +59,7 @@ class Compilation:
     plan: Plan
     files: Mapping[str, str]
     manifest: Manifest
+    notes: tuple[str, ...] = ()
 
     @property
     def estimated_code_bytes(self) -> int:
@@ -95,11 +98,16 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     imported = reference_graph(data, file_name, options.rounding, options.input_shapes)
-    graph = lower(imported)
+    dump = IrDump(options.dump_ir, options.dump_constants)
+    dump.graph("import", imported)
+    graph = lower(imported, dump.graph)
+    dump.finish(graph)
     target = Target(core(options.core), options.goal)
     selections = select_kernels(graph, target)
     program = build_program(graph, selections)
+    dump.program("unplanned", program)
     plan = plan_memory(program)
+    dump.program("planned", plan.program)
     facts = BundleFacts(
         name=options.name,
         tool_version=__version__,
@@ -114,7 +122,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         vectors=golden_vectors(imported),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
-    return Compilation(imported, graph, selections, plan, files, manifest)
+    return Compilation(imported, graph, selections, plan, files, manifest, dump.notes)
 
 
 def emit(compilation: Compilation, folder: Path) -> None:

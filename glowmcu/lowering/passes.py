@@ -1,20 +1,86 @@
-"""The lowering passes, in order."""
+"""The lowering passes, in order, and those that other packages add.
+
+A package adds a pass by an entry point in the group `glowmcu.passes` that loads to a function from
+graph to graph. It runs before all others, or after the pass that its attribute `after` names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
+from glowmcu.discovery import plugins
+from glowmcu.errors import error
 from glowmcu.ir.graph import Graph
-from glowmcu.lowering import lower_to_tables
+from glowmcu.lowering import (
+    fold_clamp_into_producer,
+    fold_constants,
+    fold_padding,
+    lower_to_tables,
+    materialize_outputs,
+    merge_common_subexpressions,
+    merge_concatenations,
+    merge_transposes,
+    remove_dead_nodes,
+    remove_identities,
+    sink_transposes,
+    stack_elementwise,
+)
 
 Pass = Callable[[Graph], Graph]
+NamedPass = tuple[str, Pass]
+#: Called with a pass's name and the graph that it left, changed or not.
+Observer = Callable[[str, Graph], None]
 
-PASSES: tuple[tuple[str, Pass], ...] = (("lower_to_tables", lower_to_tables.run),)
+PASSES: tuple[NamedPass, ...] = (
+    ("remove_dead_nodes", remove_dead_nodes.run),
+    ("fold_constants", fold_constants.run),
+    ("remove_identities", remove_identities.run),
+    ("merge_common_subexpressions", merge_common_subexpressions.run),
+    ("merge_transposes", merge_transposes.run),
+    ("sink_transposes", sink_transposes.run),
+    ("merge_concatenations", merge_concatenations.run),
+    ("fold_padding", fold_padding.run),
+    ("lower_to_tables", lower_to_tables.run),
+    ("fold_clamp_into_producer", fold_clamp_into_producer.run),
+    ("remove_identity_tables", remove_identities.run),
+    ("stack_elementwise", stack_elementwise.run),
+    ("materialize_outputs", materialize_outputs.run),
+)
 
 
-def lower(graph: Graph) -> Graph:
+def lower(graph: Graph, observer: Observer | None = None) -> Graph:
     """Run every pass, verifying after each."""
-    for _, run in PASSES:
+    for name, run in all_passes():
         graph = run(graph)
         graph.verify()
+        if observer is not None:
+            observer(name, graph)
     return graph
+
+
+@cache
+def all_passes() -> tuple[NamedPass, ...]:
+    """The project's passes with those of plug-ins in their places.
+
+    Raises GM221 for a plug-in whose `after` names no pass.
+    """
+    passes = list(PASSES)
+    first = 0
+    for plugin in plugins("glowmcu.passes"):
+        run: Pass = plugin.load()
+        after: str | None = getattr(run, "after", None)
+        if after is None:
+            passes.insert(first, (plugin.name, run))
+            first += 1
+            continue
+        names = [name for name, _ in passes]
+        if after not in names:
+            raise error(
+                "GM221",
+                f"the pass {plugin.name!r} is to run after {after!r}, which is no pass",
+                f"entry point {plugin.value}",
+                f"the passes are: {', '.join(names)}",
+            )
+        passes.insert(names.index(after) + 1, (plugin.name, run))
+    return tuple(passes)

@@ -120,7 +120,9 @@ class FieldReader:
             op = self.operation(raw, what)
             return _expect(isinstance(op, hint), raw, f"a {operator_name(hint)}", what) and op
         if hint in (bool, int, float, str) or not is_dataclass(hint) or isinstance(raw, hint):
-            return _expect(type(raw) is hint, raw, _WORDS.get(hint, hint.__name__), what)
+            # As in Python's own type system, an int may stand where a float is meant.
+            fits = type(raw) is hint or (hint is float and type(raw) is int)
+            return _expect(fits, raw, _WORDS.get(hint, hint.__name__), what)
         _expect(isinstance(raw, dict), raw, "a dictionary", what)
         return self.build(hint, raw, what)
 
@@ -132,7 +134,7 @@ class FieldReader:
         return self.build(self.operation_class(str(name)), attributes, f"{what}: {name}")
 
 
-_WORDS = {bool: "true or false", int: "an integer", float: "a float", str: "a string"}
+_WORDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 
 def _member(raw: Raw, kind: type[Enum], what: str) -> Enum:
