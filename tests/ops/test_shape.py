@@ -109,3 +109,24 @@ def test_filled_and_counted_tensors_are_constants() -> None:
 def test_fill_with_a_computed_value_equals_tflm() -> None:
     data = single_op_model("FILL", [ints(2, 3), Tensor((), "int32")], [Tensor((2, 3), "int32")])
     check_model(data, oracle=run_tflm, count=1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [
+        ((0, 5, 0), "range: expected three numbers, the step not 0"),
+        ((0, 2**31 - 1, 1), "range: a result of 2147483647 elements is too large"),
+    ],
+)
+def test_ranges_that_make_no_sense_are_refused(bounds: tuple[int, ...], text: str) -> None:
+    operands = [np.array(bound, np.int32) for bound in bounds]
+    data = single_op_model("RANGE", operands, [Tensor((5,), "int32")])
+    with pytest.raises(GlowmcuError) as caught:
+        compile_model(data, "m.tflite", Options("m"))
+    assert text in str(caught.value)
+
+
+def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
+    data = single_op_model("TRANSPOSE", [Tensor((2, 3)), ints(1, 0)], [Tensor(())])
+    compilation = compile_model(data, "m.tflite", Options("m"))
+    assert compilation.imported.outputs[0].type.shape == (3, 2)

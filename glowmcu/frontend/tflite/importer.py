@@ -268,7 +268,8 @@ def _is_per_channel(type_: TensorType) -> bool:
 
 def _check_shapes(shapes: Sequence[Shape], declared: Sequence[TensorType]) -> None:
     for shape, type_ in zip(shapes, declared, strict=True):
-        if shape != type_.shape:
+        # Exporters write () also for a shape that they do not know.
+        if type_.shape and shape != type_.shape:
             raise OperationError(f"its result is {shape}, the file declares {type_.shape}")
 
 

@@ -91,7 +91,8 @@ def import_fill(state: Import, op: OperatorRecord) -> None:
         state.emit(op, BroadcastTo(shape), [_scalar(state, op, value)])
 
 
-_MAX_ELEMENTS = 1 << 26
+#: Of a constant that is made here: what a hostile file can make us allocate.
+_MAX_ELEMENTS = 1 << 21
 
 
 def _scalar(state: Import, op: OperatorRecord, value: Value) -> Value:
@@ -103,10 +104,13 @@ def _scalar(state: Import, op: OperatorRecord, value: Value) -> Value:
 @importer("RANGE")
 def import_range(state: Import, op: OperatorRecord) -> None:
     """Known at compile time: start, limit and step must be."""
-    start, limit, step = (state.constant(op, i, "its bounds").reshape(-1) for i in range(3))
-    if step.size != 1 or step[0] == 0:
-        raise Unsupported("GM106", "range: the step must be one number other than 0")
-    count = max(math.ceil((limit[0] - start[0]) / step[0]), 0)
+    bounds = [state.constant(op, i, "its bounds") for i in range(3)]
+    if any(data.size != 1 for data in bounds) or not bounds[2].any():
+        raise Unsupported("GM106", "range: expected three numbers, the step not 0")
+    start, limit, step = (data.item() for data in bounds)
+    if not all(map(math.isfinite, (start, limit, step))):
+        raise Unsupported("GM106", f"range: cannot count from {start} to {limit} by {step}")
+    count = max(math.ceil((limit - start) / step), 0)
     if count > _MAX_ELEMENTS:
         raise Unsupported("GM106", f"range: a result of {count} elements is too large")
-    state.bind(op, (start[0] + np.arange(count) * step[0]).astype(start.dtype))
+    state.bind(op, (start + np.arange(count) * step).astype(bounds[0].dtype))
