@@ -147,3 +147,22 @@ def test_what_the_reference_does_not_take_is_refused(data: bytes, text: str) -> 
     with pytest.raises(GlowmcuError, match=text) as caught:
         compile_model(data, "m.tflite", Options("m"))
     assert caught.value.problems[0].code == "GM106"
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "zero_point"),
+    [("SOFTMAX", 1 / 256, -128), ("LOG_SOFTMAX", 1 / 16, 127), ("L2_NORMALIZATION", 1 / 128, 0)],
+)
+def test_a_result_in_the_place_of_its_input_equals_tflm(
+    kind: str, scale: float, zero_point: int
+) -> None:
+    model = ModelBuilder()
+    a, b = (model.input(name, (5, 9), "int8", 0.1, -3) for name in "ab")
+    larger = model.tensor("larger", (5, 9), "int8", 0.1, -3)
+    y = model.tensor("y", (5, 9), "int8", scale, zero_point)
+    model.op("MAXIMUM", [a, b], [larger])
+    model.op(kind, [larger], [y], {"beta": 1.0} if kind == "SOFTMAX" else {})
+    model.output(y)
+    done = check_model(model.finish(), oracle=run_tflm)
+    last = done.plan.program.runs[-1]
+    assert done.plan.program.offset(last.inputs[0]) == done.plan.program.offset(last.outputs[0])
