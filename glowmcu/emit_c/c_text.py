@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -89,20 +89,36 @@ def float_literal(value: float) -> str:
 
 def array_rows(data: Array) -> str:
     """The elements as right-aligned rows of at most 100 columns, commas between."""
+    flat = data.reshape(-1)
+    if not flat.size:
+        return ""
+    items: list[str] | list[int]
     if data.dtype == np.float32:
-        items = [float_literal(float(value)) for value in data.reshape(-1)]
+        items = [float_literal(float(value)) for value in flat]
     elif data.dtype == np.int64:
-        items = [_int64_literal(int(value)) for value in data.reshape(-1)]
+        items = [_int64_literal(int(value)) for value in flat]
+    elif data.dtype == np.int32 and flat.min() == -(2**31):
+        items = [c_number(value) for value in flat.tolist()]
     else:
-        items = list(map(str, data.reshape(-1).astype(np.int64).tolist()))
-        if data.dtype == np.int32:
-            items = [_INT32_MIN if item == "-2147483648" else item for item in items]
-    width = max(map(len, items), default=1)
+        return _integer_rows(flat)
+    return _rows(items, max(map(len, items)), "s")
+
+
+def _integer_rows(flat: Array) -> str:
+    """As many as weights are: the formatting is one call a row, not one an element."""
+    items = flat.astype(np.int64)
+    width = max(len(str(items.min())), len(str(items.max())))
+    return _rows(items.tolist(), width, "d")
+
+
+def _rows(items: Sequence[str] | Sequence[int], width: int, kind: str) -> str:
     per_line = max(1, (_LINE - 4) // (width + 2))
-    lines = []
-    for start in range(0, len(items), per_line):
-        row = ", ".join(item.rjust(width) for item in items[start : start + per_line])
-        lines.append(f"    {row}")
+    cell = f"%{width}{kind}"
+    full = "    " + ", ".join([cell] * per_line)
+    end = len(items) - len(items) % per_line
+    lines = [full % tuple(items[start : start + per_line]) for start in range(0, end, per_line)]
+    if end < len(items):
+        lines.append("    " + ", ".join([cell] * (len(items) - end)) % tuple(items[end:]))
     return ",\n".join(lines)
 
 

@@ -24,6 +24,11 @@ class Reshape(Operation):
             raise OperationError(f"cannot reshape {x.shape} to {self.shape}: sizes differ")
         return (self.shape,)
 
+    def verify(self, signature: Signature) -> None:
+        x, out = signature.inputs[0].element, signature.output.element
+        if x is not out:
+            raise OperationError(f"expected one element type, got {x.value} and {out.value}")
+
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:

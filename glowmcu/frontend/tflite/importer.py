@@ -28,7 +28,7 @@ from glowmcu.ir.operation import (
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
 
 #: Beyond this no microcontroller is meant; it also bounds what a hostile file can make us allocate.
-_MAX_TENSOR_BYTES = 1 << 28
+_MAX_TENSOR_BYTES = 1 << 24
 #: Shape arithmetic on more elements than this is left to be computed at run time.
 _MAX_SHAPE_ELEMENTS = 64
 
@@ -208,7 +208,7 @@ class Import:
                 _check_shapes(shapes, declared)
             for shape, type_ in zip(shapes, declared, strict=True):
                 if math.prod(shape) * type_.element.size_bytes > _MAX_TENSOR_BYTES:
-                    raise OperationError(f"a result of {shape} is too large for any target")
+                    raise OperationError(f"a result of {shape} is beyond {_MAX_TENSOR_BYTES} B")
             types = [type_.with_shape(shape) for type_, shape in zip(declared, shapes, strict=True)]
             operation.verify(Signature(tuple(value.type for value in inputs), tuple(types)))
         except OperationError as cause:
@@ -296,7 +296,11 @@ def tensor_type(record: TensorRecord) -> TensorType:
     if any(size < 0 for size in record.shape):
         raise _dynamic_shape(record)
     if math.prod(record.shape) * element.size_bytes > _MAX_TENSOR_BYTES:
-        raise Unsupported("GM105", f"tensor {record.name!r} of {record.shape} is too large")
+        raise Unsupported(
+            "GM105",
+            f"tensor {record.name!r} of {record.shape} is beyond {_MAX_TENSOR_BYTES} B, "
+            "more than any microcontroller holds",
+        )
     return TensorType(record.shape, element, _quantization(record, element))
 
 

@@ -137,4 +137,8 @@ def import_unpack(state: Import, op: OperatorRecord) -> None:
     """One part for each position of the axis, without the axis."""
     x = state.value(op, 0)
     axis = positive_axis(op.options(tflite.UnpackOptions).Axis(), x.type.rank, op)
-    state.emit(op, Split(axis, (1,) * x.type.shape[axis], drop_axis=True), [x])
+    if len(op.outputs) != x.type.shape[axis]:
+        raise Unsupported(
+            "GM106", f"unpack: axis {axis} of {x.type.shape} into {len(op.outputs)} parts"
+        )
+    state.emit(op, Split(axis, (1,) * len(op.outputs), drop_axis=True), [x])
