@@ -1,6 +1,6 @@
-"""Smooth functions of one int8 tensor: logistic, tanh, elu, exp, log, gelu.
+"""Smooth functions of one int8 tensor: logistic, tanh, rsqrt, elu, exp, log, gelu.
 
-logistic and tanh are gemmlowp fixed point. The others are tables that the reference kernels fill in
+logistic, tanh and rsqrt are fixed point. The others are tables that the reference kernels fill in
 float32: round(f(scale * (x - zp)) * (1 / out_scale)) + out_zp. Here exp, log and erf are rounded to
 float32 from double, which is what C libraries give but for the last bit of about one argument in a
 thousand; a table differs only where such a bit decides how to round to int8.
@@ -18,10 +18,12 @@ import numpy as np
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ops import gemmlowp
 from glowmcu.ops.activation import Int8Function
+from glowmcu.ops.fixed_functions import inverse_sqrt
 from glowmcu.ops.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     multiply_by_quantized_multiplier,
+    quantize_multiplier,
     round_half_away,
     rounding_divide_by_pot,
     saturate,
@@ -79,6 +81,36 @@ class Tanh(_FixedPointFunction):
 
     def _q0(self, raw: Array) -> Array:
         return rounding_divide_by_pot(gemmlowp.tanh(raw, _INPUT_INTEGER_BITS), 24)
+
+
+_RSQRT_BITS = 20
+
+
+@operation("rsqrt")
+@dataclass(frozen=True)
+class Rsqrt(Int8Function):
+    """1 / sqrt(x); 0 gives 127, and so does what is negative, where the oracle stops."""
+
+    def _verify_scales(self, signature: Signature) -> None:
+        """Any scales."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, out = signature.inputs[0], signature.output
+        multiplier, shift = quantize_multiplier(1.0 / (math.sqrt(x.scale) * out.scale))
+        results = np.full(256, 127, np.int64)
+        one = np.int64(1)
+        for offset in range(1, 128 - x.zero_point):
+            inverse, inverse_shift = inverse_sqrt(offset)
+            fixed = multiply_by_quantized_multiplier(
+                one, inverse, inverse_shift + _RSQRT_BITS, rounding
+            )
+            results[offset] = out.zero_point + multiply_by_quantized_multiplier(
+                fixed, multiplier, shift - _RSQRT_BITS, rounding
+            )
+        offsets = np.maximum(inputs[0].astype(np.int64) - x.zero_point, 0)
+        return (saturate(results[offsets], -128, 127, dtype=np.int8),)
 
 
 def _f32(value: float | np.float32) -> np.float32:

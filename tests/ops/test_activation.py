@@ -97,6 +97,16 @@ def test_tanh_equals_tflm() -> None:
     check_all_values("TANH", pairs)
 
 
+def test_rsqrt_of_positive_values_equals_tflm() -> None:
+    quantizations = [
+        ((0.1, -128), (0.05, -128)),
+        ((0.0237, -128), (0.31, 0)),
+        ((2.0, -128), (0.01, 9)),
+    ]
+    quantizations += [((scale, -128), out) for (scale, _), out in random_quantizations(8, seed=8)]
+    check_all_values("RSQRT", quantizations)
+
+
 def test_relu_from_minus_1_to_1_equals_litert() -> None:
     check_all_values("RELU_N1_TO_1", FIXED + random_quantizations(6, seed=4), run_litert_reference)
 

@@ -12,12 +12,13 @@ from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
 from glowmcu.ops.real import stored_clamp
-from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Tanh
+from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Rsqrt, Tanh
 
 _FUNCTIONS: dict[str, type[Operation]] = {
     "HARD_SWISH": HardSwish,
     "LOGISTIC": Logistic,
     "TANH": Tanh,
+    "RSQRT": Rsqrt,
     "ELU": Elu,
     "EXP": Exp,
     "LOG": Log,
