@@ -45,6 +45,11 @@ class Placement:
     offsets: tuple[int, ...]
     arena_bytes: int
 
+    def ends(self, task: Problem) -> list[int]:
+        """The byte after each block."""
+        pairs = zip(self.offsets, task.blocks, strict=True)
+        return [offset + block.padded_bytes for offset, block in pairs]
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -1,4 +1,4 @@
-"""Offsets: first fit in several orders, then hill climbing on the order, then exact search.
+"""Offsets: first fit in several orders, those orders mended by what fails, then exact search.
 
 Each stage runs only while the arena is above the lower bound. All are deterministic: fixed seeds
 and counts, never a clock.
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from glowmcu.memplan.exact_offsets import exact_placement
 from glowmcu.memplan.placement import Placement, Problem, first_fit
 
-#: Orders that hill climbing tries, times blocks and conflicts: seconds stay seconds.
-CLIMB_WORK = 200_000
+#: Orders that each way of mending tries, times blocks and conflicts: seconds stay seconds.
+CLIMB_WORK = 500_000
 #: Partial placements that the exact search may look at.
 NODE_BUDGET = 20_000
 
@@ -37,10 +37,11 @@ def search_offsets(
     """The lowest placement that the searches find."""
     bound = task.lower_bound_bytes
     best, method = _greedy(task)
-    if best.arena_bytes > bound:
-        climbed = _climb(task, best, climb_work)
-        if climbed.arena_bytes < best.arena_bytes:
-            best, method = climbed, "hill climbing"
+    for mend, name in ((_failing_first, "failing first"), (_climb, "hill climbing")):
+        if best.arena_bytes > bound:
+            mended = mend(task, best, climb_work)
+            if mended.arena_bytes < best.arena_bytes:
+                best, method = mended, name
     if best.arena_bytes > bound:
         exact, complete = exact_placement(task, best.arena_bytes, node_budget)
         if exact is not None:
@@ -68,6 +69,26 @@ def _steps(task: Problem, index: int) -> int:
     return task.blocks[index].last - task.blocks[index].first + 1
 
 
+def _failing_first(task: Problem, start: Placement, work: int) -> Placement:
+    """Blocks that end above the bound go first the next time: good for hundreds of blocks."""
+    order = sorted(range(len(task.blocks)), key=lambda i: (start.offsets[i], i))
+    best = start
+    for _ in range(_rounds(task, work)):
+        placement = first_fit(task, order)
+        if placement.arena_bytes < best.arena_bytes:
+            best = placement
+        ends = placement.ends(task)
+        failing = [index for index in order if ends[index] > task.lower_bound_bytes]
+        if not failing:
+            break
+        order = failing + [index for index in order if ends[index] <= task.lower_bound_bytes]
+    return best
+
+
+def _rounds(task: Problem, work: int) -> int:
+    return work // (1 + sum(map(len, task.neighbours)) + len(task.blocks))
+
+
 def _climb(task: Problem, start: Placement, work: int) -> Placement:
     """Move blocks that reach the top, or lie under one that does, to earlier turns."""
     generator = random.Random(0)
@@ -75,8 +96,7 @@ def _climb(task: Problem, start: Placement, work: int) -> Placement:
     best = current = first_fit(task, order)
     if start.arena_bytes < best.arena_bytes:
         best = start
-    rounds = work // (1 + sum(map(len, task.neighbours)) + len(task.blocks))
-    for _ in range(rounds):
+    for _ in range(_rounds(task, work)):
         changed = order.copy()
         blamed = _blamed(task, current)
         moved = generator.choice(blamed)
@@ -94,9 +114,6 @@ def _climb(task: Problem, start: Placement, work: int) -> Placement:
 
 def _blamed(task: Problem, placement: Placement) -> list[int]:
     """Blocks that reach the top and their neighbours."""
-    ends = [
-        offset + block.padded_bytes
-        for offset, block in zip(placement.offsets, task.blocks, strict=True)
-    ]
+    ends = placement.ends(task)
     top = [index for index, end in enumerate(ends) if end == placement.arena_bytes]
     return sorted({*top, *(other for index in top for other, _, _ in task.neighbours[index])})
