@@ -10,6 +10,7 @@ import pytest
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
+from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_tflm
@@ -166,3 +167,16 @@ def test_a_result_in_the_place_of_its_input_equals_tflm(
     done = check_model(model.finish(), oracle=run_tflm)
     last = done.plan.program.runs[-1]
     assert done.plan.program.offset(last.inputs[0]) == done.plan.program.offset(last.outputs[0])
+
+
+@pytest.mark.parametrize("goal", [Goal.SPEED, Goal.SIZE])
+@pytest.mark.parametrize(
+    ("kind", "scale", "zero_point"),
+    [("SOFTMAX", 1 / 256, -128), ("LOG_SOFTMAX", 1 / 16, 127), ("L2_NORMALIZATION", 1 / 128, 0)],
+)
+def test_single_rounding_is_the_same_in_c(
+    kind: str, scale: float, zero_point: int, goal: Goal
+) -> None:
+    """No oracle rounds like this: the C is held to the Python meaning."""
+    data = model_of(kind, Case((6, 11), 0.11), "int8", scale, zero_point)
+    check_model(data, options=Options("m", goal=goal, rounding=Rounding.SINGLE))

@@ -9,7 +9,7 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.ir.operation import RowWindow
+from glowmcu.ir.operation import Rounding, RowWindow
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_tflm
@@ -111,3 +111,11 @@ def test_what_the_reference_does_not_define_is_refused(data: bytes, text: str) -
     with pytest.raises(GlowmcuError, match=text) as caught:
         compile_model(data, "m.tflite", Options("m"))
     assert caught.value.problems[0].code == "GM106"
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_bilinear_with_single_rounding_is_the_same_in_c(mode: dict[str, bool]) -> None:
+    """No oracle rounds like this; halves go up instead of away from zero."""
+    case = CASES["larger one way, smaller the other"]
+    options = Options("m", rounding=Rounding.SINGLE)
+    check_model(resize_model("RESIZE_BILINEAR", case, mode), options=options)
