@@ -1,0 +1,31 @@
+"""Bundles of the models, each compiled once a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from glowmcu.pipeline import Options, compile_model
+from tests.bundle.models import BUILT, SHARED, model_bytes
+from tests.support.check_model import write_bundle
+
+BundleOf = Callable[[str], Path]
+
+
+@pytest.fixture(scope="session")
+def bundle_of(tmp_path_factory: pytest.TempPathFactory) -> BundleOf:
+    """`bundle_of("digits")`: the folder of its bundle, which tests must not change."""
+    base = tmp_path_factory.mktemp("bundles")
+    made: dict[str, Path] = {}
+
+    def make(name: str) -> Path:
+        if name not in BUILT and not SHARED.is_dir():
+            pytest.skip("needs `shared/models` beside the checkout")
+        if name not in made:
+            compilation = compile_model(model_bytes(name), f"{name}.tflite", Options(name))
+            made[name] = write_bundle(compilation, base / name)
+        return made[name]
+
+    return make

@@ -1,0 +1,76 @@
+"""Models whose bundles are checked: one real network and small ones for every kind of interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from tests.conftest import REPO
+
+SHARED = REPO.parent / "shared" / "models"
+SHARED_NAMES = ("kws", "vww", "ic", "ad", "sww")
+
+
+def digits() -> bytes:
+    return (REPO / "examples" / "digits" / "digits_int8.tflite").read_bytes()
+
+
+def two_in_two_out() -> bytes:
+    """Two inputs, two outputs of different shape; the first result is also read inside."""
+    model = ModelBuilder()
+    left = model.input("left", (1, 6), "int8", 0.5, 1)
+    right = model.input("right", (1, 6), "int8", 0.25, -4)
+    total = model.tensor("total", (1, 6), "int8", 0.75, 0)
+    model.op("ADD", [left, right], [total])
+    weights = model.constant("w", np.arange(-9, 9, dtype=np.int8).reshape(3, 6), 0.1)
+    bias = model.constant("b", np.array([100, -50, 7], np.int32))
+    scores = model.tensor("scores", (1, 3), "int8", 0.6, -10)
+    model.op("FULLY_CONNECTED", [total, weights, bias], [scores])
+    model.output(scores)
+    model.output(total)
+    return model.finish()
+
+
+def float_borders() -> bytes:
+    """float32 in and out, int8 between: QUANTIZE and DEQUANTIZE at the border."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 5, 5, 2), "float32")
+    inner = model.tensor("inner", (1, 5, 5, 2), "int8", 0.05, 3)
+    model.op("QUANTIZE", [x], [inner])
+    weights = (np.arange(36) * 11 % 250 - 125).astype(np.int8).reshape(2, 3, 3, 2)
+    w = model.constant("w", weights, (0.01, 0.02), 0)
+    b = model.constant("b", np.array([10, -20], np.int32))
+    y = model.tensor("y", (1, 5, 5, 2), "int8", 0.1, -7)
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    dilation = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    model.op("CONV_2D", [inner, w, b], [y], {**options, **dilation})
+    out = model.tensor("out", (1, 5, 5, 2), "float32")
+    model.op("DEQUANTIZE", [y], [out])
+    model.output(out)
+    return model.finish()
+
+
+def one_element() -> bytes:
+    """The smallest network: a scalar in all but rank, in and out."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 1), "int8", 0.5, 0)
+    w = model.constant("w", np.array([[3]], np.int8), 0.1)
+    y = model.tensor("y", (1, 1), "int8", 0.5, 0)
+    model.op("FULLY_CONNECTED", [x, w, None], [y])
+    model.output(y)
+    return model.finish()
+
+
+BUILT: dict[str, Callable[[], bytes]] = {
+    "digits": digits,
+    "two_in_two_out": two_in_two_out,
+    "float_borders": float_borders,
+    "one_element": one_element,
+}
+
+
+def model_bytes(name: str) -> bytes:
+    """Bytes of a model of `BUILT` or `SHARED_NAMES`."""
+    return BUILT[name]() if name in BUILT else (SHARED / f"{name}_int8.tflite").read_bytes()

@@ -1,0 +1,152 @@
+"""Every file of a bundle compiles without a word, in C and as C++, on this computer and for Arm."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from glowmcu.cores import core
+from glowmcu.manifest import read_manifest
+from tests.bundle.conftest import BundleOf
+from tests.bundle.models import BUILT, SHARED_NAMES
+
+STRICT = (
+    "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow",
+    "-Wcast-qual", "-Wundef", "-Wstrict-prototypes", "-Wmissing-prototypes",
+)  # fmt: skip
+CPP = ("-x", "c++", "-std=c++11", "-pedantic", "-Wall", "-Wextra", "-Werror")
+ARM_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+
+ALL = [
+    *BUILT,
+    *(pytest.param(name, marks=pytest.mark.slow) for name in SHARED_NAMES),
+]
+
+
+def sources(bundle: Path) -> list[Path]:
+    """Every C file, the self test included."""
+    manifest = read_manifest(bundle)
+    selftest = bundle / "selftest" / f"{manifest.name}_selftest.c"
+    return [*(bundle / source for source in manifest.sources), selftest]
+
+
+def compile_each(command: Sequence[str], bundle: Path, files: Sequence[Path]) -> None:
+    includes = [f"-I{bundle}", f"-I{bundle / 'selftest'}"]
+    for file in files:
+        done = subprocess.run(
+            [*command, *includes, "-c", str(file), "-o", "/dev/null"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        said = done.stderr + done.stdout
+        assert done.returncode == 0, said[:4000]
+        assert said == ""
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_bundle_compiles_silently_on_this_computer(
+    name: str, compiler: str, bundle_of: BundleOf
+) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    bundle = bundle_of(name)
+    compile_each([compiler, *STRICT, "-O2"], bundle, sources(bundle))
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("core_name", ARM_CORES)
+def test_a_bundle_compiles_silently_for_arm(name: str, core_name: str, bundle_of: BundleOf) -> None:
+    bundle = bundle_of(name)
+    command = ["arm-none-eabi-gcc", *core(core_name).flags, *STRICT, "-O2", "-ffreestanding"]
+    compile_each(command, bundle, sources(bundle))
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_bundle_compiles_as_cpp(name: str, compiler: str, bundle_of: BundleOf) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    bundle = bundle_of(name)
+    # clang is right that a .c file as C++ is unusual; that is what this test does.
+    quiet = ["-Wno-deprecated"] if compiler == "clang++" else []
+    compile_each([compiler, *CPP, *quiet], bundle, sources(bundle))
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_the_headers_serve_a_cpp_program_linked_with_c(
+    name: str, bundle_of: BundleOf, tmp_path: Path
+) -> None:
+    bundle = bundle_of(name)
+    main = tmp_path / "main.cpp"
+    main.write_text(
+        f'#include "{name}.h"\n#include "{name}_model.h"\n#include "{name}_selftest.h"\n'
+        f"static {name.upper()}_ARENA(arena);\n"
+        f"int main() {{\n"
+        f"    {name}_run(arena);\n"
+        f"    return {name}_selftest(arena) + ({name}_model.run == {name}_run ? 0 : 1);\n"
+        f"}}\n"
+    )
+    includes = [f"-I{bundle}", f"-I{bundle / 'selftest'}"]
+    objects = []
+    for number, file in enumerate(sources(bundle)):
+        target = tmp_path / f"{number}.o"
+        subprocess.run(["gcc", *STRICT, *includes, "-c", str(file), "-o", str(target)], check=True)
+        objects.append(str(target))
+    program = str(tmp_path / "program")
+    strict_cpp = ["-std=c++11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion"]
+    subprocess.run(["g++", *strict_cpp, *includes, str(main), *objects, "-o", program], check=True)
+    assert subprocess.run([program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_unused_is_in_a_c_file(name: str, bundle_of: BundleOf) -> None:
+    bundle = bundle_of(name)
+    unused = ["-Wunused", "-Wunused-const-variable=2", "-Wunused-macros"]
+    compile_each(["gcc", *STRICT, *unused], bundle, sources(bundle))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_function_of_an_included_header_is_unused(name: str, bundle_of: BundleOf) -> None:
+    """Without `inline`, gcc says which static functions of the headers nobody calls.
+
+    `glowmcu_*_one` are exempt: the one-line meanings of a family share a header.
+    """
+    bundle = bundle_of(name)
+    plain = ["-Dinline=", "-DGLOWMCU_ALWAYS_INLINE=", "-Wunused-function", "-fsyntax-only"]
+    done = subprocess.run(
+        ["gcc", "-std=c99", *plain, f"-I{bundle}", str(bundle / f"{name}.c")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    unused = re.findall(r"[‘'](\w+)[’'] defined but not used", done.stderr)
+    assert [function for function in unused if not function.endswith("_one")] == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_header_of_a_bundle_stands_alone(name: str, bundle_of: BundleOf) -> None:
+    bundle = bundle_of(name)
+    for header in read_manifest(bundle).headers:
+        done = subprocess.run(
+            ["gcc", *STRICT, f"-I{bundle}", "-fsyntax-only", "-x", "c", "-"],
+            input=f'#include "{header}"\n#include "{header}"\n',
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{header}:\n{done.stderr[:2000]}"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_only_three_standard_headers_are_included(name: str, bundle_of: BundleOf) -> None:
+    bundle = bundle_of(name)
+    included = {
+        line.split()[1]
+        for file in bundle.rglob("*.[ch]")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if line.startswith("#include <")
+    }
+    assert included <= {"<stdint.h>", "<stddef.h>", "<string.h>"}
