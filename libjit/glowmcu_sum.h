@@ -25,19 +25,30 @@ typedef struct {
     int32_t clamp_max;
 } glowmcu_sum;
 
-/* |x - zero_point| < 2^(31 - left_shift): 8 bits leave room for 20, 16 bits for 15. */
+/*
+ * offset * 2^left_shift * multiplier * 2^(shift - 31), rounded. |offset| < 2^(31 - left_shift): 8
+ * bits leave room for 20, 16 bits for 15. Half of it or a quarter, as for the operand with the larger
+ * scale, is a mere shift: then nothing is rounded.
+ */
+static inline int32_t glowmcu_sum_rescale(int32_t offset, int32_t left_shift, int32_t multiplier,
+    int32_t shift)
+{
+    const int32_t exact_shift = left_shift + shift - 1;
+
+    if (multiplier == (int32_t)1 << 30 && exact_shift >= 0) {
+        return offset * ((int32_t)1 << exact_shift);
+    }
+    return glowmcu_requantize(offset * ((int32_t)1 << left_shift), multiplier, shift);
+}
+
 static inline int32_t glowmcu_sum_a(const glowmcu_sum *p, int32_t a)
 {
-    const int32_t wide = (a - p->a_zero_point) * ((int32_t)1 << p->left_shift);
-
-    return glowmcu_requantize(wide, p->a_multiplier, p->a_shift);
+    return glowmcu_sum_rescale(a - p->a_zero_point, p->left_shift, p->a_multiplier, p->a_shift);
 }
 
 static inline int32_t glowmcu_sum_b(const glowmcu_sum *p, int32_t b)
 {
-    const int32_t wide = (b - p->b_zero_point) * ((int32_t)1 << p->left_shift);
-
-    return glowmcu_requantize(wide, p->b_multiplier, p->b_shift);
+    return glowmcu_sum_rescale(b - p->b_zero_point, p->left_shift, p->b_multiplier, p->b_shift);
 }
 
 static inline int32_t glowmcu_sum_out(const glowmcu_sum *p, int32_t value)

@@ -26,7 +26,7 @@ def comparison_code(op: Comparison, signature: Signature) -> ElementCode:
         return ElementCode(f"(({{0}} {op.symbol} {{1}}) ? 1 : 0)", 3, 8)
     parameters = sum_parameters(op.common_scale(signature), signature, 0, (0, 0))
     expression = f"((glowmcu_compare_one({{p}}, {{0}}, {{1}}) {op.symbol} 0) ? 1 : 0)"
-    return ElementCode(expression, 24, 90, ("glowmcu_sum.h",), parameters)
+    return ElementCode(expression, 16, 80, ("glowmcu_sum.h",), parameters)
 
 
 @element_code(LogicalAnd)

@@ -72,7 +72,7 @@ def sum_code(op: Add | Sub | SquaredDifference, signature: Signature) -> Element
         op.clamp_range(signature),
     )
     function = f"glowmcu_{op.name}_one({{p}}, {{0}}, {{1}})"
-    return ElementCode(function, 34, 130, ("glowmcu_sum.h",), parameters)
+    return ElementCode(function, 22, 110, ("glowmcu_sum.h",), parameters)
 
 
 @element_code(Mul)

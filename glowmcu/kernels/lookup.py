@@ -25,9 +25,9 @@ def lookup_code(op: Lookup, signature: Signature) -> ElementCode:
     clamp = _clamp(op, signature)
     if clamp is not None:
         expression = f"glowmcu_clamp({{0}}, {clamp[0]}, {clamp[1]})"
-        return ElementCode(expression, 4, 12, ("glowmcu_requantize.h",))
+        return ElementCode(expression, 2, 8, ("glowmcu_requantize.h",))
     table = ConstantArray("table", op.table, "by the operand's byte")
-    return ElementCode("{t}[(uint8_t){0}]", 3, 8, table=table)
+    return ElementCode("{t}[(uint8_t){0}]", 2, 8, table=table)
 
 
 def _clamp(op: Lookup, signature: Signature) -> tuple[int, int] | None:
@@ -48,7 +48,7 @@ class SharedLookup(Kernel):
         return site.signature.output.element.size_bytes == 1
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(6.5 * site.signature.output.element_count + 20, 76, 256 + 8)
+        return Cost(5.1 * site.signature.output.element_count + 20, 76, 256 + 8)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op

@@ -21,7 +21,7 @@ def requantize_code(op: Requantize, signature: Signature) -> ElementCode:
         Field("clamp_max", clamp_max),
     )
     parameters = Parameters("glowmcu_rescale", fields)
-    return ElementCode("glowmcu_rescale_one({p}, {0})", 14, 56, ("glowmcu_rescale.h",), parameters)
+    return ElementCode("glowmcu_rescale_one({p}, {0})", 8, 56, ("glowmcu_rescale.h",), parameters)
 
 
 @element_code(Quantize)
@@ -29,7 +29,7 @@ def quantize_code(op: Quantize, signature: Signature) -> ElementCode:
     out = signature.output
     clamp_min, clamp_max = out.element.limits
     parameters = _affine(out.scale, out.zero_point, clamp_min, clamp_max)
-    return ElementCode("glowmcu_quantize_one({p}, {0})", 40, 90, ("glowmcu_float.h",), parameters)
+    return ElementCode("glowmcu_quantize_one({p}, {0})", 56, 140, ("glowmcu_float.h",), parameters)
 
 
 @element_code(Dequantize)
