@@ -16,7 +16,7 @@ from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
-from glowmcu.frontend.tflite.reader import read_tflite
+from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
@@ -28,7 +28,7 @@ from glowmcu.lowering.passes import lower
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
-from glowmcu.report.ir_dump import IrDump
+from glowmcu.ir.dump import IrDump
 from glowmcu.test_vectors import pattern_tensor
 from glowmcu.version import __version__
 
@@ -45,6 +45,7 @@ class Options:
     goal: Goal = Goal.BALANCED
     rounding: Rounding = Rounding.DOUBLE
     input_shapes: Mapping[str, Shape] | None = None
+    symbols: Mapping[str, int] | None = None
     dump_ir: Path | None = None
     dump_constants: bool = False
 
@@ -76,9 +77,10 @@ def reference_graph(
     file_name: str,
     rounding: Rounding = Rounding.DOUBLE,
     input_shapes: Mapping[str, Shape] | None = None,
+    symbols: Mapping[str, int] | None = None,
 ) -> Graph:
     """The model as imported: what its numbers are defined by."""
-    graph = read_tflite(data, file_name, input_shapes).replace(rounding=rounding)
+    graph = read_model(data, file_name, input_shapes, symbols).replace(rounding=rounding)
     graph.verify()
     return graph
 
@@ -97,7 +99,9 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
-    imported = reference_graph(data, file_name, options.rounding, options.input_shapes)
+    imported = reference_graph(
+        data, file_name, options.rounding, options.input_shapes, options.symbols
+    )
     dump = IrDump(options.dump_ir, options.dump_constants)
     dump.graph("import", imported)
     graph = lower(imported, dump.graph)

@@ -1,0 +1,100 @@
+"""Nodes on their way into a graph: shapes inferred, types verified, shape arithmetic folded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.operation import (
+    Array,
+    Operation,
+    OperationError,
+    Rounding,
+    Signature,
+    constant,
+)
+from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
+
+#: Beyond this no microcontroller is meant; it also bounds what a hostile file can make us allocate.
+MAX_TENSOR_BYTES = 1 << 28
+#: Shape arithmetic has few elements; anything larger is left to the constant folding pass.
+MAX_SHAPE_ELEMENTS = 64
+_FOLDED_ELEMENTS = frozenset({ElementType.I32, ElementType.I64, ElementType.BOOL})
+ShapeCheck = Callable[[Sequence[Shape]], None]
+
+
+class GraphBuilder:
+    """Collects nodes in topological order. `known` holds the data of every constant value."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.known: dict[Value, Array] = {}
+
+    def add_known(self, value: Value, data: Array) -> Value:
+        """`value` is `data`, known at compile time."""
+        self.known[value] = data
+        self.nodes.append(Node(constant(data), (), (value,), value.name))
+        return value
+
+    def add_constant(
+        self, data: Array, name: str, quantization: Quantization | None = None
+    ) -> Value:
+        """A new constant."""
+        type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
+        return self.add_known(Value(type_, name), data)
+
+    def add_node(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value],
+        types: Sequence[TensorType],
+        names: Sequence[str],
+        source: str,
+        check_shapes: ShapeCheck | None = None,
+    ) -> tuple[Value, ...]:
+        """A node whose results have the element types and quantization of `types`.
+
+        Shapes are inferred; `check_shapes` may compare them with what the file declares. Raises
+        OperationError when the operands do not fit.
+        """
+        shapes = operation.infer([value.type for value in inputs])
+        if len(shapes) != len(types):
+            raise OperationError(f"it has {len(shapes)} results, got {len(types)}")
+        if check_shapes is not None:
+            check_shapes(shapes)
+        for shape, type_ in zip(shapes, types, strict=True):
+            if math.prod(shape) * type_.element.size_bytes > MAX_TENSOR_BYTES:
+                raise OperationError(f"a result of {shape} is too large for any target")
+        results = [type_.with_shape(shape) for type_, shape in zip(types, shapes, strict=True)]
+        signature = Signature(tuple(value.type for value in inputs), tuple(results))
+        operation.verify(signature)
+        values = tuple(Value(type_, name) for type_, name in zip(results, names, strict=True))
+        if self._is_shape_arithmetic(inputs, values):
+            self._fold(operation, inputs, values, signature)
+        else:
+            self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
+        return values
+
+    def _is_shape_arithmetic(self, inputs: Sequence[Value], results: Sequence[Value]) -> bool:
+        """Few plain integers, all known: exporters compute shapes with ordinary operators."""
+        return all(value in self.known for value in inputs) and all(
+            value.type.element in _FOLDED_ELEMENTS
+            and value.type.quantization is None
+            and value.type.element_count <= MAX_SHAPE_ELEMENTS
+            for value in (*inputs, *results)
+        )
+
+    def _fold(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value],
+        values: Sequence[Value],
+        signature: Signature,
+    ) -> None:
+        operands = [self.known[value] for value in inputs]
+        results = operation.evaluate(operands, signature, Rounding.DOUBLE)
+        for value, result in zip(values, results, strict=True):
+            self.add_known(value, np.ascontiguousarray(result).reshape(value.type.shape))

@@ -1,0 +1,237 @@
+"""The `.onnx` protobuf as plain records. A model file is hostile input: nothing in it is believed.
+
+Local functions are inlined by the onnx package; external data is read only from files beside the
+model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, Shape
+
+OLDEST_OPSET = 5
+_MAX_NODES = 100_000
+_MAX_TENSOR_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class InputRecord:
+    """A graph input. A size is an int, a symbol (`N`), or None when the file says nothing."""
+
+    name: str
+    element: ElementType | None
+    type_name: str
+    sizes: tuple[int | str | None, ...] | None
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """An operator call; an empty name is an operand or result that is left out."""
+
+    index: int
+    kind: str
+    domain: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def integer(self, name: str, default: int) -> int:
+        """An int attribute."""
+        return int(self._get(name, default, int))
+
+    def number(self, name: str, default: float) -> float:
+        """A float attribute (float32 in the file)."""
+        return float(self._get(name, default, (int, float)))
+
+    def text(self, name: str, default: str) -> str:
+        """A string attribute."""
+        value = self._get(name, default, (str, bytes))
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+    def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
+        """An attribute of several ints, or `default` where it is absent."""
+        value = self._get(name, default, (list, tuple, type(None)))
+        return None if value is None else tuple(int(item) for item in value)
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is given."""
+        return name in self.attributes
+
+    def _get(self, name: str, default: Any, kind: Any) -> Any:
+        value = self.attributes.get(name, default)
+        if not isinstance(value, kind):
+            raise Unsupported("GM101", f"{self.kind}: attribute {name} has the wrong type")
+        return value
+
+
+@dataclass(frozen=True)
+class OnnxRecord:
+    """The main graph of a model file. `opsets` maps a domain to its version."""
+
+    inputs: tuple[InputRecord, ...]
+    outputs: tuple[str, ...]
+    nodes: tuple[NodeRecord, ...]
+    initializers: dict[str, Any]
+    opsets: dict[str, int]
+    folder: Path | None
+
+
+def read_onnx_container(data: bytes, file_name: str) -> OnnxRecord:
+    """Parse `data`. Raises GM101 (no ONNX, damaged), GM103 (opset), GM109 (no onnx package)."""
+    onnx = _import_onnx()
+    try:
+        model = onnx.load_model_from_string(data)
+        if len(model.functions):
+            import onnx.inliner
+
+            model = onnx.inliner.inline_local_functions(model)
+    except Exception as cause:
+        raise _damaged(file_name, cause) from cause
+    graph = model.graph
+    if not graph.node or not graph.output:
+        raise error(
+            "GM101", "not an ONNX model: it has no graph with nodes and outputs", file_name,
+            "pass a file as written by torch.onnx.export or tf2onnx",
+        )  # fmt: skip
+    if len(graph.node) > _MAX_NODES:
+        raise error("GM101", f"the model has {len(graph.node)} nodes", file_name)
+    opsets = {item.domain or "ai.onnx": int(item.version) for item in model.opset_import}
+    version = opsets.get("ai.onnx", 0)
+    if version < OLDEST_OPSET:
+        raise error(
+            "GM103", f"opset {version} is older than {OLDEST_OPSET}", file_name,
+            "convert it: onnx.version_converter.convert_version(model, 17)", ExitCode.UNSUPPORTED,
+        )  # fmt: skip
+    try:
+        initializers = {item.name: item for item in graph.initializer}
+        return OnnxRecord(
+            tuple(_input(item, onnx) for item in graph.input if item.name not in initializers),
+            tuple(item.name for item in graph.output),
+            tuple(_node(item, index, onnx) for index, item in enumerate(graph.node)),
+            initializers,
+            opsets,
+            Path(file_name).resolve().parent,
+        )
+    except GlowmcuError:
+        raise
+    except Exception as cause:
+        raise _damaged(file_name, cause) from cause
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as cause:
+        raise error(
+            "GM109", "reading ONNX models needs the onnx package",
+            hint='pip install "glowmcu[onnx]"',
+        ) from cause  # fmt: skip
+    return onnx
+
+
+def _damaged(file_name: str, cause: Exception) -> GlowmcuError:
+    text = " ".join(str(cause).split())[:200] or type(cause).__name__
+    return error(
+        "GM101", f"the file is damaged or no ONNX model: {text}", file_name,
+        "is it complete? export or download it again",
+    )  # fmt: skip
+
+
+_ELEMENTS = {
+    "FLOAT": ElementType.F32,
+    "INT8": ElementType.I8,
+    "UINT8": ElementType.UI8,
+    "INT16": ElementType.I16,
+    "INT32": ElementType.I32,
+    "INT64": ElementType.I64,
+    "BOOL": ElementType.BOOL,
+}
+
+
+def element_of(data_type: int) -> tuple[ElementType | None, str]:
+    """IR element type of an ONNX data type number, and its ONNX name."""
+    onnx = _import_onnx()
+    try:
+        name = str(onnx.TensorProto.DataType.Name(data_type))
+    except ValueError:
+        name = f"type {data_type}"
+    return _ELEMENTS.get(name), name
+
+
+def _input(item: Any, onnx: Any) -> InputRecord:
+    tensor = item.type.tensor_type
+    element, type_name = element_of(tensor.elem_type)
+    sizes: tuple[int | str | None, ...] | None = None
+    if tensor.HasField("shape"):
+        sizes = tuple(
+            int(dim.dim_value) if dim.HasField("dim_value") else (dim.dim_param or None)
+            for dim in tensor.shape.dim
+        )
+    return InputRecord(item.name, element, type_name, sizes)
+
+
+def _node(item: Any, index: int, onnx: Any) -> NodeRecord:
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in item.attribute}
+    return NodeRecord(
+        index, item.op_type, item.domain or "ai.onnx", item.name,
+        tuple(item.input), tuple(item.output), attributes,
+    )  # fmt: skip
+
+
+def tensor_data(tensor: Any, folder: Path | None) -> Array:
+    """Data of a TensorProto in its numpy dtype. Raises Unsupported for types that we don't have."""
+    import onnx
+    from onnx import numpy_helper
+
+    element, type_name = element_of(tensor.data_type)
+    if element is None and type_name not in ("DOUBLE", "FLOAT16"):
+        known = ", ".join(_ELEMENTS)
+        raise Unsupported("GM105", f"tensor {tensor.name!r} is {type_name}; supported: {known}")
+    shape: Shape = tuple(int(size) for size in tensor.dims)
+    if any(size < 0 for size in shape) or math.prod(shape) * 8 > _MAX_TENSOR_BYTES:
+        raise Unsupported("GM105", f"tensor {tensor.name!r} of {shape} is too large")
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return _external_data(tensor, shape, element, folder)
+    try:
+        data: Array = numpy_helper.to_array(tensor)
+    except Exception as cause:
+        raise Unsupported("GM105", f"tensor {tensor.name!r} is damaged: {cause}") from cause
+    return np.ascontiguousarray(data)
+
+
+def _external_data(
+    tensor: Any, shape: Shape, element: ElementType | None, folder: Path | None
+) -> Array:
+    """External data from a file in the model's own folder; nothing else is opened."""
+    entries = {item.key: item.value for item in tensor.external_data}
+    location = entries.get("location", "")
+    path = None if folder is None else (folder / location).resolve()
+    if folder is None or path is None or not path.is_relative_to(folder) or element is None:
+        raise Unsupported(
+            "GM105", f"tensor {tensor.name!r} keeps its data in {location!r}, outside the model's "
+            "folder", "put the data file beside the model",
+        )  # fmt: skip
+    size = math.prod(shape) * element.size_bytes
+    try:
+        offset = int(entries.get("offset", "0"))
+        with path.open("rb") as file:
+            file.seek(max(offset, 0))
+            raw = file.read(size)
+    except (OSError, ValueError) as cause:
+        raise Unsupported("GM105", f"cannot read external data {location!r}: {cause}") from cause
+    if len(raw) != size:
+        raise Unsupported(
+            "GM105", f"external data {location!r} holds {len(raw)} bytes; {size} are needed"
+        )
+    little: Array = np.frombuffer(raw, element.numpy.newbyteorder("<"))
+    return little.astype(element.numpy).reshape(shape)

@@ -1,0 +1,214 @@
+"""From ONNX records to the graph IR: one importer function an operator.
+
+An importer is registered by `@importer("Conv")`; it reads operands and attributes through `Import`,
+emits nodes of `glowmcu.ops` and binds results. ONNX is NCHW, the IR is NHWC: importers of spatial
+operators transpose in and out (`to_nhwc`, `from_nhwc`); passes cancel the transposes in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from glowmcu.discovery import import_members
+from glowmcu.frontend.graph_builder import GraphBuilder
+from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
+from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import Array, Operation, OperationError
+from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
+from glowmcu.ops.transpose import Transpose
+
+ImportFunction = Callable[["Import", NodeRecord], None]
+_IMPORTERS: dict[tuple[str, str], ImportFunction] = {}
+
+
+def importer(*kinds: str, domain: str = "ai.onnx") -> Callable[[ImportFunction], ImportFunction]:
+    """Decorator: this function imports the operators `kinds` of `domain`."""
+
+    def register(function: ImportFunction) -> ImportFunction:
+        for kind in kinds:
+            _IMPORTERS[domain, kind] = function
+        return function
+
+    return register
+
+
+@cache
+def load_importers() -> dict[tuple[str, str], ImportFunction]:
+    """All importers by (domain, operator), sorted."""
+    import_members("glowmcu.frontend.onnx")
+    return dict(sorted(_IMPORTERS.items()))
+
+
+class Import:
+    """A model on its way into the graph IR: what importers read from and emit to."""
+
+    def __init__(
+        self,
+        model: OnnxRecord,
+        input_shapes: Mapping[str, Shape],
+        symbols: Mapping[str, int],
+    ) -> None:
+        self.model = model
+        self.builder = GraphBuilder()
+        self.opset = model.opsets.get("ai.onnx", 0)
+        self._values: dict[str, Value] = {}
+        self._input_shapes = input_shapes
+        self._symbols = symbols
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def graph_input(self, record: InputRecord) -> Value:
+        """The value of a model input, symbolic sizes replaced by the user's."""
+        if record.element is None:
+            raise Unsupported("GM105", f"input {record.name!r} is {record.type_name}")
+        shape = self._input_shapes.get(record.name) or self._input_shape(record)
+        value = Value(TensorType(shape, record.element), record.name)
+        self._values[record.name] = value
+        return value
+
+    def _input_shape(self, record: InputRecord) -> Shape:
+        sizes = [
+            self._symbols.get(size, size) if isinstance(size, str) else size
+            for size in record.sizes or ()
+        ]
+        if record.sizes is not None and all(isinstance(n, int) and n >= 0 for n in sizes):
+            return tuple(int(size or 0) for size in sizes)
+        text = "unknown" if record.sizes is None else "x".join(str(size or "?") for size in sizes)
+        names = [size for size in sizes if isinstance(size, str)]
+        defines = " ".join(f"--define {name}=1" for name in dict.fromkeys(names))
+        fixed = "x".join(str(size) if isinstance(size, int) else "1" for size in sizes) or "1x1"
+        raise Unsupported(
+            "GM104",
+            f"input {record.name!r} has a dynamic shape, {text}; expected every size fixed",
+            f"fix it: {defines or f'--input-shape {record.name}={fixed}'}",
+        )
+
+    def value(self, op: NodeRecord, position: int) -> Value:
+        """Operand `position`; an initializer becomes a constant the first time it is read."""
+        name = op.inputs[position] if position < len(op.inputs) else ""
+        if not name:
+            raise Unsupported("GM105", f"{op.kind} lacks operand {position}")
+        return self.named_value(name)
+
+    def named_value(self, name: str) -> Value:
+        """The value called `name` in the file."""
+        if name not in self._values:
+            if name not in self.model.initializers:
+                raise Unsupported("GM105", f"tensor {name!r} is read before it is computed")
+            data = tensor_data(self.model.initializers[name], self.model.folder)
+            self._values[name] = self.builder.add_constant(_narrowed(data), name)
+        return self._values[name]
+
+    def has(self, op: NodeRecord, position: int) -> bool:
+        """Whether the optional operand `position` is given."""
+        return position < len(op.inputs) and bool(op.inputs[position])
+
+    def known(self, op: NodeRecord, position: int) -> bool:
+        """Whether an operand is given and its data is known at compile time."""
+        return self.has(op, position) and self.value(op, position) in self.builder.known
+
+    def constant(self, op: NodeRecord, position: int, what: str) -> Array:
+        """Data of an operand that must be known at compile time; `what` names it in the error."""
+        if not self.known(op, position):
+            raise Unsupported(
+                "GM105",
+                f"{op.kind} needs {what} known at compile time",
+                "make it a constant in the model; a static arena has no room for data-made shapes",
+            )
+        return self.builder.known[self.value(op, position)]
+
+    # --- emitting --------------------------------------------------------------------------
+
+    def add(
+        self,
+        op: NodeRecord,
+        operation: Operation,
+        inputs: Sequence[Value],
+        element: ElementType | None = None,
+        quantization: Quantization | None = None,
+        name: str = "",
+    ) -> Value:
+        """An inner node with one result; its element type is the first operand's unless given."""
+        type_ = _result_type(inputs, element, quantization)
+        name = name or f"{_first_name(op)}/{operation.name}"
+        return self._add(op, operation, inputs, [type_], [name])[0]
+
+    def emit(
+        self,
+        op: NodeRecord,
+        operation: Operation,
+        inputs: Sequence[Value],
+        element: ElementType | None = None,
+        quantization: Quantization | None = None,
+    ) -> tuple[Value, ...]:
+        """The node whose results are the operator's."""
+        type_ = _result_type(inputs, element, quantization)
+        count = len(operation.infer([value.type for value in inputs]))
+        names = [
+            op.outputs[i] if i < len(op.outputs) and op.outputs[i] else f"{_first_name(op)}/{i}"
+            for i in range(count)
+        ]
+        values = self._add(op, operation, inputs, [type_] * count, names)
+        self.bind(op, values)
+        return values
+
+    def bind(self, op: NodeRecord, values: Sequence[Value]) -> None:
+        """`values` are the operator's results (Identity binds its own operand)."""
+        for name, value in zip(op.outputs, values, strict=False):
+            if name:
+                self._values[name] = value
+
+    def bind_constant(self, op: NodeRecord, data: Array) -> None:
+        """The operator's result is known at compile time (a shape, say)."""
+        self.bind(op, [self.builder.add_constant(_narrowed(data), _first_name(op))])
+
+    def add_constant(self, data: Array, name: str = "constant") -> Value:
+        """A constant that is not in the file."""
+        return self.builder.add_constant(np.ascontiguousarray(data), name)
+
+    def _add(
+        self,
+        op: NodeRecord,
+        operation: Operation,
+        inputs: Sequence[Value],
+        types: Sequence[TensorType],
+        names: Sequence[str],
+    ) -> tuple[Value, ...]:
+        source = f"node {op.index} {op.kind}"
+        try:
+            return self.builder.add_node(operation, inputs, types, names, source)
+        except OperationError as cause:
+            raise Unsupported("GM106", f"{op.kind}: {cause}") from cause
+
+    # --- layout ----------------------------------------------------------------------------
+
+    def to_nhwc(self, op: NodeRecord, value: Value) -> Value:
+        """NC… with the channel moved last."""
+        rank = value.type.rank
+        return self.add(op, Transpose((0, *range(2, rank), 1)), [value])
+
+    def from_nhwc(self, op: NodeRecord, value: Value) -> None:
+        """Bind the operator's result: `value` with the channel moved to axis 1."""
+        rank = value.type.rank
+        self.emit(op, Transpose((0, rank - 1, *range(1, rank - 1))), [value])
+
+
+def _first_name(op: NodeRecord) -> str:
+    return next((name for name in op.outputs if name), op.name or op.kind)
+
+
+def _narrowed(data: Array) -> Array:
+    """float64 and float16 constants become float32: the only float that the IR has."""
+    if data.dtype in (np.dtype(np.float64), np.dtype(np.float16)):
+        return data.astype(np.float32)
+    return np.ascontiguousarray(data)
+
+
+def _result_type(
+    inputs: Sequence[Value], element: ElementType | None, quantization: Quantization | None
+) -> TensorType:
+    return TensorType((), element or inputs[0].type.element, quantization)
