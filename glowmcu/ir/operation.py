@@ -108,8 +108,9 @@ class Operation:
 
         Memory planning may let such an operand be a view of the result, so that its producer writes
         it in place (the parts of a concatenation along the outermost axis). The kernel still runs
-        unless all operands are in place; it leaves alone what already lies where it belongs. An
-        operand can be in place once only: not twice in one result, nor in two results.
+        unless all operands are in place; it leaves alone what already lies where it belongs. So a
+        result that is more than its operands contains none. An operand can be in place once only:
+        not twice in one result, nor in two results.
         """
         return {}
 

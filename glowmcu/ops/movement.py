@@ -120,6 +120,8 @@ class Movement(Operation):
         size_bytes = signature.output.element.size_bytes
         copies = self.copies(signature)
         read = [copy.operand for copy in copies]
+        if None in read:
+            return {}  # parts of the result are made from others: the kernel must run
         return {
             copy.operand: copy.target.first * size_bytes
             for copy in copies

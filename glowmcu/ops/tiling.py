@@ -49,8 +49,10 @@ class BroadcastTo(Movement):
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs
         tail = self.shape[len(self.shape) - x.rank :]
-        if x.rank > len(self.shape) or any(
-            size not in (1, wanted) for size, wanted in zip(x.shape, tail, strict=True)
+        if (
+            min(self.shape, default=1) < 0
+            or x.rank > len(self.shape)
+            or any(size not in (1, wanted) for size, wanted in zip(x.shape, tail, strict=True))
         ):
             raise OperationError(f"{x.shape} does not broadcast to {self.shape}")
         return (self.shape,)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm
@@ -41,8 +42,10 @@ def test_padv2_fills_with_its_value(value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "value"), [("int32", -70000), ("float32", 1.5), ("int64", 3), ("int32", 0)]
-)
+    ("dtype", "value"),
+    [("int32", -70000), ("int32", -(2**31)), ("int32", 0), ("float32", 1.5), ("float32", -np.inf),
+     ("int64", 3)],
+)  # fmt: skip
 def test_pad_fills_elements_of_any_size(dtype: str, value) -> None:
     data = pad_model("PADV2", (2, 3), ((1, 0), (0, 2)), dtype, value)
     check_model(data, oracle=run_litert_reference, count=1)
@@ -66,6 +69,15 @@ def test_mirror_pad_equals_tflm(mode: str, shape, paddings) -> None:
         )
     data = pad_model("MIRROR_PAD", shape, paddings, options={"mode": mode})
     check_model(data, oracle=run_tflm, count=1)
+
+
+def test_an_operand_is_no_part_of_a_result_that_is_more_than_its_operands() -> None:
+    """The memory plan drops a kernel whose operands are all in place."""
+    for kind in ("PAD", "MIRROR_PAD"):
+        options = {"mode": "REFLECT"} if kind == "MIRROR_PAD" else None
+        data = pad_model(kind, (3, 5), ((2, 1), (0, 0)), options=options)
+        (node,) = (n for n in read_tflite(data, "m").nodes if n.op.name == kind.lower())
+        assert not node.op.contained_operands(node.signature)
 
 
 def test_a_mirror_longer_than_the_axis_is_refused() -> None:

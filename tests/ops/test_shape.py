@@ -26,6 +26,7 @@ def test_reshape_equals_tflm_and_costs_nothing() -> None:
 def test_a_shape_for_another_batch_gives_way_to_the_declared_one() -> None:
     assert reshape_of((6, 4)) == (3, 4)
     assert reshape_of((3, -1)) == (3, 4)
+    assert reshape_of((-3, -4)) == (3, 4)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

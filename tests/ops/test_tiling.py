@@ -51,6 +51,12 @@ def test_a_shape_that_does_not_broadcast_is_refused() -> None:
     assert "(2, 3) does not broadcast to (4, 3)" in str(caught.value)
 
 
+def test_a_negative_shape_is_refused() -> None:
+    data = single_op_model("BROADCAST_TO", [Tensor((1, 3)), ints(-4, 3)], [Tensor((4, 3))])
+    with pytest.raises(GlowmcuError, match="does not broadcast to"):
+        compile_model(data, "m.tflite", Options("m"))
+
+
 def test_multiples_for_other_axes_are_refused() -> None:
     data = single_op_model("TILE", [Tensor((2, 3)), ints(4)], [Tensor((8, 3))], version=1)
     with pytest.raises(GlowmcuError, match="are no multiples for the axes of"):
