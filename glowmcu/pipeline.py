@@ -18,6 +18,7 @@ from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Goal
+from glowmcu.ir.dump import IrDump
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
@@ -28,7 +29,6 @@ from glowmcu.lowering.passes import lower
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
-from glowmcu.ir.dump import IrDump
 from glowmcu.test_vectors import pattern_tensor
 from glowmcu.version import __version__
 

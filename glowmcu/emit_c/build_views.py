@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from glowmcu.emit_c.c_text import (
+    c_identifier,
     c_number,
     comment_text,
     thousands,
@@ -47,7 +48,7 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
     for step, run in enumerate(program.runs):
         for number, buffer in enumerate(run.outputs):
             suffix = f"_{number}" if len(run.outputs) > 1 else ""
-            name = f"AT_{step}_{run.node.op.name.upper()}{suffix}"
+            name = f"AT_{step}_{c_identifier(run.node.op.name).upper()}{suffix}"
             made.setdefault(program.root(buffer)[0], name)
         if run.scratch is not None:
             made.setdefault(run.scratch, f"AT_{step}_SCRATCH")

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.graph_picture import missing_dot, print_dot, render_svg
 from glowmcu.ir.program import Program
 from glowmcu.ir.text import print_graph, print_program, write_sidecar
 from glowmcu.ir.text.sidecar import Sidecar
-from glowmcu.report.graph_picture import missing_dot, print_dot, render_svg
 
 _MARK = "// glowmcu: "
 _PICTURES = ("graph.dot", "graph.svg", "constants.npz")

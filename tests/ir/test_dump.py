@@ -10,6 +10,8 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir import dump as ir_dump
+from glowmcu.ir import graph_picture
 from glowmcu.ir.equality import same_graph
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.text import parse_graph, parse_program, print_program, read_sidecar
@@ -17,7 +19,6 @@ from glowmcu.lowering import passes
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import Compilation, Options, compile_model
-from glowmcu.report import graph_picture, ir_dump
 from tests.ir.graphs import GraphBuilder, int8
 from tests.ir.test_graph_text import MODELS, tool
 from tests.lowering.check_text import check_text
