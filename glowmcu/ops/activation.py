@@ -3,7 +3,7 @@
 Each is lowered to a table of its 256 results, so its meaning here is all there is.
 Source: TensorFlow Lite Micro `activations_common.cc`, `leaky_relu_common.cc`, `hard_swish.h`,
 `elementwise.cc`. Its releases divide scales in double, LiteRT (which has the last word on
-RELU_N1_TO_1) in float32.
+RELU_N1_TO_1 and RELU_0_TO_1) in float32.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _rescale_unless_same(offsets: Array, signature: Signature, rounding: Roundin
 @operation("neg")
 @dataclass(frozen=True)
 class Neg(ElementwiseOperation):
-    """-x: int32 modulo 2^32, or int8 rescaled as `abs` does it (no interpreter has int8)."""
+    """-x: int32 modulo 2^32, or int8 rescaled as `abs` (LiteRT negates the bytes as they are)."""
 
     def verify(self, signature: Signature) -> None:
         (x,) = signature.inputs

@@ -1,7 +1,8 @@
 """Functions of one tensor at all 256 values: Python meaning == generated C == an interpreter.
 
 TensorFlow Lite Micro is the oracle where it has the operator on int8, LiteRT's reference kernels
-for RELU_N1_TO_1, EXP, LOG and GELU. NEG has int8 nowhere: it is held to the real function.
+for RELU_N1_TO_1, RELU_0_TO_1, EXP, LOG and GELU. LiteRT's NEG negates stored bytes whatever their
+scales: where that is meant, ours is equal but for -128, elsewhere it is held to the real function.
 """
 
 from __future__ import annotations
@@ -107,8 +108,9 @@ def test_rsqrt_of_positive_values_equals_tflm() -> None:
     check_all_values("RSQRT", quantizations)
 
 
-def test_relu_from_minus_1_to_1_equals_litert() -> None:
-    check_all_values("RELU_N1_TO_1", FIXED + random_quantizations(6, seed=4), run_litert_reference)
+@pytest.mark.parametrize("kind", ["RELU_N1_TO_1", "RELU_0_TO_1"])
+def test_relu_up_to_1_equals_litert(kind) -> None:
+    check_all_values(kind, FIXED + random_quantizations(6, seed=4), run_litert_reference)
 
 
 @pytest.mark.parametrize("kind", ["EXP", "LOG"])
@@ -134,6 +136,11 @@ def test_neg_of_int8_is_the_nearest_representable_number() -> None:
     ):
         real = -(INT8.astype(float) - source[1]) * source[0] / target[0] + target[1]
         assert np.abs(np.clip(real, -128, 127) - got).max() <= 0.500001
+
+
+def test_neg_of_int8_with_zero_point_0_and_one_scale_equals_litert() -> None:
+    data = unary_model("NEG", [((0.1, 0), (0.1, 0))])
+    check_model(data, [[np.maximum(INT8, -127)]], oracle=run_litert_reference)
 
 
 def test_neg_of_int32_equals_litert() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
-from glowmcu.frontend.tflite.activation_range import fused_clamp, quantize_bound
+from glowmcu.frontend.tflite.activation_range import quantize_bound
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
-from glowmcu.ops.real import stored_clamp
 from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Rsqrt, Tanh
 
 _FUNCTIONS: dict[str, type[Operation]] = {
@@ -25,9 +24,11 @@ _FUNCTIONS: dict[str, type[Operation]] = {
     "ABS": Abs,
     "NEG": Neg,
 }
-_ACTIVATIONS = {
-    "RELU": tflite.ActivationFunctionType.RELU,
-    "RELU_N1_TO_1": tflite.ActivationFunctionType.RELU_N1_TO_1,
+#: Real limits of the activations that rescale; None leaves the type's own.
+_LIMITS: dict[str, tuple[float, float | None]] = {
+    "RELU": (0.0, None),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
 }
 
 
@@ -48,13 +49,17 @@ def import_function(state: Import, op: OperatorRecord) -> None:
     state.emit(op, _FUNCTIONS[op.name](), [state.value(op, 0)])
 
 
-@importer("RELU", "RELU_N1_TO_1")
+@importer(*_LIMITS)
 def import_relu(state: Import, op: OperatorRecord) -> None:
     """Rescaled to the output, and clamped there."""
     x, declared = state.value(op, 0), state.output_type(op)
     expect_int8(op, x.type, declared)
-    clamp = stored_clamp(fused_clamp(_ACTIVATIONS[op.name], declared), declared)
-    state.emit(op, Relu(clamp, op.name == "RELU_N1_TO_1"), [x])
+    low, high = _LIMITS[op.name]
+    lowest, highest = declared.element.limits
+    lowest = max(lowest, quantize_bound(low, declared))
+    if high is not None:
+        highest = min(highest, quantize_bound(high, declared))
+    state.emit(op, Relu((lowest, highest), op.name != "RELU"), [x])
 
 
 @importer("RELU6")
