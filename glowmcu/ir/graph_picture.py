@@ -82,7 +82,8 @@ class _Picture:
         constants = [
             str(value.type) for value in node.inputs if self._graph.constant_data(value) is not None
         ]
-        label = [node.op.name, node.name[:_LONGEST_NAME], *constants]
+        name = node.name.partition(";")[0][-_LONGEST_NAME:]
+        label = [node.op.name, name, *constants]
         if node.macs:
             label.append(f"{node.macs} MACs")
         free = bool(node.op.aliases(node.signature))
