@@ -28,13 +28,15 @@ class Problem:
 
     `code` is GM1xx frontend, 2xx IR and lowering, 3xx quantization, 4xx memory, 5xx kernels and
     emission, 6xx verification, 7xx command line and boards; one code a cause, never reused.
-    `where` names the place (`kws.tflite, node 7 "dense_1"`), `hint` what to try next.
+    `where` names the place (`kws.tflite, node 7 "dense_1"`), `hint` what to try next; `bind` names
+    the model inputs that would have to be known at compile time.
     """
 
     code: str
     message: str
     where: str = ""
     hint: str = ""
+    bind: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"error[{self.code}]: {self.message}"]

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.frontend.input_options import InputOptions
 from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Goal
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
-from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, select_kernels
 from glowmcu.lowering.passes import lower
@@ -44,8 +44,7 @@ class Options:
     core: str = "generic"
     goal: Goal = Goal.BALANCED
     rounding: Rounding = Rounding.DOUBLE
-    input_shapes: Mapping[str, Shape] | None = None
-    symbols: Mapping[str, int] | None = None
+    inputs: InputOptions = field(default_factory=InputOptions)
     dump_ir: Path | None = None
     dump_constants: bool = False
 
@@ -76,11 +75,10 @@ def reference_graph(
     data: bytes,
     file_name: str,
     rounding: Rounding = Rounding.DOUBLE,
-    input_shapes: Mapping[str, Shape] | None = None,
-    symbols: Mapping[str, int] | None = None,
+    inputs: InputOptions | None = None,
 ) -> Graph:
     """The model as imported: what its numbers are defined by."""
-    graph = read_model(data, file_name, input_shapes, symbols).replace(rounding=rounding)
+    graph = read_model(data, file_name, inputs).replace(rounding=rounding)
     graph.verify()
     return graph
 
@@ -99,9 +97,7 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
-    imported = reference_graph(
-        data, file_name, options.rounding, options.input_shapes, options.symbols
-    )
+    imported = reference_graph(data, file_name, options.rounding, options.inputs)
     dump = IrDump(options.dump_ir, options.dump_constants)
     dump.graph("import", imported)
     graph = lower(imported, dump.graph)

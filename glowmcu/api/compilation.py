@@ -10,6 +10,7 @@ from typing import TypeVar
 from glowmcu.board import Board, does_not_fit, find_board, fit
 from glowmcu.bundle import Bundle, code_bytes
 from glowmcu.errors import error
+from glowmcu.frontend.input_options import InputOptions
 from glowmcu.goals import Goal
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import Shape
@@ -49,7 +50,7 @@ def compile(
         core=found.core,
         goal=_choice(Goal, optimize, "optimize"),
         rounding=_choice(Rounding, rounding, "rounding"),
-        input_shapes=input_shapes,
+        inputs=InputOptions(input_shapes or {}),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
     )
     compilation = compile_model(read_model_file(path), str(path), options)
@@ -63,7 +64,10 @@ def read_model_file(path: Path) -> bytes:
     """The file's bytes. Raises GM110 when it cannot be read or is far too large."""
     try:
         if path.is_dir():
-            raise error("GM110", "expected a model file, got a folder", str(path))
+            raise error(
+                "GM110", "expected a model file, got a folder", str(path),
+                "`glowmcu run` and `verify` take the folder of a bundle; `compile` takes a .tflite",
+            )  # fmt: skip
         if path.stat().st_size > _MAX_MODEL_BYTES:
             raise error("GM110", "the file is larger than 256 MiB: no model for an MCU", str(path))
         return path.read_bytes()

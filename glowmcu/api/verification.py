@@ -10,6 +10,7 @@ from pathlib import Path
 from glowmcu.api.compilation import read_model_file
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
+from glowmcu.frontend.input_options import InputOptions
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import reference_graph
@@ -82,5 +83,5 @@ def _expected(
         )
     rounding = Rounding(bundle.manifest.options["rounding"])
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    graph = reference_graph(data, str(model), rounding, shapes)
+    graph = reference_graph(data, str(model), rounding, InputOptions(shapes))
     return [run_graph(graph, arrays) for arrays in inputs], "Python reference of the model"

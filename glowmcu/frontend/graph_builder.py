@@ -78,6 +78,18 @@ class GraphBuilder:
             self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
         return values
 
+    def inputs_behind(self, value: Value) -> tuple[str, ...]:
+        """Names of the model inputs that `value` is computed from."""
+        producers = {result: node for node in self.nodes for result in node.outputs}
+        seen: dict[Value, None] = {value: None}
+        todo = [value]
+        while todo:
+            node = producers.get(todo.pop())
+            fresh = [v for v in (node.inputs if node else ()) if v not in seen]
+            seen.update(dict.fromkeys(fresh))
+            todo += fresh
+        return tuple(v.name for v in seen if v not in producers)
+
     def _is_shape_arithmetic(self, inputs: Sequence[Value], results: Sequence[Value]) -> bool:
         """Few plain integers, all known: exporters compute shapes with ordinary operators."""
         return all(value in self.known for value in inputs) and all(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from glowmcu.frontend.input_options import InputOptions
 from glowmcu.frontend.onnx.reader import read_onnx
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.types import Shape
 
 
 def is_onnx(data: bytes, file_name: str) -> bool:
@@ -18,13 +16,12 @@ def is_onnx(data: bytes, file_name: str) -> bool:
 def read_model(
     data: bytes,
     file_name: str,
-    input_shapes: Mapping[str, Shape] | None = None,
-    symbols: Mapping[str, int] | None = None,
+    options: InputOptions | None = None,
 ) -> Graph:
-    """Import a `.tflite` or `.onnx` model. `symbols` gives values to ONNX's symbolic sizes.
+    """Import a `.tflite` or `.onnx` model.
 
     Raises GlowmcuError (GM1xx) as the readers do.
     """
     if is_onnx(data, file_name):
-        return read_onnx(data, file_name, input_shapes, symbols)
-    return read_tflite(data, file_name, input_shapes)
+        return read_onnx(data, file_name, options)
+    return read_tflite(data, file_name, options.shapes if options else None)

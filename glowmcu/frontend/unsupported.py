@@ -8,10 +8,10 @@ from glowmcu.errors import Problem
 class Unsupported(Exception):
     """Code, what was expected and got, and what to try next; the driver adds where."""
 
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
+    def __init__(self, code: str, message: str, hint: str = "", bind: tuple[str, ...] = ()) -> None:
         super().__init__(message)
-        self.code, self.message, self.hint = code, message, hint
+        self.code, self.message, self.hint, self.bind = code, message, hint, bind
 
     def problem(self, where: str) -> Problem:
         """The finding at its place."""
-        return Problem(self.code, self.message, where, self.hint)
+        return Problem(self.code, self.message, where, self.hint, self.bind)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.input_options import InputOptions
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
@@ -81,7 +82,7 @@ def test_a_computed_shape_is_known_at_compile_time() -> None:
 
 
 def test_a_computed_shape_follows_another_input_shape() -> None:
-    options = Options("m", input_shapes={"x": (5, 3, 4)})
+    options = Options("m", inputs=InputOptions({"x": (5, 3, 4)}))
     compilation = compile_model(computed_reshape(), "m.tflite", options)
     assert compilation.imported.outputs[0].type.shape == (5, 12)
 

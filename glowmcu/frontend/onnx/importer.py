@@ -7,13 +7,15 @@ operators transpose in and out (`to_nhwc`, `from_nhwc`); passes cancel the trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 
 from glowmcu.discovery import import_members
-from glowmcu.frontend.graph_builder import GraphBuilder
+from glowmcu.frontend.graph_builder import MAX_TENSOR_BYTES, GraphBuilder
+from glowmcu.frontend.input_options import InputOptions, bound_data, must_be_known
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
@@ -46,18 +48,12 @@ def load_importers() -> dict[tuple[str, str], ImportFunction]:
 class Import:
     """A model on its way into the graph IR: what importers read from and emit to."""
 
-    def __init__(
-        self,
-        model: OnnxRecord,
-        input_shapes: Mapping[str, Shape],
-        symbols: Mapping[str, int],
-    ) -> None:
+    def __init__(self, model: OnnxRecord, options: InputOptions) -> None:
         self.model = model
         self.builder = GraphBuilder()
         self.opset = model.opsets.get("ai.onnx", 0)
         self._values: dict[str, Value] = {}
-        self._input_shapes = input_shapes
-        self._symbols = symbols
+        self._options = options
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -65,16 +61,35 @@ class Import:
         """The value of a model input, symbolic sizes replaced by the user's."""
         if record.element is None:
             raise Unsupported("GM105", f"input {record.name!r} is {record.type_name}")
-        shape = self._input_shapes.get(record.name) or self._input_shape(record)
+        shape = self._options.shapes.get(record.name)
+        if shape is None:
+            shape = self._input_shape(record)
+        if math.prod(shape) * record.element.size_bytes > MAX_TENSOR_BYTES:
+            raise Unsupported("GM105", f"input {record.name!r} of {shape} is too large")
         value = Value(TensorType(shape, record.element), record.name)
         self._values[record.name] = value
         return value
 
-    def _input_shape(self, record: InputRecord) -> Shape:
-        sizes = [
-            self._symbols.get(size, size) if isinstance(size, str) else size
+    def bound_input(self, record: InputRecord) -> None:
+        """A model input that the user knows at compile time becomes a constant. Raises GM111."""
+        if record.element is None:
+            raise Unsupported("GM105", f"input {record.name!r} is {record.type_name}")
+        sizes = None
+        if record.sizes is not None:
+            sizes = [size if isinstance(size, int) else None for size in self._sizes(record)]
+        data = bound_data(record.name, self._options.bind[record.name], record.element, sizes)
+        self._values[record.name] = self.builder.add_constant(data, record.name)
+
+    def _sizes(self, record: InputRecord) -> list[int | str | None]:
+        """The declared sizes, symbols replaced where the user gave them a value."""
+        symbols = self._options.symbols
+        return [
+            symbols.get(size, size) if isinstance(size, str) else size
             for size in record.sizes or ()
         ]
+
+    def _input_shape(self, record: InputRecord) -> Shape:
+        sizes = self._sizes(record)
         if record.sizes is not None and all(isinstance(n, int) and n >= 0 for n in sizes):
             return tuple(int(size or 0) for size in sizes)
         text = "unknown" if record.sizes is None else "x".join(str(size or "?") for size in sizes)
@@ -114,11 +129,8 @@ class Import:
     def constant(self, op: NodeRecord, position: int, what: str) -> Array:
         """Data of an operand that must be known at compile time; `what` names it in the error."""
         if not self.known(op, position):
-            raise Unsupported(
-                "GM105",
-                f"{op.kind} needs {what} known at compile time",
-                "make it a constant in the model; a static arena has no room for data-made shapes",
-            )
+            inputs = self.builder.inputs_behind(self.value(op, position))
+            raise must_be_known(op.kind, what, inputs)
         return self.builder.known[self.value(op, position)]
 
     # --- emitting --------------------------------------------------------------------------

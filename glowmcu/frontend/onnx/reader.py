@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.frontend.input_options import InputOptions, unknown_inputs, unknown_symbols
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Graph, Value
-from glowmcu.ir.types import Shape
 
 
 def read_onnx(
     data: bytes,
     file_name: str,
-    input_shapes: Mapping[str, Shape] | None = None,
-    symbols: Mapping[str, int] | None = None,
+    options: InputOptions | None = None,
 ) -> Graph:
-    """Import the model in `data`. `symbols` gives values to symbolic sizes (`--define N=1`).
+    """Import the model in `data`.
 
-    Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM107 with every problem at once.
+    Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM113 with every problem at once.
     """
     model = read_onnx_container(data, file_name)
-    state = Import(model, input_shapes or {}, symbols or {})
-    problems: list[Problem] = []
+    options = options or InputOptions()
+    state = Import(model, options)
+    problems = _unknown_options(model, options, file_name)
     inputs: list[Value] = []
     for record in model.inputs:
         try:
-            inputs.append(state.graph_input(record))
+            if record.name in options.bind:
+                state.bound_input(record)
+            else:
+                inputs.append(state.graph_input(record))
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, input {record.name!r}"))
     if not problems:
@@ -45,6 +47,15 @@ def read_onnx(
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
     return Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs))
+
+
+def _unknown_options(model: OnnxRecord, options: InputOptions, file_name: str) -> list[Problem]:
+    sizes = [size for record in model.inputs for size in record.sizes or ()]
+    symbols = list(dict.fromkeys(size for size in sizes if isinstance(size, str)))
+    return [
+        *unknown_inputs(options, [record.name for record in model.inputs], file_name),
+        *unknown_symbols(options.symbols, symbols, file_name),
+    ]
 
 
 def _import_nodes(state: Import, file_name: str) -> list[Problem]:

@@ -1,0 +1,83 @@
+"""What the user says about a model's inputs: shapes, symbolic sizes, values known beforehand.
+
+An input that is bound to a value (`--bind NAME=value.npy`) becomes a constant of the graph: a shape
+or an axis that the model leaves to its caller, or weights that are handed in.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from glowmcu.errors import Problem
+from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, Shape
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values."""
+
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    bind: Mapping[str, Array] = field(default_factory=dict)
+
+
+def unknown_inputs(options: InputOptions, names: Sequence[str], file_name: str) -> list[Problem]:
+    """GM107 for every option that names no input of the model."""
+    return [
+        Problem("GM107", f"no input is named {name!r}", file_name, _known_names(name, names))
+        for name in dict.fromkeys((*options.shapes, *options.bind))
+        if name not in names
+    ]
+
+
+def unknown_symbols(symbols: Iterable[str], known: Sequence[str], file_name: str) -> list[Problem]:
+    """GM113 for every `--define` that no input's shape mentions."""
+    listed = f"the symbolic sizes are: {', '.join(known)}" if known else "it has none"
+    return [
+        Problem("GM113", f"no input has a symbolic size {name!r}", file_name, listed)
+        for name in symbols
+        if name not in known
+    ]
+
+
+def _known_names(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    start = f"did you mean {near[0]!r}? " if near else ""
+    return f"{start}the inputs are: {', '.join(names)}"
+
+
+def bound_data(
+    name: str, data: Array, element: ElementType, sizes: Sequence[int | None] | None
+) -> Array:
+    """`data` if it is what input `name` takes; None in `sizes` takes any size. Raises GM111."""
+    fits = sizes is None or (
+        len(sizes) == data.ndim
+        and all(want in (None, got) for want, got in zip(sizes, data.shape, strict=True))
+    )
+    if not fits or data.dtype != element.numpy:
+        text = "…" if sizes is None else "x".join("?" if n is None else str(n) for n in sizes)
+        raise Unsupported(
+            "GM111",
+            f"input {name!r} is bound to {data.dtype}[{'x'.join(map(str, data.shape))}]; "
+            f"the model takes {element.numpy}[{text}]",
+            f"save the array with that type: numpy.save(file, array.astype({str(element.numpy)!r}))",
+        )
+    return np.ascontiguousarray(data).reshape(data.shape)
+
+
+def must_be_known(operator: str, what: str, inputs: Sequence[str]) -> Unsupported:
+    """GM112: an operand that decides shapes depends on `inputs` of the model."""
+    flags = " ".join(f"--bind {name}=value.npy" for name in inputs)
+    hint = f"if it is always the same: {flags}" if inputs else "make it a constant in the model"
+    return Unsupported(
+        "GM112",
+        f"{operator} needs {what} known at compile time",
+        f"{hint}; a static arena has no room for data-made shapes",
+        tuple(inputs),
+    )
