@@ -16,9 +16,9 @@ from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
-from glowmcu.frontend.input_options import InputOptions
 from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Goal
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
@@ -63,12 +63,10 @@ class Compilation:
 
     @property
     def estimated_code_bytes(self) -> int:
-        """Code size by the kernels' own estimates: every function once."""
-        sizes = {
-            item.code.function or node: item.cost.code_bytes
-            for node, item in self.selections.items()
-        }
-        return sum(sizes.values())
+        """Code size by the kernels' own estimates: every shared function once."""
+        shared = {item.kernel: item.cost.code_bytes for item in self.selections.values()}
+        own = sum(item.cost.layer_code_bytes for item in self.selections.values())
+        return sum(shared.values()) + own
 
 
 def reference_graph(

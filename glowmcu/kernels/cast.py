@@ -29,7 +29,7 @@ class PortableCast(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         x, out = site.signature.inputs[0], site.signature.output
         soft_float = x.element.is_float or out.element.is_float
-        return Cost((30.0 if soft_float else 5.0) * out.element_count, 40)
+        return Cost((30.0 if soft_float else 5.0) * out.element_count, 0, layer_code_bytes=40)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         source, out = site.signature.inputs[0].element, site.signature.output

@@ -65,13 +65,15 @@ def site_of(graph: Graph, node: Node) -> Site:
 class Cost:
     """Estimate for one inference on the target: cycles, and bytes of code, constants and scratch.
 
-    `code_bytes` counts once a function, however many layers share it.
+    `code_bytes` is the shared function's, counted once however many layers of a bundle call it;
+    `layer_code_bytes` is what each layer adds (a function of its own).
     """
 
     cycles: float
     code_bytes: int
     flash_bytes: int = 0
     scratch_bytes: int = 0
+    layer_code_bytes: int = 0
 
 
 class Kernel:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant
-from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Target, load_kernels, site_of
+from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
 
 
 @dataclass(frozen=True)
@@ -40,45 +41,106 @@ class Selection:
 
 
 def select_kernels(graph: Graph, target: Target) -> dict[Node, Selection]:
-    """A variant for every node that computes. Raises GM501 naming all nodes that have none."""
-    table = load_kernels()
-    chosen: dict[Node, Selection] = {}
-    problems: list[Problem] = []
-    for node in graph.nodes:
-        if isinstance(node.op, Constant) or node.op.aliases(node.signature):
-            continue
-        site = site_of(graph, node)
-        candidates = [
-            (variant, variant.cost(site, target))
-            for variant in table.get(type(node.op), ())
-            if variant.accepts(site, target)
-        ]
-        if not candidates:
-            problems.append(_no_kernel(node))
-            continue
-        variant, cost = min(candidates, key=lambda item: (_weight(item[1], target), item[0].name))
+    """A variant for every node that computes, the cheapest set by the target's goal.
+
+    Raises GM501 naming all nodes that have none, GM5xx where a proof fails.
+    """
+    candidates = {
+        node: _candidates(site_of(graph, node), target)
+        for node in graph.nodes
+        if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
+    }
+    problems = [_no_kernel(node) for node, found in candidates.items() if not found]
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    selections: dict[Node, Selection] = {}
+    for node, variant in cheapest_set(candidates, target.goal).items():
         try:
-            code = variant.generate(site, target)
+            code = variant.generate(site_of(graph, node), target)
         except GlowmcuError as cause:
             problems.extend(cause.problems)
             continue
-        others = tuple((other.name, price) for other, price in candidates if other is not variant)
-        chosen[node] = Selection(node, variant, cost, code, others)
+        prices = candidates[node]
+        others = tuple((other.name, prices[other]) for other in prices if other is not variant)
+        selections[node] = Selection(node, variant, prices[variant], code, others)
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
-    return chosen
+    return selections
 
 
-#: Bytes are worth this many cycles when both count.
-_CYCLES_PER_BYTE = {Goal.BALANCED: 10.0, Goal.SPEED: 0.01, Goal.SIZE: 1e6, Goal.RAM: 10.0}
+Candidates = Mapping[Node, Mapping[Kernel, Cost]]
 
 
-def _weight(cost: Cost, target: Target) -> float:
-    flash_bytes = cost.code_bytes + cost.flash_bytes
-    ram_weight = 1e6 if target.goal is Goal.RAM else _CYCLES_PER_BYTE[target.goal]
+def _candidates(site: Site, target: Target) -> dict[Kernel, Cost]:
+    """Every variant that accepts the node, with its cost, by name."""
+    return {
+        variant: variant.cost(site, target)
+        for variant in load_kernels().get(type(site.node.op), ())
+        if variant.accepts(site, target)
+    }
+
+
+def cheapest_set(candidates: Candidates, goal: Goal) -> dict[Node, Kernel]:
+    """One variant a node: local search from each node's own best, since layers share functions.
+
+    A move gives one node another variant, or all nodes that can take it; moves are made while the
+    total falls. Deterministic: ties go to the earlier move.
+    """
+    chosen = {
+        node: min(found, key=lambda kernel: _alone(found[kernel], goal))
+        for node, found in candidates.items()
+    }
+    total = _total(chosen, candidates, goal)
+    while True:
+        best = min(
+            (
+                (_total(moved, candidates, goal), index, moved)
+                for index, moved in enumerate(_moves(chosen, candidates))
+            ),
+            default=None,
+            key=lambda item: item[:2],
+        )
+        if best is None or best[0] >= total:
+            return chosen
+        total, _, chosen = best
+
+
+def _moves(chosen: Mapping[Node, Kernel], candidates: Candidates) -> Iterator[dict[Node, Kernel]]:
+    contested = {node: found for node, found in candidates.items() if len(found) > 1}
+    for kernel in dict.fromkeys(kernel for found in contested.values() for kernel in found):
+        takers = [node for node, found in contested.items() if kernel in found]
+        yield {**chosen, **dict.fromkeys(takers, kernel)}
+    if len(contested) <= _MOST_SINGLE_MOVES:
+        for node, found in contested.items():
+            for kernel in found:
+                yield {**chosen, node: kernel}
+
+
+#: Beyond this many nodes with a choice only whole kinds of layers are moved.
+_MOST_SINGLE_MOVES = 60
+#: Cycles that a byte of flash and a byte of scratch are worth.
+_FLASH_WORTH = {Goal.BALANCED: 10.0, Goal.SPEED: 0.01, Goal.SIZE: 1e6, Goal.RAM: 10.0}
+_SCRATCH_WORTH = {**_FLASH_WORTH, Goal.RAM: 1e6}
+
+
+def _alone(cost: Cost, goal: Goal) -> float:
+    """Price of a variant if no other layer shared its function."""
+    return _layer_price(cost, goal) + _FLASH_WORTH[goal] * cost.code_bytes
+
+
+def _layer_price(cost: Cost, goal: Goal) -> float:
     return (
-        cost.cycles + _CYCLES_PER_BYTE[target.goal] * flash_bytes + ram_weight * cost.scratch_bytes
+        cost.cycles
+        + _FLASH_WORTH[goal] * (cost.flash_bytes + cost.layer_code_bytes)
+        + _SCRATCH_WORTH[goal] * cost.scratch_bytes
     )
+
+
+def _total(chosen: Mapping[Node, Kernel], candidates: Candidates, goal: Goal) -> float:
+    """Price of the whole bundle: each shared function counts once."""
+    layers = sum(_layer_price(candidates[node][kernel], goal) for node, kernel in chosen.items())
+    functions = {kernel: candidates[node][kernel].code_bytes for node, kernel in chosen.items()}
+    return layers + _FLASH_WORTH[goal] * sum(functions.values())
 
 
 def _no_kernel(node: Node) -> Problem:

@@ -93,7 +93,8 @@ class BakedLoop(Kernel):
         per_element = sum(code.cycles for code in codes) + 2 * operands + 6
         code_bytes = sum(code.code_bytes for code in codes) + 10 * operands + 40
         tables = sum(int(code.table.data.nbytes) for code in codes if code.table is not None)
-        return Cost(per_element * site.signature.output.element_count, code_bytes, tables)
+        cycles = per_element * site.signature.output.element_count
+        return Cost(cycles, 0, tables, layer_code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature
