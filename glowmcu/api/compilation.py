@@ -10,8 +10,8 @@ from typing import TypeVar
 from glowmcu.board import Board, does_not_fit, find_board, fit
 from glowmcu.bundle import Bundle, code_bytes
 from glowmcu.errors import error
-from glowmcu.frontend.input_options import InputOptions
 from glowmcu.goals import Goal
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.manifest import BufferEntry, Manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 from glowmcu.api.compilation import read_model_file
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
-from glowmcu.frontend.input_options import InputOptions
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import reference_graph

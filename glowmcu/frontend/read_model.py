@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from glowmcu.frontend.input_options import InputOptions
 from glowmcu.frontend.onnx.reader import read_onnx
 from glowmcu.frontend.tflite.reader import read_tflite
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
 
 

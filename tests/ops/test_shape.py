@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.input_options import InputOptions
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.input_options import InputOptions
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm

@@ -15,9 +15,10 @@ import numpy as np
 
 from glowmcu.discovery import import_members
 from glowmcu.frontend.graph_builder import MAX_TENSOR_BYTES, GraphBuilder
-from glowmcu.frontend.input_options import InputOptions, bound_data, must_be_known
+from glowmcu.frontend.known_inputs import bound_data, must_be_known
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
 from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType

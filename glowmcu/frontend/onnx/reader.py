@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
-from glowmcu.frontend.input_options import InputOptions, unknown_inputs, unknown_symbols
+from glowmcu.frontend.known_inputs import unknown_inputs, unknown_symbols
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 
 

@@ -1,30 +1,17 @@
-"""What the user says about a model's inputs: shapes, symbolic sizes, values known beforehand.
-
-An input that is bound to a value (`--bind NAME=value.npy`) becomes a constant of the graph: a shape
-or an axis that the model leaves to its caller, or weights that are handed in.
-"""
+"""Checks of what the user says about a model's inputs (`InputOptions`), for every format."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from glowmcu.errors import Problem
 from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import ElementType, Shape
-
-
-@dataclass(frozen=True)
-class InputOptions:
-    """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values."""
-
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-    symbols: Mapping[str, int] = field(default_factory=dict)
-    bind: Mapping[str, Array] = field(default_factory=dict)
+from glowmcu.ir.types import ElementType
 
 
 def unknown_inputs(options: InputOptions, names: Sequence[str], file_name: str) -> list[Problem]:
@@ -66,7 +53,7 @@ def bound_data(
             "GM111",
             f"input {name!r} is bound to {data.dtype}[{'x'.join(map(str, data.shape))}]; "
             f"the model takes {element.numpy}[{text}]",
-            f"save the array with that type: numpy.save(file, array.astype({str(element.numpy)!r}))",
+            f"save it as that: numpy.save(file, array.astype({str(element.numpy)!r}))",
         )
     return np.ascontiguousarray(data).reshape(data.shape)
 
