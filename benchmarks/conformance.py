@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from multiprocessing import Pool
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
@@ -15,6 +16,7 @@ if str(REPO) not in sys.path:
     sys.path.insert(0, str(REPO))
 
 from tests.support.conformance import (  # noqa: E402
+    KINDS,
     Case,
     Outcome,
     by_model,
@@ -28,11 +30,33 @@ _HEAD = """\
 # Conformance
 
 Models with inputs and outputs that others wrote, through the whole compiler: file, graph, kernels,
-plan, C, this computer's C compiler, and every output compared as the case asks (`exact` nearly
-always). `cmsis_tflite` is CMSIS-NN's unit-test data wrapped as models of one operator; `mlonmcu`
-are whole models. Written by `python benchmarks/conformance.py`; do not edit.
+plan, C, this computer's C compiler, and every output compared as the case asks (`exact` for nearly
+all int8 cases, the source's own tolerance for float). Written by `python
+benchmarks/conformance.py`; do not edit.
+
+| suite | what |
+|---|---|
+| cmsis_tflite | CMSIS-NN's unit-test data wrapped as models of one operator |
+| mlonmcu | whole models |
+| glow_tflite | the models of Glow's TFLite importer tests: float, one operator each |
+| onnx_node | node tests of the ONNX project, as far as they suit a microcontroller |
+| onnx_pytorch_converted, onnx_pytorch_operator | models of the ONNX project's tests by PyTorch |
+| onnx_simple | further models of the ONNX project's tests |
+| onnx_old_opset, onnx2c_local_ops | models with old opsets, and onnx2c's own operator tests |
+
+Many ONNX cases hand in shapes, axes or weights as inputs. What the compiler has to know beforehand
+is bound to the case's value, as `--bind axes=axes.npy` does for a user; everything else stays an
+input of the generated C. The last column counts these cases.
 
 """
+
+_KINDS = {
+    "int8": "int8 TFLite (int4 weights too)",
+    "float": "float TFLite",
+    "onnx": "ONNX",
+    "int16": "int16 TFLite",
+}
+_RULE = "|---|--:|--:|--:|--:|--:|--:|"
 
 
 def render_document(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> str:
@@ -51,27 +75,31 @@ def _count(cases: Sequence[Case], verdicts: dict[str, Outcome], verdict: str) ->
 
 def _row(title: str, cases: Sequence[Case], verdicts: dict[str, Outcome]) -> str:
     counts = [_count(cases, verdicts, verdict) for verdict in ("passed", "refused", "failed")]
-    return f"| {title} | {len(cases)} | {' | '.join(map(str, counts))} |"
+    share = f"{100 * counts[0] / len(cases):.1f} %"
+    bound = sum(bool(verdicts[case.id].bound) for case in cases)
+    return f"| {title} | {len(cases)} | {' | '.join(map(str, counts))} | {share} | {bound} |"
 
 
 def _table(rows: Sequence[str], heading: str) -> str:
-    lines = [f"| {heading} | cases | passed | refused | failed |", "|---|--:|--:|--:|--:|", *rows]
+    lines = [f"| {heading} | cases | passed | refused | failed | share | bound |", _RULE, *rows]
     return "\n".join(lines) + "\n"
 
 
 def _totals(cases: Sequence[Case], verdicts: dict[str, Outcome]) -> str:
-    int8 = [case for case in cases if case.is_int8]
-    wider = [case for case in cases if not case.is_int8]
-    share = 100 * _count(int8, verdicts, "passed") / max(len(int8), 1)
-    rows = [_row("int8 (int4 weights too)", int8, verdicts), _row("other types", wider, verdicts)]
-    return f"{share:.1f} % of the int8 cases pass.\n\n" + _table(rows, "types")
+    rows = []
+    for kind, title in _KINDS.items():
+        chosen = [case for case in cases if case.kind == kind]
+        if chosen:
+            rows.append(_row(title, chosen, verdicts))
+    return _table(rows, "kind")
 
 
 def _suite(suite: str, cases: Sequence[Case], verdicts: dict[str, Outcome]) -> str:
     rows = []
     for operator in sorted({case.operator for case in cases}):
-        for title, wanted in ((operator, True), (f"{operator}, other types", False)):
-            chosen = [c for c in cases if c.operator == operator and c.is_int8 is wanted]
+        for kind in KINDS:
+            chosen = [c for c in cases if c.operator == operator and c.kind == kind]
+            title = operator if kind in ("int8", "onnx") else f"{operator}, {kind}"
             if chosen:
                 rows.append(_row(title, chosen, verdicts))
     return f"## {suite}\n\n" + _table(rows, "operator")
@@ -80,11 +108,11 @@ def _suite(suite: str, cases: Sequence[Case], verdicts: dict[str, Outcome]) -> s
 def _reasons(cases: Sequence[Case], verdicts: dict[str, Outcome]) -> str:
     lines = ["## What did not pass, and why", "", "| case | types | verdict | reason |"]
     lines.append("|---|---|---|---|")
-    for case in sorted(cases, key=lambda case: (not case.is_int8, case.id)):
+    for case in sorted(cases, key=lambda case: (KINDS.index(case.kind), case.id)):
         outcome = verdicts[case.id]
         if outcome.verdict != "passed":
             reason = outcome.reason.replace("|", "\\|")
-            types = "int8" if case.is_int8 else ", ".join(case.dtypes)
+            types = "int8" if case.kind == "int8" else ", ".join(case.dtypes)
             lines.append(f"| {case.id} | {types} | {outcome.verdict} | {reason} |")
     return "\n".join(lines) + "\n"
 
@@ -97,7 +125,8 @@ def main() -> int:
         print(f"needs the cases in {CASES}", file=sys.stderr)
         return 2
     cases = read_cases(CASES)
-    outcomes = [outcome for group in by_model(cases) for outcome in run_cases(group)]
+    with Pool() as pool:
+        outcomes = [o for found in pool.imap(run_cases, by_model(cases), 4) for o in found]
     text = render_document(cases, outcomes)
     if check:
         return int(not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text)

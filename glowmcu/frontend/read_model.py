@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.frontend.onnx.reader import read_onnx
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.input_options import InputOptions
@@ -23,5 +24,25 @@ def read_model(
     Raises GlowmcuError (GM1xx) as the readers do.
     """
     if is_onnx(data, file_name):
-        return read_onnx(data, file_name, options)
-    return read_tflite(data, file_name, options.shapes if options else None)
+        graph = read_onnx(data, file_name, options)
+    else:
+        graph = read_tflite(data, file_name, options.shapes if options else None)
+    _check_sizes(graph, file_name)
+    return graph
+
+
+def _check_sizes(graph: Graph, file_name: str) -> None:
+    """GM105 where nothing goes in or comes out."""
+    problems = [
+        Problem(
+            "GM105",
+            f"{role} {value.name[:120]!r} has no elements: its shape is {value.type.shape}",
+            file_name,
+            "remove it from the model: C has no arrays of length 0",
+        )
+        for role, values in (("input", graph.inputs), ("output", graph.outputs))
+        for value in values
+        if value.type.element_count == 0
+    ]
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)

@@ -16,7 +16,8 @@ from tests.conftest import REPO
 from tests.support.conformance import Case, Outcome, compare
 
 OutcomeOf = Callable[[Case], Outcome]
-REQUIRED_SHARE = 0.95
+#: Share of each kind that has to pass, and the least number of cases that it speaks of.
+REQUIRED = {"int8": (0.95, 100), "float": (0.60, 40), "onnx": (0.12, 500)}
 
 needs_cases = pytest.mark.skipif(not ALL_CASES, reason="needs `shared/cases` beside the checkout")
 
@@ -31,13 +32,15 @@ def test_a_case_passes_or_is_refused_with_its_reason(case: Case, outcome_of: Out
 
 
 @needs_cases
-def test_at_least_95_percent_of_the_int8_cases_pass(outcome_of: OutcomeOf) -> None:
-    outcomes = [outcome_of(case) for case in ALL_CASES if case.is_int8]
+@pytest.mark.parametrize("kind", REQUIRED)
+def test_enough_cases_of_each_kind_pass(kind: str, outcome_of: OutcomeOf) -> None:
+    share, least = REQUIRED[kind]
+    outcomes = [outcome_of(case) for case in ALL_CASES if case.kind == kind]
     others = [outcome for outcome in outcomes if outcome.verdict != "passed"]
     report = "\n".join(f"{o.case_id} {o.verdict}: {o.reason}" for o in others)
     print(report)
-    assert len(outcomes) >= 100, "the int8 cases are gone"
-    assert 1 - len(others) / len(outcomes) >= REQUIRED_SHARE, report
+    assert len(outcomes) >= least, f"the {kind} cases are gone"
+    assert 1 - len(others) / len(outcomes) >= share, report
 
 
 @needs_cases

@@ -20,7 +20,7 @@ from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.host import Host
 from tests.conformance.conftest import ALL_CASES
 from tests.support.check_model import Array, expect_equal, random_inputs, write_bundle
-from tests.support.conformance import Case, by_model, compare, compile_case
+from tests.support.conformance import Case, CompiledCase, by_model, compare, compile_case
 from tests.support.generic_runner import GenericRunner, RunnerFailed, build_runner
 
 #: Bundles of one executable: linking dominates below, and a failure is hard to find above.
@@ -37,6 +37,7 @@ class Built:
 
     case: Case
     bundle: Path
+    compiled: CompiledCase
 
 
 def _can_sanitize(work: Path) -> bool:
@@ -57,12 +58,12 @@ def _compiled(batch: list[list[Case]], work: Path) -> Iterator[Built]:
         for rounding in group[0].roundings:
             name = f"c{number}_{rounding.value}"
             try:
-                compilation = compile_case(group[0], rounding, name)
+                compiled = compile_case(group[0], rounding, name)
             except GlowmcuError:
                 continue
-            folder = write_bundle(compilation, work / name)
+            folder = write_bundle(compiled.compilation, work / name)
             for case in group:
-                yield Built(case, folder)
+                yield Built(case, folder, compiled)
 
 
 @pytest.mark.slow
@@ -75,7 +76,7 @@ def test_conformance_cases_are_clean_under_sanitizers(
         pytest.skip("every case of this batch is refused")
     runner = build_runner(list(dict.fromkeys(item.bundle for item in built)), tmp_path)
     for item in built:
-        (outputs,) = runner.run(item.bundle, [item.case.read_inputs()])
+        (outputs,) = runner.run(item.bundle, [item.compiled.inputs(item.case)])
         for path, got in zip(item.case.outputs, outputs, strict=True):
             assert compare(got, np.load(path), item.case.compare) == "", item.case.id
 

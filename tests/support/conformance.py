@@ -6,6 +6,7 @@ or is refused with a message that says what is not supported, or fails; there is
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.api.known_inputs import compile_for_inputs
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.ir.operation import Rounding
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import Compilation, Options
 from glowmcu.verify.host import Host
 
 Array = npt.NDArray[Any]
 
-SUITES = ("cmsis_tflite", "mlonmcu")
+TFLITE_SUITES = ("cmsis_tflite", "mlonmcu", "glow_tflite")
+ONNX_SUITES = (
+    "onnx_node",
+    "onnx_pytorch_converted",
+    "onnx_pytorch_operator",
+    "onnx_simple",
+    "onnx_old_opset",
+    "onnx2c_local_ops",
+)
+SUITES = (*TFLITE_SUITES, *ONNX_SUITES)
+#: What the shares that must pass are counted by.
+KINDS = ("int8", "float", "onnx", "int16")
 _INT8_DTYPES = {"int8", "int4", "int32", "uint8", "bool"}
 #: The quickest build: conformance is about numbers.
 _FLAGS = ("-O1",)
@@ -43,12 +56,20 @@ class Case:
     compare: Mapping[str, Any]
     operator: str
     dtypes: tuple[str, ...]
+    input_names: tuple[str, ...]
     roundings: tuple[Rounding, ...]
 
     @property
-    def is_int8(self) -> bool:
-        """Whether nothing wider than int8 flows through it (int32 biases and indices apart)."""
-        return set(self.dtypes) <= _INT8_DTYPES
+    def kind(self) -> str:
+        """Which of `KINDS` it counts for.
+
+        int8: nothing wider flows through it (int32 biases and indices apart).
+        """
+        if self.suite in ONNX_SUITES:
+            return "onnx"
+        if set(self.dtypes) <= _INT8_DTYPES:
+            return "int8"
+        return "float" if "float32" in self.dtypes else "int16"
 
     def read_inputs(self) -> list[Array]:
         return [np.load(path) for path in self.inputs]
@@ -56,17 +77,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`verdict` is passed, refused or failed; `reason` says why, empty when passed."""
+    """`verdict` is passed, refused or failed; `reason` says why, empty when passed.
+
+    `bound` names the inputs that became constants, because shapes depend on them.
+    """
 
     case_id: str
     verdict: str
     reason: str = ""
+    bound: tuple[str, ...] = ()
 
 
 def read_cases(folder: Path, suites: Sequence[str] = SUITES) -> list[Case]:
     """The cases of `suites` in the order of `folder`/index.json."""
     rows = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    return [_case(folder, row) for row in rows if row["suite"] in suites]
+    return [_case(folder, row) for row in rows if row["suite"].partition("/")[0] in suites]
 
 
 def _case(folder: Path, row: Mapping[str, Any]) -> Case:
@@ -75,7 +100,7 @@ def _case(folder: Path, row: Mapping[str, Any]) -> Case:
     both = single and compare["mode"] == "top1"
     return Case(
         id=row["id"],
-        suite=row["suite"],
+        suite=row["suite"].partition("/")[0],
         model=folder / row["model"],
         model_sha256=row["model_sha256"],
         inputs=tuple(folder / name for name in row["inputs"]),
@@ -83,6 +108,7 @@ def _case(folder: Path, row: Mapping[str, Any]) -> Case:
         compare=compare,
         operator=row["primary_op"],
         dtypes=tuple(row["dtypes"]),
+        input_names=tuple(row.get("input_names", ())),
         roundings=(
             (Rounding.SINGLE, Rounding.DOUBLE)
             if both
@@ -93,16 +119,33 @@ def _case(folder: Path, row: Mapping[str, Any]) -> Case:
 
 def by_model(cases: Sequence[Case]) -> list[list[Case]]:
     """Cases of one model together: it is compiled once for all of their inputs."""
-    groups: dict[tuple[str, tuple[Rounding, ...]], list[Case]] = {}
+    groups: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
-        groups.setdefault((case.model_sha256, case.roundings), []).append(case)
+        # Shapes of an ONNX model may come from the case's inputs.
+        own = case.id if case.kind == "onnx" else ""
+        groups.setdefault((case.model_sha256, case.roundings, own), []).append(case)
     return list(groups.values())
 
 
-def compile_case(case: Case, rounding: Rounding, name: str = "m") -> Compilation:
+@dataclass(frozen=True)
+class CompiledCase:
+    """A case's model, and which of the case's inputs are still inputs of it."""
+
+    compilation: Compilation
+    bound: tuple[str, ...]
+
+    def inputs(self, case: Case) -> list[Array]:
+        names = case.input_names or ("",) * len(case.inputs)
+        arrays = zip(names, case.read_inputs(), strict=True)
+        return [array for name, array in arrays if name not in self.bound]
+
+
+def compile_case(case: Case, rounding: Rounding, name: str = "m") -> CompiledCase:
     """The case's model through the real pipeline. Raises GlowmcuError where it is refused."""
     options = Options(name, rounding=rounding)
-    return compile_model(case.model.read_bytes(), case.model.name, options)
+    arrays = dict(zip(case.input_names, case.read_inputs(), strict=False))
+    data = case.model.read_bytes()
+    return CompiledCase(*compile_for_inputs(data, case.model.name, options, arrays))
 
 
 def run_cases(cases: Sequence[Case]) -> list[Outcome]:
@@ -117,11 +160,11 @@ def run_cases(cases: Sequence[Case]) -> list[Outcome]:
 
 def _run_rounding(cases: Sequence[Case], rounding: Rounding) -> list[Outcome]:
     try:
-        compilation = compile_case(cases[0], rounding)
+        compiled = compile_case(cases[0], rounding)
         with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
             folder = Path(work) / "bundle"
-            write_bundle(compilation.files, folder)
-            measured = Host(_FLAGS).run(folder, [case.read_inputs() for case in cases])
+            write_bundle(compiled.compilation.files, folder)
+            measured = Host(_FLAGS).run(folder, [compiled.inputs(case) for case in cases])
     except GlowmcuError as cause:
         verdict = "refused" if cause.exit_code is ExitCode.UNSUPPORTED else "failed"
         return [Outcome(case.id, verdict, _short(cause)) for case in cases]
@@ -129,7 +172,7 @@ def _run_rounding(cases: Sequence[Case], rounding: Rounding) -> list[Outcome]:
         reason = f"{type(cause).__name__}: {cause}".partition("\n")[0][:200]
         return [Outcome(case.id, "failed", reason) for case in cases]
     return [
-        _judged(case, result.outputs, rounding)
+        dataclasses.replace(_judged(case, result.outputs, rounding), bound=compiled.bound)
         for case, result in zip(cases, measured, strict=True)
     ]
 
