@@ -101,14 +101,16 @@ def read_manifest(bundle_dir: Path) -> Manifest:
     hint = "pass the folder that `glowmcu compile -o` wrote, or compile the model again"
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
-        if body.pop("format") != FORMAT_VERSION:
+        if not isinstance(body, dict) or body.pop("format", None) != FORMAT_VERSION:
             raise ValueError(f"format must be {FORMAT_VERSION}")
         return _from_json(body)
     except FileNotFoundError as cause:
         raise error(
             "GM601", f"{bundle_dir} is not a bundle: no manifest.json", hint=hint
         ) from cause
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
+    except KeyError as cause:
+        raise error("GM601", f"the manifest lacks the key {cause}", str(path), hint) from cause
+    except (OSError, ValueError, TypeError, AttributeError) as cause:
         raise error("GM601", f"cannot read the manifest: {cause}", str(path), hint) from cause
 
 

@@ -26,7 +26,7 @@ def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
         if not name or not shape or not 0 < math.prod(shape) < 2**31:
             raise error(
                 "GM711",
-                f"--input-shape takes NAME=SIZExSIZEx…, got {text!r}",
+                f"--input-shape takes NAME=SIZExSIZEx…, every size at least 1, got {text!r}",
                 hint="for example --input-shape input_1=1x49x10x1",
             )
         shapes[name] = shape

@@ -22,6 +22,8 @@ from glowmcu.verify.verification import seeded_inputs
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
 _BOARD = click.option("--board", help="Another board than the bundle was compiled for.")
 
+_SAVE = "save it with numpy.save(file, array), one array a file, one --input a file"
+
 
 def read_inputs(paths: tuple[Path, ...]) -> list[Array]:
     """Arrays from .npy files. Raises GM712."""
@@ -29,13 +31,15 @@ def read_inputs(paths: tuple[Path, ...]) -> list[Array]:
     for path in paths:
         try:
             array = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as cause:
+        except OSError as cause:
+            reason = cause.strerror or "not a complete .npy file"
             raise error(
-                "GM712", f"cannot read an input array: {cause}", str(path),
-                "save it with numpy.save, one array a file",
-            ) from cause  # fmt: skip
+                "GM712", f"cannot read an input array: {reason}", str(path), _SAVE
+            ) from cause
+        except (ValueError, EOFError) as cause:
+            raise error("GM712", "an input is no .npy file", str(path), _SAVE) from cause
         if not isinstance(array, np.ndarray):
-            raise error("GM712", "expected one array, got an archive", str(path))
+            raise error("GM712", "expected one array, got an archive", str(path), _SAVE)
         arrays.append(array)
     return arrays
 
@@ -53,7 +57,7 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
     except OSError as cause:
         raise error(
             "GM713",
-            f"cannot write outputs: {cause.strerror}",
+            f"cannot write outputs: {'it is a file' if folder.is_file() else cause.strerror}",
             str(folder),
             "choose another --output",
         ) from cause

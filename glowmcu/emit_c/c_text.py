@@ -30,11 +30,14 @@ def check_bundle_name(name: str) -> str:
     reserved = name in _C_KEYWORDS or name.startswith("glowmcu")
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) and not reserved:
         return name
+    suggested = c_identifier(name) or "model"
+    if suggested.startswith("glowmcu"):
+        suggested = f"m_{suggested}"
     raise error(
         "GM503",
         f"{name!r} cannot name a bundle: expected a C identifier of at most 48 characters "
         "that is no keyword and does not begin with glowmcu",
-        hint=f"--name {c_identifier(name) or 'model'}",
+        hint=f"--name {suggested}",
     )
 
 

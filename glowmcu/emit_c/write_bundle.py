@@ -18,12 +18,15 @@ def write_bundle(files: Mapping[str, str], folder: Path) -> None:
     what was there. Raises GM504 when the folder cannot be written or holds something else.
     """
     if folder.exists() and not _may_replace(folder):
-        raise error(
-            "GM504",
-            "the output folder holds files that are no bundle; they would be lost",
-            str(folder),
-            "choose another folder with -o, or empty this one",
+        what = (
+            "the output folder holds files that are no bundle; they would be lost"
+            if folder.is_dir()
+            else "a file is where the output folder should be"
         )
+        hint = (
+            f"choose another folder with -o, or {'empty' if folder.is_dir() else 'move'} this one"
+        )
+        raise error("GM504", what, str(folder), hint)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -59,6 +62,9 @@ def _may_replace(folder: Path) -> bool:
 
 def _not_writable(folder: Path, cause: OSError) -> Exception:
     reason = os.strerror(cause.errno) if cause.errno else str(cause)
+    files = [str(parent) for parent in folder.parents if parent.is_file()]
+    if files:
+        reason = f"{files[0]} is a file, not a folder"
     return error(
         "GM504", f"cannot write the bundle: {reason}", str(folder), "choose another folder with -o"
     )

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu.errors import error
-from glowmcu.manifest import Manifest, read_manifest
+from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.manifest import Manifest, TensorEntry, read_manifest
 from glowmcu.verify.measurement import Array, Measurement
 
 STRICT_FLAGS = (
@@ -74,19 +74,48 @@ def _build(bundle_dir: Path, manifest: Manifest, output: Path, extra: Sequence[s
 
 def check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
     """Raise GM604 unless `arrays` are the model's inputs by count, shape and dtype."""
-    expected = ", ".join(f"{t.name} {t.dtype}{list(t.shape)}" for t in manifest.inputs)
-    got = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
-    fits = len(arrays) == len(manifest.inputs) and all(
-        array.shape == entry.shape and str(array.dtype) == entry.dtype
-        for array, entry in zip(arrays, manifest.inputs, strict=True)
-    )
-    if not fits:
+    expected = ", ".join(f"{t.name} {_type_text(t.dtype, t.shape)}" for t in manifest.inputs)
+    if len(arrays) != len(manifest.inputs):
+        count = len(manifest.inputs)
         raise error(
             "GM604",
-            f"inputs do not fit the model: expected {expected}; got {got}",
+            f"the model has {count} input{'s' if count != 1 else ''} ({expected}), "
+            f"got {len(arrays) or 'none'}",
             manifest.name,
-            "pass one array an input, in model order, already quantized where the dtype is int8",
+            "give each with an --input of its own, in that order",
         )
+    problems = [
+        Problem(
+            "GM604",
+            f"expected {_type_text(entry.dtype, entry.shape)}, "
+            f"got {_type_text(str(array.dtype), array.shape)}",
+            f"{manifest.name}, input {entry.name!r}",
+            _input_hint(entry, array),
+        )
+        for array, entry in zip(arrays, manifest.inputs, strict=True)
+        if array.shape != entry.shape or str(array.dtype) != entry.dtype
+    ]
+    if problems:
+        raise GlowmcuError(problems)
+
+
+def _type_text(dtype: str, shape: Sequence[int]) -> str:
+    return f"{dtype}[{'x'.join(map(str, shape))}]"
+
+
+def _input_hint(entry: TensorEntry, array: Array) -> str:
+    """What would make `array` fit, as numpy says it."""
+    if str(array.dtype) != entry.dtype and array.dtype.kind == "f" and entry.scale is not None:
+        return (
+            f"quantize it: numpy.clip(numpy.round(x / {np.float32(entry.scale)!s}) "
+            f"{entry.zero_point or 0:+d}, {np.iinfo(entry.dtype).min}, {np.iinfo(entry.dtype).max})"
+            f".astype({entry.dtype!r})"
+        )
+    if str(array.dtype) != entry.dtype:
+        return f"convert it: x.astype({entry.dtype!r})"
+    if array.size == int(np.prod(entry.shape)):
+        return f"the same number of elements: x.reshape({', '.join(map(str, entry.shape))})"
+    return "`glowmcu inspect` of the model shows its inputs; the shape is fixed when it is compiled"
 
 
 def _run_library(

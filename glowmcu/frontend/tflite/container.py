@@ -18,7 +18,7 @@ import numpy.typing as npt
 import tflite
 from tflite.utils import BUILTIN_OPCODE2NAME
 
-from glowmcu.errors import GlowmcuError, error
+from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.types import Shape
 
 MAX_RANK = 8
@@ -82,16 +82,19 @@ class ModelRecord:
 
 
 @contextmanager
-def damaged_file(file_name: str) -> Iterator[None]:
+def damaged_file(file_name: str, size_bytes: int) -> Iterator[None]:
     """Turn what flatbuffer accessors raise on nonsense into GM101."""
     try:
         yield
     except GlowmcuError:
         raise
     except DECODE_ERRORS as cause:
+        what = str(cause)[:200] or type(cause).__name__
+        if isinstance(cause, (struct.error, IndexError)):
+            what = f"it has {size_bytes} bytes, and a part of it lies beyond them"
         raise error(
             "GM101",
-            f"the file is damaged: {str(cause)[:200] or type(cause).__name__}",
+            f"the file is damaged: {what}",
             file_name,
             "is it complete? export or download it again",
         ) from cause
@@ -102,13 +105,14 @@ def read_container(data: bytes, file_name: str) -> ModelRecord:
     subgraphs).
     """
     if len(data) < 8 or data[4:8] != b"TFL3":
+        found = f"got {data[4:8]!r}" if data else "the file is empty"
         raise error(
             "GM101",
-            f"not a TFLite model: expected the identifier TFL3 at byte 4, got {data[4:8]!r}",
+            f"not a TFLite model: expected the identifier TFL3 at byte 4, {found}",
             file_name,
             "pass a .tflite file as written by the TensorFlow Lite converter",
         )
-    with damaged_file(file_name):
+    with damaged_file(file_name, len(data)):
         return _Reader(data, file_name).read()
 
 
@@ -141,6 +145,7 @@ class _Reader:
                 f"the model has {count} subgraphs; expected one",
                 self.file_name,
                 "control flow (IF, WHILE, CALL_ONCE) is not supported: export without it",
+                ExitCode.UNSUPPORTED,
             )
         graph = model.Subgraphs(0)
         codes = [self.code(model, i) for i in range(self.spend(model.OperatorCodesLength()))]

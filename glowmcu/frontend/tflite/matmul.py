@@ -22,6 +22,13 @@ def import_fully_connected(state: Import, op: OperatorRecord) -> None:
     if weights.type.rank != 2 or weights.type.element_count == 0:
         raise Unsupported("GM106", f"FULLY_CONNECTED needs weights (O, I), got {weights.type}")
     depth_out, depth_in = weights.type.shape
+    if x.type.element_count % depth_in:
+        raise Unsupported(
+            "GM106",
+            f"fully_connected: x is {x.type.shape} and w is {weights.type.shape}; "
+            f"the elements of x must make up rows of {depth_in}",
+            "are the weights stored (outputs, inputs)?",
+        )
     declared = state.output_type(op)
     clamp = fused_clamp(options.FusedActivationFunction(), declared)
     bias = bias_or_zeros(state, op, 2, depth_out)

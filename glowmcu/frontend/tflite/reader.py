@@ -29,15 +29,19 @@ def read_tflite(
     state = Import(model, input_shapes or {})
     problems = _unknown_inputs(model, input_shapes or {}, file_name)
     inputs: list[Value] = []
+    refused: set[int] = set()
     for index in model.inputs:
         try:
             inputs.append(state.graph_input(index))
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, input {model.tensors[index].name!r}"))
-    problems += _import_operators(state, file_name)
+            refused.add(index)
+    problems += _import_operators(state, file_name, refused)
     outputs = [] if problems else _outputs(state, file_name, problems)
     if problems:
-        raise GlowmcuError(summarize_float(model, problems, file_name), ExitCode.UNSUPPORTED)
+        own_words = all(problem.code == "GM107" for problem in problems)
+        exit_code = ExitCode.USAGE if own_words else ExitCode.UNSUPPORTED
+        raise GlowmcuError(summarize_float(model, problems, file_name), exit_code)
     if not inputs or not outputs:
         raise error(
             "GM101", "the model has no inputs or no outputs", file_name,
@@ -81,11 +85,14 @@ def _unknown_inputs(
     ]
 
 
-def _import_operators(state: Import, file_name: str) -> list[Problem]:
-    """Import every operator; those downstream of a refused one are not reported for that alone."""
+def _import_operators(state: Import, file_name: str, refused: set[int]) -> list[Problem]:
+    """Import every operator; those downstream of a refused one are not reported for that alone.
+
+    `refused` are the inputs that could not be imported.
+    """
     importers = load_importers()
     problems: list[Problem] = []
-    unknown: set[int] = set()
+    unknown = set(refused)
     for op in state.model.operators:
         where = _where(state.model, op, file_name)
         function = importers.get(op.name)

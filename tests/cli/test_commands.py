@@ -1,0 +1,224 @@
+"""What every command prints, as text and as JSON; the JSON's fields are a contract."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.board import board_names
+from glowmcu.cores import core_names
+from tests.cli.conftest import Run
+
+DIGITS_MACS = 9 * 64 * 16  # of the first convolution alone; the whole network has more
+
+
+def object_of(ended: Any) -> Any:
+    assert ended.exit_code == 0, ended.err
+    assert ended.err == ""
+    return json.loads(ended.out)
+
+
+def test_compile_json_has_the_fields_of_the_contract(glowmcu_cli: Run) -> None:
+    body = object_of(
+        glowmcu_cli("compile", "digits.tflite", "--board", "nrf52", "-o", "out", "--json")
+    )
+    for key in ("arena_bytes", "arena_lower_bound_bytes", "weights_bytes", "macs"):
+        assert isinstance(body[key], int), key
+        assert body[key] > 0
+    assert body["code_bytes"] is None or body["code_bytes"] > 0
+    assert body["arena_lower_bound_bytes"] <= body["arena_bytes"]
+    assert body["macs"] > DIGITS_MACS
+    tensor = {"name", "shape", "dtype", "scale", "zero_point"}
+    assert [entry.keys() >= tensor for entry in (*body["inputs"], *body["outputs"])] == [True, True]
+    assert body["inputs"][0]["shape"] == [1, 8, 8, 1]
+    assert body["inputs"][0]["dtype"] == "int8"
+    layer = {"index", "name", "op", "kernel", "macs", "weights_bytes", "scratch_bytes"}
+    assert body["layers"]
+    assert all(row.keys() >= layer for row in body["layers"])
+    assert [row["index"] for row in body["layers"]] == list(range(len(body["layers"])))
+    assert sum(row["macs"] for row in body["layers"]) == body["macs"]
+    assert sum(row["weights_bytes"] for row in body["layers"]) == body["weights_bytes"]
+
+
+def test_compile_says_what_was_made_and_what_comes_next(glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli("compile", "digits.tflite", "--board", "nrf52")
+    assert ended.exit_code == 0
+    for text in ("conv_2d", "arena", "weights", "compute", "fits", "build/digits/digits.h"):
+        assert text in ended.out
+    assert "glowmcu verify build/digits --on host,cortex-m" in ended.out
+    assert Path("build/digits/digits.c").is_file()
+
+
+def test_the_report_is_what_python_gets(glowmcu_cli: Run, bundle: str) -> None:
+    body = object_of(
+        glowmcu_cli("compile", "digits.tflite", "--board", "nrf52", "-o", "again", "--json")
+    )
+    report = glowmcu.load(bundle).report
+    for key in ("arena_bytes", "weights_bytes", "code_bytes", "macs"):
+        assert body[key] == getattr(report, key)
+    assert len(body["layers"]) == len(report.layers)
+
+
+def test_name_board_rounding_and_goal_arrive_in_the_bundle(glowmcu_cli: Run) -> None:
+    options = ["--name", "Net7", "--rounding", "single", "--optimize", "size"]
+    ended = glowmcu_cli("compile", "digits.tflite", "-o", "out", "--board", "rp2040", *options)
+    assert ended.exit_code == 0, ended.err
+    manifest = glowmcu.load("out").manifest
+    assert (manifest.name, manifest.board) == ("Net7", "rp2040")
+    assert manifest.options == {"optimize": "size", "rounding": "single"}
+    assert "int8_t *Net7_input(void *arena)" in Path("out/Net7.h").read_text()
+
+
+def test_run_json_tells_outputs_by_their_sha256(glowmcu_cli: Run, bundle: str) -> None:
+    body = object_of(
+        glowmcu_cli("run", bundle, "--input", "pixels.npy", "--output", "results", "--json")
+    )
+    assert body["instructions"] is None
+    assert body["cycles"] is None
+    assert body["stack_bytes"] is None
+    (entry,) = body["outputs"]
+    stored = np.load("results/out_0.npy")
+    (expected,) = glowmcu.load(bundle).run([np.load("pixels.npy")])
+    assert stored.tobytes() == expected.tobytes()
+    assert entry["sha256"] == hashlib.sha256(expected.tobytes()).hexdigest()
+    assert entry["shape"] == [1, 10]
+    assert entry["dtype"] == "int8"
+    assert entry["name"] == glowmcu.load(bundle).manifest.outputs[0].name
+
+
+def test_run_shows_the_outputs_and_where_they_are(glowmcu_cli: Run, bundle: str) -> None:
+    ended = glowmcu_cli("run", bundle, "--input", "pixels.npy", "--output", "results")
+    assert ended.exit_code == 0
+    assert "int8[1, 10]" in ended.out
+    assert "results/out_0.npy" in ended.out
+
+
+@pytest.mark.arm
+def test_run_on_the_modelled_core_counts_and_gives_the_same_bytes(
+    glowmcu_cli: Run, bundle: str
+) -> None:
+    host = object_of(glowmcu_cli("run", bundle, "--input", "pixels.npy", "--json"))
+    arguments = ("run", bundle, "--input", "pixels.npy", "--on", "cortex-m", "--json")
+    modelled = object_of(glowmcu_cli(*arguments))
+    assert modelled["outputs"] == host["outputs"]
+    assert modelled["instructions"] > DIGITS_MACS
+    assert modelled["cycles"] >= modelled["instructions"]
+    assert 0 < modelled["stack_bytes"] < 4096
+
+
+def test_verify_passes_a_sound_bundle(glowmcu_cli: Run, bundle: str) -> None:
+    body = object_of(glowmcu_cli("verify", bundle, "--model", "digits.tflite", "--json"))
+    assert body["passed"] is True
+    assert body["skipped"] == []
+    (check,) = body["checks"]
+    assert (check["executor"], check["vectors"], check["wrong_vectors"]) == ("host", 5, 0)
+    ended = glowmcu_cli("verify", bundle, "--samples", "1")
+    assert ended.exit_code == 0
+    assert "every byte equal" in ended.out
+
+
+def test_verify_ends_with_1_where_golden_outputs_differ(glowmcu_cli: Run, bundle: str) -> None:
+    file = Path("out/selftest/golden.json")
+    body = json.loads(file.read_text())
+    text = body["vectors"][1]["outputs"][0]
+    body["vectors"][1]["outputs"][0] = text[:2] + f"{int(text[2:4], 16) ^ 1:02x}" + text[4:]
+    file.write_text(json.dumps(body))
+    ended = glowmcu_cli("verify", bundle, "--json")
+    assert ended.exit_code == 1
+    found = json.loads(ended.out)
+    assert found["passed"] is False
+    assert found["checks"][0]["wrong_vectors"] == 1
+    assert "1 of 10 elements differ, first at (0, 1)" in found["checks"][0]["first_difference"]
+    assert "1 differ" in glowmcu_cli("verify", bundle).out
+
+
+def test_verify_ends_with_1_where_the_code_is_wrong(glowmcu_cli: Run, bundle: str) -> None:
+    source = Path("out/digits.c")
+    text = source.read_text()
+    first_step = text.index("    GLOWMCU_STEP(1);")
+    source.write_text(text[:first_step] + "    a[0] ^= 64;\n    a[1] ^= 64;\n" + text[first_step:])
+    ended = glowmcu_cli("verify", bundle, "--model", "digits.tflite", "--samples", "20")
+    assert ended.exit_code == 1, "a fault in the middle of the network went unnoticed"
+
+
+@pytest.mark.arm
+def test_bench_tells_the_cost_of_every_layer(glowmcu_cli: Run, bundle: str) -> None:
+    body = object_of(glowmcu_cli("bench", bundle, "--json"))
+    assert body["core"] == "cortex-m4"
+    layers = glowmcu.load(bundle).manifest.layers
+    assert [row["index"] for row in body["layers"]] == [layer.index for layer in layers]
+    assert [row["macs"] for row in body["layers"]] == [layer.macs for layer in layers]
+    assert sum(row["instructions"] for row in body["layers"]) <= body["instructions"]
+    ended = glowmcu_cli("bench", bundle)
+    assert ended.exit_code == 0
+    assert "cycles/MAC" in ended.out
+    assert "ms at 64 MHz" in ended.out
+
+
+def test_inspect_shows_a_model_with_its_work(glowmcu_cli: Run) -> None:
+    body = object_of(glowmcu_cli("inspect", "digits.tflite", "--json"))
+    assert body["problems"] == []
+    assert body["file_bytes"] == Path("digits.tflite").stat().st_size
+    assert body["operators"][0]["op"] == "CONV_2D"
+    assert body["operators"][0]["macs"] == DIGITS_MACS
+    assert body["inputs"][0]["dtype"] == "int8"
+    ended = glowmcu_cli("inspect", "digits.tflite")
+    assert ended.exit_code == 0
+    assert "CONV_2D" in ended.out
+
+
+def test_inspect_shows_what_is_not_supported_too(glowmcu_cli: Run) -> None:
+    body = object_of(glowmcu_cli("inspect", "unsupported.tflite", "--json"))
+    assert [problem["code"] for problem in body["problems"]] == ["GM102"] * 7
+    assert len(body["operators"]) == 8
+    ended = glowmcu_cli("inspect", "unsupported.tflite")
+    assert ended.exit_code == 0
+    assert "custom operator 'MyOwn' is not supported" in ended.out
+
+
+def test_boards_lists_all_with_core_and_memory(glowmcu_cli: Run) -> None:
+    rows = object_of(glowmcu_cli("boards", "--json"))
+    assert [row["name"] for row in rows] == list(board_names())
+    assert all(row["core"] in core_names() for row in rows)
+    assert all({"title", "mcu", "memory", "clock_hz"} <= row.keys() for row in rows)
+    assert "nrf52" in glowmcu_cli("boards").out
+
+
+def test_ops_lists_every_importer(glowmcu_cli: Run) -> None:
+    rows = object_of(glowmcu_cli("ops", "--json"))
+    names = [row["operator"] for row in rows if row["format"] == "tflite"]
+    assert names == sorted(names)
+    assert {"CONV_2D", "FULLY_CONNECTED", "SOFTMAX", "ADD"} <= set(names)
+    assert "CONV_2D" in glowmcu_cli("ops").out
+
+
+@pytest.mark.parametrize("command", ["compile", "inspect", "run", "verify", "bench", "boards"])
+def test_every_command_explains_itself(command: str, glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli(command, "--help")
+    assert ended.exit_code == 0
+    assert ended.out.startswith(f"Usage: glowmcu {command} ")
+    assert "--json" in ended.out
+
+
+def test_version_is_the_packages(glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli("--version")
+    assert ended.exit_code == 0
+    assert glowmcu.__version__ in ended.out
+
+
+def test_json_goes_to_stdout_alone_and_is_one_object(glowmcu_cli: Run, bundle: str) -> None:
+    calls: list[tuple[Callable[[Any], bool], tuple[str, ...]]] = [
+        (lambda body: isinstance(body, dict), ("compile", "digits.tflite", "-o", "b", "--json")),
+        (lambda body: isinstance(body, dict), ("inspect", "digits.tflite", "--json")),
+        (lambda body: isinstance(body, dict), ("run", bundle, "--input", "pixels.npy", "--json")),
+        (lambda body: isinstance(body, dict), ("verify", bundle, "--json")),
+    ]
+    for is_right, arguments in calls:
+        assert is_right(object_of(glowmcu_cli(*arguments))), arguments
