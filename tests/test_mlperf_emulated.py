@@ -1,0 +1,65 @@
+"""The MLPerf Tiny models on emulated processors: the same bytes as on this computer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import glowmcu
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.measurement import Executor
+from glowmcu.verify.qemu import Qemu
+from glowmcu.verify.verification import random_inputs
+
+MODELS = ("kws", "vww", "ic", "ad", "sww")
+INPUTS = 5
+
+
+def expect_the_hosts_bytes(executor: Executor, model: Path, board: str, folder: Path) -> None:
+    bundle = glowmcu.compile(model, board=board, output=folder / "bundle", name="model")
+    inputs = random_inputs(bundle.manifest, INPUTS, seed=11)
+    wanted = bundle.measure_all(inputs, on="host")
+    found = executor.run(bundle.path, inputs)
+    for number, (got, want) in enumerate(zip(found, wanted, strict=True)):
+        assert got.outputs[0].tobytes() == want.outputs[0].tobytes(), f"input {number}"
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("name", MODELS)
+def test_a_modelled_cortex_m4_computes_the_hosts_bytes(
+    name: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    model = shared_dir / "models" / f"{name}_int8.tflite"
+    expect_the_hosts_bytes(CortexM("cortex-m4", count=False), model, "nrf52", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m7", "cortex-m33"])
+def test_every_modelled_core_computes_the_hosts_bytes(
+    core: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    model = shared_dir / "models" / "kws_int8.tflite"
+    expect_the_hosts_bytes(CortexM(core, count=False), model, "nrf52", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", MODELS)
+def test_a_whole_board_in_qemu_computes_the_hosts_bytes(
+    name: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    model = shared_dir / "models" / f"{name}_int8.tflite"
+    expect_the_hosts_bytes(Qemu(), model, "mps2-an386", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["mps2-an385", "mps2-an500", "mps2-an505", "mps3-an547"])
+def test_every_qemu_board_computes_the_hosts_bytes(
+    board: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    model = shared_dir / "models" / "kws_int8.tflite"
+    expect_the_hosts_bytes(Qemu(), model, board, tmp_path)
