@@ -1,0 +1,48 @@
+/*
+ * main.c: read handwritten digits on a Cortex-M4 and print what was read.
+ *
+ * Everything that has to do with the model is in classify(); the rest is this board.
+ */
+#include <string.h>
+
+#include "console.h"
+#include "digits.h"
+#include "samples.h"
+
+static DIGITS_ARENA(arena);
+
+/* The digit (0 to 9) whose score is highest. `pixels` are 8 x 8, int8, as the model wants them. */
+static int classify(const int8_t *pixels)
+{
+    const int8_t *scores = digits_output(arena);
+    int best = 0;
+
+    memcpy(digits_input(arena), pixels, DIGITS_INPUT_BYTES);
+    digits_run(arena);
+    for (int digit = 1; digit < (int)DIGITS_OUTPUT_LENGTH; ++digit) {
+        if (scores[digit] > scores[best]) {
+            best = digit;
+        }
+    }
+    return best;
+}
+
+int main(void)
+{
+    int right = 0;
+
+    for (int i = 0; i < SAMPLE_COUNT; ++i) {
+        const int digit = classify(sample_pixels[i]);
+        console_text("is ");
+        console_number(sample_labels[i]);
+        console_text(", read ");
+        console_number(digit);
+        console_text("\n");
+        right += (digit == sample_labels[i]) ? 1 : 0;
+    }
+    console_number(right);
+    console_text(" of ");
+    console_number(SAMPLE_COUNT);
+    console_text(" right\n");
+    return 0;
+}
