@@ -23,7 +23,8 @@ class TensorEntry:
     """An input or output: `bytes` at `offset` of the arena, C-ordered `shape` of numpy `dtype`.
 
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
-    `scale` and `zero_point` are None where the tensor is not quantized.
+    `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
+    whether every byte is defined; one that is computed in float may differ in the last bits.
     """
 
     name: str
@@ -34,6 +35,7 @@ class TensorEntry:
     zero_point: int | None
     offset: int
     bytes: int
+    exact: bool = True
 
 
 @dataclass(frozen=True)

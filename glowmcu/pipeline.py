@@ -20,6 +20,7 @@ from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.dump import IrDump
+from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
@@ -118,6 +119,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         arena_align=ARENA_ALIGN,
         single_rounding=options.rounding is Rounding.SINGLE,
         vectors=golden_vectors(imported),
+        exact_outputs=exact_outputs(imported),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     return Compilation(imported, graph, selections, plan, files, manifest, dump.notes)

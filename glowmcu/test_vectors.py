@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+#: How far two computations of a float output may be apart, relative to its largest magnitude.
+FLOAT_TOLERANCE = 1e-5
 #: numpy dtype to the C expression that makes element `i`.
 PATTERN_EXPRESSIONS = {
     "int8": "(int8_t)((int32_t)(pattern(i, seed) >> 24) - 128)",

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
-from glowmcu.emit_c.c_text import check_bundle_name, comment_text
+from glowmcu.emit_c.c_text import c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.constant_pool import array_view
+from glowmcu.emit_c.output_checks import output_checks
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView, VectorView
 from glowmcu.ir.graph import Node
@@ -18,7 +19,7 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
 from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
 from glowmcu.resources import find_resource
-from glowmcu.test_vectors import PATTERN_EXPRESSIONS
+from glowmcu.test_vectors import FLOAT_TOLERANCE, PATTERN_EXPRESSIONS
 
 LIBJIT_VERSION = 1
 #: File of the bundle to the template that makes it.
@@ -58,6 +59,7 @@ class BundleFacts:
     arena_lower_bound_bytes: int
     arena_align: int
     single_rounding: bool
+    exact_outputs: tuple[bool, ...]
     vectors: tuple[GoldenVector, ...] = ()
 
 
@@ -102,6 +104,7 @@ def _libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
 
 def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleView:
     inputs, outputs = tensor_views(program, facts.name)
+    checks = output_checks(program, facts.exact_outputs)
     options = " ".join(f"{key}={value}" for key, value in facts.options.items())
     return BundleView(
         name=facts.name,
@@ -126,6 +129,9 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         headers=body.headers,
         vectors=tuple(_vector_view(vector, index) for index, vector in enumerate(facts.vectors)),
         pattern_types=_pattern_types(program),
+        float_tolerance=c_number(FLOAT_TOLERANCE),
+        output_checks=checks,
+        check_functions=tuple(dict.fromkeys(checks)),
     )
 
 
@@ -151,7 +157,11 @@ def _manifest(
 ) -> Manifest:
     inputs, outputs = tensor_views(program, facts.name)
     entries = []
-    for buffers, views in ((program.inputs, inputs), (program.outputs, outputs)):
+    exact_inputs = (True,) * len(inputs)
+    for buffers, views, exact in (
+        (program.inputs, inputs, exact_inputs),
+        (program.outputs, outputs, facts.exact_outputs),
+    ):
         entries.append(
             tuple(
                 TensorEntry(
@@ -163,8 +173,9 @@ def _manifest(
                     zero_point=buffer.type.zero_point if buffer.type.quantization else None,
                     offset=view.offset,
                     bytes=view.size_bytes,
+                    exact=is_exact,
                 )
-                for buffer, view in zip(buffers, views, strict=True)
+                for buffer, view, is_exact in zip(buffers, views, exact, strict=True)
             )
         )
     return Manifest(

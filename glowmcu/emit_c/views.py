@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from glowmcu.emit_c.output_checks import CheckView
+
 
 @dataclass(frozen=True)
 class TensorView:
@@ -75,7 +77,8 @@ class VectorView:
 @dataclass(frozen=True)
 class BundleView:
     """Everything of a bundle. `pattern_types` are (function, C type, expression) of the
-    self test's input patterns.
+    self test's input patterns; `output_checks` how it compares each output, `check_functions` the
+    functions for that, each once.
     """
 
     name: str
@@ -100,3 +103,6 @@ class BundleView:
     headers: tuple[str, ...]
     vectors: tuple[VectorView, ...]
     pattern_types: tuple[tuple[str, str, str], ...]
+    float_tolerance: str
+    output_checks: tuple[CheckView, ...]
+    check_functions: tuple[CheckView, ...]

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from glowmcu.api.verification import VerificationReport
 from glowmcu.report.tables import plain_table
+from glowmcu.test_vectors import FLOAT_TOLERANCE
 
 
 def verification_table(report: VerificationReport) -> Table:
@@ -18,7 +19,8 @@ def verification_table(report: VerificationReport) -> Table:
     )
     table.columns[2].no_wrap = False
     for check in report.checks:
-        result = "every byte equal" if check.passed else f"[red]{check.wrong_vectors} differ[/]"
+        equal = "every byte equal" if check.exact else f"equal within {FLOAT_TOLERANCE:g}"
+        result = equal if check.passed else f"[red]{check.wrong_vectors} differ[/]"
         detail = f"\n{escape(check.first_difference)}" if check.first_difference else ""
         table.add_row(check.executor, str(check.vectors), result + detail)
     for name, lacking in report.skipped:

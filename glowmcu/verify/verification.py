@@ -16,6 +16,7 @@ import numpy as np
 from glowmcu.errors import error
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.test_vectors import pattern_tensor
+from glowmcu.verify.comparison import difference
 from glowmcu.verify.measurement import Array, Executor
 
 
@@ -30,12 +31,16 @@ class Vector:
 
 @dataclass(frozen=True)
 class Check:
-    """One executor's result: vectors run, vectors wrong, and the first difference in words."""
+    """One executor's result: vectors run, vectors wrong, and the first difference in words.
+
+    `exact` says that every byte was compared; outputs computed in float have a tolerance.
+    """
 
     executor: str
     vectors: int
     wrong_vectors: int
     first_difference: str
+    exact: bool = True
 
     @property
     def passed(self) -> bool:
@@ -99,12 +104,12 @@ def _random_tensor(entry: TensorEntry, generator: np.random.Generator) -> Array:
 def check_executor(
     executor: Executor, bundle_dir: Path, manifest: Manifest, vectors: Sequence[Vector]
 ) -> Check:
-    """Run all vectors and compare every byte of every output."""
+    """Run all vectors and compare every output, see `comparison.py`."""
     results = executor.run(bundle_dir, [vector.inputs for vector in vectors])
     wrong, first = 0, ""
     for vector, result in zip(vectors, results, strict=True):
         differences = [
-            _difference(got, want, entry)
+            difference(got, want, entry)
             for got, want, entry in zip(
                 result.outputs, vector.expected, manifest.outputs, strict=True
             )
@@ -112,16 +117,5 @@ def check_executor(
         found = next((text for text in differences if text), "")
         wrong += bool(found)
         first = first or (found and f"{vector.name}: {found}")
-    return Check(executor.name, len(vectors), wrong, first)
-
-
-def _difference(got: Array, want: Array, entry: TensorEntry) -> str:
-    """Where two outputs differ, or an empty text."""
-    if got.tobytes() == want.tobytes():
-        return ""
-    different = np.argwhere(np.atleast_1d(got != want))
-    place = tuple(int(index) for index in different[0])
-    return (
-        f"output {entry.name!r}: {len(different)} of {got.size} elements differ, first at {place}: "
-        f"got {np.atleast_1d(got)[place]}, expected {np.atleast_1d(want)[place]}"
-    )
+    exact = all(entry.exact for entry in manifest.outputs)
+    return Check(executor.name, len(vectors), wrong, first, exact)

@@ -1,4 +1,7 @@
-"""One call that proves a model right: Python meaning == generated C == oracle, in every byte."""
+"""One call that proves a model right: Python meaning == generated C == oracle.
+
+In every byte, but for outputs that are computed in float: those within a tolerance.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.test_vectors import FLOAT_TOLERANCE
+from glowmcu.verify.comparison import wrong_elements
 from glowmcu.verify.host import Host
 
 Array = npt.NDArray[Any]
@@ -56,9 +62,17 @@ def check_model(
     oracle: Oracle | None = None,
     options: Options | None = None,
     count: int = 3,
+    rtol: float = FLOAT_TOLERANCE,
+    atol: float = 0.0,
 ) -> Compilation:
-    """Compile `data`; compare the imported graph, the lowered graph, the C and the oracle."""
-    compilation = compile_model(data, "model.tflite", options or Options("m"))
+    """Compile `data` (TFLite or ONNX); compare the imported graph, the lowered graph, the C and the
+    oracle.
+
+    Outputs computed in float may be off by `atol` and `rtol` of their largest magnitude.
+    """
+    name = "model.tflite" if data[4:8] == b"TFL3" else "model.onnx"
+    compilation = compile_model(data, name, options or Options("m"))
+    exact = exact_outputs(compilation.imported)
     sets = inputs if inputs is not None else random_inputs(compilation, count)
     with tempfile.TemporaryDirectory() as work:
         folder = write_bundle(compilation, Path(work))
@@ -68,19 +82,37 @@ def check_model(
         lowered = run_graph(compilation.graph, arrays)
         wanted = oracle(data, arrays) if oracle else meaning
         for index, want in enumerate(wanted):
-            expect_equal(meaning[index], want, f"output {index}: Python meaning against oracle")
-            expect_equal(lowered[index], want, f"output {index}: lowered graph against meaning")
-            expect_equal(result.outputs[index], want, f"output {index}: C against meaning")
+            for got, what in (
+                (meaning[index], "Python meaning against oracle"),
+                (lowered[index], "lowered graph against meaning"),
+                (result.outputs[index], "C against meaning"),
+            ):
+                expect_close(got, want, f"output {index}: {what}", exact[index], rtol, atol)
     return compilation
 
 
 def expect_equal(got: Array, want: Array, what: str) -> None:
     """AssertionError with the first differences unless shape, dtype and every bit agree."""
+    expect_close(got, want, what, exact=True)
+
+
+def expect_close(
+    got: Array,
+    want: Array,
+    what: str,
+    exact: bool = False,
+    rtol: float = FLOAT_TOLERANCE,
+    atol: float = 0.0,
+) -> None:
+    """As `expect_equal`, but floats that are near (see `glowmcu/verify/comparison.py`) will do."""
     assert got.dtype == want.dtype, f"{what}: {got.dtype}, expected {want.dtype}"
     assert got.shape == want.shape, f"{what}: {got.shape}, expected {want.shape}"
     if got.tobytes() == want.tobytes():
         return
-    wrong = np.argwhere(np.atleast_1d(got != want))
+    differs = wrong_elements(np.atleast_1d(got), np.atleast_1d(want), exact, rtol, atol)
+    if not differs.any():
+        return
+    wrong = np.argwhere(differs)
     first = [tuple(map(int, place)) for place in wrong[:5]]
     samples = ", ".join(
         f"{place}: {np.atleast_1d(got)[place]} != {np.atleast_1d(want)[place]}" for place in first

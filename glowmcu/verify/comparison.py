@@ -1,0 +1,56 @@
+"""When two outputs are equal: in every byte, or within what float arithmetic leaves open.
+
+Outputs that are computed in float may differ in their last bits: |got - want| <= 1e-5 of the
+tensor's largest magnitude, and a step where they were rounded to an integer. NaN equals NaN, and an
+infinity only itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.manifest import TensorEntry
+from glowmcu.test_vectors import FLOAT_TOLERANCE
+from glowmcu.verify.measurement import Array
+
+
+def wrong_elements(
+    got: Array,
+    want: Array,
+    exact: bool,
+    relative: float = FLOAT_TOLERANCE,
+    absolute: float = 0.0,
+) -> npt.NDArray[np.bool_]:
+    """Where `got` is not `want`. Both have one shape and dtype."""
+    if want.dtype == np.float32 and not exact:
+        return _wrong_floats(got, want, relative, absolute)
+    if want.dtype == np.float32:
+        return np.asarray(got.view(np.uint32) != want.view(np.uint32))
+    if exact or want.dtype == np.bool_:
+        return np.asarray(got != want)
+    return np.asarray(np.abs(got.astype(np.int64) - want.astype(np.int64)) > 1)
+
+
+def _wrong_floats(
+    got: Array, want: Array, relative: float, absolute: float
+) -> npt.NDArray[np.bool_]:
+    finite = np.abs(want[np.isfinite(want)], dtype=np.float64)
+    limit = absolute + relative * float(finite.max(initial=0.0))
+    with np.errstate(invalid="ignore"):
+        near = np.abs(got.astype(np.float64) - want.astype(np.float64)) <= limit
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    return np.asarray(~(near | same))
+
+
+def difference(got: Array, want: Array, entry: TensorEntry) -> str:
+    """Where two outputs differ in words, or an empty text."""
+    wrong = wrong_elements(np.atleast_1d(got), np.atleast_1d(want), entry.exact)
+    if not wrong.any():
+        return ""
+    places = np.argwhere(wrong)
+    first = tuple(int(index) for index in places[0])
+    return (
+        f"output {entry.name!r}: {len(places)} of {got.size} elements differ, first at {first}: "
+        f"got {np.atleast_1d(got)[first]}, expected {np.atleast_1d(want)[first]}"
+    )
