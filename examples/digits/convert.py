@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from network import Floats, Layer, activations
 
+from examples.digits.network import Floats, Layer, activations
 from glowmcu.frontend.tflite.writer import ModelBuilder, TensorRef
 
 IMAGE_SHAPE = (1, 8, 8, 1)

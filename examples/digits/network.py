@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-Floats = npt.NDArray[np.float32]
+from examples.onnx_export import Interface
+from examples.training import Floats, Indices, Labels, Recipe, fit, fold_norm
 
 SEED = 20
 EPOCHS = 80
@@ -23,6 +23,7 @@ BATCH = 32
 PEAK_LEARNING_RATE = 0.01
 CHANNELS = (16, 32, 64)
 CLASSES = 10
+INTERFACE = Interface("pixels", (1, 1, 8, 8), "scores")
 
 
 @dataclass(frozen=True)
@@ -90,26 +91,18 @@ class DigitsNet(nn.Module):
         return self.classify(self.blocks(x).mean(dim=(2, 3)))
 
 
-def train(images: Floats, labels: npt.NDArray[np.int64]) -> DigitsNet:
+def train(images: Floats, labels: Labels) -> DigitsNet:
     """Trains on N x 8 x 8 x 1 images; the same result in every run on the same machine."""
-    torch.manual_seed(SEED)
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    rng = np.random.default_rng(SEED)
-    net = DigitsNet()
-    optimizer = torch.optim.AdamW(net.parameters(), weight_decay=0.01)
-    steps = EPOCHS * -(-len(images) // BATCH)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_LEARNING_RATE, steps)
-    net.train()
-    for _ in range(EPOCHS):
-        for batch in np.array_split(rng.permutation(len(images)), -(-len(images) // BATCH)):
-            x = torch.from_numpy(_shifted(images[batch], rng)).permute(0, 3, 1, 2)
-            loss = functional.cross_entropy(net(x), torch.from_numpy(labels[batch]))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-    return net.eval()
+
+    def batch(indices: Indices, rng: np.random.Generator) -> Tensor:
+        return torch.from_numpy(_shifted(images[indices], rng)).permute(0, 3, 1, 2)
+
+    return fit(DigitsNet, Recipe(SEED, EPOCHS, BATCH, PEAK_LEARNING_RATE), labels, batch)
+
+
+def with_scores(net: DigitsNet) -> nn.Module:
+    """The network as it is deployed: probabilities in place of logits."""
+    return nn.Sequential(net, nn.Softmax(dim=1))
 
 
 def _shifted(images: Floats, rng: np.random.Generator) -> Floats:
@@ -126,16 +119,11 @@ def _shifted(images: Floats, rng: np.random.Generator) -> Floats:
 
 
 def fold(net: DigitsNet) -> list[Layer]:
-    """The trained network as layers: w' = w * gamma / sigma, b' = beta - mean * gamma / sigma."""
+    """The trained network as layers, batch normalization folded."""
     layers = []
     for index, block in enumerate(net.blocks):
         assert isinstance(block, ConvBlock)
-        norm = block.norm
-        assert norm.running_var is not None
-        assert norm.running_mean is not None
-        gain = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-        weights = (block.conv.weight * gain[:, None, None, None]).detach()
-        bias = (norm.bias - norm.running_mean * gain).detach()
+        weights, bias = fold_norm(block.conv, block.norm)
         is_depthwise = block.conv.groups > 1
         order = (1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1)
         kind = "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D"

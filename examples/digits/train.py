@@ -1,7 +1,7 @@
 """Trains the digits network, quantizes it, and writes the files of this folder anew.
 
-    pip install -e '.[dev]'
-    python examples/digits/train.py
+    pip install -e '.[dev]' onnxruntime onnxscript
+    python -m examples.digits.train
 
 Takes less than a minute; deterministic, so that a second run on the same machine leaves no diff.
 """
@@ -15,16 +15,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from convert import PIXELS, calibrate, write_float, write_int8
-from network import SEED, Layer, fold, train
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from tflite_micro.python.tflite_micro import runtime
+
+from examples.digits.convert import PIXELS, calibrate, write_float, write_int8
+from examples.digits.network import INTERFACE, SEED, Layer, fold, train, with_scores
+from examples.onnx_export import export_onnx
 
 HERE = Path(__file__).resolve().parent
 TEST_SHARE = 0.2
 LARGEST_PIXEL = 16.0
 ARENA_BYTES = 1 << 20
+CALIBRATION_SAMPLES = 200
 
 
 def main() -> None:
@@ -34,7 +37,9 @@ def main() -> None:
     x_train, x_test, y_train, y_test = train_test_split(
         images, labels, test_size=TEST_SHARE, random_state=SEED, stratify=labels
     )
-    layers = fold(train(x_train, y_train))
+    net = train(x_train, y_train)
+    save_for_profiling(export_onnx(with_scores(net), INTERFACE), x_train)
+    layers = fold(net)
     float_model = write_float(layers)
     int8_model = write_int8(layers, calibrate(layers, x_train))
 
@@ -66,6 +71,13 @@ def infer(model: bytes, images: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def count_parameters(layers: Sequence[Layer]) -> int:
     """Weights and biases, batch normalization folded."""
     return sum(layer.weights.size + layer.bias.size for layer in layers)
+
+
+def save_for_profiling(onnx_model: bytes, x_train: npt.NDArray[np.float32]) -> None:
+    """The network as ONNX and training digits in its layout (the split has shuffled them)."""
+    (HERE / "digits.onnx").write_bytes(onnx_model)
+    inputs = x_train[:CALIBRATION_SAMPLES].transpose(0, 3, 1, 2)
+    np.savez_compressed(HERE / "calibration.npz", inputs=np.ascontiguousarray(inputs))
 
 
 def save(

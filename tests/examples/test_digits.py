@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -88,14 +87,12 @@ def test_the_committed_files_stay_small() -> None:
 
 
 @pytest.fixture
-def scripts(monkeypatch) -> tuple:
-    """The example's own modules, `network` and `convert`, gone again after the test."""
+def scripts() -> tuple:
+    """The example's modules `network` and `convert`."""
     pytest.importorskip("torch", reason="pip install '.[examples]'")
-    monkeypatch.syspath_prepend(str(DIGITS))
-    modules = tuple(importlib.import_module(name) for name in ("network", "convert"))
-    yield modules
-    for module in modules:
-        del sys.modules[module.__name__]
+    return tuple(
+        importlib.import_module(f"examples.digits.{name}") for name in ("network", "convert")
+    )
 
 
 @pytest.mark.slow
