@@ -1,0 +1,157 @@
+"""From the graph IR back to a `.tflite` file: one function an operator, as importing has it.
+
+What TFLite cannot say in one operator (padding that is neither SAME nor VALID, a clamp that is no
+activation) is said in two that give the same bytes. Operators of ours alone (tables, stacks) are
+made by lowering: export graphs before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+import numpy as np
+
+from glowmcu.discovery import import_members
+from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.frontend.tflite.activation_range import fused_clamp
+from glowmcu.frontend.tflite.importer import Unsupported
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.frontend.tflite.writer_options import OptionValue, schema_enum
+from glowmcu.frontend.tflite.writer_tables import TensorRef
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Array, Constant, Operation
+from glowmcu.ir.types import TensorType
+
+ExportFunction = Callable[["Export", Node], None]
+_EXPORTERS: dict[type[Operation], ExportFunction] = {}
+
+
+def exporter(*operations: type[Operation]) -> Callable[[ExportFunction], ExportFunction]:
+    """Decorator: this function exports nodes of `operations`."""
+
+    def register(function: ExportFunction) -> ExportFunction:
+        for operation in operations:
+            _EXPORTERS[operation] = function
+        return function
+
+    return register
+
+
+@cache
+def load_exporters() -> Mapping[type[Operation], ExportFunction]:
+    """All exporters by operator class."""
+    import_members("glowmcu.frontend.tflite")
+    return dict(_EXPORTERS)
+
+
+def export_tflite(graph: Graph, description: str = "") -> bytes:
+    """The graph as a `.tflite` file; the same bytes for the same graph.
+
+    Raises GM194 with all nodes that TFLite has no operator for.
+    """
+    state = Export(graph, description)
+    problems: list[Problem] = []
+    for node in graph.nodes:
+        if isinstance(node.op, Constant):
+            continue
+        function = load_exporters().get(type(node.op))
+        try:
+            if function is None:
+                raise Unsupported("GM194", f"{node.op.name} cannot be written as TFLite")
+            function(state, node)
+        except Unsupported as cause:
+            problems.append(cause.problem(f'{graph.name}, node "{node.name}"'))
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    return state.finish()
+
+
+class Export:
+    """A graph on its way into a file: what exporters read from and write to."""
+
+    def __init__(self, graph: Graph, description: str) -> None:
+        self.graph = graph
+        self.builder = ModelBuilder(description)
+        self._refs: dict[Value, TensorRef] = {}
+        for value in graph.inputs:
+            scale, zero_point, _ = _quantization(value.type)
+            self._refs[value] = self.builder.input(
+                value.name, value.type.shape, _dtype(value.type), scale, zero_point
+            )
+
+    def ref(self, value: Value) -> TensorRef:
+        """The file's tensor for an operand or a result."""
+        if value not in self._refs:
+            data = self.graph.constant_data(value)
+            self._refs[value] = (
+                self.inner(value.type, value.name)
+                if data is None
+                else self.builder.constant(value.name, data, *_quantization(value.type))
+            )
+        return self._refs[value]
+
+    def inner(self, type_: TensorType, name: str) -> TensorRef:
+        """A tensor that an operator writes."""
+        return self.builder.tensor(name, type_.shape, _dtype(type_), *_quantization(type_))
+
+    def integers(self, values: object, name: str) -> TensorRef:
+        """A constant of int32: axes, shapes, paddings."""
+        return self.builder.constant(name, np.asarray(values, np.int32))
+
+    def scalar(self, value: float, type_: TensorType, name: str) -> TensorRef:
+        """A constant of one stored value with the type and quantization of `type_`."""
+        data: Array = np.full((), value, type_.element.numpy)
+        return self.builder.constant(name, data, *_quantization(type_))
+
+    def emit(
+        self, node: Node, kind: str, operands: list[TensorRef], **options: OptionValue
+    ) -> None:
+        """The builtin operator `kind` in place of the node."""
+        self.builder.op(kind, operands, [self.ref(value) for value in node.outputs], options)
+
+    def emit_clamped(
+        self, node: Node, kind: str, operands: list[TensorRef], **options: OptionValue
+    ) -> None:
+        """As `emit`, with the operator's `clamp` as a fused activation, or else behind it."""
+        clamp: tuple[float, float] | None = getattr(node.op, "clamp", None)
+        type_ = node.output.type
+        activation = _activation(clamp, type_)
+        if activation is not None:
+            self.emit(node, kind, operands, fused_activation_function=activation, **options)
+            return
+        assert clamp is not None
+        whole, lower = (self.inner(type_, f"{node.name}/{part}") for part in ("whole", "lower"))
+        self.builder.op(kind, operands, [whole], options)
+        low, high = (self.scalar(bound, type_, f"{node.name}/bound") for bound in clamp)
+        self.builder.op("MAXIMUM", [whole, low], [lower])
+        self.builder.op("MINIMUM", [lower, high], [self.ref(node.output)])
+
+    def finish(self) -> bytes:
+        for value in self.graph.outputs:
+            self.builder.output(self.ref(value))
+        return self.builder.finish()
+
+
+def _activation(clamp: tuple[float, float] | None, type_: TensorType) -> str | None:
+    """The fused activation that clamps results of `type_` so; None where there is none."""
+    numbers = schema_enum("ActivationFunctionType")
+    for name in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
+        if fused_clamp(numbers[name], type_) == clamp:
+            return name
+    full = not type_.element.is_float and clamp == type_.element.limits
+    return "NONE" if full else None
+
+
+def _dtype(type_: TensorType) -> str:
+    return str(type_.element.numpy)
+
+
+def _quantization(type_: TensorType) -> tuple[list[float] | float | None, list[int] | int, int]:
+    """Scale, zero point and axis as `ModelBuilder` takes them."""
+    found = type_.quantization
+    if found is None:
+        return None, 0, 0
+    if found.axis is None:
+        return found.scales[0], found.zero_points[0], 0
+    return list(found.scales), list(found.zero_points), found.axis

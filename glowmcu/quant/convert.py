@@ -1,0 +1,282 @@
+"""A float graph and the parameters of its tensors become an int8 graph, node by node.
+
+An int8 node reads each operand in the parameters chosen for it; a float node reads real numbers.
+`_Tensors` keeps both forms of every tensor and adds QUANTIZE, DEQUANTIZE and requantization once,
+where the other form is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Array, Constant, Operation, OperationError, constant
+from glowmcu.ir.quantization_rule import QuantizationRule
+from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
+from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
+from glowmcu.quant.options import Interface, QuantizationOptions
+from glowmcu.quant.parameters import Parameters
+from glowmcu.quant.schemas import Schema, quantize_array
+from glowmcu.quant.stored_attributes import with_stored_attributes
+from glowmcu.quant.weights import (
+    Floats,
+    quantize_bias,
+    quantize_weights,
+    weight_quantization,
+    weight_scales,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LayerConstants:
+    """A layer's weights on their way to int8: `axis` counts channels, None is one scale in all."""
+
+    weights: Array
+    scales: Floats
+    axis: int | None
+    bias: Array | None
+
+
+#: Stored weights and the bias (real) to go with them; `nearest` is the plain one.
+Refinement = Callable[[Node, LayerConstants], tuple[Array, Array | None]]
+
+
+def nearest(node: Node, layer: LayerConstants) -> tuple[Array, Array | None]:
+    """Every weight rounded by itself."""
+    return quantize_weights(layer.weights, layer.scales, layer.axis), layer.bias
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The int8 graph, and the nodes of the float graph that refused their int8 types, with why."""
+
+    graph: Graph
+    refused: Mapping[Node, str]
+
+
+def convert_graph(
+    graph: Graph,
+    rules: Mapping[Node, QuantizationRule],
+    parameters: Parameters,
+    options: QuantizationOptions,
+    refinement: Refinement = nearest,
+) -> Conversion:
+    """The nodes of `rules` as int8, all others as they are."""
+    tensors = _Tensors(graph, parameters, options)
+    refused: dict[Node, str] = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Constant):
+            tensors.add_constant(node)
+        elif node in rules:
+            layer = _Layer(tensors, node, rules[node], options, refinement)
+            try:
+                layer.emit()
+            except OperationError as cause:
+                refused[node] = str(cause)
+                tensors.add_real(node)
+        else:
+            tensors.add_real(node)
+    return Conversion(tensors.finish(), refused)
+
+
+class _Tensors:
+    """The new graph in the making: real and stored forms of each tensor of the old one."""
+
+    def __init__(self, graph: Graph, parameters: Parameters, options: QuantizationOptions) -> None:
+        self._graph = graph
+        self._parameters = parameters
+        self._int8_interface = options.interface is Interface.INT8
+        self._real: dict[Value, Value] = {}
+        self._stored: dict[tuple[Value, Quantization], Value] = {}
+        self._outputs = set(graph.outputs)
+        self._inputs = tuple(map(self._add_input, graph.inputs))
+        self.nodes: list[Node] = []
+
+    def _add_input(self, value: Value) -> Value:
+        if value.type.element is not ElementType.F32 or not self._int8_interface:
+            self._real[value] = value
+            return value
+        new = Value(stored_type(value, self._parameters[value]), value.name)
+        self._stored[value, self._parameters[value]] = new
+        return new
+
+    def parameters(self, value: Value) -> Quantization:
+        return self._parameters[value]
+
+    def data(self, value: Value) -> Array:
+        """Data of a constant."""
+        data = self._graph.constant_data(value)
+        assert data is not None
+        return data
+
+    def add_constant(self, node: Node) -> None:
+        """Constants of real numbers are written when somebody asks for them."""
+        if node.output.type.element is not ElementType.F32:
+            self._real[node.output] = node.output
+            self.nodes.append(node)
+
+    def add_real(self, node: Node) -> None:
+        """A node that stays as it is."""
+        inputs = tuple(self.real(value) for value in node.inputs)
+        outputs = tuple(self._own_value(value, value.type, "real") for value in node.outputs)
+        self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
+        self._real.update(zip(node.outputs, outputs, strict=True))
+
+    def add_stored(self, node: Node, op: Operation, inputs: tuple[Value, ...]) -> None:
+        """A node on stored values. Raises OperationError where the operator refuses its types."""
+        outputs = []
+        for value in node.outputs:
+            is_real = value.type.element is ElementType.F32
+            type_ = stored_type(value, self._parameters[value]) if is_real else value.type
+            outputs.append(self._own_value(value, type_, "int8"))
+        new = replace(node, op=op, inputs=inputs, outputs=tuple(outputs))
+        op.verify(new.signature)
+        self.nodes.append(new)
+        for value, made in zip(node.outputs, outputs, strict=True):
+            if value.type.element is ElementType.F32:
+                self._stored[value, self._parameters[value]] = made
+            else:
+                self._real[value] = made
+
+    def _own_value(self, value: Value, type_: TensorType, form: str) -> Value:
+        """A node's result. Outputs keep their name for the form that the application sees."""
+        seen = "int8" if self._int8_interface else "real"
+        is_plain = value.type.element is not ElementType.F32
+        if value not in self._outputs or is_plain or form == seen:
+            return value if type_ == value.type else Value(type_, value.name)
+        return Value(type_, f"{value.name}/{form}")
+
+    def real(self, value: Value) -> Value:
+        """`value` as it is in the float graph."""
+        if value not in self._real:
+            self._real[value] = self._make_real(value)
+        return self._real[value]
+
+    def _make_real(self, value: Value) -> Value:
+        producer = self._graph.producers.get(value)
+        if producer is not None and isinstance(producer.op, Constant):
+            self.nodes.append(producer)
+            return value
+        stored = self.stored(value, self._parameters[value])
+        is_output = value in self._outputs and not self._int8_interface
+        name = value.name if is_output else f"{value.name}/real"
+        return self._append(Dequantize(), stored, TensorType(value.type.shape, ElementType.F32),
+                            name)  # fmt: skip
+
+    def stored(self, value: Value, quantization: Quantization) -> Value:
+        """`value` as int8 in `quantization`."""
+        key = value, quantization
+        if key not in self._stored:
+            self._stored[key] = self._make_stored(value, quantization)
+        return self._stored[key]
+
+    def _make_stored(self, value: Value, quantization: Quantization) -> Value:
+        data = self._graph.constant_data(value)
+        if data is not None:
+            return self.constant(quantize_array(data, quantization), quantization, value.name)
+        type_ = stored_type(value, quantization)
+        own = value, self._parameters[value]
+        if own in self._stored:
+            return self._append(Requantize(), self._stored[own], type_, f"{value.name}/rescaled")
+        is_output = value in self._outputs and self._int8_interface
+        name = value.name if is_output else f"{value.name}/int8"
+        return self._append(Quantize(), self._real[value], type_, name)
+
+    def constant(self, data: Array, quantization: Quantization, name: str) -> Value:
+        """A new constant of stored values."""
+        value = Value(TensorType(data.shape, element_type_of(data.dtype), quantization), name)
+        self.nodes.append(Node(constant(data), (), (value,), name))
+        return value
+
+    def _append(self, op: Operation, x: Value, type_: TensorType, name: str) -> Value:
+        value = Value(type_, name)
+        self.nodes.append(Node(op, (x,), (value,), name, "quantization"))
+        return value
+
+    def finish(self) -> Graph:
+        outputs = tuple(map(self._output, self._graph.outputs))
+        return replace(self._graph, inputs=self._inputs, nodes=tuple(self.nodes), outputs=outputs)
+
+    def _output(self, value: Value) -> Value:
+        if value.type.element is ElementType.F32 and self._int8_interface:
+            return self.stored(value, self._parameters[value])
+        return self.real(value)
+
+
+def stored_type(value: Value, quantization: Quantization) -> TensorType:
+    """int8 in the shape of `value`."""
+    return TensorType(value.type.shape, ElementType.I8, quantization)
+
+
+class _Layer:
+    """One node on its way to int8."""
+
+    def __init__(
+        self,
+        tensors: _Tensors,
+        node: Node,
+        rule: QuantizationRule,
+        options: QuantizationOptions,
+        refinement: Refinement,
+    ) -> None:
+        self._tensors = tensors
+        self._node = node
+        self._rule = rule
+        self._options = options
+        self._refinement = refinement
+
+    def emit(self) -> None:
+        """Operands, then the node. Raises OperationError."""
+        node, rule = self._node, self._rule
+        inputs: dict[int, Value] = {}
+        for position in rule.activations:
+            inputs[position] = self._activation(node.inputs[position])
+        for position in rule.weights:
+            inputs.update(self._constants(position))
+        for position, value in enumerate(node.inputs):
+            if position not in inputs:
+                inputs[position] = self._tensors.real(value)
+        real = [value for value in node.outputs if value.type.element is ElementType.F32]
+        # An operator with other results (a comparison, say) has its attributes in operand units.
+        reference = real[0] if real else node.inputs[rule.activations[0]]
+        type_ = stored_type(reference, self._tensors.parameters(reference))
+        op = with_stored_attributes(node.op, type_)
+        self._tensors.add_stored(node, op, tuple(inputs[i] for i in range(len(node.inputs))))
+
+    def _activation(self, value: Value) -> Value:
+        quantization = self._tensors.parameters(value)
+        if self._rule.unified and self._node.output.type.element is ElementType.F32:
+            quantization = self._tensors.parameters(self._node.output)
+        return self._tensors.stored(value, quantization)
+
+    def _constants(self, position: int) -> dict[int, Value]:
+        """The weights at `position` and the biases at their scale."""
+        node, rule, tensors = self._node, self._rule, self._tensors
+        biases = {b: pair[0] for b, pair in rule.biases.items() if pair[1] == position}
+        assert len(biases) <= 1, f"{node.op.name}: two biases for one weights operand"
+        place, activation = next(iter(biases.items()), (None, rule.activations[0]))
+        bias = None if place is None else tensors.data(node.inputs[place])
+        weights = node.inputs[position]
+        scale = tensors.parameters(node.inputs[activation]).scales[0]
+        layer = self._layer_constants(tensors.data(weights), rule.weights[position], bias, scale)
+        stored, bias = self._refinement(node, layer)
+        quantization = weight_quantization(layer.scales, layer.axis)
+        found = {position: tensors.constant(stored, quantization, weights.name)}
+        if place is not None and bias is not None:
+            data, bias_quantization = quantize_bias(bias, scale, layer.scales)
+            name = node.inputs[place].name
+            found[place] = tensors.constant(data, bias_quantization, name)
+        return found
+
+    def _layer_constants(
+        self, weights: Array, axis: int | None, bias: Array | None, scale: float
+    ) -> LayerConstants:
+        # Weights of rank 2 are those of a fully connected layer.
+        axis = axis if self._options.per_channel or weights.ndim != 2 else None
+        schema = self._options.calibration.schema
+        power2 = schema is Schema.SYMMETRIC_WITH_POWER2_SCALE
+        scales = weight_scales(weights, axis, bias, scale, schema if power2 else Schema.SYMMETRIC)
+        return LayerConstants(np.asarray(weights), scales, axis, bias)

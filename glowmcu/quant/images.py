@@ -1,0 +1,118 @@
+"""Images as samples: resized, (pixel - mean) / scale, in the model's layout.
+
+Nothing is guessed: a wrong mean is the commonest reason for a bad quantization, so the file of
+settings has to say it. Needs Pillow (`pip install glowmcu[images]`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from glowmcu.errors import GlowmcuError, error
+from glowmcu.ir.operation import Array
+
+IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+_LAYOUTS = ("NHWC", "NCHW")
+_COLORS = ("rgb", "bgr", "gray")
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What a pixel (0 to 255) becomes: (pixel - mean) / scale, one number or one a channel."""
+
+    size: tuple[int, int]  # height, width
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    layout: str = "NHWC"
+    color: str = "rgb"
+
+
+def read_preprocessing(path: Path) -> Preprocessing:
+    """Settings from a TOML or JSON file. Raises GM308 with what is wrong in it."""
+    where = str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        record = json.loads(text) if path.suffix == ".json" else _toml().loads(text)
+    except (OSError, ValueError) as cause:
+        raise error("GM308", f"cannot read the preprocessing: {cause}", where) from cause
+    if not isinstance(record, dict):
+        raise error("GM308", "expected a table of settings", where)
+    return _settings(record, where)
+
+
+def _toml() -> ModuleType:
+    return importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+
+def _settings(record: dict[str, Any], where: str) -> Preprocessing:
+    known = ("size", "mean", "scale", "layout", "color")
+    unknown = [key for key in record if key not in known]
+    missing = [key for key in known[:3] if key not in record]
+    if unknown or missing:
+        what = f"unknown setting {unknown[0]!r}" if unknown else f"no setting {missing[0]!r}"
+        raise error("GM308", what, where, f"the settings are: {', '.join(known)}")
+    size, layout = record["size"], record.get("layout", "NHWC")
+    color = record.get("color", "rgb")
+    sizes_fit = isinstance(size, list) and len(size) == 2
+    if not sizes_fit or not all(isinstance(n, int) and 0 < n <= 4096 for n in size):
+        raise error("GM308", f"size must be [height, width], got {size!r}", where)
+    if layout not in _LAYOUTS or color not in _COLORS:
+        raise error("GM308", f"layout {layout!r} or color {color!r} is none of "
+                    f"{', '.join((*_LAYOUTS, *_COLORS))}", where)  # fmt: skip
+    channels = 1 if color == "gray" else 3
+    mean, scale = (_numbers(record, key, channels, where) for key in ("mean", "scale"))
+    if 0.0 in scale:
+        raise error("GM308", "scale must not be 0: it divides", where)
+    return Preprocessing((size[0], size[1]), mean, scale, layout, color)
+
+
+def _numbers(record: dict[str, Any], key: str, channels: int, where: str) -> tuple[float, ...]:
+    values = record[key] if isinstance(record[key], list) else [record[key]]
+    numbers = all(isinstance(v, int | float) and np.isfinite(v) for v in values)
+    if not numbers or len(values) not in (1, channels):
+        raise error(
+            "GM308", f"{key} must be a number or one for each of {channels} channels, "
+            f"got {record[key]!r}", where,
+        )  # fmt: skip
+    return tuple(map(float, values))
+
+
+def read_image(path: Path, settings: Preprocessing) -> Array:
+    """One image as float32 `(1, height, width, channels)` or `(1, channels, height, width)`.
+
+    Raises GM307 for what is no image, GM309 without Pillow.
+    """
+    try:
+        image = _pillow()
+        with image.open(path) as opened:
+            picture = opened.convert("L" if settings.color == "gray" else "RGB")
+        height, width = settings.size
+        pixels = np.asarray(picture.resize((width, height), image.Resampling.BILINEAR))
+    except (OSError, ValueError, SyntaxError) as cause:
+        raise error("GM307", f"cannot read the image: {cause}", str(path)) from cause
+    pixels = pixels.reshape(height, width, -1)
+    pixels = pixels[..., ::-1] if settings.color == "bgr" else pixels
+    real = (pixels.astype(np.float32) - np.array(settings.mean, np.float32)) / np.array(
+        settings.scale, np.float32
+    )
+    laid_out = real.transpose(2, 0, 1) if settings.layout == "NCHW" else real
+    return np.ascontiguousarray(laid_out[np.newaxis], np.float32)
+
+
+def _pillow() -> ModuleType:
+    try:
+        return importlib.import_module("PIL.Image")
+    except ImportError as cause:
+        raise _no_pillow() from cause
+
+
+def _no_pillow() -> GlowmcuError:
+    return error("GM309", "reading images needs Pillow", hint="pip install 'glowmcu[images]'")

@@ -1,0 +1,131 @@
+"""Scale and zero point of every tensor of the int8 nodes.
+
+Tensors that must agree (the operand and result of a pooling, all operands of a concatenation) are
+gathered into groups; a group spans what any of its members needs. A result that mathematics fixes
+(softmax) brings its parameters into its group; whoever needs others gets a requantization.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Array
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
+from glowmcu.ir.types import ElementType, Quantization
+from glowmcu.quant.profile import Profile, profiled_values
+from glowmcu.quant.ranges import Calibration, Method, Range, choose_range
+from glowmcu.quant.schemas import choose_parameters
+
+Parameters = dict[Value, Quantization]
+
+
+class _Groups:
+    """Union-find over values; a group may have fixed parameters."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Value, Value] = {}
+        self.fixed: dict[Value, Quantization] = {}
+
+    def root(self, value: Value) -> Value:
+        """The value that stands for the group of `value`."""
+        self._parent.setdefault(value, value)
+        while self._parent[value] is not value:
+            self._parent[value] = self._parent[self._parent[value]]
+            value = self._parent[value]
+        return value
+
+    def fixed_of(self, value: Value) -> Quantization | None:
+        return self.fixed.get(self.root(value))
+
+    def join(self, first: Value, second: Value) -> None:
+        """One group of two; not for groups that are fixed to different parameters."""
+        a, b = self.root(first), self.root(second)
+        if a is b:
+            return
+        fixed = {q for q in (self.fixed.pop(a, None), self.fixed.pop(b, None)) if q is not None}
+        assert len(fixed) < 2
+        self._parent[b] = a
+        if fixed:
+            self.fixed[a] = fixed.pop()
+
+    def members(self) -> dict[Value, list[Value]]:
+        """Root to all values of its group, in order of their first use."""
+        found: dict[Value, list[Value]] = {}
+        for value in self._parent:
+            found.setdefault(self.root(value), []).append(value)
+        return found
+
+
+def assign_parameters(
+    graph: Graph,
+    rules: Mapping[Node, QuantizationRule],
+    profile: Profile,
+    calibration: Calibration,
+    also: Iterable[Value] = (),
+) -> Parameters:
+    """Parameters of each activation and result of the nodes of `rules`, and of `also`."""
+    groups = _Groups()
+    for value in also:
+        groups.root(value)
+    for node, rule in rules.items():
+        _group(groups, node, rule)
+    ranges = _Ranges(graph, profile, calibration)
+    parameters: Parameters = {}
+    for root, members in groups.members().items():
+        chosen = groups.fixed.get(root)
+        if chosen is None:
+            spans = [ranges.of(value) for value in members]
+            low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+            chosen = choose_parameters(low, high, calibration.schema)
+        parameters.update(dict.fromkeys(members, chosen))
+    return parameters
+
+
+def _group(groups: _Groups, node: Node, rule: QuantizationRule) -> None:
+    operands = [node.inputs[position] for position in rule.activations]
+    results = [value for value in node.outputs if value.type.element is ElementType.F32]
+    for value in (*operands, *results):
+        groups.root(value)
+    if rule.result is ResultRange.FIXED:
+        assert rule.fixed is not None, f"{node.op.name}: a fixed result without parameters"
+        for value in results:
+            groups.fixed[groups.root(value)] = Quantization((rule.fixed[0],), (rule.fixed[1],))
+    elif rule.unified:
+        _unify(groups, operands, results)
+    elif rule.result is ResultRange.SAME:
+        for value in results:
+            groups.join(operands[0], value)
+
+
+def _unify(groups: _Groups, operands: list[Value], results: list[Value]) -> None:
+    """All in one group; operands with fixed parameters only if that goes for all, alike."""
+    fixed = {groups.fixed_of(value) for value in operands}
+    together = operands if len(fixed) == 1 else [v for v in operands if not groups.fixed_of(v)]
+    for value in (*together, *results):
+        groups.join(results[0] if results else together[0], value)
+
+
+class _Ranges:
+    """Real ranges of values: measured, or those of a constant's data."""
+
+    def __init__(self, graph: Graph, profile: Profile, calibration: Calibration) -> None:
+        self._graph = graph
+        self._profile = profile
+        self._calibration = calibration
+        self._names = profiled_values(graph)
+        self._outputs = set(graph.outputs)
+
+    def of(self, value: Value) -> Range:
+        data = self._graph.constant_data(value)
+        if data is not None:
+            return _range_of(data)
+        if value not in self._names:
+            return 0.0, 0.0  # an empty tensor
+        # Outputs are what the application sees: nothing of theirs is cut off.
+        calibration = Calibration(Method.MINMAX) if value in self._outputs else self._calibration
+        return choose_range(self._profile.tensors[self._names[value]], calibration)
+
+
+def _range_of(data: Array) -> Range:
+    return (float(data.min()), float(data.max())) if data.size else (0.0, 0.0)

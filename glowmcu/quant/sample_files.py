@@ -1,0 +1,121 @@
+"""Samples from files: .npy, .npz, raw values, folders of these, and folders of images.
+
+A folder is read in the order of its files' names. Raw files (`.bin`, `.raw`) hold one sample for a
+single input, little-endian, C order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from glowmcu.errors import GlowmcuError, error
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Array
+from glowmcu.quant.images import IMAGE_SUFFIXES, Preprocessing, read_image
+from glowmcu.quant.samples import Samples, samples_of, single_files
+
+_RAW_SUFFIXES = (".bin", ".raw")
+_SINGLE_SUFFIXES = (".npy", ".npz", *_RAW_SUFFIXES)
+
+
+def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None = None) -> Samples:
+    """Samples for `graph` from a file or folder. `preprocessing` says what images become.
+
+    Raises GM304 to GM306 as `samples_of`, GM307 for files that cannot be read.
+    """
+    if path.is_dir():
+        return _folder(graph, path, preprocessing)
+    if path.suffix == ".npy":
+        return samples_of(graph, _load_npy(path), str(path))
+    if path.suffix == ".npz":
+        return samples_of(graph, _load_npz(path), str(path))
+    if path.suffix in _RAW_SUFFIXES:
+        return single_files(graph, [path], lambda file: _load_raw(graph, file))
+    known = ", ".join(_SINGLE_SUFFIXES)
+    what = "no such file or folder" if not path.exists() else f"expected a folder or one of {known}"
+    raise error("GM307", f"cannot read samples: {what}", str(path))
+
+
+def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> Samples:
+    """One sample a file; all files of one kind, images wherever they lie below the folder."""
+    images = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in IMAGE_SUFFIXES]
+    files = [f for f in sorted(folder.iterdir()) if f.suffix in _SINGLE_SUFFIXES]
+    if images and files:
+        raise error(
+            "GM307",
+            f"the folder holds images and arrays: {images[0].name}, {files[0].name}",
+            str(folder),
+            "keep one kind of sample in a folder",
+        )
+    if images:
+        return _images(graph, folder, images, preprocessing)
+    if not files:
+        known = ", ".join((*_SINGLE_SUFFIXES, *IMAGE_SUFFIXES))
+        raise error("GM306", f"no samples: the folder has none of {known}", str(folder))
+    return single_files(graph, files, lambda file: _load_single(graph, file))
+
+
+def _images(
+    graph: Graph, folder: Path, images: list[Path], preprocessing: Preprocessing | None
+) -> Samples:
+    if preprocessing is None:
+        raise error(
+            "GM308",
+            "images need a stated preprocessing: what numbers a pixel becomes",
+            str(folder),
+            "give --preprocess FILE, with size = [96, 96], mean = 0.0, scale = 255.0, …",
+        )
+    settings = preprocessing
+    return single_files(graph, images, lambda file: read_image(file, settings))
+
+
+def _load_single(graph: Graph, path: Path) -> Array | dict[str, Array]:
+    if path.suffix == ".npy":
+        return _load_npy(path)
+    if path.suffix == ".npz":
+        arrays = _load_npz(path)
+        return next(iter(arrays.values())) if len(arrays) == len(graph.inputs) == 1 else arrays
+    return _load_raw(graph, path)
+
+
+def _load_npy(path: Path) -> Array:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as cause:
+        raise _unreadable(path, cause) from cause
+    if not isinstance(loaded, np.ndarray):
+        raise error("GM307", "cannot read samples: expected one array", str(path))
+    return loaded
+
+
+def _load_npz(path: Path) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, BadZipFile, AttributeError) as cause:
+        raise _unreadable(path, cause) from cause
+
+
+def _load_raw(graph: Graph, path: Path) -> Array:
+    if len(graph.inputs) != 1:
+        raise error("GM307", f"a raw file cannot feed {len(graph.inputs)} inputs", str(path))
+    type_ = graph.inputs[0].type
+    try:
+        data = path.read_bytes()
+    except OSError as cause:
+        raise _unreadable(path, cause) from cause
+    if len(data) != type_.size_bytes:
+        raise error(
+            "GM307",
+            f"a raw sample of {type_} takes {type_.size_bytes} bytes, got {len(data)}",
+            str(path),
+        )
+    dtype = type_.element.numpy.newbyteorder("<")
+    return np.frombuffer(data, dtype).reshape(type_.shape)
+
+
+def _unreadable(path: Path, cause: Exception) -> GlowmcuError:
+    return error("GM307", f"cannot read samples: {str(cause)[:200]}", str(path))

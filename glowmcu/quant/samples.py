@@ -1,0 +1,220 @@
+"""Calibration data in the shapes of a graph's inputs, from arrays, files, folders and iterables.
+
+A sample is one array an input, of exactly that input's shape and dtype. Real numbers of any width
+become float32; integers for an integer input must fit it. Everything is checked as it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glowmcu.errors import error
+from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, Shape
+
+Sample = tuple[Array, ...]
+#: What a user hands over: an array (one input or a batch of it), one a named input, or many.
+SampleData = Array | Mapping[str, Array] | Iterable[Any]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples that can be gone through again and again. `count` is None where it is not known."""
+
+    make: Callable[[], Iterator[Sample]]
+    count: int | None = None
+
+    def __iter__(self) -> Iterator[Sample]:
+        return self.make()
+
+    def first(self, count: int) -> Samples:
+        """At most the first `count` of them."""
+
+        def make() -> Iterator[Sample]:
+            for index, sample in enumerate(self):
+                if index == count:
+                    return
+                yield sample
+
+        return Samples(make, None if self.count is None else min(self.count, count))
+
+
+def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Samples:
+    """Samples for `graph` from `data`: a batch along axis 0, one such batch an input by name, or an
+    iterable of samples (an array, a sequence of arrays or a mapping each).
+
+    An iterator is read once, into memory. Raises GM304 for shapes, GM305 for values that are not
+    finite or do not fit, GM306 for nothing at all.
+    """
+    if isinstance(data, np.ndarray):
+        return _of_batches(graph, [_only_input(graph, where)], [data], where)
+    if isinstance(data, Mapping):
+        return _of_named_batches(graph, data, where)
+    items = data if isinstance(data, Sequence) else list(data)
+
+    def make() -> Iterator[Sample]:
+        for index, item in enumerate(items):
+            yield _sample(graph, item, f"{where}, sample {index}")
+
+    return _not_empty(Samples(make, len(items)), where)
+
+
+def single_files(graph: Graph, paths: Sequence[Path], read: Callable[[Path], Any]) -> Samples:
+    """One sample a file, read when it is its turn."""
+
+    def make() -> Iterator[Sample]:
+        for path in paths:
+            yield _sample(graph, read(path), str(path))
+
+    return Samples(make, len(paths))
+
+
+def _only_input(graph: Graph, where: str) -> Value:
+    if len(graph.inputs) != 1:
+        names = ", ".join(value.name for value in graph.inputs)
+        raise error(
+            "GM304",
+            f"one array for {len(graph.inputs)} inputs; expected one each of: {names}",
+            where,
+            "use an .npz with the inputs' names",
+        )
+    return graph.inputs[0]
+
+
+def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Samples:
+    if len(graph.inputs) == 1 and len(data) == 1:
+        return _of_batches(graph, graph.inputs, list(data.values()), where)
+    by_name = {value.name: value for value in graph.inputs}
+    missing = [name for name in by_name if name not in data]
+    if missing:
+        raise error(
+            "GM304",
+            f"no samples for input {missing[0]!r}; got {', '.join(map(repr, data)) or 'nothing'}",
+            where,
+            f"the inputs are: {', '.join(by_name)}",
+        )
+    return _of_batches(graph, graph.inputs, [data[name] for name in by_name], where)
+
+
+def _of_batches(
+    graph: Graph, inputs: Sequence[Value], batches: Sequence[Array], where: str
+) -> Samples:
+    rows = [
+        _rows(np.asarray(batch), value, where) for value, batch in zip(inputs, batches, strict=True)
+    ]
+    counts = {value.name: len(batch) for value, batch in zip(inputs, rows, strict=True)}
+    if len(set(counts.values())) > 1:
+        text = ", ".join(f"{name!r} {count}" for name, count in counts.items())
+        raise error("GM304", f"inputs have different numbers of samples: {text}", where)
+
+    def make() -> Iterator[Sample]:
+        for index, arrays in enumerate(zip(*rows, strict=True)):
+            yield _sample(graph, arrays, f"{where}, sample {index}")
+
+    return _not_empty(Samples(make, len(rows[0])), where)
+
+
+def _rows(batch: Array, value: Value, where: str) -> Array:
+    """`(samples, *input shape)`, whichever of three ways the batch is shaped."""
+    shape = value.type.shape
+    if batch.shape == shape:
+        return batch[np.newaxis]
+    if batch.ndim and shape[:1] == (1,) and batch.shape[1:] == shape[1:]:
+        return batch[:, np.newaxis]
+    if batch.ndim and batch.shape[1:] == shape:
+        return batch
+    raise _wrong_shape(batch.shape, value, where, many=True)
+
+
+def _not_empty(samples: Samples, where: str) -> Samples:
+    if samples.count == 0:
+        raise error("GM306", "no samples", where, "a few hundred from the training data are good")
+    return samples
+
+
+def _wrong_shape(got: Shape, value: Value, where: str, many: bool = False) -> Exception:
+    shape = value.type.shape
+    tail = shape[1:] if shape[:1] == (1,) else shape
+    expected = f"{shape}, or a batch {('N', *tail)}".replace("'", "") if many else f"{shape}"
+    return error(
+        "GM304",
+        f"samples for input {value.name!r} must be {expected}; got {got}",
+        where,
+        "is the layout (NHWC, NCHW) that of the model, or is an axis missing?",
+    )
+
+
+def _sample(graph: Graph, item: object, where: str) -> Sample:
+    arrays = _arrays_of(graph, item, where)
+    return tuple(
+        _checked(np.asarray(array), value, where)
+        for value, array in zip(graph.inputs, arrays, strict=True)
+    )
+
+
+def _arrays_of(graph: Graph, item: object, where: str) -> list[object]:
+    """One array an input, from an array, a mapping by name or a sequence."""
+    if isinstance(item, Mapping):
+        missing = [value.name for value in graph.inputs if value.name not in item]
+        if missing:
+            raise error("GM304", f"a sample without input {missing[0]!r}", where)
+        return [item[value.name] for value in graph.inputs]
+    if isinstance(item, np.ndarray):
+        _only_input(graph, where)
+        return [item]
+    arrays = list(item) if isinstance(item, Sequence) else [item]
+    if len(arrays) != len(graph.inputs):
+        raise error(
+            "GM304", f"expected {len(graph.inputs)} arrays a sample, got {len(arrays)}", where
+        )
+    return arrays
+
+
+def _checked(array: Array, value: Value, where: str) -> Array:
+    """`array` in the shape and dtype of the input."""
+    shape = value.type.shape
+    if array.shape != shape:
+        if shape[:1] != (1,) or array.shape != shape[1:]:
+            raise _wrong_shape(array.shape, value, where)
+        array = array[np.newaxis]
+    if value.type.element is ElementType.F32:
+        return _float_array(array, value, where)
+    return _integer_array(array, value, where)
+
+
+def _float_array(array: Array, value: Value, where: str) -> Array:
+    if array.dtype.kind not in "fiub":
+        raise error("GM305", f"input {value.name!r}: {array.dtype} is no number", where)
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(array, np.float32)
+    if not np.isfinite(single).all():
+        bad = np.argwhere(~np.isfinite(single))[0]
+        place = tuple(map(int, bad))
+        raise error(
+            "GM305",
+            f"input {value.name!r} is {single[place]} at {place}; expected finite numbers",
+            where,
+            "remove or repair this sample: a range that holds NaN or infinity is none",
+        )
+    return single
+
+
+def _integer_array(array: Array, value: Value, where: str) -> Array:
+    low, high = value.type.element.limits
+    fits = array.dtype.kind in "iub" and (
+        array.size == 0 or (int(array.min()) >= low and int(array.max()) <= high)
+    )
+    if not fits:
+        raise error(
+            "GM305",
+            f"input {value.name!r} is {value.type.element.value}; expected integers from {low} to "
+            f"{high}, got {array.dtype}",
+            where,
+        )
+    return np.ascontiguousarray(array, value.type.element.numpy)

@@ -1,0 +1,69 @@
+"""Constants of a layer: int8 weights, symmetric per channel, and an int32 bias at scale in * w.
+
+Each channel has its own scale max|w| / 127. Where a bias would not fit int32 at that scale, or the
+product of scales would be no usable number, the channel's scale grows until it does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import Quantization
+from glowmcu.quant.schemas import INT8_MAX, SMALLEST_SCALE, Schema, power_of_two_above
+
+#: |bias| at most: as much again is left for the sums.
+LARGEST_BIAS = 2**30
+
+Floats = npt.NDArray[np.float32]
+
+
+def weight_scales(
+    weights: Array, axis: int | None, bias: Array | None, input_scale: float, schema: Schema
+) -> Floats:
+    """A scale a slice along `axis`, or one in all for None. `bias` has as many entries, or None."""
+    largest = np.abs(weights).max(axis=_other_axes(weights, axis), initial=0.0)
+    scales = np.atleast_1d(largest.astype(np.float64)) / INT8_MAX
+    # A channel of zeros is stored by any scale; the tensor's own is as good as another.
+    usual = scales.max() if scales.max() > SMALLEST_SCALE else 1.0
+    scales = np.where(scales > SMALLEST_SCALE, scales, usual)
+    if bias is not None and bias.size:
+        needed = np.abs(bias.astype(np.float64)) / (input_scale * LARGEST_BIAS)
+        scales = np.maximum(scales, needed if axis is not None else needed.max())
+    if schema is Schema.SYMMETRIC_WITH_POWER2_SCALE:
+        scales = np.array([power_of_two_above(scale) for scale in scales])
+    return scales.astype(np.float32)
+
+
+def _other_axes(weights: Array, axis: int | None) -> tuple[int, ...] | None:
+    return None if axis is None else tuple(a for a in range(weights.ndim) if a != axis)
+
+
+def along(scales: Floats, axis: int | None, rank: int) -> Floats:
+    """`scales` shaped so that they broadcast against weights of `rank`."""
+    shape = [1] * rank
+    if axis is not None:
+        shape[axis] = -1
+    return scales.reshape(shape)
+
+
+def quantize_weights(weights: Array, scales: Floats, axis: int | None) -> Array:
+    """Nearest int8 within -127..127."""
+    steps = weights / along(scales, axis, weights.ndim)
+    return np.clip(np.rint(steps), -INT8_MAX, INT8_MAX).astype(np.int8)
+
+
+def weight_quantization(scales: Floats, axis: int | None) -> Quantization:
+    """The type's quantization for `scales`."""
+    one = len(scales) == 1
+    return Quantization(tuple(map(float, scales)), (0,) * len(scales), None if one else axis)
+
+
+def quantize_bias(bias: Array, input_scale: float, scales: Floats) -> tuple[Array, Quantization]:
+    """int32 at the product of the scales, and the quantization that says so."""
+    products = (input_scale * scales.astype(np.float64)).astype(np.float32)
+    exact = input_scale * scales.astype(np.float64)
+    stored = np.rint(bias.astype(np.float64) / exact)
+    assert np.abs(stored).max(initial=0.0) <= 2**31 - 1, "weight_scales leaves room for the bias"
+    return stored.astype(np.int32), weight_quantization(products, 0)
