@@ -19,7 +19,7 @@ from glowmcu.ir.operation import (
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
 
 #: Beyond this no microcontroller is meant; it also bounds what a hostile file can make us allocate.
-MAX_TENSOR_BYTES = 1 << 28
+MAX_TENSOR_BYTES = 1 << 24
 #: Shape arithmetic has few elements; anything larger is left to the constant folding pass.
 MAX_SHAPE_ELEMENTS = 64
 _FOLDED_ELEMENTS = frozenset({ElementType.I32, ElementType.I64, ElementType.BOOL})
@@ -60,6 +60,7 @@ class GraphBuilder:
         Shapes are inferred; `check_shapes` may compare them with what the file declares. Raises
         OperationError when the operands do not fit.
         """
+        _check_channels(operation, inputs, types)
         shapes = operation.infer([value.type for value in inputs])
         if len(shapes) != len(types):
             raise OperationError(f"it has {len(shapes)} results, got {len(types)}")
@@ -67,7 +68,7 @@ class GraphBuilder:
             check_shapes(shapes)
         for shape, type_ in zip(shapes, types, strict=True):
             if math.prod(shape) * type_.element.size_bytes > MAX_TENSOR_BYTES:
-                raise OperationError(f"a result of {shape} is too large for any target")
+                raise OperationError(f"a result of {shape} is beyond {MAX_TENSOR_BYTES} B")
         results = [type_.with_shape(shape) for type_, shape in zip(types, shapes, strict=True)]
         signature = Signature(tuple(value.type for value in inputs), tuple(results))
         operation.verify(signature)
@@ -110,3 +111,19 @@ class GraphBuilder:
         results = operation.evaluate(operands, signature, Rounding.DOUBLE)
         for value, result in zip(values, results, strict=True):
             self.add_known(value, np.ascontiguousarray(result).reshape(value.type.shape))
+
+
+def _check_channels(
+    operation: Operation, inputs: Sequence[Value], types: Sequence[TensorType]
+) -> None:
+    """Only weights and their biases have a scale a channel."""
+    for position, value in enumerate(inputs):
+        if _is_per_channel(value.type) and position not in operation.channel_operands:
+            raise OperationError(f"{value.name!r} is quantized per channel; expected per tensor")
+    for type_ in types:
+        if _is_per_channel(type_):
+            raise OperationError(f"a result is {type_}; only constants are quantized per channel")
+
+
+def _is_per_channel(type_: TensorType) -> bool:
+    return type_.quantization is not None and type_.quantization.per_channel

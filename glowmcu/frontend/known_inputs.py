@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from glowmcu.errors import Problem
+from glowmcu.errors import ExitCode, Problem
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array
@@ -68,3 +68,9 @@ def must_be_known(operator: str, what: str, inputs: Sequence[str]) -> Unsupporte
         f"{hint}; a static arena has no room for data-made shapes",
         tuple(inputs),
     )
+
+
+def exit_code_for(problems: Sequence[Problem]) -> ExitCode:
+    """Of problems that lie in the user's own words alone: usage; else the model is unsupported."""
+    own_words = all(problem.code in ("GM107", "GM111", "GM113") for problem in problems)
+    return ExitCode.USAGE if own_words else ExitCode.UNSUPPORTED

@@ -26,7 +26,7 @@ def read_model(
     if is_onnx(data, file_name):
         graph = read_onnx(data, file_name, options)
     else:
-        graph = read_tflite(data, file_name, options.shapes if options else None)
+        graph = read_tflite(data, file_name, options)
     _check_sizes(graph, file_name)
     return graph
 

@@ -23,17 +23,6 @@ def digits_float() -> bytes:
     return (DIGITS / "digits_float.tflite").read_bytes()
 
 
-def dynamic_range() -> bytes:
-    """int8 weights under float activations: what the converter gives without samples."""
-    model = ModelBuilder()
-    x = model.input("x", (1, 4), "float32")
-    w = model.constant("w", np.ones((2, 4), np.int8), 0.1)
-    y = model.tensor("y", (1, 2), "float32")
-    model.op("FULLY_CONNECTED", [x, w, None], [y])
-    model.output(y)
-    return model.finish()
-
-
 def dynamic() -> bytes:
     """Two input sizes are open."""
     model = ModelBuilder()
@@ -102,7 +91,6 @@ def control_flow() -> bytes:
 MODELS: dict[str, Callable[[], bytes]] = {
     "digits": digits,
     "float": digits_float,
-    "dynamic_range": dynamic_range,
     "dynamic": dynamic,
     "unsupported": unsupported,
     "wrong_types": wrong_types,

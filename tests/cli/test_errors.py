@@ -25,8 +25,6 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
     ("empty file", USAGE, "compile empty.tflite"),
     ("truncated", USAGE, "compile truncated.tflite"),
     ("several subgraphs", UNSUPPORTED, "compile control_flow.tflite"),
-    ("float model", UNSUPPORTED, "compile float.tflite"),
-    ("dynamic-range model", UNSUPPORTED, "compile dynamic_range.tflite"),
     ("dynamic shape", UNSUPPORTED, "compile dynamic.tflite"),
     ("shape of an unknown input", USAGE, "compile digits.tflite --input-shape z=1x2"),
     ("shape that is none", USAGE, "compile dynamic.tflite --input-shape x=0x2"),

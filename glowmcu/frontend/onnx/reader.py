@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
-from glowmcu.frontend.known_inputs import unknown_inputs, unknown_symbols
+from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.unsupported import Unsupported
@@ -44,7 +44,7 @@ def read_onnx(
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, outputs"))
     if problems:
-        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+        raise GlowmcuError(problems, exit_code_for(problems))
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
     return Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs))

@@ -7,30 +7,26 @@ and emits nodes. Whatever does not fit raises `Unsupported`; the driver gathers 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from glowmcu.discovery import import_members
-from glowmcu.errors import Problem
+from glowmcu.frontend.graph_builder import MAX_TENSOR_BYTES, GraphBuilder
+from glowmcu.frontend.known_inputs import bound_data, must_be_known
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
-from glowmcu.ir.graph import Node, Value
-from glowmcu.ir.operation import (
-    Array,
-    Operation,
-    OperationError,
-    Rounding,
-    Signature,
-    constant,
-)
+from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
 
-#: Beyond this no microcontroller is meant; it also bounds what a hostile file can make us allocate.
-_MAX_TENSOR_BYTES = 1 << 24
-#: Shape arithmetic on more elements than this is left to be computed at run time.
-_MAX_SHAPE_ELEMENTS = 64
+__all__ = [
+    "Import", "Unsupported", "constant_data", "importer", "load_importers", "real_values",
+    "tensor_type",
+]  # fmt: skip
 
 _ELEMENTS = {
     "INT8": ElementType.I8,
@@ -40,19 +36,9 @@ _ELEMENTS = {
     "INT32": ElementType.I32,
     "INT64": ElementType.I64,
     "FLOAT32": ElementType.F32,
+    "FLOAT16": ElementType.F32,  # constants alone
     "BOOL": ElementType.BOOL,
 }
-
-
-class Unsupported(Exception):
-    """An operator or tensor that cannot be imported: code, what, and what to try next."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code, self.message, self.hint = code, message, hint
-
-    def problem(self, where: str) -> Problem:
-        return Problem(self.code, self.message, where, self.hint)
 
 
 ImportFunction = Callable[["Import", OperatorRecord], None]
@@ -80,21 +66,20 @@ def load_importers() -> dict[str, ImportFunction]:
 class Import:
     """A model on its way into the graph IR: what importers read from and emit to."""
 
-    def __init__(self, model: ModelRecord, input_shapes: Mapping[str, Shape]) -> None:
+    def __init__(self, model: ModelRecord, options: InputOptions) -> None:
         self.model = model
-        self.nodes: list[Node] = []
+        self.builder = GraphBuilder()
         self._values: dict[int, Value] = {}
-        self._known: dict[Value, Array] = {}
-        self._input_shapes = input_shapes
+        self._options = options
         self._resized = False
 
     def graph_input(self, index: int) -> Value:
         """The value of a model input, with the shape that the user fixed where there is one."""
         record = self.model.tensors[index]
         type_ = tensor_type(record)
-        if _is_per_channel(type_):
+        if type_.quantization is not None and type_.quantization.per_channel:
             raise Unsupported("GM105", f"{type_}: an input has one scale and zero point")
-        wanted = self._input_shapes.get(record.name)
+        wanted = self._options.shapes.get(record.name)
         if wanted is not None and wanted != type_.shape:
             type_ = type_.with_shape(wanted)
             self._resized = True
@@ -102,6 +87,15 @@ class Import:
             raise _dynamic_shape(record)
         self._values[index] = Value(type_, record.name)
         return self._values[index]
+
+    def bound_input(self, index: int) -> None:
+        """A model input that the user knows at compile time becomes a constant. Raises GM111."""
+        record = self.model.tensors[index]
+        type_ = tensor_type(record)
+        sizes = [None if a in record.variable_axes else n for a, n in enumerate(record.shape)]
+        data = bound_data(record.name, self._options.bind[record.name], type_.element, sizes)
+        self._resized |= data.shape != type_.shape
+        self._values[index] = self.builder.add_constant(data, record.name, type_.quantization)
 
     def value(self, op: OperatorRecord, position: int) -> Value:
         """Operand `position`; a constant becomes a node the first time it is read."""
@@ -116,7 +110,8 @@ class Import:
             record = self.model.tensors[index]
             if record.data is None and 0 not in record.shape:
                 raise Unsupported("GM105", f"tensor {record.name!r} is read before it is computed")
-            self._values[index] = self._add_constant(record)
+            value = Value(tensor_type(record), record.name)
+            self._values[index] = self.builder.add_known(value, constant_data(record))
         return self._values[index]
 
     def has(self, op: OperatorRecord, position: int) -> bool:
@@ -128,36 +123,31 @@ class Import:
         if not self.has(op, position):
             return False
         index = op.inputs[position]
-        return self._values.get(index) in self._known or (
+        return self._values.get(index) in self.builder.known or (
             self.model.tensors[index].data is not None
         )
 
     def is_known(self, value: Value) -> bool:
         """Whether `value` is the same for every input: a constant of the file, or made of such."""
-        return value in self._known
+        return value in self.builder.known
 
     def constant(self, op: OperatorRecord, position: int, what: str) -> Array:
         """Data of an operand that must be known at compile time; `what` names it in the error."""
         index = op.inputs[position] if position < len(op.inputs) else -1
-        if index >= 0 and self._values.get(index) in self._known:
-            return self._known[self._values[index]]
+        value = self._values.get(index) if index >= 0 else None
+        if value is not None and value in self.builder.known:
+            return self.builder.known[value]
         record = self.model.tensors[index] if index >= 0 else None
         if record is None or (record.data is None and 0 not in record.shape):
-            raise Unsupported(
-                "GM105",
-                f"{op.name} needs {what} known at compile time",
-                "make it a constant in the model; a static arena has no room for data-made shapes",
-            )
+            inputs = self.builder.inputs_behind(value) if value is not None else ()
+            raise must_be_known(op.name, what, inputs)
         return constant_data(record)
 
     def add_constant(
         self, data: Array, name: str, quantization: Quantization | None = None
     ) -> Value:
         """A constant that is not in the file (a missing bias, say)."""
-        type_ = TensorType(data.shape, element_type_of(data.dtype), quantization)
-        value = Value(type_, name)
-        self.nodes.append(Node(constant(data), (), (value,), name))
-        return value
+        return self.builder.add_constant(data, name, quantization)
 
     def bind(self, op: OperatorRecord, data: Array) -> None:
         """The operator's result is `data`, known at compile time (a shape, say)."""
@@ -166,8 +156,7 @@ class Import:
         if element_type_of(data.dtype) is not declared.element:
             raise Unsupported("GM106", f"{op.name.lower()}: {data.dtype} is not {declared}")
         type_ = TensorType(data.shape, declared.element, declared.quantization)
-        self._values[op.outputs[0]] = Value(type_, name)
-        self._add_known(self._values[op.outputs[0]], data)
+        self._values[op.outputs[0]] = self.builder.add_known(Value(type_, name), data)
 
     def output_type(self, op: OperatorRecord, position: int = 0) -> TensorType:
         """Type that the file declares for a result."""
@@ -199,71 +188,28 @@ class Import:
         names: Sequence[str],
         check: bool = True,
     ) -> tuple[Value, ...]:
-        try:
-            _check_channels(operation, inputs, declared)
-            shapes = operation.infer([value.type for value in inputs])
-            if len(shapes) != len(declared):
-                raise OperationError(f"it has {len(shapes)} results, got {len(declared)}")
+        def check_shapes(shapes: Sequence[Shape]) -> None:
             if check and not self._resized:
                 _check_shapes(shapes, declared)
-            for shape, type_ in zip(shapes, declared, strict=True):
-                if math.prod(shape) * type_.element.size_bytes > _MAX_TENSOR_BYTES:
-                    raise OperationError(f"a result of {shape} is beyond {_MAX_TENSOR_BYTES} B")
-            types = [type_.with_shape(shape) for type_, shape in zip(declared, shapes, strict=True)]
-            operation.verify(Signature(tuple(value.type for value in inputs), tuple(types)))
+
+        source = f"operator {op.index} {op.name}"
+        if all(type_.element.is_float for type_ in declared):
+            inputs = self._with_real_constants(inputs)
+        try:
+            return self.builder.add_node(operation, inputs, declared, names, source, check_shapes)
         except OperationError as cause:
             raise Unsupported("GM106", f"{op.name.lower()}: {cause}") from cause
-        values = tuple(Value(type_, name) for type_, name in zip(types, names, strict=True))
-        if self._is_shape_arithmetic(inputs, values):
-            self._fold(operation, inputs, values)
-            return values
-        source = f"operator {op.index} {op.name}"
-        self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
-        return values
 
-    def _is_shape_arithmetic(self, inputs: Sequence[Value], results: Sequence[Value]) -> bool:
-        """Few plain integers, all known: exporters compute shapes with ordinary operators."""
-        return all(value in self._known for value in inputs) and all(
-            value.type.element in (ElementType.I32, ElementType.I64)
-            and value.type.quantization is None
-            and value.type.element_count <= _MAX_SHAPE_ELEMENTS
-            for value in (*inputs, *results)
-        )
-
-    def _fold(self, operation: Operation, inputs: Sequence[Value], values: Sequence[Value]) -> None:
-        """Constants in the place of the operator's results."""
-        signature = Signature(
-            tuple(value.type for value in inputs), tuple(value.type for value in values)
-        )
-        operands = [self._known[value] for value in inputs]
-        results = operation.evaluate(operands, signature, Rounding.DOUBLE)
-        for value, result in zip(values, results, strict=True):
-            self._add_known(value, np.ascontiguousarray(result).reshape(value.type.shape))
-
-    def _add_known(self, value: Value, data: Array) -> None:
-        self._known[value] = data
-        self.nodes.append(Node(constant(data), (), (value,), value.name))
-
-    def _add_constant(self, record: TensorRecord) -> Value:
-        value = Value(tensor_type(record), record.name)
-        self._add_known(value, constant_data(record))
-        return value
-
-
-def _check_channels(
-    operation: Operation, inputs: Sequence[Value], declared: Sequence[TensorType]
-) -> None:
-    """Only weights and their biases have a scale a channel."""
-    for position, value in enumerate(inputs):
-        if _is_per_channel(value.type) and position not in operation.channel_operands:
-            raise OperationError(f"{value.name!r} is quantized per channel; expected per tensor")
-    for type_ in declared:
-        if _is_per_channel(type_):
-            raise OperationError(f"a result is {type_}; only constants are quantized per channel")
-
-
-def _is_per_channel(type_: TensorType) -> bool:
-    return type_.quantization is not None and type_.quantization.per_channel
+    def _with_real_constants(self, inputs: Sequence[Value]) -> list[Value]:
+        """Operands of a float operator: int8 weights (dynamic-range models) become real numbers."""
+        if not any(value.type.element.is_float for value in inputs):
+            return list(inputs)
+        return [
+            self.add_constant(real_values(self.builder.known[value], value.type), value.name)
+            if value.type.quantization is not None and self.is_known(value)
+            else value
+            for value in inputs
+        ]
 
 
 def _check_shapes(shapes: Sequence[Shape], declared: Sequence[TensorType]) -> None:
@@ -288,17 +234,17 @@ def _dynamic_shape(record: TensorRecord) -> Unsupported:
 def tensor_type(record: TensorRecord) -> TensorType:
     """IR type of a tensor. Raises Unsupported for types and quantization that we don't have."""
     element = _ELEMENTS.get(record.type_name)
-    if element is None:
-        known = ", ".join(_ELEMENTS)
+    if element is None or (record.type_name == "FLOAT16" and record.data is None):
+        known = ", ".join(name for name in _ELEMENTS if name != "FLOAT16")
         raise Unsupported(
             "GM105", f"tensor {record.name!r} is {record.type_name}; supported: {known}"
         )
     if any(size < 0 for size in record.shape):
         raise _dynamic_shape(record)
-    if math.prod(record.shape) * element.size_bytes > _MAX_TENSOR_BYTES:
+    if math.prod(record.shape) * element.size_bytes > MAX_TENSOR_BYTES:
         raise Unsupported(
             "GM105",
-            f"tensor {record.name!r} of {record.shape} is beyond {_MAX_TENSOR_BYTES} B, "
+            f"tensor {record.name!r} of {record.shape} is beyond {MAX_TENSOR_BYTES} B, "
             "more than any microcontroller holds",
         )
     return TensorType(record.shape, element, _quantization(record, element))
@@ -340,13 +286,30 @@ def constant_data(record: TensorRecord) -> Array:
     data: memoryview | bytes = b"" if record.data is None else record.data
     if record.type_name == "INT4":
         return _unpack_int4(data, type_.element_count).reshape(type_.shape)
-    if len(data) != type_.size_bytes:
+    stored = np.dtype(np.float16) if record.type_name == "FLOAT16" else type_.element.numpy
+    if len(data) != type_.element_count * stored.itemsize:
         raise Unsupported(
             "GM105",
-            f"constant {record.name!r} holds {len(data)} bytes; {type_} needs {type_.size_bytes}",
+            f"constant {record.name!r} holds {len(data)} bytes; {type_} needs "
+            f"{type_.element_count * stored.itemsize}",
         )
-    raw: Array = np.frombuffer(data, dtype=type_.element.numpy.newbyteorder("<"))
+    raw: Array = np.frombuffer(data, dtype=stored.newbyteorder("<"))
     return raw.astype(type_.element.numpy).reshape(type_.shape)
+
+
+def real_values(data: Array, type_: TensorType) -> Array:
+    """scale * (data - zero point) as float32; `data` itself where it is not quantized."""
+    if type_.quantization is None:
+        return data.astype(np.float32)
+    shape = [1] * type_.rank
+    if type_.quantization.axis is not None:
+        shape[type_.quantization.axis] = -1
+    scales = np.array(type_.quantization.scales, np.float32)
+    points = np.array(type_.quantization.zero_points, np.int64)
+    if type_.quantization.axis is not None:
+        scales, points = scales.reshape(shape), points.reshape(shape)
+    offsets = (data.astype(np.int64) - points).astype(np.float32)
+    return np.asarray(offsets * scales, np.float32).reshape(data.shape)
 
 
 def _unpack_int4(data: memoryview | bytes, count: int) -> Array:

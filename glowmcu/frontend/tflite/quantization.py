@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.importer import Import, importer
+from glowmcu.frontend.tflite.importer import Import, importer, real_values
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 
 
@@ -16,5 +16,9 @@ def import_quantize(state: Import, op: OperatorRecord) -> None:
 
 @importer("DEQUANTIZE")
 def import_dequantize(state: Import, op: OperatorRecord) -> None:
-    """To float32."""
+    """To float32. Weights that are stored as int8 or float16 become float32 at once."""
+    if state.known(op, 0):
+        x = state.value(op, 0)
+        state.bind(op, real_values(state.constant(op, 0, "its weights"), x.type))
+        return
     state.emit(op, Dequantize(), [state.value(op, 0)])

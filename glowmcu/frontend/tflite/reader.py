@@ -2,52 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.tflite.container import (
     DECODE_ERRORS,
     ModelRecord,
     OperatorRecord,
     read_container,
 )
-from glowmcu.frontend.tflite.importer import Import, Unsupported, load_importers
-from glowmcu.frontend.tflite.unsupported import summarize_float, unsupported_operator
+from glowmcu.frontend.tflite.importer import Import, load_importers
+from glowmcu.frontend.tflite.unsupported import unsupported_operator
+from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
-from glowmcu.ir.types import Shape
 
 
-def read_tflite(
-    data: bytes, file_name: str, input_shapes: Mapping[str, Shape] | None = None
-) -> Graph:
-    """Import the model in `data`. `input_shapes` fixes the shapes of named inputs.
+def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None) -> Graph:
+    """Import the model in `data`.
 
-    Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM108 with every problem of the model
+    Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM113 with every problem of the model
     at once (exit 3).
     """
+    options = options or InputOptions()
     model = read_container(data, file_name)
-    state = Import(model, input_shapes or {})
-    problems = _unknown_inputs(model, input_shapes or {}, file_name)
+    state = Import(model, options)
+    names = [model.tensors[index].name for index in model.inputs]
+    problems = unknown_inputs(options, names, file_name)
+    problems += unknown_symbols(options.symbols, (), file_name)
     inputs: list[Value] = []
     refused: set[int] = set()
     for index in model.inputs:
         try:
-            inputs.append(state.graph_input(index))
+            if model.tensors[index].name in options.bind:
+                state.bound_input(index)
+            else:
+                inputs.append(state.graph_input(index))
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, input {model.tensors[index].name!r}"))
             refused.add(index)
     problems += _import_operators(state, file_name, refused)
     outputs = [] if problems else _outputs(state, file_name, problems)
     if problems:
-        own_words = all(problem.code == "GM107" for problem in problems)
-        exit_code = ExitCode.USAGE if own_words else ExitCode.UNSUPPORTED
-        raise GlowmcuError(summarize_float(model, problems, file_name), exit_code)
+        raise GlowmcuError(problems, exit_code_for(problems))
     if not inputs or not outputs:
         raise error(
             "GM101", "the model has no inputs or no outputs", file_name,
             "there is nothing to compute: was the right graph exported?",
         )  # fmt: skip
-    return Graph("main", tuple(inputs), tuple(state.nodes), tuple(outputs))
+    return Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs))
 
 
 def _outputs(state: Import, file_name: str, problems: list[Problem]) -> list[Value]:
@@ -70,19 +72,6 @@ def _outputs(state: Import, file_name: str, problems: list[Problem]) -> list[Val
                 )
             )
     return outputs
-
-
-def _unknown_inputs(
-    model: ModelRecord, input_shapes: Mapping[str, Shape], file_name: str
-) -> list[Problem]:
-    names = [model.tensors[index].name for index in model.inputs]
-    return [
-        Problem(
-            "GM107", f"no input is named {name!r}", file_name, f"the inputs are: {', '.join(names)}"
-        )
-        for name in input_shapes
-        if name not in names
-    ]
 
 
 def _import_operators(state: Import, file_name: str, refused: set[int]) -> list[Problem]:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from glowmcu.errors import Problem
-from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord
+from glowmcu.frontend.tflite.container import OperatorRecord
 
 _RECURRENT = "export it unrolled (Keras: unroll=True), so that it becomes ordinary layers"
 _COMPLEX = "compute the spectrum in the application and feed it to the model"
@@ -30,9 +30,6 @@ _ALTERNATIVES = {
     "WHILE": "export with a fixed number of steps, unrolled",
 }
 _LIST = "`glowmcu ops` lists what is supported"
-_QUANTIZED = {"INT4", "INT8", "UINT8", "INT16"}
-#: Problems that stay when the model is quantized.
-_STAY = {"GM102", "GM104", "GM107"}
 
 
 def unsupported_operator(op: OperatorRecord, where: str, known: Sequence[str]) -> Problem:
@@ -63,35 +60,3 @@ def _custom_hint(custom: str) -> str:
     if "PostProcess" in custom:
         return "cut the model before it and run it in the application, on the boxes and scores"
     return f"export the model with builtin operators only; {_LIST}"
-
-
-def is_float(model: ModelRecord) -> bool:
-    """Whether the model computes in float: it has float results and no quantized ones."""
-    types = [
-        (model.tensors[index].type_name, bool(model.tensors[index].scales))
-        for op in model.operators
-        for index in op.outputs
-    ]
-    quantized = any(name in _QUANTIZED and scaled for name, scaled in types)
-    return not quantized and any(name in ("FLOAT32", "FLOAT16") for name, _ in types)
-
-
-def summarize_float(model: ModelRecord, problems: list[Problem], file_name: str) -> list[Problem]:
-    """One GM108 in the place of what every node of a float model would say."""
-    if not problems or not is_float(model):
-        return problems
-    weights = any(
-        tensor.data is not None and tensor.type_name == "INT8" and tensor.scales
-        for tensor in model.tensors
-    )
-    kind = "float with int8 weights (dynamic-range quantization)" if weights else "float"
-    count = len(model.operators)
-    problem = Problem(
-        "GM108",
-        f"the model is {kind}: {count} operator{'s' if count != 1 else ''}, none with a quantized "
-        "result; expected full int8",
-        file_name,
-        "convert it with optimizations = [tf.lite.Optimize.DEFAULT], a representative_dataset "
-        "and supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]",
-    )
-    return [problem, *(other for other in problems if other.code in _STAY)]

@@ -1,0 +1,65 @@
+"""Float TFLite models that store their weights smaller: int8 (dynamic range) or float16."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glowmcu.frontend.tflite.importer import real_values
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.types import ElementType, Quantization, TensorType
+from tests.support.check_model import check_model
+from tests.support.oracle import run_litert_reference
+
+WEIGHTS = np.arange(-6, 6, dtype=np.int8).reshape(3, 4) * 9
+SCALES = np.array([0.01, 0.02, 0.5], np.float32)
+
+
+def test_dequantized_weights_are_constants_of_float32() -> None:
+    model = ModelBuilder()
+    x = model.input("x", (2, 4), "float32")
+    stored = model.constant("stored", WEIGHTS, 0.25, 0)
+    weights = model.tensor("weights", (3, 4), "float32")
+    model.op("DEQUANTIZE", [stored], [weights])
+    y = model.tensor("y", (2, 3), "float32")
+    model.op("FULLY_CONNECTED", [x, weights, None], [y])
+    model.output(y)
+    compilation = check_model(model.finish(), oracle=run_litert_reference)
+    assert [run.node.op.name for run in compilation.plan.program.runs] == ["fully_connected"]
+
+
+@pytest.mark.parametrize("scale", [0.25, SCALES], ids=["per tensor", "per channel"])
+def test_a_float_layer_with_int8_weights_uses_their_real_values(scale: float) -> None:
+    """TFLite quantizes the activations on the fly instead: it is farther from the float model."""
+    model = ModelBuilder()
+    x = model.input("x", (2, 4), "float32")
+    stored = model.constant("stored", WEIGHTS, scale, 0)
+    y = model.tensor("y", (2, 3), "float32")
+    model.op("FULLY_CONNECTED", [x, stored, None], [y])
+    model.output(y)
+
+    def real_product(data: bytes, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        real = WEIGHTS.astype(np.float32) * np.reshape(scale, (-1, 1)).astype(np.float32)
+        return [inputs[0] @ real.T]
+
+    check_model(model.finish(), oracle=real_product, atol=1e-6)
+
+
+def test_float16_weights_become_float32() -> None:
+    model = ModelBuilder()
+    x = model.input("x", (2, 4), "float32")
+    half = (WEIGHTS / 7).astype(np.float16)
+    stored = model.constant("stored", half)
+    weights = model.tensor("weights", (3, 4), "float32")
+    model.op("DEQUANTIZE", [stored], [weights])
+    y = model.tensor("y", (2, 3), "float32")
+    model.op("FULLY_CONNECTED", [x, weights, None], [y])
+    model.output(y)
+    check_model(model.finish(), oracle=run_litert_reference)
+
+
+def test_real_values_follow_scales_along_any_axis() -> None:
+    type_ = TensorType((2, 2), ElementType.I8, Quantization((0.5, 2.0), (1, -1), 1))
+    got = real_values(np.array([[1, 1], [3, -2]], np.int8), type_)
+    assert got.tolist() == [[0.0, 4.0], [1.0, -2.0]]
+    assert got.dtype == np.float32
