@@ -21,7 +21,6 @@ from glowmcu.quant.weights import along, weight_scales
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import Floats, draw, perceptron, real, sqnr_db
 
-
 Layer = Conv2D | DepthwiseConv2D | FullyConnected
 
 

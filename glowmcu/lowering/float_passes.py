@@ -1,0 +1,43 @@
+"""The passes that a float graph goes through before it is profiled and quantized.
+
+All are exact in real numbers. What they fold away needs no scale of its own: a ReLU behind its
+layer costs nothing, and a range is measured where int8 will really stand.
+"""
+
+from __future__ import annotations
+
+from glowmcu.ir.graph import Graph
+from glowmcu.lowering import (
+    fold_activation_float,
+    fold_batch_norm,
+    fold_constants,
+    fold_padding,
+    merge_common_subexpressions,
+    merge_transposes,
+    remove_dead_nodes,
+    remove_identities,
+    sink_transposes,
+)
+from glowmcu.lowering.passes import NamedPass, Observer
+
+FLOAT_PASSES: tuple[NamedPass, ...] = (
+    ("remove_dead_nodes", remove_dead_nodes.run),
+    ("fold_constants", fold_constants.run),
+    ("remove_identities", remove_identities.run),
+    ("merge_common_subexpressions", merge_common_subexpressions.run),
+    ("merge_transposes", merge_transposes.run),
+    ("sink_transposes", sink_transposes.run),
+    ("fold_batch_norm", fold_batch_norm.run),
+    ("fold_activation_float", fold_activation_float.run),
+    ("fold_padding", fold_padding.run),
+)
+
+
+def prepare_for_quantization(graph: Graph, observer: Observer | None = None) -> Graph:
+    """Run every pass, verifying after each. The same graph always gives the same names."""
+    for name, run in FLOAT_PASSES:
+        graph = run(graph)
+        graph.verify()
+        if observer is not None:
+            observer(name, graph)
+    return graph

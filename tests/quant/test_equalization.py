@@ -1,0 +1,93 @@
+"""Equalization changes no number of the float network, and levels its channels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.quant.equalization import equalize, scaled_values
+from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.profiling import profile_graph
+from glowmcu.quant.quantizer import quantize_graph
+from tests.ir.graphs import GraphBuilder
+from tests.quant.networks import RELU, convolutions, draw, perceptron, random_samples, real, sqnr_db
+
+
+def uneven(second: str) -> Graph:
+    """Two layers; the channels between them differ by a factor of a thousand."""
+    graph = GraphBuilder()
+    x = graph.input(real(1, 6, 6, 3), "x")
+    spread = np.logspace(-2, 1, 8).astype(np.float32)
+    w = graph.constant(draw(0, 8, 1, 1, 3) * spread[:, None, None, None], name="w1")
+    b = graph.constant(draw(1, 8) * spread, name="b1")
+    x = graph.add(Conv2D(clamp=RELU), x, w, b, name="between")
+    if second == "depthwise":
+        shape = (1, 3, 3, 16)
+        op: Conv2D | DepthwiseConv2D = DepthwiseConv2D()
+        weights = draw(2, *shape) / np.repeat(spread, 2)
+    elif second == "grouped":
+        shape = (6, 2, 2, 4)
+        op = Conv2D()
+        weights = draw(2, *shape) / np.repeat(spread.reshape(2, 1, 1, 4), 3, axis=0)
+    else:
+        shape = (5, 1, 1, 8)
+        op = Conv2D()
+        weights = draw(2, *shape) / spread
+    outputs = shape[3] if second == "depthwise" else shape[0]
+    w = graph.constant(weights.astype(np.float32), name="w2")
+    return graph.finish(graph.add(op, x, w, graph.constant(draw(3, outputs), name="b2"), name="y"))
+
+
+@pytest.mark.parametrize("second", ["depthwise", "grouped", "1x1"])
+def test_the_network_computes_the_same(second: str) -> None:
+    graph = uneven(second)
+    levelled, _ = equalize(graph, profile_graph(graph, random_samples(graph, 16)))
+    for sample in random_samples(graph, 4, seed=2):
+        (want,), (got,) = run_graph(graph, list(sample)), run_graph(levelled, list(sample))
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("second", ["depthwise", "grouped", "1x1"])
+def test_levelled_channels_lose_less_in_int8(second: str) -> None:
+    graph = uneven(second)
+    samples, held_out = random_samples(graph, 64), random_samples(graph, 16, seed=5)
+    profile = profile_graph(graph, samples)
+    plain = quantize_graph(graph, profile, QuantizationOptions())
+    levelled = quantize_graph(*equalize(graph, profile), QuantizationOptions())
+    assert sqnr_db(graph, levelled, held_out) > sqnr_db(graph, plain, held_out) + 6
+
+
+@pytest.mark.parametrize("second", ["depthwise", "grouped", "1x1"])
+def test_the_new_profiles_ranges_are_those_of_profiling_again(second: str) -> None:
+    graph = uneven(second)
+    samples = random_samples(graph, 32)
+    before = profile_graph(graph, samples)
+    levelled, after = equalize(graph, before)
+    assert scaled_values(before, after) == ["between"]
+    again = profile_graph(levelled, samples)
+    for name, tensor in again.tensors.items():
+        assert after.tensors[name].low == pytest.approx(tensor.low, rel=1e-5, abs=1e-5)
+        assert after.tensors[name].high == pytest.approx(tensor.high, rel=1e-5)
+
+
+def test_depthwise_behind_leaves_every_channel_the_same_reach_up_to_a_factor_of_two() -> None:
+    graph = uneven("depthwise")
+    _, after = equalize(graph, profile_graph(graph, random_samples(graph, 32)))
+    channels = after.tensors["between"].channels
+    assert channels is not None
+    reach = channels.high[channels.high > 0]
+    assert len(reach) >= 7
+    # Beyond a factor of 64 a channel is not followed any further.
+    assert np.sort(reach)[2:].min() > 0.35 * reach.max()
+
+
+def test_nothing_happens_behind_a_relu6_or_at_an_output() -> None:
+    graph = convolutions()
+    before = profile_graph(graph, random_samples(graph, 8))
+    assert scaled_values(before, equalize(graph, before)[1]) == ["first"]
+    dense = perceptron((8, 4))
+    before = profile_graph(dense, random_samples(dense, 8))
+    assert scaled_values(before, equalize(dense, before)[1]) == []
