@@ -258,9 +258,9 @@ def test_weights_too_large_for_the_microbit_are_named_by_region(
 @pytest.mark.parametrize(
     ("arrays", "got"),
     [
-        ([], "got "),
-        ([np.zeros((1, 15), np.int8)], "got int8[1, 15]"),
-        ([np.zeros((1, 4), np.float32)], "got float32[1, 4]"),
+        ([], "has 1 input (x int8[1x16]), got none"),
+        ([np.zeros((1, 15), np.int8)], "expected int8[1x16], got int8[1x15]"),
+        ([np.zeros((1, 4), np.float32)], "expected int8[1x16], got float32[1x4]"),
     ],
     ids=["none", "too short", "other type"],
 )
@@ -270,7 +270,7 @@ def test_wrong_inputs_are_refused_with_the_wanted_shape(
     with pytest.raises(GlowmcuError) as caught:
         Qemu().run(bundle_for(tmp_path), [arrays])
     assert caught.value.code == "GM604"
-    assert f"expected x int8[1, 16]; {got}" in str(caught.value)
+    assert got in str(caught.value)
 
 
 def test_a_missing_qemu_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
