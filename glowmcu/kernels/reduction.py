@@ -10,16 +10,32 @@ import numpy as np
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
+from glowmcu.ir.operation import Operation
+from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
 from glowmcu.ops.movement import Loop, whole
-from glowmcu.ops.reduction import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, Reduction, Sum
+from glowmcu.ops.reduction import (
+    Mean,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSumAbsolute,
+    ReduceSumSquare,
+    Reduction,
+    Sum,
+    is_plain,
+)
 
 #: As many as libjit's `GLOWMCU_REDUCE_LOOPS`.
 MAX_LOOPS = 8
 _INT32_END = 2**31
+_BYTES = (ElementType.I8, ElementType.BOOL)
 
 
-def _coalesced(loops: Iterable[Loop]) -> list[Loop]:
+def coalesced(loops: Iterable[Loop]) -> list[Loop]:
+    """The fewest loops that visit the same elements in the same order."""
     merged: list[Loop] = []
     for count, stride in loops:
         if count == 1:
@@ -36,8 +52,8 @@ def reduction_loops(site: Site) -> tuple[list[Loop], list[Loop]]:
     op = site.node.op
     assert isinstance(op, Reduction)
     loops = list(enumerate(whole(site.signature.inputs[0].shape).loops))
-    kept = _coalesced(loop for axis, loop in loops if axis not in op.axes)
-    reduced = _coalesced(loop for axis, loop in loops if axis in op.axes)
+    kept = coalesced(loop for axis, loop in loops if axis not in op.axes)
+    reduced = coalesced(loop for axis, loop in loops if axis in op.axes)
     return kept, reduced or [(1, 0)]
 
 
@@ -64,7 +80,7 @@ class PortableReduceSum(Kernel):
     """One result after the other; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return _accepts(site)
+        return not is_plain(site.signature.inputs[0]) and _accepts(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         return _cost(site, 4.0, 70.0, 300)
@@ -116,10 +132,10 @@ def sum_bound(site: Site, count: int) -> int:
 
 @kernel("reduce_extreme.portable", ReduceAll, ReduceAny, ReduceMax, ReduceMin)
 class PortableReduceExtreme(Kernel):
-    """One result after the other; any core."""
+    """int8 and bool, one result after the other; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return _accepts(site)
+        return site.signature.inputs[0].element in _BYTES and _accepts(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         return _cost(site, 6.0, 40.0, 250)
@@ -138,3 +154,87 @@ class PortableReduceExtreme(Kernel):
             header="glowmcu_reduce_extreme.h",
             parameters=Parameters("glowmcu_reduce_extreme", fields),
         )
+
+
+#: How an element `x[…]` joins `row`; sums begin at 0, products at 1, extremes with the first.
+_SUMS: dict[type[Operation], str] = {
+    Sum: "row + {x}",
+    Mean: "row + {x}",
+    ReduceSumAbsolute: "row + (({x} < 0) ? 0 - {x} : {x})",
+    ReduceSumSquare: "row + {x} * {x}",
+    ReduceProd: "row * {x}",
+}
+_EXTREMES: dict[type[Operation], str] = {ReduceMax: ">", ReduceMin: "<"}
+_UNSIGNED = {ElementType.I32: "uint32_t", ElementType.I64: "uint64_t"}
+
+
+@kernel("reduce.portable_plain", *_SUMS, *_EXTREMES)
+class PortableReducePlain(Kernel):
+    """Real numbers and plain integers, by a function of the layer's own; any core.
+
+    A row of the innermost axis is summed by itself: sums of many float32 lose less that way.
+    """
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        x = site.signature.inputs[0]
+        plain = is_plain(x) or (type(site.node.op) in _EXTREMES and x.element not in _BYTES)
+        return plain and len(_rows(site)[1]) <= MAX_LOOPS and _accepts(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return _cost(site, 6.0, 40.0, 160)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        kept, rows = _rows(site)
+        count, step = rows[-1]
+        element = site.signature.inputs[0].element
+        view = {
+            "type": element.c_name,
+            "out_loops": len(kept),
+            "row_loops": len(rows) - 1,
+            "loops": [*kept, *rows[:-1]],
+            "count": count,
+            **_arithmetic(site, "x[i]" if step == 1 else f"x[i * {step}]"),
+        }
+        return KernelCode(
+            function="",
+            operands=(0,),
+            header="glowmcu_reduce.h",
+            template="reduce.c.j2",
+            view=view,
+        )
+
+
+def _rows(site: Site) -> tuple[list[Loop], list[Loop]]:
+    """Loops over results, and loops over rows with the one within a row last."""
+    op = site.node.op
+    assert isinstance(op, Reduction)
+    kept, _ = reduction_loops(site)
+    loops = enumerate(whole(site.signature.inputs[0].shape).loops)
+    return kept, [loop for axis, loop in loops if axis in op.axes and loop[0] != 1] or [(1, 0)]
+
+
+def _arithmetic(site: Site, x: str) -> dict[str, str]:
+    """C of the sums: their type, start, step, how rows join, and the result."""
+    op, type_ = site.node.op, site.signature.inputs[0]
+    if type(op) in _EXTREMES:
+        sign, c_name = _EXTREMES[type(op)], type_.element.c_name
+        return {
+            "sum_type": c_name,
+            "start": "from[0]",
+            "step": f"({c_name})(({x} {sign} row) ? {x} : row)",
+            "join": f"({c_name})((row {sign} sum) ? row : sum)",
+            "result": "sum",
+        }
+    real = type_.element.is_float
+    sum_type = "float" if real else _UNSIGNED[type_.element]
+    operand = x if real else f"({sum_type}){x}"
+    step = _SUMS[type(op)].replace("{x} < 0", f"{x} < 0").replace("{x}", operand)
+    start = 1 if isinstance(op, ReduceProd) else 0
+    result = f"sum / {float(op.reduced_count(type_))}f" if isinstance(op, Mean) else "sum"
+    return {
+        "sum_type": sum_type,
+        "start": f"{start}.0f" if real else str(start),
+        "step": step,
+        "join": "sum * row" if isinstance(op, ReduceProd) else "sum + row",
+        "result": result if real else f"({type_.element.c_name})sum",
+    }

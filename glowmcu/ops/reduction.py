@@ -1,8 +1,9 @@
-"""Operators that reduce whole axes: `mean`, `sum`, `reduce_max`, `reduce_min`, `reduce_all` and
-`reduce_any`.
+"""Operators that reduce whole axes: `mean`, `sum`, `reduce_max`, `reduce_min`, `reduce_prod`,
+`reduce_sum_absolute`, `reduce_sum_square`, `reduce_all` and `reduce_any`.
 
 sum:  out = clamp(requantize(sum(x) - n * x_zp) + out_zp), n elements to each result
 mean: the same, with 1/n inside the multiplier, which keeps its 31 bits as far as shifts allow.
+Of real numbers the exact result, rounded once; plain int32 and int64 wrap.
 Source: TensorFlow Lite `reference/reduce.h` (`QuantizedMeanOrSum`, `ReduceGeneric`).
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.fixed_point import Requantization, quantize_multiplier, saturate
 from glowmcu.ops.registry import operation
@@ -37,19 +39,57 @@ class Reduction(Operation):
         kept = [axis for axis in range(x.rank) if self.keep_dims or axis not in self.axes]
         return (tuple(sizes[axis] for axis in kept),)
 
-    def verify(self, signature: Signature) -> None:
-        for type_ in (signature.inputs[0], signature.output):
-            if type_.element is not ElementType.I8 or type_.quantization is None:
-                raise OperationError(f"expected quantized i8, got {type_}")
-
     def reduced_count(self, x: TensorType) -> int:
         """Elements that go into one result."""
         return math.prod(x.shape[axis] for axis in self.axes)
 
 
+_WRAPPING = (ElementType.I32, ElementType.I64)
+
+
+def is_plain(x: TensorType) -> bool:
+    """Real numbers, or integers that mean themselves."""
+    return x.element.is_float or (x.element in _WRAPPING and x.quantization is None)
+
+
 @dataclass(frozen=True)
-class _Summation(Reduction):
+class PlainReduction(Reduction):
+    """Base of the reductions that compute on real numbers, and on plain int32 and int64."""
+
+    def verify(self, signature: Signature) -> None:
+        x, out = signature.inputs[0], signature.output
+        if not is_plain(x) or not is_plain(out) or x.element is not out.element:
+            raise OperationError(f"expected f32, or i32 or i64 without scale; got {x} to {out}")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        wide = inputs[0].astype(np.float64 if inputs[0].dtype == np.float32 else inputs[0].dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = self._reduced(wide, self.reduced_count(signature.inputs[0]))
+            stored = np.asarray(result).astype(inputs[0].dtype)
+        return (stored.reshape(signature.output.shape),)
+
+    def _reduced(self, x: Array, count: int) -> Array:
+        """`x`, widened, along `axes`; `count` elements go into one result."""
+        raise AssertionError(f"{self.name} reduces nothing")
+
+
+@dataclass(frozen=True)
+class _Summation(PlainReduction):
     """Base of the reductions that add and rescale."""
+
+    def verify(self, signature: Signature) -> None:
+        types = signature.inputs[0], signature.output
+        if is_plain(types[0]):
+            super().verify(signature)
+            return
+        for type_ in types:
+            if type_.element is not ElementType.I8 or type_.quantization is None:
+                raise OperationError(f"expected quantized i8, got {type_}")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule()
 
     def requantization(self, signature: Signature) -> Requantization:
         """Sum to output scale."""
@@ -59,6 +99,8 @@ class _Summation(Reduction):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         x, out = signature.inputs[0], signature.output
+        if is_plain(x):
+            return super().evaluate(inputs, signature, rounding)
         sums = inputs[0].astype(np.int64).sum(self.axes, keepdims=self.keep_dims)
         accumulators = np.asarray(sums - self.reduced_count(x) * x.zero_point)
         scaled = self.requantization(signature).apply(accumulators, rounding)
@@ -78,11 +120,20 @@ class Sum(_Summation):
     def requantization(self, signature: Signature) -> Requantization:
         return _one_pair(*quantize_multiplier(signature.inputs[0].scale / signature.output.scale))
 
+    def _reduced(self, x: Array, count: int) -> Array:
+        return np.asarray(x.sum(self.axes, dtype=x.dtype))
+
 
 @operation("mean")
 @dataclass(frozen=True)
 class Mean(_Summation):
     """The mean of all elements along `axes`."""
+
+    def verify(self, signature: Signature) -> None:
+        super().verify(signature)
+        x = signature.inputs[0]
+        if x.element in _WRAPPING:
+            raise OperationError(f"a mean of plain integers is not supported, got {x}")
 
     def requantization(self, signature: Signature) -> Requantization:
         x = signature.inputs[0]
@@ -92,16 +143,48 @@ class Mean(_Summation):
         gain = min(count.bit_length() - 1, 32, 31 + shift)
         return _one_pair((multiplier << gain) // count, shift - gain)
 
+    def _reduced(self, x: Array, count: int) -> Array:
+        return np.asarray(x.sum(self.axes) / count)
+
+
+@operation("reduce_prod")
+@dataclass(frozen=True)
+class ReduceProd(PlainReduction):
+    """The product of all elements along `axes`."""
+
+    def _reduced(self, x: Array, count: int) -> Array:
+        return np.asarray(x.prod(self.axes, dtype=x.dtype))
+
+
+@operation("reduce_sum_absolute")
+@dataclass(frozen=True)
+class ReduceSumAbsolute(PlainReduction):
+    """The sum of |x| along `axes`."""
+
+    def _reduced(self, x: Array, count: int) -> Array:
+        return np.asarray(np.abs(x).sum(self.axes, dtype=x.dtype))
+
+
+@operation("reduce_sum_square")
+@dataclass(frozen=True)
+class ReduceSumSquare(PlainReduction):
+    """The sum of x * x along `axes`."""
+
+    def _reduced(self, x: Array, count: int) -> Array:
+        return np.asarray((x * x).sum(self.axes, dtype=x.dtype))
+
 
 @dataclass(frozen=True)
 class _Extreme(Reduction):
-    """Base of the reductions that pick an element."""
+    """Base of the reductions that pick an element, of any type."""
 
     def verify(self, signature: Signature) -> None:
-        super().verify(signature)
         x, out = signature.inputs[0], signature.output
-        if x.quantization != out.quantization:
+        if x.element is not out.element or x.quantization != out.quantization:
             raise OperationError(f"expected a result quantized as {x}, got {out}")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.SAME)
 
 
 @operation("reduce_max")
