@@ -7,6 +7,8 @@ from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
 from glowmcu.ops.cast import Cast
 
+_LEAST = {ElementType.I32: "INT32_MIN", ElementType.I64: "INT64_MIN"}
+
 
 def conversion(source: ElementType, target: ElementType, x: str) -> str:
     """C expression of element `x` as `target`; see `ops/cast.py` for what it means."""
@@ -16,9 +18,10 @@ def conversion(source: ElementType, target: ElementType, x: str) -> str:
         return f"({target.c_name}){x}"
     lowest, highest = target.limits
     low, end = f"{float(lowest)}f", f"{float(highest + 1)}f"
-    least = "INT32_MIN" if target is ElementType.I32 else str(lowest)
+    least = _LEAST.get(target, str(lowest))
+    most = "INT64_MAX" if target is ElementType.I64 else str(highest)
     # Not-a-number fails every comparison and ends at 0.
-    inside = f"({x} < {end} ? ({target.c_name}){x} : {highest})"
+    inside = f"({x} < {end} ? ({target.c_name}){x} : {most})"
     return f"({target.c_name})({x} >= {low} ? {inside} : ({x} < {low} ? {least} : 0))"
 
 

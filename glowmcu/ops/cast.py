@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.registry import operation
 
@@ -25,11 +25,6 @@ class Cast(Operation):
         (x,) = inputs
         return (x.shape,)
 
-    def verify(self, signature: Signature) -> None:
-        x, out = signature.inputs[0], signature.output
-        if x.element.is_float and out.element is ElementType.I64:
-            raise OperationError(f"cannot cast {x} to {out}: a float32 to an int64")
-
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
@@ -38,9 +33,12 @@ class Cast(Operation):
             return (inputs[0] != 0,)
         if element.is_float or not signature.inputs[0].element.is_float:
             return (inputs[0].astype(element.numpy),)
-        # float64 holds every int32.
+        lowest, highest = element.limits
         wide = np.trunc(np.nan_to_num(inputs[0].astype(np.float64), nan=0.0))
-        return (np.clip(wide, *element.limits).astype(element.numpy),)
+        inside = (wide > lowest) & (wide < highest)  # float64 rounds the limits of int64 outwards
+        whole = np.where(inside, wide, 0.0).astype(element.numpy)
+        result = np.where(inside, whole, np.where(wide > 0, highest, lowest))
+        return (result.astype(element.numpy),)
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:
         same = signature.inputs[0].element is signature.output.element
