@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from glowmcu.ir.operation import Operation, OperationError, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Shape
 
 Loop = tuple[int, int]
@@ -105,6 +106,11 @@ class Movement(Operation):
         elements = {type_.element.value for type_ in (*signature.inputs, *signature.outputs)}
         if len(elements) > 1:
             raise OperationError(f"expected one element type, got {', '.join(sorted(elements))}")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        """Elements stay what they are; several operands must agree with the result."""
+        operands = tuple(range(len(signature.inputs)))
+        return QuantizationRule(operands, result=ResultRange.SAME, unified=len(operands) > 1)
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:
         sources = self._alias_sources(signature)

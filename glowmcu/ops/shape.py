@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ops.registry import operation
 
@@ -33,6 +34,9 @@ class Reshape(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         return (inputs[0].reshape(self.shape),)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.SAME)
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:
         return {0: 0}
