@@ -1,4 +1,6 @@
-"""Portable kernels of `gather` and `gather_nd`: a memcpy a slice, indices clamped."""
+"""Portable kernels of `gather`, `gather_nd` and `gather_elements`: a memcpy a slice, indices
+clamped.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,11 @@ import math
 import numpy as np
 
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
+from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
-from glowmcu.ops.gather import Gather, GatherNd
+from glowmcu.kernels.reduction import MAX_LOOPS, coalesced
+from glowmcu.ops.gather import Gather, GatherElements, GatherNd
+from glowmcu.ops.movement import Loop, whole
 
 
 def _cost(slices: int, slice_bytes: int, code_bytes: int) -> Cost:
@@ -74,3 +79,44 @@ class PortableGatherNd(Kernel):
             header="glowmcu_gather_nd.h",
             parameters=Parameters("glowmcu_gather_nd", fields),
         )
+
+
+def element_loops(shape: Shape, places: Shape, axis: int) -> list[Loop]:
+    """Loops over `places`, one at least, that step through a tensor of `shape`; `axis` stands."""
+    steps = [0 if i == axis else stride for i, (_, stride) in enumerate(whole(shape).loops)]
+    loops = [loop for loop in zip(places, steps, strict=True) if loop[0] != 1]
+    return coalesced(loops) or [(1, 0)]
+
+
+@kernel("gather_elements.portable", GatherElements)
+class PortableGatherElements(Kernel):
+    """Any core, any element type; indices in flash or computed."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return len(self._loops(site)) <= MAX_LOOPS
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(35.0 * site.signature.output.element_count, 130, 40)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op, x = site.node.op, site.signature.inputs[0]
+        assert isinstance(op, GatherElements)
+        loops = self._loops(site)
+        view = {
+            "type": x.element.c_name,
+            "length": x.shape[op.axis],
+            "step": whole(x.shape).loops[op.axis][1],
+            "loops": loops,
+        }
+        return KernelCode(
+            function="",
+            operands=(0, 1),
+            header="glowmcu_reduce.h",
+            template="gather_elements.c.j2",
+            view=view,
+        )
+
+    def _loops(self, site: Site) -> list[Loop]:
+        op, (x, indices) = site.node.op, site.signature.inputs
+        assert isinstance(op, GatherElements)
+        return element_loops(x.shape, indices.shape, op.axis)

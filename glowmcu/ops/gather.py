@@ -1,4 +1,4 @@
-"""Operators that take elements by computed positions: `gather` and `gather_nd`.
+"""Operators that take elements by computed positions: `gather`, `gather_nd` and `gather_elements`.
 
 A position outside its axis is clamped to the nearest end: no index, whatever computed it, can make
 the generated code read beyond the tensor. The reference kernels leave that case undefined.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.registry import operation
 
@@ -19,6 +20,9 @@ from glowmcu.ops.registry import operation
 @dataclass(frozen=True)
 class _Gathering(Operation):
     """Base: operands are the tensor and int32 indices; elements of any type."""
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.SAME)
 
     def verify(self, signature: Signature) -> None:
         x, indices = signature.inputs
@@ -82,3 +86,36 @@ class GatherNd(_Gathering):
         last = np.array(x.shape[: indices.shape[-1]]) - 1
         inside = np.clip(indices, 0, last)
         return (np.asarray(x[tuple(np.moveaxis(inside, -1, 0))]),)
+
+
+@operation("gather_elements")
+@dataclass(frozen=True)
+class GatherElements(_Gathering):
+    """An element for every index: at the index's own place, but along `axis` where it says.
+
+    The indices may be fewer than the tensor's elements along any axis.
+    """
+
+    axis: int = 0
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        x, indices = inputs
+        if x.rank != indices.rank or not 0 <= self.axis < x.rank or x.shape[self.axis] == 0:
+            raise OperationError(f"cannot gather along {self.axis} of {x.shape} by {indices.shape}")
+        for axis, (size, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
+            if axis != self.axis and count > size:
+                raise OperationError(f"{indices.shape} positions leave axis {axis} of {x.shape}")
+        return (indices.shape,)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x, indices = inputs
+        return (np.asarray(x[element_places(x.shape, indices, self.axis)]),)
+
+
+def element_places(shape: Shape, indices: Array, axis: int) -> tuple[Array, ...]:
+    """Coordinates in a tensor of `shape`: the index's own, but along `axis` what it says."""
+    places: list[Array] = list(np.indices(indices.shape))
+    places[axis] = np.clip(indices, 0, shape[axis] - 1)
+    return tuple(places)
