@@ -206,7 +206,7 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
         data: Array = numpy_helper.to_array(tensor)
     except Exception as cause:
         raise Unsupported("GM105", f"tensor {tensor.name!r} is damaged: {cause}") from cause
-    return np.ascontiguousarray(data)
+    return np.asarray(data, order="C")
 
 
 def _external_data(

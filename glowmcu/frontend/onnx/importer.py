@@ -54,6 +54,7 @@ class Import:
         self.builder = GraphBuilder()
         self.opset = model.opsets.get("ai.onnx", 0)
         self._values: dict[str, Value] = {}
+        self._sequences: dict[str, tuple[Value, ...]] = {}
         self._options = options
 
     # --- reading ---------------------------------------------------------------------------
@@ -113,6 +114,11 @@ class Import:
     def named_value(self, name: str) -> Value:
         """The value called `name` in the file."""
         if name not in self._values:
+            if name in self._sequences:
+                raise Unsupported(
+                    "GM105", f"{name!r} is a sequence; sequences cannot be outputs or operands",
+                    "take its tensors by SequenceAt or ConcatFromSequence",
+                )  # fmt: skip
             if name not in self.model.initializers:
                 raise Unsupported("GM105", f"tensor {name!r} is read before it is computed")
             data = tensor_data(self.model.initializers[name], self.model.folder)
@@ -133,6 +139,15 @@ class Import:
             inputs = self.builder.inputs_behind(self.value(op, position))
             raise must_be_known(op.kind, what, inputs)
         return self.builder.known[self.value(op, position)]
+
+    def sequence(self, op: NodeRecord, position: int) -> tuple[Value, ...]:
+        """The tensors of an operand that is a sequence."""
+        name = op.inputs[position] if position < len(op.inputs) else ""
+        if name not in self._sequences:
+            raise Unsupported(
+                "GM105", f"{op.kind}: {name!r} is no sequence that is known at compile time"
+            )
+        return self._sequences[name]
 
     # --- emitting --------------------------------------------------------------------------
 
@@ -157,17 +172,34 @@ class Import:
         inputs: Sequence[Value],
         element: ElementType | None = None,
         quantization: Quantization | None = None,
+        elements: Sequence[ElementType] = (),
     ) -> tuple[Value, ...]:
-        """The node whose results are the operator's."""
+        """The node whose results are the operator's. `elements`: one a result where they differ."""
+        values = self.add_all(op, operation, inputs, element, quantization, elements)
+        self.bind(op, values)
+        return values
+
+    def add_all(
+        self,
+        op: NodeRecord,
+        operation: Operation,
+        inputs: Sequence[Value],
+        element: ElementType | None = None,
+        quantization: Quantization | None = None,
+        elements: Sequence[ElementType] = (),
+    ) -> tuple[Value, ...]:
+        """A node with the operator's names for its results, which it does not bind."""
         type_ = _result_type(inputs, element, quantization)
-        count = len(operation.infer([value.type for value in inputs]))
+        types = [_result_type(inputs, item, quantization) for item in elements]
+        try:
+            count = len(operation.infer([value.type for value in inputs]))
+        except OperationError as cause:
+            raise Unsupported("GM106", f"{op.kind}: {cause}") from cause
         names = [
             op.outputs[i] if i < len(op.outputs) and op.outputs[i] else f"{_first_name(op)}/{i}"
             for i in range(count)
         ]
-        values = self._add(op, operation, inputs, [type_] * count, names)
-        self.bind(op, values)
-        return values
+        return self._add(op, operation, inputs, types or [type_] * count, names)
 
     def bind(self, op: NodeRecord, values: Sequence[Value]) -> None:
         """`values` are the operator's results (Identity binds its own operand)."""
@@ -175,13 +207,17 @@ class Import:
             if name:
                 self._values[name] = value
 
+    def bind_sequence(self, op: NodeRecord, values: Sequence[Value]) -> None:
+        """The operator's result is a sequence of these tensors."""
+        self._sequences[_first_name(op)] = tuple(values)
+
     def bind_constant(self, op: NodeRecord, data: Array) -> None:
         """The operator's result is known at compile time (a shape, say)."""
         self.bind(op, [self.builder.add_constant(_narrowed(data), _first_name(op))])
 
     def add_constant(self, data: Array, name: str = "constant") -> Value:
         """A constant that is not in the file."""
-        return self.builder.add_constant(np.ascontiguousarray(data), name)
+        return self.builder.add_constant(np.asarray(data, order="C"), name)
 
     def _add(
         self,
@@ -218,7 +254,7 @@ def _narrowed(data: Array) -> Array:
     """float64 and float16 constants become float32: the only float that the IR has."""
     if data.dtype in (np.dtype(np.float64), np.dtype(np.float16)):
         return data.astype(np.float32)
-    return np.ascontiguousarray(data)
+    return np.asarray(data, order="C")
 
 
 def _result_type(

@@ -1,0 +1,66 @@
+"""Tensors made at compile time: ConstantOfShape, EyeLike, NonZero and Range."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from glowmcu.frontend.onnx.axes import required_integers
+from glowmcu.frontend.onnx.container import NodeRecord, element_of, tensor_data
+from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.frontend.unsupported import Unsupported
+
+_MAX_ELEMENTS = 1 << 26
+
+
+@importer("ConstantOfShape")
+def import_constant_of_shape(state: Import, op: NodeRecord) -> None:
+    """One value everywhere; float 0 where none is given."""
+    shape = required_integers(state, op, 0, "shape", "its shape")
+    if any(size < 0 for size in shape) or math.prod(shape) > _MAX_ELEMENTS:
+        raise Unsupported("GM106", f"ConstantOfShape: {shape} is no shape of a tensor in memory")
+    value = np.zeros(1, np.float32)
+    if op.has("value"):
+        value = tensor_data(op.attributes["value"], state.model.folder).reshape(-1)
+    state.bind_constant(op, np.full(shape, value[0], value.dtype))
+
+
+@importer("EyeLike")
+def import_eye_like(state: Import, op: NodeRecord) -> None:
+    """Ones on a diagonal of a matrix of the operand's shape."""
+    x = state.value(op, 0)
+    element = x.type.element
+    if op.has("dtype"):
+        chosen, type_name = element_of(op.integer("dtype", 0))
+        if chosen is None and type_name != "DOUBLE":
+            raise Unsupported("GM105", f"EyeLike of {type_name} is not supported")
+        dtype = np.dtype(np.float32) if chosen is None else chosen.numpy
+    else:
+        dtype = element.numpy
+    if x.type.rank != 2:
+        raise Unsupported("GM106", f"EyeLike: expected a matrix, got {x.type}")
+    rows, columns = x.type.shape
+    eye = np.eye(rows, columns, op.integer("k", 0))
+    state.bind_constant(op, eye.astype(dtype))
+
+
+@importer("Range")
+def import_range(state: Import, op: NodeRecord) -> None:
+    """From start to limit, which is not reached, in steps of delta."""
+    parts = [state.constant(op, i, "its bounds").reshape(-1) for i in range(3)]
+    if any(part.size != 1 for part in parts) or not parts[2][0]:
+        raise Unsupported("GM106", "Range: expected one start, one limit and one step other than 0")
+    start, limit, delta = (part[0] for part in parts)
+    count = max(math.ceil((float(limit) - float(start)) / float(delta)), 0)
+    if count > _MAX_ELEMENTS:
+        raise Unsupported("GM106", f"Range: {count} elements are too many")
+    steps = np.arange(count, dtype=parts[0].dtype)
+    state.bind_constant(op, (start + steps * delta).astype(parts[0].dtype))
+
+
+@importer("NonZero")
+def import_non_zero(state: Import, op: NodeRecord) -> None:
+    """How many there are depends on the data: it must be known at compile time."""
+    data = state.constant(op, 0, "its operand")
+    state.bind_constant(op, np.array(np.nonzero(data), np.int64))

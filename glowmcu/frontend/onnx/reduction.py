@@ -1,0 +1,56 @@
+"""ReduceSum, ReduceMean, ReduceMax, … and those that are one of them between other functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glowmcu.frontend.onnx.axes import integers, positive_axis
+from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.ir.graph import Value
+from glowmcu.ir.types import ElementType
+from glowmcu.ops.reduction import (
+    Mean,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSumAbsolute,
+    ReduceSumSquare,
+    Reduction,
+    Sum,
+)
+
+_OPERATIONS: dict[str, Callable[[tuple[int, ...], bool], Reduction]] = {
+    "ReduceSum": Sum,
+    "ReduceMean": Mean,
+    "ReduceProd": ReduceProd,
+    "ReduceMax": ReduceMax,
+    "ReduceMin": ReduceMin,
+    "ReduceL1": ReduceSumAbsolute,
+    "ReduceSumSquare": ReduceSumSquare,
+}
+_OF_BOOLS = {"ReduceMax": ReduceAny, "ReduceMin": ReduceAll}
+
+
+def _axes(state: Import, op: NodeRecord, x: Value) -> tuple[int, ...]:
+    """All axes where none are given, unless `noop_with_empty_axes`."""
+    axes = integers(state, op, 1, "axes", "its axes")
+    if not axes:
+        return () if op.integer("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
+    return tuple(sorted({positive_axis(op, axis, x.type.rank) for axis in axes}))
+
+
+def _keep_dims(op: NodeRecord) -> bool:
+    return bool(op.integer("keepdims", 1))
+
+
+@importer(*_OPERATIONS)
+def import_reduction(state: Import, op: NodeRecord) -> None:
+    """The axes must be known at compile time."""
+    x = state.value(op, 0)
+    kind = _OPERATIONS[op.kind]
+    if x.type.element is ElementType.BOOL:
+        kind = _OF_BOOLS.get(op.kind, kind)
+    state.emit(op, kind(_axes(state, op, x), _keep_dims(op)), [x])
