@@ -28,7 +28,7 @@ from glowmcu.kernels import selection
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.host import STRICT_FLAGS, host_compiler
-from tests.ops import test_convolution, test_pooling, test_resize, test_transpose_conv
+from tests.ops import test_convolution, test_pooling, test_resize, test_transpose_conv, test_wide_layers
 from tests.support.check_model import write_bundle
 
 Array = npt.NDArray[Any]
@@ -62,6 +62,8 @@ def samples() -> dict[str, bytes]:
     for name in ("two groups", "groups and dilation", "seventeen channels", "1x1, stride 2"):
         case = test_convolution.CONV_CASES[name]
         found[f"CONV_2D, {name}"] = test_convolution.conv_model("CONV_2D", case)
+    for name, wide in test_wide_layers.ROW_SAMPLES.items():
+        found[name] = test_wide_layers.layer_model(wide)
     for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         for name in ("odd size, same padding", "stride larger than the kernel", "batch of three"):
             case = test_pooling.CASES[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.kernel import (
     ConstantArray,
@@ -47,6 +48,11 @@ def is_float(site: Site) -> bool:
     return site.signature.output.element.is_float
 
 
+def is_int8(site: Site) -> bool:
+    """Whether the result is int8."""
+    return site.signature.output.element is ElementType.I8
+
+
 def float_clamp_fields(clamp: tuple[float, float] | None) -> tuple[Field, Field]:
     """Bounds of a fused activation; without one the largest float, which no finite sum exceeds."""
     low, high = clamp or (-FLOAT_MAX, FLOAT_MAX)
@@ -64,7 +70,8 @@ def _window_fields(op: Conv2D | DepthwiseConv2D) -> tuple[Field, ...]:
     )
 
 
-def _conv_2d_geometry(site: Site) -> tuple[Field, ...]:
+def conv_2d_geometry(site: Site) -> tuple[Field, ...]:
+    """Sizes, strides and padding, as all structs of conv_2d begin."""
     op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
     assert isinstance(op, Conv2D)
     return (
@@ -80,7 +87,8 @@ def _conv_2d_geometry(site: Site) -> tuple[Field, ...]:
     )
 
 
-def _depthwise_geometry(site: Site) -> tuple[Field, ...]:
+def depthwise_geometry(site: Site) -> tuple[Field, ...]:
+    """Sizes, strides and padding, as all structs of depthwise_conv_2d begin."""
     op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
     assert isinstance(op, DepthwiseConv2D)
     return (
@@ -100,7 +108,7 @@ class PortableConv2D(Kernel):
     """Direct convolution, four output channels at a time; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2) and not is_float(site)
+        return is_constant(site, 1, 2) and is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -116,7 +124,7 @@ class PortableConv2D(Kernel):
         multipliers, shifts = requantization_arrays(op.requantization(site.signature))
         clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
-            *_conv_2d_geometry(site),
+            *conv_2d_geometry(site),
             Field("in_zero_point", x.zero_point),
             Field("out_zero_point", out.zero_point),
             Field("clamp_min", clamp_min),
@@ -142,7 +150,7 @@ class PortableDepthwiseConv2D(Kernel):
     """One channel at a time over the window; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2) and not is_float(site)
+        return is_constant(site, 1, 2) and is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -159,7 +167,7 @@ class PortableDepthwiseConv2D(Kernel):
         multipliers, shifts = requantization_arrays(op.requantization(site.signature))
         clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
-            *_depthwise_geometry(site),
+            *depthwise_geometry(site),
             Field("in_zero_point", x.zero_point),
             Field("out_zero_point", out.zero_point),
             Field("clamp_min", clamp_min),
@@ -196,7 +204,7 @@ class FloatConv2D(Kernel):
         op = site.node.op
         assert isinstance(op, Conv2D)
         fields = (
-            *_conv_2d_geometry(site),
+            *conv_2d_geometry(site),
             *float_clamp_fields(op.clamp),
             Field("weights", ConstantArray("weights", constant(site, 1), "OHWI")),
             Field("bias", ConstantArray("bias", constant(site, 2))),
@@ -227,7 +235,7 @@ class FloatDepthwiseConv2D(Kernel):
         op = site.node.op
         assert isinstance(op, DepthwiseConv2D)
         fields = (
-            *_depthwise_geometry(site),
+            *depthwise_geometry(site),
             *float_clamp_fields(op.clamp),
             Field("weights", ConstantArray("weights", constant(site, 1), "HWC")),
             Field("bias", ConstantArray("bias", constant(site, 2))),

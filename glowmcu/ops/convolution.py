@@ -15,9 +15,10 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
-from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.fixed_point import Requantization, saturate
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
 
 Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
@@ -62,6 +63,8 @@ class _Convolution(Operation):
     channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
     #: Axis of the weights that has one quantization scale a slice.
     channel_axis: ClassVar[int] = 0
+    #: Biases that go with 16-bit activations; they say how wide accumulators are.
+    wide_biases: ClassVar[tuple[ElementType, ...]] = (ElementType.I32, ElementType.I64)
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
@@ -78,6 +81,9 @@ class _Convolution(Operation):
         x, weights, bias = signature.inputs
         if signature.output.element.is_float:
             verify_float(signature)
+            return
+        if is_wide(signature):
+            verify_weighted(signature, *self.wide_biases)
             return
         for type_ in (x, weights, signature.output):
             if type_.element is not ElementType.I8 or type_.quantization is None:
@@ -97,12 +103,13 @@ class _Convolution(Operation):
 
     def requantization(self, signature: Signature) -> Requantization:
         """Accumulator to output scale, one entry an output channel."""
-        x, weights, _ = signature.inputs
+        x, weights, bias = signature.inputs
         assert weights.quantization is not None
         channels = signature.output.shape[3]
         scales = weights.quantization.scales
         scales = scales if len(scales) == channels else scales * channels
-        return requantization(x.scale * scale / signature.output.scale for scale in scales)
+        real = (x.scale * scale / signature.output.scale for scale in scales)
+        return requantization_for(bias, real)
 
     def input_rows(
         self, signature: Signature, first: int, end: int
@@ -140,9 +147,9 @@ class _Convolution(Operation):
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
         accumulators = sums.astype(np.int64) + bias
         scaled = self.requantization(signature).apply(accumulators, rounding)
-        return saturate(
-            scaled + signature.output.zero_point, *self.clamp_range(signature), dtype=np.int8
-        )
+        out = scaled + signature.output.zero_point
+        dtype = signature.output.element.numpy
+        return saturate(out, *self.clamp_range(signature), dtype=dtype)
 
 
 @operation("conv_2d")
@@ -197,6 +204,7 @@ class DepthwiseConv2D(_Convolution):
     """
 
     channel_axis: ClassVar[int] = 3
+    wide_biases: ClassVar[tuple[ElementType, ...]] = (ElementType.I64,)
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, bias = inputs

@@ -86,9 +86,12 @@ class Requantization:
     shifts: Int32Array
 
     def apply(self, accumulators: Array, rounding: Rounding) -> Int64Array:
-        """Rescale accumulators whose last axis is the channel (or any shape for a single pair)."""
+        """Rescale accumulators whose last axis is the channel (or any shape for a single pair).
+
+        They are int32: what exceeds that wraps.
+        """
         return multiply_by_quantized_multiplier(
-            accumulators, self.multipliers, self.shifts, rounding
+            wrap_int32(accumulators), self.multipliers, self.shifts, rounding
         )
 
 

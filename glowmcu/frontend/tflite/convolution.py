@@ -9,7 +9,7 @@ from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.graph import Value
-from glowmcu.ir.types import Shape
+from glowmcu.ir.types import ElementType, Shape
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding, same_padding
 
 
@@ -38,6 +38,8 @@ def bias_or_zeros(state: Import, op: OperatorRecord, position: int, channels: in
     """The bias operand, or zeros where the operator has none."""
     if state.has(op, position):
         return state.value(op, position)
+    if state.output_type(op).element is ElementType.I16:
+        return state.add_constant(np.zeros(channels, np.int64), "no_bias")
     return state.add_constant(np.zeros(channels, np.int32), "no_bias")
 
 
