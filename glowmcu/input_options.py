@@ -6,6 +6,7 @@ or an axis that the model leaves to its caller, or weights that are handed in.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,3 +21,13 @@ class InputOptions:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     symbols: Mapping[str, int] = field(default_factory=dict)
     bind: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Names of bound inputs with a digest of what they are bound to; empty where there are none."""
+    return ",".join(f"{name}:{_digest(bind[name])}" for name in sorted(bind))
+
+
+def _digest(data: npt.NDArray[Any]) -> str:
+    head = f"{data.dtype}{data.shape}".encode()
+    return hashlib.sha256(head + data.tobytes()).hexdigest()[:12]

@@ -18,7 +18,7 @@ from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Goal
-from glowmcu.input_options import InputOptions
+from glowmcu.input_options import InputOptions, bound_text
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.graph import Graph, Node
@@ -113,7 +113,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         model_file=Path(file_name).name,
         model_sha256=hashlib.sha256(data).hexdigest(),
         board=options.board,
-        options={"optimize": options.goal.value, "rounding": options.rounding.value},
+        options=_options_text(options),
         arena_bytes=aligned(plan.arena_bytes, ARENA_ALIGN),
         arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
         arena_align=ARENA_ALIGN,
@@ -123,6 +123,18 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     return Compilation(imported, graph, selections, plan, files, manifest, dump.notes)
+
+
+def _options_text(options: Options) -> dict[str, str]:
+    """What the bundle says about how it was made; what is not used is not named."""
+    symbols = sorted(options.inputs.symbols.items())
+    text = {
+        "optimize": options.goal.value,
+        "rounding": options.rounding.value,
+        "define": ",".join(f"{name}={size}" for name, size in symbols),
+        "bind": bound_text(options.inputs.bind),
+    }
+    return {key: value for key, value in text.items() if value}
 
 
 def emit(compilation: Compilation, folder: Path) -> None:

@@ -12,7 +12,7 @@ from glowmcu.bundle import Bundle, code_bytes
 from glowmcu.errors import error
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
-from glowmcu.ir.operation import Rounding
+from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import Compilation, Options, compile_model, default_name, emit
@@ -30,13 +30,16 @@ def compile(
     optimize: str = "balanced",
     rounding: str = "double",
     input_shapes: Mapping[str, Shape] | None = None,
+    define: Mapping[str, int] | None = None,
+    bind: Mapping[str, Array] | None = None,
     dump_ir: str | Path | None = None,
 ) -> Bundle:
-    """Compile a `.tflite` file into a bundle in `output` (default `build/<name>`).
+    """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
 
     `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
     API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
-    (TensorFlow Lite Micro) or single (XNNPACK); `input_shapes` fixes dynamic shapes by input name;
+    (TensorFlow Lite Micro) or single (XNNPACK); `input_shapes` fixes dynamic shapes by input name,
+    `define` the symbolic sizes of an ONNX model; `bind` turns inputs into constants by name;
     `dump_ir` a folder that receives the IR after every pass.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
@@ -50,7 +53,7 @@ def compile(
         core=found.core,
         goal=_choice(Goal, optimize, "optimize"),
         rounding=_choice(Rounding, rounding, "rounding"),
-        inputs=InputOptions(input_shapes or {}),
+        inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
     )
     compilation = compile_model(read_model_file(path), str(path), options)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.api.compilation import read_model_file
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
-from glowmcu.input_options import InputOptions
+from glowmcu.input_options import InputOptions, bound_text
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import reference_graph
@@ -41,16 +41,22 @@ class VerificationReport:
 
 
 def verify_bundle(
-    bundle: Bundle, names: Sequence[str], samples: int, seed: int, model: Path | None
+    bundle: Bundle,
+    names: Sequence[str],
+    samples: int,
+    seed: int,
+    model: Path | None,
+    bind: Mapping[str, Array] | None = None,
 ) -> VerificationReport:
     """Golden vectors and `samples` random inputs on every executor of `names`.
 
     An executor whose tools are missing is reported as skipped, never as passed. Raises GM606 for an
-    unknown executor, GM608 when `model` is not the bundle's.
+    unknown executor, GM608 when `model` is not the bundle's, GM609 when `bind` is not what it was
+    compiled with.
     """
     executors = [executor(name, bundle.board) for name in names]
     inputs = random_inputs(bundle.manifest, samples, seed)
-    outputs, reference = _expected(bundle, inputs, model)
+    outputs, reference = _expected(bundle, inputs, model, bind or {})
     vectors = golden_vectors(bundle.path, bundle.manifest)
     vectors += [
         Vector(f"random {index}", arrays, tuple(expected))
@@ -68,7 +74,10 @@ def verify_bundle(
 
 
 def _expected(
-    bundle: Bundle, inputs: Sequence[tuple[Array, ...]], model: Path | None
+    bundle: Bundle,
+    inputs: Sequence[tuple[Array, ...]],
+    model: Path | None,
+    bind: Mapping[str, Array],
 ) -> tuple[list[Sequence[Array]], str]:
     if model is None:
         results = Host().run(bundle.path, inputs)
@@ -81,7 +90,16 @@ def _expected(
             str(model),
             "pass the very file that was compiled, or compile again",
         )
+    compiled_with = bundle.manifest.options.get("bind", "")
+    if bound_text(bind) != compiled_with:
+        raise error(
+            "GM609",
+            f"the bundle was compiled with these inputs bound: {compiled_with or 'none'}; "
+            f"got {bound_text(bind) or 'none'}",
+            str(model),
+            "pass the same --bind NAME=FILE.npy as to `glowmcu compile`",
+        )
     rounding = Rounding(bundle.manifest.options["rounding"])
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    graph = reference_graph(data, str(model), rounding, InputOptions(shapes))
+    graph = reference_graph(data, str(model), rounding, InputOptions(shapes, bind=bind))
     return [run_graph(graph, arrays) for arrays in inputs], "Python reference of the model"

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import re
 from pathlib import Path
 
 import click
 
 from glowmcu.api import compile as compile_model
+from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
-from glowmcu.errors import error
+from glowmcu.input_options import InputOptions
 from glowmcu.report.json_report import compile_json
 from glowmcu.report.tables import layer_table, summary_lines
-
-
-def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """`NAME=1x49x10x1`, several times, as a dictionary. Raises GM711."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        name, _, sizes = text.rpartition("=")
-        shape = (
-            tuple(map(int, sizes.split("x"))) if re.fullmatch(r"\d{1,9}(x\d{1,9})*", sizes) else ()
-        )
-        if not name or not shape or not 0 < math.prod(shape) < 2**31:
-            raise error(
-                "GM711",
-                f"--input-shape takes NAME=SIZExSIZEx…, every size at least 1, got {text!r}",
-                hint="for example --input-shape input_1=1x49x10x1",
-            )
-        shapes[name] = shape
-    return shapes
 
 
 @click.command("compile")
@@ -52,8 +33,7 @@ def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     show_default=True,
     help="double: TensorFlow Lite Micro's numbers; single: XNNPACK's.",
 )
-@click.option("--input-shape", "input_shapes", multiple=True, metavar="NAME=1x8x8x1",
-              help="Fix the shape of an input that the model leaves open.")  # fmt: skip
+@input_options
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
 @json_option
 def compile_command(
@@ -63,11 +43,11 @@ def compile_command(
     name: str | None,
     optimize: str,
     rounding: str,
-    input_shapes: tuple[str, ...],
+    inputs: InputOptions,
     dump_ir: Path | None,
     as_json: bool,
 ) -> None:
-    """Compile MODEL (.tflite) into a C bundle."""
+    """Compile MODEL (.tflite or .onnx) into a C bundle."""
     bundle = compile_model(
         model,
         board=board,
@@ -75,7 +55,9 @@ def compile_command(
         name=name,
         optimize=optimize,
         rounding=rounding,
-        input_shapes=parse_input_shapes(input_shapes),
+        input_shapes=inputs.shapes,
+        define=inputs.symbols,
+        bind=inputs.bind,
         dump_ir=dump_ir,
     )
     if as_json:

@@ -10,38 +10,18 @@ import numpy as np
 
 from glowmcu.api import verify_bundle
 from glowmcu.bundle import Bundle, load
+from glowmcu.cli.input_arguments import bind_option, read_array, read_bound
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import ExitCode, error
 from glowmcu.report.json_report import bench_json, run_json
 from glowmcu.report.tables import bench_table, count
 from glowmcu.report.verification import verification_json, verification_table
 from glowmcu.verify.executors import EXECUTOR_NAMES
-from glowmcu.verify.measurement import Array, Measurement
+from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.verification import seeded_inputs
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
 _BOARD = click.option("--board", help="Another board than the bundle was compiled for.")
-
-_SAVE = "save it with numpy.save(file, array), one array a file, one --input a file"
-
-
-def read_inputs(paths: tuple[Path, ...]) -> list[Array]:
-    """Arrays from .npy files. Raises GM712."""
-    arrays: list[Array] = []
-    for path in paths:
-        try:
-            array = np.load(path, allow_pickle=False)
-        except OSError as cause:
-            reason = cause.strerror or "not a complete .npy file"
-            raise error(
-                "GM712", f"cannot read an input array: {reason}", str(path), _SAVE
-            ) from cause
-        except (ValueError, EOFError) as cause:
-            raise error("GM712", "an input is no .npy file", str(path), _SAVE) from cause
-        if not isinstance(array, np.ndarray):
-            raise error("GM712", "expected one array, got an archive", str(path), _SAVE)
-        arrays.append(array)
-    return arrays
 
 
 def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | None]:
@@ -83,7 +63,7 @@ def run_command(
 ) -> None:
     """Run one inference of BUNDLE and show its outputs."""
     loaded = load(bundle, board)
-    measured = loaded.measure(read_inputs(inputs), on=where)
+    measured = loaded.measure([read_array(path) for path in inputs], on=where)
     files = _write_outputs(output, measured)
     if as_json:
         print_json(run_json(loaded.manifest, measured, files))
@@ -111,6 +91,7 @@ def run_command(
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
 @click.option("--model", type=click.Path(path_type=Path),
               help="Compare with this model's Python reference, not the host's C.")  # fmt: skip
+@bind_option
 @json_option
 def verify_command(
     bundle: Path,
@@ -119,11 +100,12 @@ def verify_command(
     samples: int,
     seed: int,
     model: Path | None,
+    bind: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not."""
     names = [name for name in re.split(r"[,\s]+", where) if name]
-    report = verify_bundle(load(bundle, board), names, samples, seed, model)
+    report = verify_bundle(load(bundle, board), names, samples, seed, model, read_bound(bind))
     if as_json:
         print_json(verification_json(report))
     else:

@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 
 from glowmcu.board import board_names, find_board
+from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.input_options import InputOptions
 from glowmcu.report.inspection import inspect_model, inspection_json, inspection_lines
 from glowmcu.report.operators import operator_rows, operator_table
 from glowmcu.report.tables import board_table
@@ -16,10 +18,11 @@ from glowmcu.report.tables import board_table
 
 @click.command("inspect")
 @click.argument("model", type=click.Path(path_type=Path))
+@input_options
 @json_option
-def inspect_command(model: Path, as_json: bool) -> None:
+def inspect_command(model: Path, inputs: InputOptions, as_json: bool) -> None:
     """Show what is in MODEL: tensors, operators, work, and what is not supported."""
-    found = inspect_model(model)
+    found = inspect_model(model, inputs)
     if as_json:
         print_json(inspection_json(found))
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -11,8 +11,10 @@ from rich.markup import escape
 
 from glowmcu.api.compilation import read_model_file
 from glowmcu.errors import GlowmcuError, Problem
-from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
-from glowmcu.frontend.tflite.reader import read_tflite
+from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_model
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.graph import Graph, Value
 from glowmcu.report.tables import count, plain_table
 
 
@@ -22,21 +24,22 @@ class Inspection:
 
     path: Path
     file_bytes: int
-    model: ModelRecord
+    model: ModelSummary
     macs: tuple[int | None, ...]
     problems: tuple[Problem, ...]
 
 
-def inspect_model(path: Path) -> Inspection:
+def inspect_model(path: Path, options: InputOptions | None = None) -> Inspection:
     """Raises GM101, GM103, GM110 when there is nothing to show."""
     data = read_model_file(path)
-    model = read_container(data, str(path))
+    model = summarize_model(data, str(path))
     macs: list[int | None] = [None] * len(model.operators)
     problems: tuple[Problem, ...] = ()
     try:
-        graph = read_tflite(data, str(path))
+        graph = read_model(data, str(path), options)
+        model = _with_inferred_types(model, graph)
         for node in graph.nodes:
-            if node.source.startswith("operator "):
+            if node.source:
                 index = int(node.source.split()[1])
                 macs[index] = (macs[index] or 0) + node.macs
     except GlowmcuError as cause:
@@ -44,30 +47,67 @@ def inspect_model(path: Path) -> Inspection:
     return Inspection(path, len(data), model, tuple(macs), problems)
 
 
-def _type_text(record: TensorRecord) -> str:
-    text = f"{record.type_name.lower()}[{'x'.join(map(str, record.shape))}]"
-    if len(record.scales) == 1:
-        return f"{text} scale {record.scales[0]:.6g} zp {record.zero_points[0]}"
-    return f"{text} {len(record.scales)} scales" if record.scales else text
+def _with_inferred_types(model: ModelSummary, graph: Graph) -> ModelSummary:
+    """Types of tensors of which the file tells no more than the name."""
+    values = {value.name: value for node in graph.nodes for value in node.outputs}
+    values.update({value.name: value for value in graph.inputs})
+
+    def known(tensors: tuple[TensorSummary, ...]) -> tuple[TensorSummary, ...]:
+        return tuple(
+            _inferred(tensor.name, values[tensor.name])
+            if tensor.sizes is None and tensor.name in values
+            else tensor
+            for tensor in tensors
+        )
+
+    # An operator's last node makes its results, whatever it calls them.
+    last = {int(node.source.split()[1]): node for node in graph.nodes if node.source}
+    for op in model.operators:
+        if op.index in last:
+            made = last[op.index].outputs
+            values.update(zip((tensor.name for tensor in op.outputs), made, strict=False))
+    operators = tuple(replace(op, outputs=known(op.outputs)) for op in model.operators)
+    return replace(
+        model, inputs=known(model.inputs), outputs=known(model.outputs), operators=operators
+    )
+
+
+def _inferred(name: str, value: Value) -> TensorSummary:
+    quantization = value.type.quantization
+    return TensorSummary(
+        name,
+        str(value.type.element.numpy),
+        value.type.shape,
+        quantization.scales if quantization else (),
+        quantization.zero_points if quantization else (),
+    )
+
+
+def _type_text(tensor: TensorSummary) -> str:
+    if tensor.sizes is None:
+        return tensor.dtype or "-"
+    sizes = "x".join("?" if size is None else str(size) for size in tensor.sizes)
+    text = f"{tensor.dtype}[{sizes}]"
+    if len(tensor.scales) == 1:
+        return f"{text} scale {tensor.scales[0]:.6g} zp {tensor.zero_points[0]}"
+    return f"{text} {len(tensor.scales)} scales" if tensor.scales else text
 
 
 def inspection_lines(found: Inspection) -> list[RenderableType]:
     """Tables and lines for the terminal."""
     model = found.model
     total = sum(macs or 0 for macs in found.macs)
-    constant_bytes = sum(len(t.data) for t in model.tensors if t.data is not None)
     head = (
         f"[bold]{escape(found.path.name)}[/]  {count(found.file_bytes)} B, "
-        f"{len(model.operators)} operators, {count(constant_bytes)} B of constants"
+        f"{len(model.operators)} operators, {count(model.constant_bytes)} B of constants"
     )
     lines: list[RenderableType] = [head + (f", {count(total)} MACs" if not found.problems else "")]
-    for role, indices in (("input", model.inputs), ("output", model.outputs)):
-        for index in indices:
-            record = model.tensors[index]
-            lines.append(f"  {role:7}{escape(record.name)}  {escape(_type_text(record))}")
+    for role, tensors in (("input", model.inputs), ("output", model.outputs)):
+        for tensor in tensors:
+            lines.append(f"  {role:7}{escape(tensor.name)}  {escape(_type_text(tensor))}")
     table = plain_table("", ("#", "r"), ("operator", "l"), ("result", "l"), ("MACs", "r"))
     for op, macs in zip(model.operators, found.macs, strict=True):
-        result = _type_text(model.tensors[op.outputs[0]]) if op.outputs else "-"
+        result = _type_text(op.outputs[0]) if op.outputs else "-"
         table.add_row(str(op.index), escape(op.name), escape(result), count(macs))
     lines.append(table)
     tally = Counter(op.name for op in model.operators)
@@ -81,15 +121,16 @@ def inspection_json(found: Inspection) -> dict[str, object]:
     model = found.model
     return {
         "file": str(found.path),
+        "format": model.format,
         "file_bytes": found.file_bytes,
-        "inputs": [_tensor_json(model.tensors[index]) for index in model.inputs],
-        "outputs": [_tensor_json(model.tensors[index]) for index in model.outputs],
+        "inputs": [_tensor_json(tensor) for tensor in model.inputs],
+        "outputs": [_tensor_json(tensor) for tensor in model.outputs],
         "operators": [
             {
                 "index": op.index,
                 "op": op.name,
                 "macs": macs,
-                "outputs": [_tensor_json(model.tensors[index]) for index in op.outputs],
+                "outputs": [_tensor_json(tensor) for tensor in op.outputs],
             }
             for op, macs in zip(model.operators, found.macs, strict=True)
         ],
@@ -100,11 +141,11 @@ def inspection_json(found: Inspection) -> dict[str, object]:
     }
 
 
-def _tensor_json(record: TensorRecord) -> dict[str, object]:
+def _tensor_json(tensor: TensorSummary) -> dict[str, object]:
     return {
-        "name": record.name,
-        "shape": list(record.shape),
-        "dtype": record.type_name.lower(),
-        "scales": list(record.scales),
-        "zero_points": list(record.zero_points),
+        "name": tensor.name,
+        "shape": None if tensor.sizes is None else list(tensor.sizes),
+        "dtype": tensor.dtype,
+        "scales": list(tensor.scales),
+        "zero_points": list(tensor.zero_points),
     }
