@@ -23,8 +23,6 @@ typedef struct {
     int32_t pad_left;
     float clamp_min;
     float clamp_max;
-    const float *weights; /* [out_channels][kernel_height][kernel_width][group_channels] */
-    const float *bias;    /* [out_channels] */
 } glowmcu_conv_2d_real;
 
 /* acc + window sum of one output channel at one output pixel. */
@@ -49,10 +47,11 @@ static inline float glowmcu_conv_2d_f32_sum(const glowmcu_conv_2d_real *p, const
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first elements and may not overlap.
+ * `weights` is [out_channels][kernel_height][kernel_width][group_channels], `bias` [out_channels].
+ * `in` and `out` are the tensors' first elements; `out` may overlap no operand.
  */
-static void glowmcu_conv_2d_f32(const glowmcu_conv_2d_real *p, const float *in, float *out,
-    int32_t first_row, int32_t end_row)
+static void glowmcu_conv_2d_f32(const glowmcu_conv_2d_real *p, const float *in,
+    const float *weights, const float *bias, float *out, int32_t first_row, int32_t end_row)
 {
     const int32_t filter = p->kernel_height * p->kernel_width * p->group_channels;
     const int32_t group_outputs = p->out_channels / (p->in_channels / p->group_channels);
@@ -66,8 +65,8 @@ static void glowmcu_conv_2d_f32(const glowmcu_conv_2d_real *p, const float *in, 
                 p->kernel_width, p->dilation_x, p->in_width);
             for (int32_t oc = 0; oc < p->out_channels; ++oc) {
                 const float value = glowmcu_conv_2d_f32_sum(p,
-                    in + oc / group_outputs * p->group_channels, p->weights + oc * filter, ys, xs,
-                    0.0f) + p->bias[oc];
+                    in + oc / group_outputs * p->group_channels, weights + oc * filter, ys, xs,
+                    0.0f) + bias[oc];
                 *pixel = (value < p->clamp_min) ? p->clamp_min
                     : ((value > p->clamp_max) ? p->clamp_max : value);
                 ++pixel;

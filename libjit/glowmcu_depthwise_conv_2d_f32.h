@@ -22,8 +22,6 @@ typedef struct {
     int32_t pad_left;
     float clamp_min;
     float clamp_max;
-    const float *weights; /* [kernel_height][kernel_width][out_channels] */
-    const float *bias;    /* [out_channels] */
 } glowmcu_depthwise_conv_2d_real;
 
 /* Window sum of one output channel at one output pixel; `in` points to its input channel. */
@@ -46,10 +44,12 @@ static inline float glowmcu_depthwise_conv_2d_f32_sum(const glowmcu_depthwise_co
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first elements and may not overlap.
+ * `weights` is [kernel_height][kernel_width][out_channels], `bias` [out_channels].
+ * `in` and `out` are the tensors' first elements; `out` may overlap no operand.
  */
 static void glowmcu_depthwise_conv_2d_f32(const glowmcu_depthwise_conv_2d_real *p,
-    const float *in, float *out, int32_t first_row, int32_t end_row)
+    const float *in, const float *weights, const float *bias, float *out, int32_t first_row,
+    int32_t end_row)
 {
     float *pixel = out + first_row * p->out_width * p->in_channels * p->depth_multiplier;
 
@@ -63,7 +63,7 @@ static void glowmcu_depthwise_conv_2d_f32(const glowmcu_depthwise_conv_2d_real *
             for (int32_t ic = 0; ic < p->in_channels; ++ic) {
                 for (int32_t m = 0; m < p->depth_multiplier; ++m, ++oc) {
                     const float value = glowmcu_depthwise_conv_2d_f32_sum(p, in + ic,
-                        p->weights + oc, ys, xs) + p->bias[oc];
+                        weights + oc, ys, xs) + bias[oc];
                     *pixel = (value < p->clamp_min) ? p->clamp_min
                         : ((value > p->clamp_max) ? p->clamp_max : value);
                     ++pixel;

@@ -12,22 +12,23 @@ typedef struct {
     int32_t depth_out;
     float clamp_min;
     float clamp_max;
-    const float *weights; /* [depth_out][depth_in] */
-    const float *bias;    /* [depth_out] */
 } glowmcu_fully_connected_real;
 
-/* `in` is [rows][depth_in], `out` [rows][depth_out]; they may not overlap. */
+/*
+ * `in` is [rows][depth_in], `weights` [depth_out][depth_in], `bias` [depth_out], `out`
+ * [rows][depth_out]; `out` may overlap no operand.
+ */
 static void glowmcu_fully_connected_f32(const glowmcu_fully_connected_real *p, const float *in,
-    float *out)
+    const float *weights, const float *bias, float *out)
 {
     for (int32_t row = 0; row < p->rows; ++row, in += p->depth_in) {
-        const float *w = p->weights;
+        const float *w = weights;
         for (int32_t oc = 0; oc < p->depth_out; ++oc, w += p->depth_in) {
             float acc = 0.0f;
             for (int32_t i = 0; i < p->depth_in; ++i) {
                 acc += in[i] * w[i];
             }
-            acc += p->bias[oc];
+            acc += bias[oc];
             *out = (acc < p->clamp_min) ? p->clamp_min : ((acc > p->clamp_max) ? p->clamp_max : acc);
             ++out;
         }

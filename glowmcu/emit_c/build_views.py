@@ -206,7 +206,10 @@ class _Step:
         code = self.code
         batched = code.batches > 1
         arguments = [f"&p_{self.index}"] if code.parameters else []
-        arguments += [self._pointer(buffer, True, batched) for buffer in self.run.inputs]
+        arguments += [
+            self._pointer(buffer, True, batched and position not in code.whole_operands)
+            for buffer, position in zip(self.run.inputs, self.run.positions, strict=True)
+        ]
         arguments += [self._pointer(buffer, False, batched) for buffer in self.run.outputs]
         if self.run.scratch is not None:
             arguments.append(self._pointer(self.run.scratch, False, False))

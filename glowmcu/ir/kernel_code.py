@@ -60,7 +60,8 @@ class KernelCode:
     Either `function` of libjit header `header`, or (with `template`) a function of this layer
     alone, rendered from `templates/kernels/<template>` with `view`. `operands` are the node inputs
     that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
-    output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item.
+    output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item,
+    with the item's part of each operand but all of the `whole_operands` (weights).
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     """
 
@@ -72,6 +73,7 @@ class KernelCode:
     view: Mapping[str, Any] = field(default_factory=dict)
     rows: int = 0
     batches: int = 1
+    whole_operands: tuple[int, ...] = ()
     scratch_bytes: int = 0
     operand_align: int = 1
     notes: tuple[str, ...] = ()

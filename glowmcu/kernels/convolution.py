@@ -53,6 +53,11 @@ def is_int8(site: Site) -> bool:
     return site.signature.output.element is ElementType.I8
 
 
+def constant_bytes(site: Site) -> int:
+    """Bytes of the operands that are known at compile time: what they take of the flash."""
+    return sum(data.nbytes for data in site.constants if data is not None)
+
+
 def float_clamp_fields(clamp: tuple[float, float] | None) -> tuple[Field, Field]:
     """Bounds of a fused activation; without one the largest float, which no finite sum exceeds."""
     low, high = clamp or (-FLOAT_MAX, FLOAT_MAX)
@@ -193,10 +198,10 @@ class FloatConv2D(Kernel):
     """Direct convolution on float32; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2) and is_float(site)
+        return is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        flash = site.signature.inputs[1].size_bytes + site.signature.inputs[2].size_bytes
+        flash = constant_bytes(site)
         cycles_per_mac = 8.0 if target.core.has_fpu else 120.0
         return Cost(cycles_per_mac * site.node.macs, 500, flash)
 
@@ -206,16 +211,15 @@ class FloatConv2D(Kernel):
         fields = (
             *conv_2d_geometry(site),
             *float_clamp_fields(op.clamp),
-            Field("weights", ConstantArray("weights", constant(site, 1), "OHWI")),
-            Field("bias", ConstantArray("bias", constant(site, 2))),
         )
         return KernelCode(
             function="glowmcu_conv_2d_f32",
-            operands=(0,),
+            operands=(0, 1, 2),
             header="glowmcu_conv_2d_f32.h",
             parameters=Parameters("glowmcu_conv_2d_real", fields),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
+            whole_operands=(1, 2),
         )
 
 
@@ -224,10 +228,10 @@ class FloatDepthwiseConv2D(Kernel):
     """One channel at a time on float32; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2) and is_float(site)
+        return is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        flash = site.signature.inputs[1].size_bytes + site.signature.inputs[2].size_bytes
+        flash = constant_bytes(site)
         cycles_per_mac = 12.0 if target.core.has_fpu else 125.0
         return Cost(cycles_per_mac * site.node.macs, 450, flash)
 
@@ -237,14 +241,13 @@ class FloatDepthwiseConv2D(Kernel):
         fields = (
             *depthwise_geometry(site),
             *float_clamp_fields(op.clamp),
-            Field("weights", ConstantArray("weights", constant(site, 1), "HWC")),
-            Field("bias", ConstantArray("bias", constant(site, 2))),
         )
         return KernelCode(
             function="glowmcu_depthwise_conv_2d_f32",
-            operands=(0,),
+            operands=(0, 1, 2),
             header="glowmcu_depthwise_conv_2d_f32.h",
             parameters=Parameters("glowmcu_depthwise_conv_2d_real", fields),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
+            whole_operands=(1, 2),
         )

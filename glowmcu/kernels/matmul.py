@@ -9,6 +9,7 @@ import numpy as np
 from glowmcu.kernels.bounds import accumulator_bound, bound_note, largest_offset_input
 from glowmcu.kernels.convolution import (
     constant,
+    constant_bytes,
     float_clamp_fields,
     is_constant,
     is_float,
@@ -82,10 +83,10 @@ class FloatFullyConnected(Kernel):
     """One output at a time on float32; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2) and is_float(site)
+        return is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        flash = site.signature.inputs[1].size_bytes + site.signature.inputs[2].size_bytes
+        flash = constant_bytes(site)
         cycles_per_mac = 7.0 if target.core.has_fpu else 120.0
         return Cost(cycles_per_mac * site.node.macs, 200, flash)
 
@@ -98,12 +99,10 @@ class FloatFullyConnected(Kernel):
             Field("depth_in", weights.shape[1]),
             Field("depth_out", weights.shape[0]),
             *float_clamp_fields(op.clamp),
-            Field("weights", ConstantArray("weights", constant(site, 1), "OI")),
-            Field("bias", ConstantArray("bias", constant(site, 2))),
         )
         return KernelCode(
             function="glowmcu_fully_connected_f32",
-            operands=(0,),
+            operands=(0, 1, 2),
             header="glowmcu_fully_connected_f32.h",
             parameters=Parameters("glowmcu_fully_connected_real", fields),
         )
@@ -118,7 +117,7 @@ class ConstantBatchMatMul(Kernel):
         assert isinstance(op, BatchMatMul)
         y = site.signature.inputs[1]
         single = y.element_count == math.prod(y.shape[-2:])
-        return is_constant(site, 1) and single and not op.adj_x
+        return is_constant(site, 1) and single and not op.adj_x and not is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -165,6 +164,9 @@ class ConstantBatchMatMul(Kernel):
 class PortableBatchMatMul(Kernel):
     """Inner products over strides, one result at a time; any core."""
 
+    def accepts(self, site: Site, target: Target) -> bool:
+        return not is_float(site)
+
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
         return Cost(8.0 * site.node.macs + 40.0 * outputs, 220)
@@ -174,26 +176,16 @@ class PortableBatchMatMul(Kernel):
         assert isinstance(op, BatchMatMul)
         x, y = site.signature.inputs
         out = site.signature.output
-        rows, columns, depth = *out.shape[-2:], op.depth(site.signature)
-        batch = _padded(out.shape[:-2])
         scale = op.requantization(site.signature)
         fields = (
-            *(Field(f"batch_{axis}", size) for axis, size in enumerate(batch)),
-            *_batch_steps("x", x.shape),
-            *_batch_steps("y", y.shape),
-            Field("rows", rows),
-            Field("columns", columns),
-            Field("depth", depth),
-            Field("x_row", 1 if op.adj_x else depth),
-            Field("x_step", rows if op.adj_x else 1),
-            Field("y_column", depth if op.adj_y else 1),
-            Field("y_step", 1 if op.adj_y else columns),
+            *_matrix_fields(site),
             Field("x_zero_point", x.zero_point),
             Field("y_zero_point", y.zero_point),
             Field("out_zero_point", out.zero_point),
             Field("multiplier", int(scale.multipliers[0])),
             Field("shift", int(scale.shifts[0])),
         )
+        depth = op.depth(site.signature)
         bound = depth * largest_offset_input(x) * largest_offset_input(y)
         return KernelCode(
             function="glowmcu_batch_matmul_s8",
@@ -202,6 +194,45 @@ class PortableBatchMatMul(Kernel):
             parameters=Parameters("glowmcu_batch_matmul", fields),
             notes=(bound_note(site.node.macs, bound),),
         )
+
+
+@kernel("batch_matmul.portable_f32", BatchMatMul)
+class FloatBatchMatMul(Kernel):
+    """Inner products over strides, one result at a time; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        cycles_per_mac = 8.0 if target.core.has_fpu else 120.0
+        return Cost(cycles_per_mac * site.node.macs, 200, constant_bytes(site))
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return KernelCode(
+            function="glowmcu_batch_matmul_f32",
+            operands=(0, 1),
+            header="glowmcu_batch_matmul_f32.h",
+            parameters=Parameters("glowmcu_batch_matmul_real", _matrix_fields(site)),
+        )
+
+
+def _matrix_fields(site: Site) -> tuple[Field, ...]:
+    """Sizes, and elements from matrix to matrix, row to row and along a row of each operand."""
+    op, (x, y), out = site.node.op, site.signature.inputs, site.signature.output
+    assert isinstance(op, BatchMatMul)
+    rows, columns, depth = *out.shape[-2:], op.depth(site.signature)
+    return (
+        *(Field(f"batch_{axis}", size) for axis, size in enumerate(_padded(out.shape[:-2]))),
+        *_batch_steps("x", x.shape),
+        *_batch_steps("y", y.shape),
+        Field("rows", rows),
+        Field("columns", columns),
+        Field("depth", depth),
+        Field("x_row", 1 if op.adj_x else depth),
+        Field("x_step", rows if op.adj_x else 1),
+        Field("y_column", depth if op.adj_y else 1),
+        Field("y_step", 1 if op.adj_y else columns),
+    )
 
 
 def _padded(batch: tuple[int, ...]) -> tuple[int, ...]:

@@ -120,12 +120,20 @@ class BatchMatMul(Operation):
         return ((*batch, rows, columns),)
 
     def verify(self, signature: Signature) -> None:
+        if signature.output.element.is_float:
+            verify_float(signature)
+            return
         for type_ in (*signature.inputs, signature.output):
             quantized = type_.quantization is not None and not type_.quantization.per_channel
             if type_.element is not ElementType.I8 or not quantized:
                 raise OperationError(f"expected i8 quantized per tensor, got {type_}")
         if self.depth(signature) > _LARGEST_DEPTH:
             raise OperationError(f"a sum of {self.depth(signature)} products may overflow int32")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        if self.depth(signature) > _LARGEST_DEPTH:
+            return None
+        return QuantizationRule((0, 1))
 
     def depth(self, signature: Signature) -> int:
         """K: products in a sum."""
@@ -139,16 +147,23 @@ class BatchMatMul(Operation):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
+        if signature.output.element.is_float:
+            return (np.asarray(self._product(*inputs), np.float32),)
         x, y = (
             array.astype(np.float64) - type_.zero_point
             for array, type_ in zip(inputs, signature.inputs, strict=True)
         )
-        x = np.swapaxes(x, -1, -2) if self.adj_x else x
-        y = np.swapaxes(y, -1, -2) if self.adj_y else y
-        accumulators = (x @ y).astype(np.int64)
+        # float64 holds every partial sum exactly: |sum| < 2^53.
+        accumulators = self._product(x, y).astype(np.int64)
         scaled = self.requantization(signature).apply(accumulators, rounding)
         out = scaled + signature.output.zero_point
         return (saturate(out, *signature.output.element.limits, dtype=np.int8),)
+
+    def _product(self, x: Array, y: Array) -> Array:
+        left = np.swapaxes(x, -1, -2) if self.adj_x else x
+        right = np.swapaxes(y, -1, -2) if self.adj_y else y
+        product: Array = left @ right
+        return product
 
     def macs(self, signature: Signature) -> int:
         return signature.output.element_count * self.depth(signature)

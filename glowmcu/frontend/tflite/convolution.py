@@ -35,12 +35,13 @@ def positive_pair(height: int, width: int, what: str) -> tuple[int, int]:
 
 
 def bias_or_zeros(state: Import, op: OperatorRecord, position: int, channels: int) -> Value:
-    """The bias operand, or zeros where the operator has none."""
+    """The bias operand, or zeros where the operator has none: int32, or float32 like the result."""
     if state.has(op, position):
         return state.value(op, position)
     if state.output_type(op).element is ElementType.I16:
         return state.add_constant(np.zeros(channels, np.int64), "no_bias")
-    return state.add_constant(np.zeros(channels, np.int32), "no_bias")
+    dtype = np.float32 if state.output_type(op).element.is_float else np.int32
+    return state.add_constant(np.zeros(channels, dtype), "no_bias")
 
 
 @importer("CONV_2D")
