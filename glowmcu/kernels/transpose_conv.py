@@ -1,9 +1,16 @@
-"""Portable kernel of transpose_conv_2d."""
+"""Portable kernels of transpose_conv_2d."""
 
 from __future__ import annotations
 
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
-from glowmcu.kernels.convolution import constant, is_constant, requantization_arrays
+from glowmcu.kernels.convolution import (
+    constant,
+    constant_bytes,
+    float_clamp_fields,
+    is_constant,
+    is_float,
+    requantization_arrays,
+)
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -23,7 +30,7 @@ class PortableTransposeConv2D(Kernel):
     """Each result gathers the input pixels that reach it: no int32 image as scratch; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2)
+        return is_constant(site, 1, 2) and not is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -68,4 +75,51 @@ class PortableTransposeConv2D(Kernel):
             rows=out.shape[1],
             batches=x.shape[0],
             notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+@kernel("transpose_conv_2d.portable_f32", TransposeConv2D)
+class FloatTransposeConv2D(Kernel):
+    """Each result gathers the input pixels that reach it; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        pixels = site.signature.output.element_count // site.signature.output.shape[3]
+        taps = site.signature.inputs[1].shape[1] * site.signature.inputs[1].shape[2]
+        cycles_per_mac = 8.0 if target.core.has_fpu else 120.0
+        cycles = cycles_per_mac * site.node.macs + 20.0 * pixels * taps
+        return Cost(cycles, 420, constant_bytes(site))
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, TransposeConv2D)
+        x, weights, _ = site.signature.inputs
+        out = site.signature.output
+        fields = (
+            Field("in_height", x.shape[1]),
+            Field("in_width", x.shape[2]),
+            Field("in_channels", x.shape[3]),
+            Field("out_width", out.shape[2]),
+            Field("out_channels", out.shape[3]),
+            Field("kernel_height", weights.shape[1]),
+            Field("kernel_width", weights.shape[2]),
+            Field("group_channels", weights.shape[3]),
+            Field("stride_y", op.strides[0]),
+            Field("stride_x", op.strides[1]),
+            Field("dilation_y", op.dilations[0]),
+            Field("dilation_x", op.dilations[1]),
+            Field("pad_top", op.padding[0]),
+            Field("pad_left", op.padding[1]),
+            *float_clamp_fields(op.clamp),
+        )
+        return KernelCode(
+            function="glowmcu_transpose_conv_2d_f32",
+            operands=(0, 1, 2),
+            header="glowmcu_transpose_conv_2d_f32.h",
+            parameters=Parameters("glowmcu_transpose_conv_2d_real", fields),
+            rows=out.shape[1],
+            batches=x.shape[0],
+            whole_operands=(1, 2),
         )

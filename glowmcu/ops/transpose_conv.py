@@ -1,6 +1,6 @@
 """Transposed convolution on NHWC: `transpose_conv_2d`, the gradient of a convolution.
 
-Input pixel (y, x) adds w[ky, kx] * (in - in_zp) to result (y * stride + ky - pad, …).
+Input pixel (y, x) adds w[ky, kx] * (in - in_zp) to result (y * stride + ky * dilation - pad, …).
 Source: TensorFlow Lite `reference/integer_ops/transpose_conv.h`.
 """
 
@@ -13,17 +13,18 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
-from glowmcu.ops.convolution import Pair
+from glowmcu.ops.convolution import Pair, window_extent
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
-from glowmcu.ops.real import stored_clamp
+from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
 
 @operation("transpose_conv_2d")
 @dataclass(frozen=True)
 class TransposeConv2D(Operation):
-    """Operands: input NHWC, weights OHWI, bias (O,).
+    """Operands: input NHWC, weights OHWI (I = input channels of one group), bias (O,).
 
     `size` is the result's height and width; `padding` (top, left) is cut off in front. `clamp` is
     the fused activation in stored output units; None leaves the full range.
@@ -34,11 +35,18 @@ class TransposeConv2D(Operation):
     strides: Pair = (1, 1)
     padding: Pair = (0, 0)
     clamp: tuple[float, float] | None = None
+    dilations: Pair = (1, 1)
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, bias = inputs
-        if x.rank != 4 or weights.rank != 4 or x.shape[3] != weights.shape[3]:
-            raise OperationError(f"expected NHWC and OHWI of one depth, got {x} and {weights}")
+        if x.rank != 4 or weights.rank != 4:
+            raise OperationError(f"expected NHWC and OHWI, got {x} and {weights}")
+        depth_out, depth_in, channels = weights.shape[0], weights.shape[3], x.shape[3]
+        if not depth_in or channels % depth_in or depth_out % max(channels // depth_in, 1):
+            raise OperationError(
+                f"{channels} input channels do not split into groups of {depth_in} "
+                f"that share {depth_out} output channels"
+            )
         if bias.shape != (weights.shape[0],):
             raise OperationError(f"bias must be ({weights.shape[0]},), got {bias.shape}")
         if min(self.size) < 1 or min(x.shape) < 1 or min(weights.shape) < 1:
@@ -46,7 +54,12 @@ class TransposeConv2D(Operation):
         return ((x.shape[0], *self.size, weights.shape[0]),)
 
     def verify(self, signature: Signature) -> None:
+        if signature.output.element.is_float:
+            verify_float(signature)
+            return
         x, weights, bias = signature.inputs
+        if not self.is_plain(signature):
+            raise OperationError("groups and dilation are supported on f32 only")
         for type_ in (x, weights, signature.output):
             if type_.element is not ElementType.I8 or type_.quantization is None:
                 raise OperationError(f"expected quantized i8, got {type_}")
@@ -55,6 +68,16 @@ class TransposeConv2D(Operation):
         assert weights.quantization is not None
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")
+
+    def is_plain(self, signature: Signature) -> bool:
+        """Neither grouped nor dilated."""
+        x, weights, _ = signature.inputs
+        return x.shape[3] == weights.shape[3] and self.dilations == (1, 1)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        if not self.is_plain(signature):
+            return None
+        return QuantizationRule((0,), {1: 0}, {2: (0, 1)})
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
@@ -73,6 +96,8 @@ class TransposeConv2D(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         x, weights, bias = inputs
+        if signature.output.element.is_float:
+            return (clamp_float(self._scatter(x, weights) + bias, self.clamp),)
         shifted = x.astype(np.float64) - signature.inputs[0].zero_point
         sums = self._scatter(shifted, weights.astype(np.float64))
         # float64 holds every partial sum exactly: |sum| < 2^53.
@@ -86,26 +111,42 @@ class TransposeConv2D(Operation):
         n, height, width, _ = x.shape
         depth_out, kernel_h, kernel_w, _ = weights.shape
         (stride_y, stride_x), (top, left) = self.strides, self.padding
-        canvas_h = max((height - 1) * stride_y + kernel_h, top + self.size[0])
-        canvas_w = max((width - 1) * stride_x + kernel_w, left + self.size[1])
-        canvas = np.zeros((n, canvas_h, canvas_w, depth_out))
+        extents = tuple(map(window_extent, (kernel_h, kernel_w), self.dilations))
+        canvas_h = max((height - 1) * stride_y + extents[0], top + self.size[0])
+        canvas_w = max((width - 1) * stride_x + extents[1], left + self.size[1])
+        canvas = np.zeros((n, canvas_h, canvas_w, depth_out), x.dtype)
         for ky in range(kernel_h):
             for kx in range(kernel_w):
-                rows = slice(ky, ky + (height - 1) * stride_y + 1, stride_y)
-                columns = slice(kx, kx + (width - 1) * stride_x + 1, stride_x)
-                canvas[:, rows, columns] += x @ weights[:, ky, kx].T
+                y, column = ky * self.dilations[0], kx * self.dilations[1]
+                rows = slice(y, y + (height - 1) * stride_y + 1, stride_y)
+                columns = slice(column, column + (width - 1) * stride_x + 1, stride_x)
+                canvas[:, rows, columns] += _grouped_product(x, weights[:, ky, kx])
         cut: Array = canvas[:, top : top + self.size[0], left : left + self.size[1]]
         return cut
 
     def macs(self, signature: Signature) -> int:
         x, weights, _ = signature.inputs
-        return x.element_count // x.shape[3] * weights.element_count
+        return x.shape[0] * x.shape[1] * x.shape[2] * weights.element_count
 
     def input_rows(
         self, signature: Signature, first: int, end: int
     ) -> tuple[RowWindow | None, ...]:
         x, weights, _ = signature.inputs
         stride, top = self.strides[0], self.padding[0]
-        lowest = max(-((weights.shape[1] - 1 - first - top) // stride), 0)
+        extent = window_extent(weights.shape[1], self.dilations[0])
+        lowest = max(-((extent - 1 - first - top) // stride), 0)
         highest = min((end - 1 + top) // stride + 1, x.shape[1])
         return RowWindow(min(lowest, x.shape[1]), max(highest, 0)), None, None
+
+
+def _grouped_product(x: Array, weights: Array) -> Array:
+    """x (…, C) by the weights (O, I) of one tap; output channels go with their group's inputs."""
+    depth_out, depth_in = weights.shape
+    groups = x.shape[-1] // depth_in
+    if groups == 1:
+        product: Array = x @ weights.T
+        return product
+    parts = x.reshape(*x.shape[:-1], groups, depth_in)
+    grouped = weights.reshape(groups, depth_out // groups, depth_in)
+    joined: Array = np.einsum("nyxgi,goi->nyxgo", parts, grouped)
+    return joined.reshape(*x.shape[:-1], depth_out)

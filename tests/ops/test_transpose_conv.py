@@ -59,22 +59,30 @@ CASES = {
 }
 
 
-def transpose_conv_model(case: Case) -> bytes:
+def transpose_conv_model(case: Case, dtype: str = "int8") -> bytes:
     generator = np.random.default_rng(7)
     model = ModelBuilder()
     out_shape = (case.shape[0], *case.out_size, case.depth_out)
-    x = model.input("x", case.shape, "int8", 0.1, -7)
+    quantized = dtype == "int8"
+    x = model.input("x", case.shape, dtype, *((0.1, -7) if quantized else ()))
     scales = generator.uniform(0.001, 0.05, case.depth_out) if case.per_channel else 0.02
     kernel = (case.depth_out, *case.kernel, case.shape[3])
-    w = model.constant(
-        "w", generator.integers(-128, 128, kernel).astype(np.int8), scales, case.weights_zero_point
-    )
+    weights = generator.integers(-128, 128, kernel).astype(np.int8)
+    if quantized:
+        w = model.constant("w", weights, scales, case.weights_zero_point)
+    else:
+        w = model.constant("w", weights.astype(np.float32) / 64)
     shape = model.constant("shape", np.array(out_shape, np.int32))
     operands = [shape, w, x]
     if case.bias:
         values = generator.integers(-2000, 2000, case.depth_out).astype(np.int32)
-        operands.append(model.constant("bias", values, np.atleast_1d(scales) * 0.1))
-    y = model.tensor("y", out_shape, "int8", 0.35, 9)
+        bias_scales = np.atleast_1d(scales) * 0.1
+        operands.append(
+            model.constant("bias", values, bias_scales)
+            if quantized
+            else model.constant("bias", values.astype(np.float32) / 1000)
+        )
+    y = model.tensor("y", out_shape, dtype, *((0.35, 9) if quantized else ()))
     options = {
         "padding": case.padding,
         "stride_h": case.strides[0],
@@ -89,6 +97,11 @@ def transpose_conv_model(case: Case) -> bytes:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_transposed_convolution_equals_tflm(case: Case) -> None:
     check_model(transpose_conv_model(case), oracle=run_tflm)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_transposed_convolution_of_real_numbers_equals_tflm(case: Case) -> None:
+    check_model(transpose_conv_model(case, "float32"), oracle=run_tflm, count=2)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
