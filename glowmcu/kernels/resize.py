@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.kernels.convolution import is_float
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -15,12 +16,15 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor, bilinear_step
+from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor, bilinear_step, pixel_scale
 
 
 @kernel("resize_bilinear.portable", ResizeBilinear)
 class PortableResizeBilinear(Kernel):
     """Positions in 1/1024 pixel computed on the way; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return not is_float(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         out = site.signature.output
@@ -50,6 +54,45 @@ class PortableResizeBilinear(Kernel):
             operands=(0,),
             header="glowmcu_resize_bilinear.h",
             parameters=Parameters("glowmcu_resize_bilinear", fields),
+            rows=out.shape[1],
+            batches=x.shape[0],
+        )
+
+
+@kernel("resize_bilinear.portable_f32", ResizeBilinear)
+class FloatResizeBilinear(Kernel):
+    """Positions computed on the way; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        out = site.signature.output
+        pixels = out.element_count // out.shape[3]
+        soft = 1.0 if target.core.has_fpu else 12.0
+        return Cost(soft * (26.0 * out.element_count + 40.0 * pixels), 330)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, ResizeBilinear)
+        x, out = site.signature.inputs[0], site.signature.output
+        scale_y, scale_x = (
+            pixel_scale(x.shape[axis], out.shape[axis], op.align_corners) for axis in (1, 2)
+        )
+        fields = (
+            Field("in_height", x.shape[1]),
+            Field("in_width", x.shape[2]),
+            Field("channels", x.shape[3]),
+            Field("out_width", out.shape[2]),
+            Field("scale_y", scale_y),
+            Field("scale_x", scale_x),
+            Field("centre", 0.5 if op.half_pixel_centers else 0.0),
+        )
+        return KernelCode(
+            function="glowmcu_resize_bilinear_f32",
+            operands=(0,),
+            header="glowmcu_resize_bilinear_f32.h",
+            parameters=Parameters("glowmcu_resize_bilinear_real", fields),
             rows=out.shape[1],
             batches=x.shape[0],
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.convolution import Pair
 from glowmcu.ops.fixed_point import Int64Array
@@ -41,6 +42,9 @@ class _Resize(Operation):
                 f"got {x.shape[1:3]} to {self.size}"
             )
         return ((x.shape[0], *self.size, x.shape[3]),)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.SAME)
 
     def _verify_element(self, signature: Signature, allowed: tuple[ElementType, ...]) -> None:
         x, out = signature.inputs[0], signature.output
@@ -77,10 +81,44 @@ def bilinear_axis(
     return BilinearAxis(lower, np.minimum((place + 1023) >> 10, in_size - 1), place - 1024 * lower)
 
 
+@dataclass(frozen=True)
+class RealAxis:
+    """As `BilinearAxis`, in float32 pixels."""
+
+    lower: Int64Array
+    upper: Int64Array
+    fraction: Array
+
+
+def pixel_scale(in_size: int, out_size: int, align_corners: bool) -> float:
+    """Input pixels a result, in float32."""
+    if align_corners and out_size > 1:
+        return float(np.float32(in_size - 1) / np.float32(out_size - 1))
+    return float(np.float32(in_size) / np.float32(out_size))
+
+
+def real_axis(
+    in_size: int, out_size: int, align_corners: bool, half_pixel_centers: bool
+) -> RealAxis:
+    """`ComputeInterpolationValues` for every result of an axis."""
+    scale = np.float32(pixel_scale(in_size, out_size, align_corners))
+    centre = np.float32(0.5 if half_pixel_centers else 0.0)
+    place = (np.arange(out_size, dtype=np.float32) + centre) * scale - centre
+    lower = np.maximum(np.floor(place), 0).astype(np.int64)
+    upper = np.minimum(np.ceil(place).astype(np.int64), in_size - 1)
+    return RealAxis(lower, np.maximum(upper, 0), place - lower.astype(np.float32))
+
+
 @operation("resize_bilinear")
 @dataclass(frozen=True)
 class ResizeBilinear(_Resize):
-    """Weighted mean of four neighbours, in 10 + 10 fraction bits; int8."""
+    """Weighted mean of four neighbours; int8 in 10 + 10 fraction bits, or float32."""
+
+    def real_axes(self, x: TensorType) -> tuple[RealAxis, RealAxis]:
+        """Rows and columns of real numbers."""
+        flags = (self.align_corners, self.half_pixel_centers)
+        height, width = x.shape[1:3]
+        return real_axis(height, self.size[0], *flags), real_axis(width, self.size[1], *flags)
 
     def axes(self, x: TensorType) -> tuple[BilinearAxis, BilinearAxis]:
         """Rows and columns."""
@@ -92,10 +130,12 @@ class ResizeBilinear(_Resize):
         )
 
     def verify(self, signature: Signature) -> None:
-        self._verify_element(signature, (ElementType.I8,))
+        self._verify_element(signature, (ElementType.I8, ElementType.F32))
         if self.align_corners and self.half_pixel_centers:
             raise OperationError("half_pixel_centers and align_corners exclude each other")
         x = signature.inputs[0]
+        if x.element.is_float:
+            return
         for axis, size in zip(self.axes(x), x.shape[1:3], strict=True):
             if axis.lower[-1] >= size:
                 raise OperationError(
@@ -105,6 +145,8 @@ class ResizeBilinear(_Resize):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
+        if signature.output.element.is_float:
+            return (self._real_mean(inputs[0], *self.real_axes(signature.inputs[0])),)
         x = inputs[0].astype(np.int64)
         ys, xs = self.axes(signature.inputs[0])
         above, below = x[:, ys.lower], x[:, ys.upper]
@@ -121,9 +163,16 @@ class ResizeBilinear(_Resize):
     def input_rows(
         self, signature: Signature, first: int, end: int
     ) -> tuple[RowWindow | None, ...]:
-        rows, _ = self.axes(signature.inputs[0])
+        (x,) = signature.inputs
+        rows = (self.real_axes(x) if x.element.is_float else self.axes(x))[0]
         upper = max(int(rows.upper[end - 1]), int(rows.lower[end - 1]))
         return (RowWindow(int(rows.lower[first]), upper + 1),)
+
+    def _real_mean(self, x: Array, ys: RealAxis, xs: RealAxis) -> Array:
+        fy, fx = ys.fraction[:, np.newaxis, np.newaxis], xs.fraction[:, np.newaxis]
+        columns = x[:, ys.lower] * (1 - fy) + x[:, ys.upper] * fy
+        mean: Array = columns[:, :, xs.lower] * (1 - fx) + columns[:, :, xs.upper] * fx
+        return mean.astype(np.float32, copy=False)
 
 
 def nearest_sources(

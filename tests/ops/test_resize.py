@@ -12,7 +12,7 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.operation import Rounding, RowWindow
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
-from tests.support.oracle import run_tflm
+from tests.support.oracle import run_litert_reference, run_tflm
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,10 @@ KINDS = ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"]
 
 def resize_model(kind: str, case: Case, mode: dict[str, bool], dtype: str = "int8") -> bytes:
     model = ModelBuilder()
-    x = model.input("x", case.shape, dtype, 0.1, 0)
+    quantization = () if dtype == "float32" else (0.1, 0)
+    x = model.input("x", case.shape, dtype, *quantization)
     size = model.constant("size", np.array(case.size, np.int32))
-    y = model.tensor("y", (case.shape[0], *case.size, case.shape[3]), dtype, 0.1, 0)
+    y = model.tensor("y", (case.shape[0], *case.size, case.shape[3]), dtype, *quantization)
     model.op(kind, [x, size], [y], mode)
     model.output(y)
     return model.finish()
@@ -62,6 +63,16 @@ def test_resizing_equals_tflm(kind: str, mode: dict[str, bool], case: Case) -> N
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_nearest_with_both_flags_equals_tflm(case: Case) -> None:
     check_model(resize_model("RESIZE_NEAREST_NEIGHBOR", case, BOTH), oracle=run_tflm)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_resizing_of_real_numbers_equals_litert(
+    kind: str, mode: dict[str, bool], case: Case
+) -> None:
+    data = resize_model(kind, case, mode, "float32")
+    check_model(data, oracle=run_litert_reference, count=1)
 
 
 def test_nearest_of_int16_equals_tflm() -> None:
@@ -97,7 +108,7 @@ REFUSED = {
     ),
     "bilinear of int16": (
         resize_model("RESIZE_BILINEAR", CASES["same size"], {}, "int16"),
-        "expected one type of i8",
+        "expected one type of i8, f32",
     ),
     "steps that lead outside": (
         resize_model("RESIZE_BILINEAR", Case((1, 1501, 1, 1), (20000, 1)), MODES["align_corners"]),
