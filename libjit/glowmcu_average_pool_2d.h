@@ -14,13 +14,13 @@ static inline int32_t glowmcu_mean(int32_t sum, int32_t count)
 }
 
 /* Sum over a window of the channel that `x` points to. */
-static inline int32_t glowmcu_average_pool_2d_sum(const glowmcu_pool_2d *p,
-    const glowmcu_pool_window *window, const int8_t *x)
+static inline int32_t glowmcu_average_pool_2d_sum(const glowmcu_pool_window *window,
+    const int8_t *x)
 {
     int32_t sum = 0; /* |sum| <= 128 * 2^23 */
 
     for (int32_t ky = 0; ky < window->height; ++ky, x += window->next_row) {
-        for (int32_t kx = 0; kx < window->width; ++kx, x += p->channels) {
+        for (int32_t kx = 0; kx < window->width; ++kx, x += window->step) {
             sum += *x;
         }
     }
@@ -34,18 +34,16 @@ static inline int32_t glowmcu_average_pool_2d_sum(const glowmcu_pool_2d *p,
 static void glowmcu_average_pool_2d_s8(const glowmcu_pool_2d *p, const int8_t *in, int8_t *out,
     int32_t first_row, int32_t end_row)
 {
-    int8_t *y = out + first_row * p->out_width * p->channels;
+    const glowmcu_pool_grid *grid = &p->grid;
+    int8_t *y = out + first_row * grid->out_width * grid->channels;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
-            p->kernel_height, 1, p->in_height);
-        for (int32_t ox = 0; ox < p->out_width; ++ox) {
-            const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
-                p->kernel_width, 1, p->in_width);
-            const glowmcu_pool_window window = glowmcu_pool_2d_window(p, in, ys, xs);
+        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy);
+        for (int32_t ox = 0; ox < grid->out_width; ++ox) {
+            const glowmcu_pool_window window = glowmcu_pool_2d_window(grid, ys, ox);
             const int32_t count = window.height * window.width;
-            for (int32_t c = 0; c < p->channels; ++c) {
-                const int32_t sum = glowmcu_average_pool_2d_sum(p, &window, window.corner + c);
+            for (int32_t c = 0; c < grid->channels; ++c) {
+                const int32_t sum = glowmcu_average_pool_2d_sum(&window, in + window.corner + c);
                 *y = (int8_t)glowmcu_clamp(glowmcu_mean(sum, count), p->clamp_min, p->clamp_max);
                 ++y;
             }

@@ -7,11 +7,11 @@
 #include "glowmcu_pool_2d.h"
 
 /* Largest of `largest` and a window's elements of the channel that `x` points to. */
-static inline int32_t glowmcu_max_pool_2d_max(const glowmcu_pool_2d *p,
-    const glowmcu_pool_window *window, const int8_t *x, int32_t largest)
+static inline int32_t glowmcu_max_pool_2d_max(const glowmcu_pool_window *window,
+    const int8_t *x, int32_t largest)
 {
     for (int32_t ky = 0; ky < window->height; ++ky, x += window->next_row) {
-        for (int32_t kx = 0; kx < window->width; ++kx, x += p->channels) {
+        for (int32_t kx = 0; kx < window->width; ++kx, x += window->step) {
             largest = (*x > largest) ? *x : largest;
         }
     }
@@ -20,23 +20,21 @@ static inline int32_t glowmcu_max_pool_2d_max(const glowmcu_pool_2d *p,
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first bytes and may not overlap.
+ * `in` and `out` are the tensors' first elements and may not overlap.
  */
-static void glowmcu_max_pool_2d_s8(const glowmcu_pool_2d *p, const int8_t *in, int8_t *out,
-    int32_t first_row, int32_t end_row)
+static void glowmcu_max_pool_2d_s8(const glowmcu_pool_2d *p, const int8_t *in,
+    int8_t *out, int32_t first_row, int32_t end_row)
 {
-    int8_t *y = out + first_row * p->out_width * p->channels;
+    const glowmcu_pool_grid *grid = &p->grid;
+    int8_t *y = out + first_row * grid->out_width * grid->channels;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
-            p->kernel_height, 1, p->in_height);
-        for (int32_t ox = 0; ox < p->out_width; ++ox) {
-            const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
-                p->kernel_width, 1, p->in_width);
-            const glowmcu_pool_window window = glowmcu_pool_2d_window(p, in, ys, xs);
-            for (int32_t c = 0; c < p->channels; ++c) {
-                const int32_t largest = glowmcu_max_pool_2d_max(p, &window, window.corner + c,
-                    p->clamp_min);
+        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy);
+        for (int32_t ox = 0; ox < grid->out_width; ++ox) {
+            const glowmcu_pool_window window = glowmcu_pool_2d_window(grid, ys, ox);
+            for (int32_t c = 0; c < grid->channels; ++c) {
+                const int32_t largest = glowmcu_max_pool_2d_max(&window,
+                    in + window.corner + c, p->clamp_min);
                 *y = (int8_t)((largest > p->clamp_max) ? p->clamp_max : largest);
                 ++y;
             }

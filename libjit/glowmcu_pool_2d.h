@@ -1,11 +1,12 @@
 /*
- * glowmcu_pool_2d.h: what average and maximum pooling share.
+ * glowmcu_pool_2d.h: what pooling of all kinds and element types shares.
  */
 #ifndef GLOWMCU_POOL_2D_H
 #define GLOWMCU_POOL_2D_H
 
 #include "glowmcu_window.h"
 
+/* Where windows lie on an NHWC image. */
 typedef struct {
     int32_t in_height;
     int32_t in_width;
@@ -15,31 +16,57 @@ typedef struct {
     int32_t kernel_width;
     int32_t stride_y;
     int32_t stride_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
     int32_t pad_top;
     int32_t pad_left;
+} glowmcu_pool_grid;
+
+/* Pooling of 8-bit elements. */
+typedef struct {
+    glowmcu_pool_grid grid;
     int32_t clamp_min;
     int32_t clamp_max;
 } glowmcu_pool_2d;
 
-/* The part of a window that is inside the image: its first pixel, its size, the way to its next row. */
+/* Pooling of real numbers. */
 typedef struct {
-    const int8_t *corner;
+    glowmcu_pool_grid grid;
+    float clamp_min;
+    float clamp_max;
+} glowmcu_pool_2d_real;
+
+/* The part of a window that is inside the image; places and steps are in elements. */
+typedef struct {
+    int32_t corner; /* its first pixel */
     int32_t height;
     int32_t width;
-    int32_t next_row; /* from one past a row's last pixel to the next row's first, in elements */
+    int32_t step;     /* from tap to tap along a row */
+    int32_t next_row; /* from one step past a row's last tap to the next row's first */
 } glowmcu_pool_window;
 
-static inline glowmcu_pool_window glowmcu_pool_2d_window(const glowmcu_pool_2d *p,
-    const int8_t *in, glowmcu_taps ys, glowmcu_taps xs)
+static inline glowmcu_pool_window glowmcu_pool_2d_window(const glowmcu_pool_grid *grid,
+    glowmcu_taps ys, int32_t ox)
 {
+    const glowmcu_taps xs = glowmcu_taps_inside(ox * grid->stride_x - grid->pad_left,
+        grid->kernel_width, grid->dilation_x, grid->in_width);
+    const int32_t row = grid->in_width * grid->channels;
     glowmcu_pool_window window;
 
     window.height = ys.end - ys.first;
     window.width = xs.end - xs.first;
-    window.next_row = (p->in_width - window.width) * p->channels;
-    window.corner = in
-        + ((ys.origin + ys.first) * p->in_width + xs.origin + xs.first) * p->channels;
+    window.step = grid->dilation_x * grid->channels;
+    window.next_row = grid->dilation_y * row - window.width * window.step;
+    window.corner = (ys.origin + ys.first * grid->dilation_y) * row
+        + (xs.origin + xs.first * grid->dilation_x) * grid->channels;
     return window;
+}
+
+/* Rows of the windows of one output row. */
+static inline glowmcu_taps glowmcu_pool_2d_rows(const glowmcu_pool_grid *grid, int32_t oy)
+{
+    return glowmcu_taps_inside(oy * grid->stride_y - grid->pad_top, grid->kernel_height,
+        grid->dilation_y, grid->in_height);
 }
 
 #endif /* GLOWMCU_POOL_2D_H */

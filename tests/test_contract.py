@@ -21,15 +21,22 @@ import pytest
 
 from glowmcu.cores import core, core_names
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.ir.graph import Node
+from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant, Operation, RowWindow, Signature
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels import selection
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.host import STRICT_FLAGS, host_compiler
-from tests.ops import test_convolution, test_pooling, test_resize, test_transpose_conv, test_wide_layers
+from tests.ops import (
+    test_convolution,
+    test_pooling,
+    test_resize,
+    test_transpose_conv,
+    test_wide_layers,
+)
 from tests.support.check_model import write_bundle
+from tests.support.onnx_models import finished
 
 Array = npt.NDArray[Any]
 
@@ -51,6 +58,20 @@ def float_model(kind: str) -> bytes:
     return model.finish()
 
 
+def norm_model() -> bytes:
+    """A p-norm of padded windows, in NHWC: only ONNX has it, so transposes cancel on both sides."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    node = onnx.helper.make_node
+    window = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [2, 1, 1, 0], "p": 3}
+    nodes = [
+        node("Transpose", ["x"], ["image"], perm=(0, 3, 1, 2)),
+        node("LpPool", ["image"], ["norms"], **window),
+        node("Transpose", ["norms"], ["y"], perm=(0, 2, 3, 1)),
+    ]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (2, 7, 6, 3))
+    return finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="y")], [])
+
+
 @cache
 def samples() -> dict[str, bytes]:
     """Models of one operator, at least one for each operator whose rows need rows of its input."""
@@ -68,26 +89,44 @@ def samples() -> dict[str, bytes]:
         for name in ("odd size, same padding", "stride larger than the kernel", "batch of three"):
             case = test_pooling.CASES[name]
             found[f"{kind}, {name}"] = test_pooling.pool_model(kind, case)
+            real = test_pooling.pool_model(kind, case, dtype="float32")
+            found[f"{kind}, {name}, real numbers"] = real
+    case = test_pooling.CASES["batch of three"]
+    found["MAX_POOL_2D, uint8"] = test_pooling.pool_model("MAX_POOL_2D", case, dtype="uint8")
+    found["LpPool"] = norm_model()
     for name in ("stride 2, same, odd result", "kernel smaller than the stride", "batch of two"):
         case = test_transpose_conv.CASES[name]
         found[f"TRANSPOSE_CONV, {name}"] = test_transpose_conv.transpose_conv_model(case)
+        real = test_transpose_conv.transpose_conv_model(case, "float32")
+        found[f"TRANSPOSE_CONV, {name}, real numbers"] = real
     for kind in test_resize.KINDS:
         for name, mode in test_resize.MODES.items():
             case = test_resize.CASES["larger one way, smaller the other"]
             found[f"{kind}, {name}"] = test_resize.resize_model(kind, case, mode)
+            real = test_resize.resize_model(kind, case, mode, "float32")
+            found[f"{kind}, {name}, real numbers"] = real
     return found
 
 
 def the_node(compilation: Compilation) -> Node:
-    (node,) = (node for node in compilation.graph.nodes if not isinstance(node.op, Constant))
+    return computing_node(compilation.graph)
+
+
+def computing_node(graph: Graph) -> Node:
+    """The only node that is more than a name for known or existing bytes."""
+    (node,) = (
+        node
+        for node in graph.nodes
+        if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
+    )
     return node
 
 
 @cache
 def variants(sample: str) -> list[tuple[Kernel, str]]:
     """Variants that take row ranges and accept the sample, each with a core where it does."""
-    graph = compile_model(samples()[sample], "m.tflite", Options("m")).graph
-    (node,) = (node for node in graph.nodes if not isinstance(node.op, Constant))
+    graph = compile_model(samples()[sample], "m.onnx", Options("m")).graph
+    node = computing_node(graph)
     site = site_of(graph, node)
     found = []
     for variant in load_kernels()[type(node.op)]:
@@ -157,7 +196,7 @@ def compile_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Compile:
     def compile_with(sample: str, kernel: Kernel, core: str) -> tuple[Compilation, RowKernel]:
         only = dict.fromkeys(kernel.operations, (kernel,))
         monkeypatch.setattr(selection, "load_kernels", lambda: only)
-        compilation = compile_model(samples()[sample], "m.tflite", Options("m", core=core))
+        compilation = compile_model(samples()[sample], "m.onnx", Options("m", core=core))
         assert compilation.selections[the_node(compilation)].kernel is kernel
         return compilation, RowKernel(compilation, tmp_path / kernel.name)
 
@@ -203,7 +242,8 @@ def _inputs(compilation: Compilation, node: Node) -> list[Array]:
 def _random(type_: TensorType, generator: np.random.Generator) -> Array:
     if type_.element.is_float:
         return generator.normal(size=type_.shape).astype(np.float32)
-    return generator.integers(-128, 128, type_.shape).astype(type_.element.numpy)
+    low, high = type_.element.limits
+    return generator.integers(low, high + 1, type_.shape).astype(type_.element.numpy)
 
 
 def _check_ranges(

@@ -1,22 +1,29 @@
-"""Portable kernels of average_pool_2d and max_pool_2d."""
+"""Portable kernels of average_pool_2d, max_pool_2d, lp_pool_2d and max_pool_indices_2d."""
 
 from __future__ import annotations
 
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.convolution import float_clamp_fields, is_float
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
-from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
+from glowmcu.ops.pooling import AveragePool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
+
+_Pool = AveragePool2D | LpPool2D | MaxPool2D | MaxPoolIndices2D
 
 
-def _taps(site: Site) -> int:
+def _op(site: Site) -> _Pool:
     op = site.node.op
-    assert isinstance(op, AveragePool2D | MaxPool2D)
-    return site.signature.output.element_count * op.kernel[0] * op.kernel[1]
+    assert isinstance(op, _Pool)
+    return op
 
 
-def _code(site: Site, name: str) -> KernelCode:
-    op = site.node.op
-    assert isinstance(op, AveragePool2D | MaxPool2D)
-    x, out = site.signature.inputs[0], site.signature.output
-    clamp_min, clamp_max = op.clamp_range(site.signature)
+def _cycles(site: Site, per_tap: float, per_output: float) -> float:
+    outputs = site.signature.output.element_count
+    taps = outputs * _op(site).kernel[0] * _op(site).kernel[1]
+    return per_tap * taps + per_output * outputs
+
+
+def _grid(site: Site) -> Field:
+    op, x, out = _op(site), site.signature.inputs[0], site.signature.output
     fields = (
         Field("in_height", x.shape[1]),
         Field("in_width", x.shape[2]),
@@ -26,40 +33,148 @@ def _code(site: Site, name: str) -> KernelCode:
         Field("kernel_width", op.kernel[1]),
         Field("stride_y", op.strides[0]),
         Field("stride_x", op.strides[1]),
+        Field("dilation_y", op.dilations[0]),
+        Field("dilation_x", op.dilations[1]),
         Field("pad_top", op.padding[0]),
         Field("pad_left", op.padding[1]),
-        Field("clamp_min", clamp_min),
-        Field("clamp_max", clamp_max),
     )
+    return Field("grid", Parameters("glowmcu_pool_grid", fields))
+
+
+def _code(site: Site, name: str, suffix: str, struct: str, *fields: Field) -> KernelCode:
     return KernelCode(
-        function=f"glowmcu_{name}_s8",
+        function=f"glowmcu_{name}_{suffix}",
         operands=(0,),
-        header=f"glowmcu_{name}.h",
-        parameters=Parameters("glowmcu_pool_2d", fields),
-        rows=out.shape[1],
-        batches=x.shape[0],
+        header=f"glowmcu_{name}.h" if suffix == "s8" else f"glowmcu_{name}_{suffix}.h",
+        parameters=Parameters(struct, (_grid(site), *fields)),
+        rows=site.signature.output.shape[1],
+        batches=site.signature.output.shape[0],
     )
+
+
+def _integer_code(site: Site, name: str, suffix: str = "s8") -> KernelCode:
+    op = _op(site)
+    assert isinstance(op, AveragePool2D | MaxPool2D)
+    clamp_min, clamp_max = op.clamp_range(site.signature)
+    clamp = Field("clamp_min", clamp_min), Field("clamp_max", clamp_max)
+    return _code(site, name, suffix, "glowmcu_pool_2d", *clamp)
+
+
+def _real_code(site: Site, name: str) -> KernelCode:
+    clamp = float_clamp_fields(_op(site).clamp)
+    return _code(site, name, "f32", "glowmcu_pool_2d_real", *clamp)
 
 
 @kernel("average_pool_2d.portable", AveragePool2D)
 class PortableAveragePool2D(Kernel):
     """One channel at a time over the window; any core."""
 
+    def accepts(self, site: Site, target: Target) -> bool:
+        return not is_float(site)
+
     def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        return Cost(5.0 * _taps(site) + 40.0 * outputs, 260)
+        return Cost(_cycles(site, 5.0, 40.0), 260)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return _code(site, "average_pool_2d")
+        return _integer_code(site, "average_pool_2d")
 
 
 @kernel("max_pool_2d.portable", MaxPool2D)
 class PortableMaxPool2D(Kernel):
     """One channel at a time over the window; any core."""
 
+    def accepts(self, site: Site, target: Target) -> bool:
+        return site.signature.output.element is ElementType.I8
+
     def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        return Cost(6.0 * _taps(site) + 20.0 * outputs, 230)
+        return Cost(_cycles(site, 6.0, 20.0), 230)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return _code(site, "max_pool_2d")
+        return _integer_code(site, "max_pool_2d")
+
+
+@kernel("max_pool_2d.portable_u8", MaxPool2D)
+class UnsignedMaxPool2D(Kernel):
+    """As of int8; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return site.signature.output.element is ElementType.UI8
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(_cycles(site, 6.0, 20.0), 230)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return _integer_code(site, "max_pool_2d", "u8")
+
+
+@kernel("average_pool_2d.portable_f32", AveragePool2D)
+class FloatAveragePool2D(Kernel):
+    """One channel at a time over the window; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        per_tap, per_output = (6.0, 40.0) if target.core.has_fpu else (60.0, 250.0)
+        return Cost(_cycles(site, per_tap, per_output), 270)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return _real_code(site, "average_pool_2d")
+
+
+@kernel("max_pool_2d.portable_f32", MaxPool2D)
+class FloatMaxPool2D(Kernel):
+    """One channel at a time over the window; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        per_tap, per_output = (7.0, 25.0) if target.core.has_fpu else (30.0, 80.0)
+        return Cost(_cycles(site, per_tap, per_output), 260)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return _real_code(site, "max_pool_2d")
+
+
+@kernel("lp_pool_2d.portable_f32", LpPool2D)
+class FloatLpPool2D(Kernel):
+    """Powers by multiplication, roots by Newton; any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        op = _op(site)
+        assert isinstance(op, LpPool2D)
+        soft = 1.0 if target.core.has_fpu else 12.0
+        return Cost(soft * _cycles(site, 6.0 + 3.0 * op.order, 120.0 + 12.0 * op.order), 420)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = _op(site)
+        assert isinstance(op, LpPool2D)
+        order = Field("order", op.order)
+        return _code(site, "lp_pool_2d", "f32", "glowmcu_lp_pool_2d", order)
+
+
+@kernel("max_pool_indices_2d.portable_f32", MaxPoolIndices2D)
+class FloatMaxPoolIndices2D(Kernel):
+    """One channel at a time over the window; any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        per_tap, per_output = (9.0, 50.0) if target.core.has_fpu else (32.0, 100.0)
+        return Cost(_cycles(site, per_tap, per_output), 360)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op, (n, height, width, _) = _op(site), site.signature.inputs[0].shape
+        assert isinstance(op, MaxPoolIndices2D)
+        fields = (
+            _grid(site),
+            Field("images", n),
+            Field("out_height", site.signature.output.shape[1]),
+            Field("step_y", 1 if op.by_column else width),
+            Field("step_x", height if op.by_column else 1),
+        )
+        return KernelCode(
+            function="glowmcu_max_pool_indices_2d_f32",
+            operands=(0,),
+            header="glowmcu_max_pool_indices_2d_f32.h",
+            parameters=Parameters("glowmcu_max_pool_indices_2d", fields),
+        )

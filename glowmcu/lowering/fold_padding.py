@@ -17,6 +17,7 @@ from glowmcu.ir.types import TensorType
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, Padding
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.pooling import MaxPool2D
+from glowmcu.ops.real import FLOAT_MAX
 
 
 def run(graph: Graph) -> Graph:
@@ -53,8 +54,10 @@ def _padded(node: Node, pad: Node) -> Operation | None:
     return _accepted(replace(op, padding=sides), node, x)
 
 
-def _neutral(op: Operation, type_: TensorType) -> int:
+def _neutral(op: Operation, type_: TensorType) -> float:
     """The stored value that counts as much as what lies outside."""
+    if type_.element.is_float:
+        return -FLOAT_MAX if isinstance(op, MaxPool2D) else 0.0
     return type_.element.limits[0] if isinstance(op, MaxPool2D) else type_.zero_point
 
 

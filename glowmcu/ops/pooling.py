@@ -1,4 +1,5 @@
-"""Pooling on NHWC: `average_pool_2d` and `max_pool_2d`. What lies outside the image does not count.
+"""Pooling on NHWC: `average_pool_2d`, `max_pool_2d`, `lp_pool_2d`. What lies outside the image does
+not count.
 
 Input and result share one scale and zero point, so stored values are averaged as they are.
 Source: TensorFlow Lite `reference/integer_ops/pooling.h`.
@@ -6,21 +7,29 @@ Source: TensorFlow Lite `reference/integer_ops/pooling.h`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
-from glowmcu.ops.convolution import Padding, Pair, window_output_size, window_rows
+from glowmcu.ops.convolution import (
+    Padding,
+    Pair,
+    window_extent,
+    window_output_size,
+    window_rows,
+)
 from glowmcu.ops.fixed_point import saturate
-from glowmcu.ops.real import stored_clamp
+from glowmcu.ops.real import FLOAT_MAX, clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
 #: TensorFlow Lite Micro takes scales for equal that differ by no more than this.
 _SCALE_TOLERANCE = 1e-6
 _LARGEST_WINDOW = 1 << 23
+_LARGEST_ORDER = 16
 
 
 def require_same_quantization(x: TensorType, out: TensorType) -> None:
@@ -32,9 +41,24 @@ def require_same_quantization(x: TensorType, out: TensorType) -> None:
         raise OperationError(f"input and result must share scale and zero point: {x}; {out}")
 
 
+def _has_empty_window(size: int, out: int, kernel: int, step: Pair, before: int) -> bool:
+    """Whether a window of one axis looks at no position of the image; `step` is stride, dilation.
+
+    Within an axis that is longer than the dilation only windows at the ends can.
+    """
+    stride, dilation = step
+    last = (out - 1) * stride - before
+    if window_extent(kernel, dilation) <= before or last >= size:
+        return True
+    if dilation <= size:
+        return False
+    places = np.arange(out)[:, np.newaxis] * stride - before + np.arange(kernel) * dilation
+    return not bool(((places >= 0) & (places < size)).any(axis=1).all())
+
+
 @dataclass(frozen=True)
-class _Pool(Operation):
-    """Attributes of both poolings. `kernel` is height, width; `padding` top, left, bottom, right.
+class _Windows(Operation):
+    """Attributes of all poolings. `kernel` is height, width; `padding` top, left, bottom, right.
 
     `clamp` is the fused activation in stored output units; None leaves the type's full range.
     """
@@ -43,30 +67,65 @@ class _Pool(Operation):
     strides: Pair = (1, 1)
     padding: Padding = (0, 0, 0, 0)
     clamp: tuple[float, float] | None = None
+    dilations: Pair = (1, 1)
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs
         if x.rank != 4:
             raise OperationError(f"expected a tensor of rank 4, got {x}")
-        if max(self.padding[0::2]) >= self.kernel[0] or max(self.padding[1::2]) >= self.kernel[1]:
-            raise OperationError(f"padding {self.padding} hides a whole window of {self.kernel}")
-        n, height, width, channels = x.shape
-        top, left, bottom, right = self.padding
-        return (
-            (
-                n,
-                window_output_size(height, top + bottom, self.kernel[0], self.strides[0], 1),
-                window_output_size(width, left + right, self.kernel[1], self.strides[1], 1),
-                channels,
-            ),
-        )
+        n, *sizes, channels = x.shape
+        outs = []
+        for axis, (size, kernel) in enumerate(zip(sizes, self.kernel, strict=True)):
+            step = self.strides[axis], self.dilations[axis]
+            before, after = self.padding[axis], self.padding[axis + 2]
+            out = window_output_size(size, before + after, kernel, *step)
+            if _has_empty_window(size, out, kernel, step, before):
+                raise OperationError(
+                    f"padding {self.padding} hides a whole window of {self.kernel}"
+                )
+            outs.append(out)
+        return ((n, *outs, channels),)
+
+    def _taps(self, x: Array, outside: float) -> Iterator[Array]:
+        """For each tap what it sees in every window, `(n, out_h, out_w, c)`."""
+        (top, left, bottom, right), (sy, sx), (dy, dx) = self.padding, self.strides, self.dilations
+        padded = np.pad(
+            x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=outside
+        )  # fmt: skip
+        height = padded.shape[1] - window_extent(self.kernel[0], dy) + 1
+        width = padded.shape[2] - window_extent(self.kernel[1], dx) + 1
+        for ky in range(0, self.kernel[0] * dy, dy):
+            for kx in range(0, self.kernel[1] * dx, dx):
+                yield padded[:, ky : ky + height : sy, kx : kx + width : sx]
+
+    def _reduced(self, x: Array, outside: float, reduce: Callable[[Array, Array], Array]) -> Array:
+        """Every window's taps brought together, in the type of `x`."""
+        taps = self._taps(x, outside)
+        total: Array = next(taps).copy()
+        for tap in taps:
+            total = reduce(total, tap)
+        return total
+
+
+@dataclass(frozen=True)
+class _Pool(_Windows):
+    """Base of poolings whose results are like their elements."""
 
     def verify(self, signature: Signature) -> None:
-        require_same_quantization(signature.inputs[0], signature.output)
+        if signature.output.element.is_float:
+            verify_float(signature)
+            return
+        self._verify_integers(signature)
         _, height, width, _ = signature.inputs[0].shape
         taps = min(self.kernel[0], height) * min(self.kernel[1], width)
         if taps > _LARGEST_WINDOW:
             raise OperationError(f"a window of {taps} elements exceeds {_LARGEST_WINDOW}")
+
+    def _verify_integers(self, signature: Signature) -> None:
+        require_same_quantization(signature.inputs[0], signature.output)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.SAME)
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
@@ -76,19 +135,12 @@ class _Pool(Operation):
         self, signature: Signature, first: int, end: int
     ) -> tuple[RowWindow | None, ...]:
         height = signature.inputs[0].shape[1]
-        return (window_rows(first, end, self.strides[0], self.padding[0], self.kernel[0], height),)
+        extent = window_extent(self.kernel[0], self.dilations[0])
+        return (window_rows(first, end, self.strides[0], self.padding[0], extent, height),)
 
-    def _windows(self, x: Array, outside: int) -> Array:
-        """`(n, out_h, out_w, c, kernel_h, kernel_w)` view of `x` in int64."""
-        top, left, bottom, right = self.padding
-        padded = np.pad(
-            x.astype(np.int64),
-            ((0, 0), (top, bottom), (left, right), (0, 0)),
-            constant_values=outside,
-        )
-        windows = np.lib.stride_tricks.sliding_window_view(padded, self.kernel, axis=(1, 2))
-        stepped: Array = windows[:, :: self.strides[0], :: self.strides[1]]
-        return stepped
+    def _counts(self, x: TensorType) -> Array:
+        """Taps of every window that are inside the image, `(1, out_h, out_w, 1)`."""
+        return self._reduced(np.ones((1, *x.shape[1:3], 1), np.int64), 0, np.add)
 
 
 @operation("average_pool_2d")
@@ -100,8 +152,11 @@ class AveragePool2D(_Pool):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         (x,) = inputs
-        sums = self._windows(x, 0).sum(axis=(4, 5))
-        counts = self._windows(np.ones((1, *x.shape[1:3], 1), np.int8), 0).sum(axis=(4, 5))
+        counts = self._counts(signature.inputs[0])
+        if signature.output.element.is_float:
+            means = self._reduced(x, 0.0, np.add) / counts.astype(np.float32)
+            return (clamp_float(means, self.clamp),)
+        sums = self._reduced(x.astype(np.int64), 0, np.add)
         nearest = (np.abs(sums) + counts // 2) // counts * np.sign(sums)
         return (saturate(nearest, *self.clamp_range(signature), dtype=x.dtype),)
 
@@ -109,12 +164,77 @@ class AveragePool2D(_Pool):
 @operation("max_pool_2d")
 @dataclass(frozen=True)
 class MaxPool2D(_Pool):
-    """clamp(max) over the taps inside the image."""
+    """clamp(max) over the taps inside the image. Plain int8 and uint8 are welcome too."""
+
+    def _verify_integers(self, signature: Signature) -> None:
+        x, out = signature.inputs[0], signature.output
+        if x.element in (ElementType.I8, ElementType.UI8) and x.quantization is None:
+            if out.with_shape(x.shape) != x:
+                raise OperationError(f"expected a result like {x}, got {out}")
+        else:
+            super()._verify_integers(signature)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        (x,) = inputs
-        lowest = signature.inputs[0].element.limits[0]
-        largest = self._windows(x, lowest).max(axis=(4, 5))
+        (x,), element = inputs, signature.output.element
+        if element.is_float:
+            return (clamp_float(self._reduced(x, -FLOAT_MAX, np.maximum), self.clamp),)
+        largest = self._reduced(x, element.limits[0], np.maximum)
         return (saturate(largest, *self.clamp_range(signature), dtype=x.dtype),)
+
+
+@operation("lp_pool_2d")
+@dataclass(frozen=True)
+class LpPool2D(_Pool):
+    """(sum |x|^order)^(1 / order) over the taps inside the image; real numbers only."""
+
+    order: int = 2
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        if not 1 <= self.order <= _LARGEST_ORDER or self.clamp is not None:
+            raise OperationError(f"the order must be 1 to {_LARGEST_ORDER}, got {self.order}")
+        return super().infer(inputs)
+
+    def verify(self, signature: Signature) -> None:
+        verify_float(signature)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return None
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        powers = np.abs(inputs[0].astype(np.float64)) ** self.order
+        roots = self._reduced(powers, 0.0, np.add) ** (1.0 / self.order)
+        return (roots.astype(np.float32),)
+
+
+@operation("max_pool_indices_2d")
+@dataclass(frozen=True)
+class MaxPoolIndices2D(_Windows):
+    """Where the first largest element of every window stands in the tensor as NCHW; i64.
+
+    `by_column` counts each image's elements column by column (NCWH).
+    """
+
+    by_column: bool = False
+
+    def verify(self, signature: Signature) -> None:
+        x, out = signature.inputs[0], signature.output
+        if x.element is not ElementType.F32 or out.element is not ElementType.I64:
+            raise OperationError(f"expected f32 and a result of i64, got {x} and {out}")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        n, height, width, channels = inputs[0].shape
+        image = (width, height) if self.by_column else (height, width)
+        places = np.arange(inputs[0].size).reshape(n, channels, *image)
+        nhwc = places.transpose((0, 3, 2, 1) if self.by_column else (0, 2, 3, 1))
+        taps = zip(self._taps(inputs[0], -np.inf), self._taps(nhwc, -1), strict=True)
+        best, found = (tap.copy() for tap in next(taps))
+        for value, place in taps:
+            larger = (value > best) | ((found < 0) & (place >= 0))
+            best[larger], found[larger] = value[larger], place[larger]
+        return (found.astype(np.int64),)

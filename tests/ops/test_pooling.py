@@ -11,7 +11,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
-from tests.support.oracle import run_tflm
+from tests.support.oracle import run_litert_reference, run_tflm
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,18 @@ CASES = {
 }
 
 
-def pool_model(kind: str, case: Case, out_scale: float | None = None) -> bytes:
+def pool_model(kind: str, case: Case, out_scale: float | None = None, dtype: str = "int8") -> bytes:
     n, height, width, channels = case.shape
     model = ModelBuilder()
-    x = model.input("x", case.shape, "int8", case.scale, case.zero_point)
+    quantized = dtype == "int8"
+    x = model.input("x", case.shape, dtype, *((case.scale, case.zero_point) if quantized else ()))
     out_h, out_w = (
         -(-size // stride) if case.padding == "SAME" else (size - kernel) // stride + 1
         for size, kernel, stride in zip((height, width), case.kernel, case.strides, strict=True)
     )
     scale = case.scale if out_scale is None else out_scale
-    y = model.tensor("y", (n, out_h, out_w, channels), "int8", scale, case.zero_point)
+    out = (scale, case.zero_point) if quantized else ()
+    y = model.tensor("y", (n, out_h, out_w, channels), dtype, *out)
     options = {
         "padding": case.padding,
         "stride_h": case.strides[0],
@@ -71,6 +73,12 @@ def pool_model(kind: str, case: Case, out_scale: float | None = None) -> bytes:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_pooling_equals_tflm(kind: str, case: Case) -> None:
     check_model(pool_model(kind, case), oracle=run_tflm, count=4)
+
+
+@pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_pooling_of_real_numbers_equals_litert(kind: str, case: Case) -> None:
+    check_model(pool_model(kind, case, dtype="float32"), oracle=run_litert_reference, count=2)
 
 
 def test_means_halfway_between_integers_round_away_from_zero() -> None:

@@ -1,106 +1,183 @@
-"""Conv: one and two spatial axes, grouped and dilated; NCHW in the file, NHWC in the graph."""
+"""Conv on one to three spatial axes and ConvTranspose on one or two; NCHW in the file, NHWC here.
+
+Three axes: the planes under one place of the first axis are laid side by side as channels, so that
+a convolution of each plane's image does the rest.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.frontend.onnx.spatial import (
+    Spatial,
+    as_image,
+    auto_pad,
+    bind_image,
+    explicit_pads,
+    extents,
+    halves,
+    image_padding,
+    pair,
+    reshaped,
+    spatial_attribute,
+)
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import Shape
-from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, window_extent
-from glowmcu.ops.shape import Reshape
-
-Spatial = tuple[int, ...]
-
-
-def spatial_attribute(op: NodeRecord, name: str, axes: int) -> Spatial:
-    """`strides` or `dilations`: one entry a spatial axis, 1 by default."""
-    values = op.integers(name) or (1,) * axes
-    if len(values) != axes or not all(1 <= value < 2**15 for value in values):
-        raise Unsupported("GM105", f"{op.kind}: {name} {values} do not fit {axes} spatial axes")
-    return values
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.padding import Pad
+from glowmcu.ops.slicing import Slice
+from glowmcu.ops.transpose import Transpose
+from glowmcu.ops.transpose_conv import TransposeConv2D
 
 
-def explicit_pads(
-    op: NodeRecord, sizes: Spatial, kernel: Spatial, strides: Spatial, dilations: Spatial
-) -> tuple[Spatial, Spatial]:
-    """Padding before and after each spatial axis, `auto_pad` resolved."""
-    axes = len(sizes)
-    mode = op.text("auto_pad", "NOTSET")
-    if mode == "VALID":
-        return (0,) * axes, (0,) * axes
-    if mode in ("SAME_UPPER", "SAME_LOWER"):
-        totals = [
-            max((-(-size // stride) - 1) * stride + window_extent(k, dilation) - size, 0)
-            for size, k, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True)
-        ]
-        small = tuple(total // 2 for total in totals)
-        large = tuple(total - total // 2 for total in totals)
-        return (small, large) if mode == "SAME_UPPER" else (large, small)
-    if mode != "NOTSET":
-        raise Unsupported("GM105", f"{op.kind}: auto_pad {mode} is unknown")
-    pads = op.integers("pads") or (0,) * (2 * axes)
-    if len(pads) != 2 * axes or not all(0 <= pad < 2**15 for pad in pads):
-        raise Unsupported("GM105", f"{op.kind}: pads {pads} do not fit {axes} spatial axes")
-    return pads[:axes], pads[axes:]
+def arranged(
+    state: Import, op: NodeRecord, value: Value, shape: Shape, axes: Shape, result: Shape
+) -> Value:
+    """`value` reshaped to `shape`, transposed by `axes`, reshaped to `result`; at once if known."""
+    data = state.builder.known.get(value)
+    if data is not None:
+        moved = data.reshape(shape).transpose(axes).reshape(result)
+        return state.add_constant(moved, value.name)
+    moved = state.add(op, Transpose(axes), [reshaped(state, op, value, shape)])
+    return reshaped(state, op, moved, result)
 
 
-def as_image(state: Import, op: NodeRecord, x: Value) -> Value:
-    """NCHW or NCL as NHWC; a single spatial axis becomes a height of 1."""
-    if x.type.rank == 3:
-        n, channels, length = x.type.shape
-        x = state.add(op, Reshape((n, channels, 1, length)), [x])
-    if x.type.rank != 4:
-        raise Unsupported("GM105", f"{op.kind} on {x.type}: one or two spatial axes are supported")
-    return state.to_nhwc(op, x)
-
-
-def bind_image(state: Import, op: NodeRecord, value: Value, rank: int) -> None:
-    """Bind the operator's result: NHWC `value` as NCHW, or NCL where the operand had rank 3."""
-    if rank == 4:
-        state.from_nhwc(op, value)
-        return
-    n, _, length, channels = value.type.shape
-    flat = state.add(op, Reshape((n, length, channels)), [value])
-    state.from_nhwc(op, flat)
-
-
-def image_padding(before: Spatial, after: Spatial) -> tuple[int, int, int, int]:
-    """Top, left, bottom, right."""
-    top, left = (0, *before)[-2:]
-    bottom, right = (0, *after)[-2:]
-    return top, left, bottom, right
-
-
-def pair(values: Spatial) -> tuple[int, int]:
-    """Height and width; a single spatial axis is the width."""
-    height, width = (1, *values)[-2:]
-    return height, width
+def bias_or_zeros(state: Import, op: NodeRecord, position: int, channels: int) -> Value:
+    """The bias operand, or zeros where it is left out."""
+    if state.has(op, position):
+        return state.value(op, position)
+    return state.add_constant(np.zeros(channels, np.float32), "no_bias")
 
 
 @importer("Conv")
 def import_conv(state: Import, op: NodeRecord) -> None:
-    """Weights OIHW (or OIL) known at compile time; groups of one channel become depthwise."""
-    x = state.value(op, 0)
-    weights = state.constant(op, 1, "weights")
+    """Weights OIHW, computed or known; groups of one channel become depthwise."""
+    x, weights = state.value(op, 0), state.value(op, 1)
     axes = x.type.rank - 2
-    if weights.ndim != x.type.rank or axes not in (1, 2):
-        raise Unsupported("GM105", f"Conv on {x.type} with weights {weights.shape}")
-    kernel: Shape = weights.shape[2:]
+    if weights.type.rank != x.type.rank or not 1 <= axes <= 3:
+        raise Unsupported("GM105", f"Conv on {x.type} with weights {weights.type}")
+    kernel = weights.type.shape[2:]
     strides, dilations = (spatial_attribute(op, n, axes) for n in ("strides", "dilations"))
     before, after = explicit_pads(op, x.type.shape[2:], kernel, strides, dilations)
-    depth_out, group = weights.shape[0], op.integer("group", 1)
-    bias = state.constant(op, 2, "bias") if state.has(op, 2) else np.zeros(depth_out, np.float32)
-    taps = weights.reshape(*weights.shape[:2], *pair(kernel)).transpose(0, 2, 3, 1)
+    group, depth_in = op.integer("group", 1), weights.type.shape[1]
+    if group < 1 or depth_in * group != x.type.shape[1]:
+        raise Unsupported("GM106", f"Conv: {group} groups of {depth_in} on {x.type}")
+    if axes == 3:
+        padding = tuple(zip(before, after, strict=True))
+        _import_conv_3d(state, op, weights, strides, dilations, padding)
+        return
     arguments = (pair(strides), pair(dilations), image_padding(before, after))
-    image = as_image(state, op, x)
-    depthwise = group == image.type.shape[3] and weights.shape[1] == 1 and group > 1
-    if depthwise:
-        taps = taps.transpose(3, 1, 2, 0)
-    if group < 1 or weights.shape[1] * group != image.type.shape[3]:
-        raise Unsupported("GM106", f"Conv: {group} groups of {weights.shape[1]} on {x.type}")
-    operation = DepthwiseConv2D(*arguments) if depthwise else Conv2D(*arguments)
-    operands = [image, state.add_constant(taps, op.inputs[1]), state.add_constant(bias, "bias")]
+    depth_out, shape = weights.type.shape[0], (*weights.type.shape[:2], *pair(kernel))
+    if group > 1 and depth_in == 1:
+        taps = arranged(state, op, weights, shape, (1, 2, 3, 0), (1, *pair(kernel), depth_out))
+        operation: Conv2D | DepthwiseConv2D = DepthwiseConv2D(*arguments)
+    else:
+        taps = arranged(
+            state, op, weights, shape, (0, 2, 3, 1), (depth_out, *pair(kernel), depth_in)
+        )
+        operation = Conv2D(*arguments)
+    operands = [as_image(state, op, x), taps, bias_or_zeros(state, op, 2, depth_out)]
     bind_image(state, op, state.add(op, operation, operands), x.type.rank)
+
+
+def _import_conv_3d(
+    state: Import,
+    op: NodeRecord,
+    weights: Value,
+    strides: Spatial,
+    dilations: Spatial,
+    padding: tuple[tuple[int, int], ...],
+) -> None:
+    """NCDHW: every result plane is an image whose channels are those of the planes under it."""
+    if op.integer("group", 1) != 1:
+        raise Unsupported("GM105", "Conv: groups on three spatial axes are not supported")
+    x = state.to_nhwc(op, state.value(op, 0))
+    if any(padding[0]):
+        x = state.add(op, Pad(((0, 0), padding[0], (0, 0), (0, 0), (0, 0))), [x])
+    depth_out, channels, planes, *kernel = weights.type.shape
+    n, depth, height, width, _ = x.type.shape
+    count = (depth - extents((planes,), dilations[:1])[0]) // strides[0] + 1
+    if count < 1:
+        raise Unsupported("GM106", f"Conv: a kernel of {planes} planes exceeds {depth}")
+    taps = []
+    for plane in range(planes):
+        begin = (0, plane * dilations[0], 0, 0, 0)
+        size, step = (n, count, height, width, channels), (1, strides[0], 1, 1, 1)
+        taps.append(state.add(op, Slice(begin, size, step), [x]))
+    stacked = state.add(op, Concatenation(4), taps)
+    images = reshaped(state, op, stacked, (n * count, height, width, planes * channels))
+    shape = (depth_out, channels, planes, *kernel)
+    filters = arranged(
+        state, op, weights, shape, (0, 3, 4, 2, 1), (depth_out, *kernel, planes * channels)
+    )
+    (top, bottom), (left, right) = padding[1:]
+    conv = Conv2D(pair(strides[1:]), pair(dilations[1:]), (top, left, bottom, right))
+    bias = bias_or_zeros(state, op, 2, depth_out)
+    flat = state.add(op, conv, [images, filters, bias])
+    state.from_nhwc(op, reshaped(state, op, flat, (n, count, *flat.type.shape[1:])))
+
+
+@importer("ConvTranspose")
+def import_conv_transpose(state: Import, op: NodeRecord) -> None:
+    """Weights I(O / groups)HW, computed or known."""
+    x, weights = state.value(op, 0), state.value(op, 1)
+    axes = x.type.rank - 2
+    if weights.type.rank != x.type.rank or axes not in (1, 2):
+        raise Unsupported(
+            "GM105", f"ConvTranspose on {x.type} with {weights.type}: 1 or 2 spatial axes, please"
+        )
+    channels, group_outputs, *kernel = weights.type.shape
+    group = op.integer("group", 1)
+    if group < 1 or channels % group or channels != x.type.shape[1] or min(kernel) < 1:
+        raise Unsupported("GM106", f"ConvTranspose: {group} groups of {weights.type} on {x.type}")
+    strides, dilations = (spatial_attribute(op, n, axes) for n in ("strides", "dilations"))
+    size, before = _transposed_size(op, x.type.shape[2:], tuple(kernel), strides, dilations)
+    depth_in, depth_out = channels // group, group * group_outputs
+    height, width = pair(tuple(kernel))
+    taps = arranged(
+        state, op, weights, (group, depth_in, group_outputs, height, width), (0, 2, 3, 4, 1),
+        (depth_out, height, width, depth_in),
+    )  # fmt: skip
+    padding = pair(before, 0)
+    operation = TransposeConv2D(pair(size), pair(strides), padding, dilations=pair(dilations))
+    operands = [as_image(state, op, x), taps, bias_or_zeros(state, op, 2, depth_out)]
+    bind_image(state, op, state.add(op, operation, operands), x.type.rank)
+
+
+def _transposed_size(
+    op: NodeRecord, sizes: Spatial, kernel: Spatial, strides: Spatial, dilations: Spatial
+) -> tuple[Spatial, Spatial]:
+    """The result's size along each spatial axis, and what is cut off in front of it."""
+    axes = len(sizes)
+    extra = op.integers("output_padding") or (0,) * axes
+    wanted = op.integers("output_shape")
+    if len(extra) != axes or min(extra) < 0 or (wanted is not None and len(wanted) < axes):
+        raise Unsupported(
+            "GM105", f"ConvTranspose: output_padding {extra}, output_shape {wanted} on {axes} axes"
+        )
+    spans = extents(kernel, dilations)
+    full = tuple(
+        (size - 1) * stride + span + more
+        for size, stride, span, more in zip(sizes, strides, spans, extra, strict=True)
+    )
+    mode = auto_pad(op)
+    if wanted is None and mode.startswith("SAME"):
+        wanted = tuple(size * stride for size, stride in zip(sizes, strides, strict=True))
+    if wanted is None:
+        before, after = explicit_pads(op, sizes, kernel, strides, dilations)
+        out = tuple(
+            size - first - last for size, first, last in zip(full, before, after, strict=True)
+        )
+    else:
+        out = wanted[-axes:]
+        totals = tuple(max(size - end, 0) for size, end in zip(full, out, strict=True))
+        before, _ = halves(totals, larger_after=mode == "SAME_UPPER")
+    if min(out) < 1 or math.prod(out) >= 2**31:
+        raise Unsupported("GM106", f"ConvTranspose: a result of {out}")
+    return out, before

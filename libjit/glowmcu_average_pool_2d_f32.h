@@ -1,0 +1,49 @@
+/*
+ * glowmcu_average_pool_2d_f32.h: float average pooling, NHWC; only pixels inside the image count.
+ */
+#ifndef GLOWMCU_AVERAGE_POOL_2D_F32_H
+#define GLOWMCU_AVERAGE_POOL_2D_F32_H
+
+#include "glowmcu_pool_2d.h"
+
+/* Sum over a window of the channel that `x` points to. */
+static inline float glowmcu_average_pool_2d_f32_sum(const glowmcu_pool_window *window,
+    const float *x)
+{
+    float sum = 0.0f;
+
+    for (int32_t ky = 0; ky < window->height; ++ky, x += window->next_row) {
+        for (int32_t kx = 0; kx < window->width; ++kx, x += window->step) {
+            sum += *x;
+        }
+    }
+    return sum;
+}
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` and `out` are the tensors' first elements and may not overlap.
+ */
+static void glowmcu_average_pool_2d_f32(const glowmcu_pool_2d_real *p, const float *in,
+    float *out, int32_t first_row, int32_t end_row)
+{
+    const glowmcu_pool_grid *grid = &p->grid;
+    float *y = out + first_row * grid->out_width * grid->channels;
+
+    for (int32_t oy = first_row; oy < end_row; ++oy) {
+        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy);
+        for (int32_t ox = 0; ox < grid->out_width; ++ox) {
+            const glowmcu_pool_window window = glowmcu_pool_2d_window(grid, ys, ox);
+            const float count = (float)(window.height * window.width);
+            for (int32_t c = 0; c < grid->channels; ++c) {
+                const float mean = glowmcu_average_pool_2d_f32_sum(&window,
+                    in + window.corner + c) / count;
+                *y = (mean < p->clamp_min) ? p->clamp_min
+                    : ((mean > p->clamp_max) ? p->clamp_max : mean);
+                ++y;
+            }
+        }
+    }
+}
+
+#endif /* GLOWMCU_AVERAGE_POOL_2D_F32_H */
