@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
@@ -64,7 +65,7 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
     importers = load_importers()
     problems: list[Problem] = []
     unknown: set[str] = set()
-    for op in state.model.nodes:
+    for op in _in_order_of_use(state.model):
         where = _where(op, file_name)
         function = importers.get((op.domain, op.kind))
         if function is None:
@@ -80,6 +81,35 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
                 problems.append(Problem("GM101", text, where))
         unknown.update(name for name in op.outputs if name)
     return problems
+
+
+def _in_order_of_use(model: OnnxRecord) -> list[NodeRecord]:
+    """Every node after those that it reads from: some exporters write them in another order.
+
+    A node of a cycle keeps its place at the end, where its operands are reported as missing.
+    """
+    made_by = {name: op for op in model.nodes for name in op.outputs if name}
+    waits = {
+        op.index: {made_by[name].index for name in op.inputs if name in made_by}
+        for op in model.nodes
+    }
+    readers: dict[int, list[int]] = {}
+    for index, sources in waits.items():
+        for source in sources:
+            readers.setdefault(source, []).append(index)
+    ready = [index for index, sources in waits.items() if not sources]
+    heapq.heapify(ready)
+    order: list[int] = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for reader in readers.get(index, ()):
+            waits[reader].discard(index)
+            if not waits[reader]:
+                heapq.heappush(ready, reader)
+    placed = set(order)
+    order += [op.index for op in model.nodes if op.index not in placed]
+    return [model.nodes[index] for index in order]
 
 
 def _unsupported_operator(op: NodeRecord, where: str, model: OnnxRecord) -> Problem:
