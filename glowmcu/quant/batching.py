@@ -96,5 +96,6 @@ def batches_agree(graph: Graph, samples: Sequence[Sequence[Array]]) -> bool:
 def _near(one: Array, other: Array) -> bool:
     if not np.issubdtype(one.dtype, np.floating):
         return bool(np.array_equal(one, other))
-    reach = float(np.abs(one).max(initial=0.0))
-    return bool(np.allclose(one, other, _RELATIVE_TOLERANCE, _RELATIVE_TOLERANCE * reach))
+    reach = float(np.abs(one[np.isfinite(one)]).max(initial=0.0))
+    tolerance = _RELATIVE_TOLERANCE * reach
+    return bool(np.allclose(one, other, _RELATIVE_TOLERANCE, tolerance, equal_nan=True))

@@ -119,7 +119,8 @@ def _entropy(tensor: TensorProfile, histogram: Histogram, calibration: Calibrati
         return tensor.low, tensor.high
     ends = np.unique(np.linspace(levels, len(counts), _THRESHOLDS).astype(np.int64))
     divergences = [divergence(counts, int(end), levels) for end in ends]
-    threshold = float(ends[int(np.argmin(divergences))]) * histogram.width
+    best = len(ends) - 1 - int(np.argmin(divergences[::-1]))
+    threshold = float(ends[best]) * histogram.width
     return max(tensor.low, -threshold), min(tensor.high, threshold)
 
 
@@ -137,6 +138,9 @@ def _magnitudes(histogram: Histogram) -> Doubles:
 def divergence(counts: Array, end: int, levels: int) -> float:
     """KL divergence of the first `end` bins, the rest saturated into the last, from the same with
     `levels` steps: each step spreads its values evenly over those of its bins that hold any.
+
+    What was cut off is missing from the second, which is not scaled up to make up for it: else a
+    tensor of few values would fit best when nearly all of them are gone.
     """
     clipped = counts[:end].copy()
     reference = clipped.copy()
@@ -151,10 +155,8 @@ def divergence(counts: Array, end: int, levels: int) -> float:
 
 
 def _kullback_leibler(p: Array, q: Array) -> float:
-    """Of two histograms, not normalized; what q holds nothing of counts as nearly nothing."""
-    if q.sum() == 0 or p.sum() == 0:
-        return float("inf")
-    p, q = p / p.sum(), np.maximum(q / q.sum(), 1e-12)
+    """Of counts, both as shares of p's; what q holds nothing of counts as nearly nothing."""
+    p, q = p / p.sum(), np.maximum(q / p.sum(), 1e-12)
     used = p > 0
     return float(np.sum(p[used] * np.log(p[used] / q[used])))
 

@@ -192,7 +192,7 @@ def _float_array(array: Array, value: Value, where: str) -> Array:
     if array.dtype.kind not in "fiub":
         raise error("GM305", f"input {value.name!r}: {array.dtype} is no number", where)
     with np.errstate(over="ignore"):
-        single = np.ascontiguousarray(array, np.float32)
+        single = np.asarray(array, np.float32, order="C")
     if not np.isfinite(single).all():
         bad = np.argwhere(~np.isfinite(single))[0]
         place = tuple(map(int, bad))
@@ -217,4 +217,4 @@ def _integer_array(array: Array, value: Value, where: str) -> Array:
             f"{high}, got {array.dtype}",
             where,
         )
-    return np.ascontiguousarray(array, value.type.element.numpy)
+    return np.asarray(array, value.type.element.numpy, order="C")

@@ -170,3 +170,11 @@ def test_wrong_settings_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(GlowmcuError) as caught:
         read_preprocessing(path)
     assert caught.value.code == "GM308"
+
+
+def test_a_scalar_input_takes_scalars() -> None:
+    graph = GraphBuilder()
+    scalar = graph.input(real(), "scalar")
+    finished = graph.finish(scalar)
+    shapes = [sample[0].shape for sample in samples_of(finished, [np.float64(1.5), 2, 3.0])]
+    assert shapes == [(), (), ()]
