@@ -6,6 +6,7 @@
 
 #include "glowmcu_dot.h"
 #include "glowmcu_requantize.h"
+#include "glowmcu_sources.h"
 
 typedef struct {
     int32_t in_height;
@@ -28,26 +29,6 @@ typedef struct {
     const int32_t *multipliers; /* [out_channels] */
     const int8_t *shifts;       /* [out_channels] */
 } glowmcu_transpose_conv_2d;
-
-/* Input positions [first, end) of one axis that reach a result; `first` may equal or exceed `end`. */
-typedef struct {
-    int32_t place; /* of the result before padding is cut: tap = place - position * stride */
-    int32_t first;
-    int32_t end;
-} glowmcu_sources;
-
-static inline glowmcu_sources glowmcu_sources_of(int32_t place, int32_t taps, int32_t stride,
-    int32_t size)
-{
-    const int32_t past = place - taps; /* the last position that is too far in front, times stride */
-    const int32_t end = place / stride + 1;
-    glowmcu_sources sources;
-
-    sources.place = place;
-    sources.first = (past < 0) ? 0 : past / stride + 1;
-    sources.end = (end < size) ? end : size;
-    return sources;
-}
 
 /* Sums of `count` (1 or 4) neighbouring output channels at one output pixel. */
 static inline void glowmcu_transpose_conv_2d_sums(const glowmcu_transpose_conv_2d *p,

@@ -13,6 +13,7 @@ from glowmcu.kernels.convolution import (
     float_clamp_fields,
     is_constant,
     is_float,
+    is_int8,
     requantization_arrays,
 )
 from glowmcu.kernels.kernel import (
@@ -34,7 +35,7 @@ class PortableFullyConnected(Kernel):
     """Four output channels at a time; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return is_constant(site, 1, 2) and not is_float(site)
+        return is_constant(site, 1, 2) and is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count

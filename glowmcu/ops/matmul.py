@@ -18,6 +18,7 @@ from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
 
 
 @operation("fully_connected")
@@ -47,6 +48,9 @@ class FullyConnected(Operation):
         if signature.output.element.is_float:
             verify_float(signature)
             return
+        if is_wide(signature):
+            verify_weighted(signature, ElementType.I32, ElementType.I64)
+            return
         for type_ in (x, weights, signature.output):
             if type_.element is not ElementType.I8 or type_.quantization is None:
                 raise OperationError(f"expected quantized i8, got {type_}")
@@ -65,10 +69,11 @@ class FullyConnected(Operation):
 
     def requantization(self, signature: Signature) -> Requantization:
         """Accumulator to output scale: one entry, or one an output channel."""
-        x, weights, _ = signature.inputs
+        x, weights, bias = signature.inputs
         assert weights.quantization is not None
         scales = weights.quantization.scales
-        return requantization(x.scale * scale / signature.output.scale for scale in scales)
+        real = (x.scale * scale / signature.output.scale for scale in scales)
+        return requantization_for(bias, real)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
@@ -84,7 +89,8 @@ class FullyConnected(Operation):
         accumulators = (rows @ columns.T).astype(np.int64) + bias
         scaled = self.requantization(signature).apply(accumulators, rounding)
         out = scaled + signature.output.zero_point
-        return (saturate(out, *self.clamp_range(signature), dtype=np.int8),)
+        dtype = signature.output.element.numpy
+        return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
     def macs(self, signature: Signature) -> int:
         return signature.output.element_count * signature.inputs[1].shape[1]

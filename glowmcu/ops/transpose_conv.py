@@ -16,9 +16,10 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.convolution import Pair, window_extent
-from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.fixed_point import Requantization, saturate
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
 
 
 @operation("transpose_conv_2d")
@@ -60,6 +61,9 @@ class TransposeConv2D(Operation):
         x, weights, bias = signature.inputs
         if not self.is_plain(signature):
             raise OperationError("groups and dilation are supported on f32 only")
+        if is_wide(signature):
+            verify_weighted(signature, ElementType.I64)
+            return
         for type_ in (x, weights, signature.output):
             if type_.element is not ElementType.I8 or type_.quantization is None:
                 raise OperationError(f"expected quantized i8, got {type_}")
@@ -85,12 +89,13 @@ class TransposeConv2D(Operation):
 
     def requantization(self, signature: Signature) -> Requantization:
         """Accumulator to output scale, one entry an output channel."""
-        x, weights, _ = signature.inputs
+        x, weights, bias = signature.inputs
         assert weights.quantization is not None
         channels = signature.output.shape[3]
         scales = weights.quantization.scales
         scales = scales if len(scales) == channels else scales * channels
-        return requantization(x.scale * scale / signature.output.scale for scale in scales)
+        real = (x.scale * scale / signature.output.scale for scale in scales)
+        return requantization_for(bias, real)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
@@ -104,7 +109,8 @@ class TransposeConv2D(Operation):
         accumulators = sums.astype(np.int64) + bias
         scaled = self.requantization(signature).apply(accumulators, rounding)
         out = scaled + signature.output.zero_point
-        return (saturate(out, *self.clamp_range(signature), dtype=np.int8),)
+        dtype = signature.output.element.numpy
+        return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
     def _scatter(self, x: Array, weights: Array) -> Array:
         """Sums without bias: every input pixel adds its kernel to a canvas, which is then cut."""

@@ -102,15 +102,40 @@ DEPTHWISE = {
     "no bias, relu": Case("DEPTHWISE_CONV_2D", (1, 4, 4, 4), 4, (2, 3), bias="", activation="RELU"),
     "511 taps of -128": Case("DEPTHWISE_CONV_2D", (1, 2, 600, 1), 1, (2, 511), weights=-128),
 }
+DENSE = {
+    "one input, one output": Case("FULLY_CONNECTED", (1, 1), 1),
+    "three rows, five outputs": Case("FULLY_CONNECTED", (3, 17), 5),
+    "rank 4": Case("FULLY_CONNECTED", (2, 1, 3, 8), 4),
+    "int32 bias": Case("FULLY_CONNECTED", (2, 8), 6, bias="int32"),
+    "int32 bias, one scale": Case("FULLY_CONNECTED", (2, 8), 6, bias="int32", per_channel=False),
+    "no bias, relu": Case("FULLY_CONNECTED", (2, 8), 6, bias="", activation="RELU"),
+    "511 inputs": Case("FULLY_CONNECTED", (1, 511), 4, weights=-128),
+    "512 inputs: beyond int32": Case("FULLY_CONNECTED", (1, 512), 5, weights=-128),
+    "1300 inputs, one scale": Case("FULLY_CONNECTED", (1, 1300), 9, per_channel=False),
+}
+TRANSPOSED = {
+    "stride 2, same": Case("TRANSPOSE_CONV", (1, 3, 4, 2), 5, (3, 3), 2),
+    "stride 2, valid, batch of two": Case("TRANSPOSE_CONV", (2, 3, 2, 3), 4, (2, 3), 2, 1, "VALID"),
+    "kernel smaller than the stride, no bias": Case(
+        "TRANSPOSE_CONV", (1, 3, 3, 2), 3, (1, 2), 3, bias=""
+    ),
+    "600 channels": Case("TRANSPOSE_CONV", (1, 2, 1, 600), 5, (2, 1), 1, out_scale=0.9),
+}
 LAYERS = {
     f"{kind}, {name}": case
-    for kind, cases in (("conv", CONV), ("depthwise", DEPTHWISE))
+    for kind, cases in (
+        ("conv", CONV),
+        ("depthwise", DEPTHWISE),
+        ("dense", DENSE),
+        ("transposed", TRANSPOSED),
+    )
     for name, case in cases.items()
 }
 #: One a kernel that computes any range of rows.
 ROW_SAMPLES = {
     "int16 CONV_2D": CONV["seven channels, stride 2, batch of two"],
     "int16 DEPTHWISE_CONV_2D": DEPTHWISE["multiplier 5, stride 2"],
+    "int16 TRANSPOSE_CONV": TRANSPOSED["stride 2, valid, batch of two"],
 }
 
 
@@ -163,6 +188,9 @@ REFUSED = {
     "int16 bias": (replace(_CONV, bias="int16", largest_bias=9), "expected i32 or i64 bias"),
     "int32 bias of a depthwise convolution": (
         replace(DEPTHWISE["multiplier 1, seven channels"], bias="int32"), "expected i64 bias",
+    ),
+    "int32 bias of a transposed convolution": (
+        replace(TRANSPOSED["stride 2, same"], bias="int32"), "expected i64 bias",
     ),
     "a bias of 48 bits": (replace(_CONV, bias="int64", largest_bias=2**62), "beyond 48 bits"),
 }  # fmt: skip
