@@ -16,16 +16,18 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import ElementType
-from glowmcu.ops.activation import Clip, Relu
+from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Maximum, Minimum
 from glowmcu.ops.real import FLOAT_MAX
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.transpose import Transpose
 
 Range = tuple[float, float]
 
 
 def run(graph: Graph) -> Graph:
     """Clamping activations folded away."""
-    return rewrite(graph, _fold)
+    return rewrite(graph, _fold, _clamp_before_moving)
 
 
 def _fold(context: Context, node: Node) -> Sequence[Value] | None:
@@ -41,12 +43,25 @@ def _fold(context: Context, node: Node) -> Sequence[Value] | None:
     return context.add(op, producer.inputs, [node.output.type], producer.name)
 
 
+def _clamp_before_moving(context: Context, node: Node) -> Sequence[Value] | None:
+    """Elements may be clamped before they are moved: that brings the clamp to its layer."""
+    found = _clamping(context, node)
+    if found is None:
+        return None
+    x, limits = found
+    move = context.producer(x)
+    if move is None or not isinstance(move.op, Reshape | Transpose) or not context.only_use(x):
+        return None
+    clamped = context.add(Relu(limits), move.inputs, [move.inputs[0].type], f"{node.name}/clamp")
+    return context.add(move.op, clamped, [node.output.type])
+
+
 def _clamping(context: Context, node: Node) -> tuple[Value, Range] | None:
     """The operand and limits of a node that only clamps real numbers, or None."""
     op: Any = node.op
     if any(value.type.element is not ElementType.F32 for value in (*node.inputs, *node.outputs)):
         return None
-    if isinstance(op, Relu | Clip):
+    if isinstance(op, Relu):
         low, high = op.clamp
         return node.inputs[0], (float(low), float(high))
     if not isinstance(op, Maximum | Minimum):

@@ -19,13 +19,34 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.shape import Reshape
 
 _LAYERS = (Conv2D, DepthwiseConv2D, FullyConnected)
 
 
 def run(graph: Graph) -> Graph:
     """The graph with as many scalings and shifts inside of layers as can be."""
-    return rewrite(graph, _fold)
+    return rewrite(graph, _fold, _scale_before_reshaping)
+
+
+def _scale_before_reshaping(context: Context, node: Node) -> Sequence[Value] | None:
+    """A reshape that keeps the channels does not mind: the layer is in front of it."""
+    found = _scale_and_shift(context, node)
+    if found is None:
+        return None
+    x = found[0]
+    reshape = context.producer(x)
+    if reshape is None or not isinstance(reshape.op, Reshape) or not context.only_use(x):
+        return None
+    inner = reshape.inputs[0]
+    if inner.type.shape[-1:] != x.type.shape[-1:]:
+        return None
+    position = node.inputs.index(x)
+    data = context.constant(node.inputs[1 - position])
+    assert data is not None
+    channels = context.add_constant(data.reshape(-1), name=node.inputs[1 - position].name)
+    operands = (inner, channels) if position == 0 else (channels, inner)
+    return context.add(reshape.op, context.add(node.op, operands, [inner.type]), [node.output.type])
 
 
 def _fold(context: Context, node: Node) -> Sequence[Value] | None:

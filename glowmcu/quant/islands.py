@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+import numpy as np
+
 from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant
@@ -76,9 +78,15 @@ def _applicable_rule(graph: Graph, node: Node) -> QuantizationRule | None:
     constants = (*rule.weights, *rule.biases)
     if any(graph.constant_data(node.inputs[position]) is None for position in constants):
         return None
-    quantized = (*rule.activations, *constants)
-    real = all(node.inputs[position].type.element is ElementType.F32 for position in quantized)
-    return rule if real else None
+    operands = [node.inputs[position] for position in (*rule.activations, *constants)]
+    fits = all(v.type.element is ElementType.F32 and _is_finite(graph, v) for v in operands)
+    return rule if fits else None
+
+
+def _is_finite(graph: Graph, value: Value) -> bool:
+    """False for a constant that holds infinity or NaN: no scale stores that."""
+    data = graph.constant_data(value)
+    return data is None or bool(np.isfinite(data).all())
 
 
 def is_real(node: Node) -> bool:

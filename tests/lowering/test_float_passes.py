@@ -12,11 +12,13 @@ from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.lowering import fold_activation_float, fold_batch_norm
 from glowmcu.lowering.float_passes import prepare_for_quantization
-from glowmcu.ops.activation import Clip, Relu
+from glowmcu.ops.activation import Relu
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, Sub
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.real import FLOAT_MAX
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.transpose import Transpose
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import RELU, draw, real
 
@@ -110,10 +112,10 @@ def test_nothing_goes_through_an_activation() -> None:
 
 
 CLAMPS: dict[str, tuple[Sequence[Step], tuple[float, float]]] = {
-    "relu": ([(Relu(RELU), None, False)], RELU),  # type: ignore[arg-type]
-    "clip": ([(Clip((-1.0, 2.0)), None, False)], (-1.0, 2.0)),  # type: ignore[arg-type]
-    "relu, then clip": (
-        [(Relu(RELU), None, False), (Clip((-1.0, 2.0)), None, False)],  # type: ignore[arg-type]
+    "relu": ([(Relu(RELU), None, False)], RELU),
+    "other limits": ([(Relu((-1.0, 2.0)), None, False)], (-1.0, 2.0)),
+    "relu, then other limits": (
+        [(Relu(RELU), None, False), (Relu((-1.0, 2.0)), None, False)],
         (0.0, 2.0),
     ),
     "maximum": ([(Maximum(), np.float32([-1.0]), False)], (-1.0, FLOAT_MAX)),
@@ -122,7 +124,7 @@ CLAMPS: dict[str, tuple[Sequence[Step], tuple[float, float]]] = {
         (0.0, 6.0),
     ),
     "ranges that do not meet": (
-        [(Clip((1.0, 2.0)), None, False), (Clip((3.0, 4.0)), None, False)],  # type: ignore[arg-type]
+        [(Relu((1.0, 2.0)), None, False), (Relu((3.0, 4.0)), None, False)],
         (3.0, 3.0),
     ),
 }  # fmt: skip
@@ -146,5 +148,40 @@ def test_a_bound_for_each_channel_stays() -> None:
 
 def test_all_of_it_in_the_order_of_the_passes() -> None:
     steps, _ = FOLDED["batch normalization"]
-    graph = followed_by("conv", [*steps, (Relu(RELU), None, False)])  # type: ignore[arg-type]
+    graph = followed_by("conv", [*steps, (Relu(RELU), None, False)])
     assert only_node(prepare_for_quantization(graph)).op.clamp == RELU  # type: ignore[attr-defined]
+
+
+def behind_a_move(move: Operation, *steps: Step) -> Graph:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 5, 5, 3), "x")
+    w, b = graph.constant(draw(0, 4, 3, 3, 3)), graph.constant(draw(1, 4))
+    value = graph.add(move, graph.add(Conv2D(), x, w, b, name="layer"), name="moved")
+    for operation, data, _ in steps:
+        constants = [] if data is None else [graph.constant(data)]
+        value = graph.add(operation, value, *constants)
+    return graph.finish(value)
+
+
+@pytest.mark.parametrize("move", [Reshape((1, 9, 4)), Transpose((0, 3, 1, 2))], ids=str)
+def test_a_clamp_comes_to_its_layer_through_a_move(move: Operation) -> None:
+    graph = behind_a_move(move, (Relu(RELU), None, False))
+    folded = fold_activation_float.run(graph)
+    assert [node.op.name for node in folded.nodes if node.inputs] == ["conv_2d", move.name]
+    inputs = [draw(5, 1, 5, 5, 3)]
+    assert np.array_equal(run_graph(folded, inputs)[0], run_graph(graph, inputs)[0])
+
+
+def test_scaling_comes_to_its_layer_through_a_reshape_that_keeps_channels() -> None:
+    graph = behind_a_move(Reshape((1, 9, 4)), (Mul(), SCALE, False), (Add(), SHIFT[None], False))
+    folded = fold_batch_norm.run(graph)
+    assert [node.op.name for node in folded.nodes if node.inputs] == ["conv_2d", "reshape"]
+    inputs = [draw(5, 1, 5, 5, 3)]
+    np.testing.assert_allclose(
+        run_graph(folded, inputs)[0], run_graph(graph, inputs)[0], rtol=2e-5, atol=2e-5
+    )
+
+
+def test_scaling_behind_a_reshape_that_mixes_channels_stays() -> None:
+    graph = behind_a_move(Reshape((1, 36)), (Mul(), draw(3, 36), False))
+    assert fold_batch_norm.run(graph) is graph
