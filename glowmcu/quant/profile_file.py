@@ -1,6 +1,7 @@
 """Profiles as JSON files that people can read: one tensor a paragraph, one list a line.
 
 Floats are the shortest text that gives the same float32, but for mean and variance (doubles).
+A tuned profile also holds `options`: the quantization options that `compile --profile` then takes.
 """
 
 from __future__ import annotations
@@ -16,19 +17,22 @@ import numpy as np
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.operation import Array
 from glowmcu.quant.histogram import BIN_COUNT, Histogram
+from glowmcu.quant.options import QuantizationOptions, options_of, options_record
 from glowmcu.quant.profile import ChannelProfile, Profile, TensorProfile
 
 FORMAT = "glowmcu-profile-1"
 
 
-def profile_text(profile: Profile) -> str:
+def profile_text(profile: Profile, options: QuantizationOptions | None = None) -> str:
     """The content of the file; the same for equal profiles."""
-    head = {
+    head: dict[str, object] = {
         "format": FORMAT,
         "tool_version": profile.tool_version,
         "model_sha256": profile.model_sha256,
         "sample_count": profile.sample_count,
     }
+    if options is not None:
+        head["options"] = options_record(options)
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     tensors = ",\n".join(
         f"    {json.dumps(name)}: {_tensor_text(tensor)}"
@@ -37,18 +41,30 @@ def profile_text(profile: Profile) -> str:
     return "\n".join(["{", *lines, '  "tensors": {', tensors, "  }", "}", ""])
 
 
-def write_profile(profile: Profile, path: Path) -> None:
+def write_profile(profile: Profile, path: Path, options: QuantizationOptions | None = None) -> None:
     """Write the file. Raises GM303 where that is impossible."""
     try:
-        path.write_text(profile_text(profile), encoding="utf-8")
+        path.write_text(profile_text(profile, options), encoding="utf-8")
     except OSError as cause:
         raise error("GM303", f"cannot write the profile: {cause.strerror}", str(path)) from cause
 
 
 def read_profile(path: Path) -> Profile:
     """Read a file of `write_profile`. Raises GM303 for anything else."""
+    return parse_profile(_read_text(path), str(path))
+
+
+def read_tuned_profile(path: Path) -> tuple[Profile, QuantizationOptions | None]:
+    """As `read_profile`, with the options where the file has any. Raises GM315 for wrong ones."""
+    text = _read_text(path)
+    profile = parse_profile(text, str(path))
+    record = json.loads(text).get("options")
+    return profile, None if record is None else options_of(record, str(path))
+
+
+def _read_text(path: Path) -> str:
     try:
-        return parse_profile(path.read_text(encoding="utf-8"), str(path))
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
         reason = cause.strerror if isinstance(cause, OSError) else "it is no text"
         raise error("GM303", f"cannot read the profile: {reason}", str(path)) from cause

@@ -1,5 +1,6 @@
 """The whole way from a float graph and its profile to an int8 graph: READ THIS FIRST.
 
+0. `equalization` levels channels in the float graph, where that was asked for
 1. `islands`     which nodes become int8
 2. `parameters`  scale and zero point of every tensor they touch
 3. `convert`     the new graph; weights as rounded by `rounding` where that was asked for
@@ -17,6 +18,7 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.types import ElementType
 from glowmcu.quant.convert import convert_graph
+from glowmcu.quant.equalization import equalize
 from glowmcu.quant.islands import Rules, choose_int8_nodes, is_real, nodes_named
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import assign_parameters
@@ -27,10 +29,14 @@ from glowmcu.quant.samples import Samples
 
 @dataclass(frozen=True)
 class Quantized:
-    """The int8 graph and the nodes that stayed float, with the reason."""
+    """The int8 graph and the nodes that stayed float, with the reason.
+
+    `reference` is the float graph whose tensors those of `graph` stand for: equalized where asked.
+    """
 
     graph: Graph
     float_nodes: Mapping[str, str]
+    reference: Graph
 
 
 def quantize_graph(
@@ -59,6 +65,8 @@ def quantize(
     options = options or QuantizationOptions()
     _refuse_int16(graph, options)
     check_profile(profile, graph, model_sha256)
+    if options.equalization:
+        graph, profile = equalize(graph, profile)
     if options.adaptive_rounding and samples is None:
         raise error(
             "GM314",
@@ -79,7 +87,7 @@ def quantize(
         conversion = convert_graph(graph, rules, parameters, options, refinement)
         if not conversion.refused:
             conversion.graph.verify()
-            return Quantized(conversion.graph, _float_nodes(graph, rules, refused))
+            return Quantized(conversion.graph, _float_nodes(graph, rules, refused), graph)
         refused.update(conversion.refused)
 
 
