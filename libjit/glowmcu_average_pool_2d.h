@@ -7,12 +7,6 @@
 #include "glowmcu_pool_2d.h"
 #include "glowmcu_requantize.h"
 
-/* round(sum / count), halves away from zero. */
-static inline int32_t glowmcu_mean(int32_t sum, int32_t count)
-{
-    return (sum > 0) ? (sum + count / 2) / count : (sum - count / 2) / count;
-}
-
 /* Sum over a window of the channel that `x` points to. */
 static inline int32_t glowmcu_average_pool_2d_sum(const glowmcu_pool_window *window,
     const int8_t *x)

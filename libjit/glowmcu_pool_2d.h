@@ -22,7 +22,7 @@ typedef struct {
     int32_t pad_left;
 } glowmcu_pool_grid;
 
-/* Pooling of 8-bit elements. */
+/* Pooling of integers. */
 typedef struct {
     glowmcu_pool_grid grid;
     int32_t clamp_min;
@@ -67,6 +67,12 @@ static inline glowmcu_taps glowmcu_pool_2d_rows(const glowmcu_pool_grid *grid, i
 {
     return glowmcu_taps_inside(oy * grid->stride_y - grid->pad_top, grid->kernel_height,
         grid->dilation_y, grid->in_height);
+}
+
+/* round(sum / count), halves away from zero. */
+static inline int32_t glowmcu_mean(int32_t sum, int32_t count)
+{
+    return (sum > 0) ? (sum + count / 2) / count : (sum - count / 2) / count;
 }
 
 #endif /* GLOWMCU_POOL_2D_H */

@@ -92,6 +92,8 @@ def samples() -> dict[str, bytes]:
             real = test_pooling.pool_model(kind, case, dtype="float32")
             found[f"{kind}, {name}, real numbers"] = real
     case = test_pooling.CASES["batch of three"]
+    for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        found[f"int16 {kind}"] = test_pooling.pool_model(kind, case, dtype="int16")
     found["MAX_POOL_2D, uint8"] = test_pooling.pool_model("MAX_POOL_2D", case, dtype="uint8")
     found["LpPool"] = norm_model()
     for name in ("stride 2, same, odd result", "kernel smaller than the stride", "batch of two"):

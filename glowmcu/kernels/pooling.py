@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glowmcu.ir.types import ElementType
-from glowmcu.kernels.convolution import float_clamp_fields, is_float
+from glowmcu.kernels.convolution import float_clamp_fields, is_float, is_int8
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.ops.pooling import AveragePool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
 
@@ -16,7 +16,8 @@ def _op(site: Site) -> _Pool:
     return op
 
 
-def _cycles(site: Site, per_tap: float, per_output: float) -> float:
+def pool_cycles(site: Site, per_tap: float, per_output: float) -> float:
+    """Cycles by taps and by results."""
     outputs = site.signature.output.element_count
     taps = outputs * _op(site).kernel[0] * _op(site).kernel[1]
     return per_tap * taps + per_output * outputs
@@ -52,7 +53,8 @@ def _code(site: Site, name: str, suffix: str, struct: str, *fields: Field) -> Ke
     )
 
 
-def _integer_code(site: Site, name: str, suffix: str = "s8") -> KernelCode:
+def integer_code(site: Site, name: str, suffix: str = "s8") -> KernelCode:
+    """Code of average and maximum pooling; the function ends in `suffix`."""
     op = _op(site)
     assert isinstance(op, AveragePool2D | MaxPool2D)
     clamp_min, clamp_max = op.clamp_range(site.signature)
@@ -70,13 +72,13 @@ class PortableAveragePool2D(Kernel):
     """One channel at a time over the window; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return not is_float(site)
+        return is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(_cycles(site, 5.0, 40.0), 260)
+        return Cost(pool_cycles(site, 5.0, 40.0), 260)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return _integer_code(site, "average_pool_2d")
+        return integer_code(site, "average_pool_2d")
 
 
 @kernel("max_pool_2d.portable", MaxPool2D)
@@ -84,13 +86,13 @@ class PortableMaxPool2D(Kernel):
     """One channel at a time over the window; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return site.signature.output.element is ElementType.I8
+        return is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(_cycles(site, 6.0, 20.0), 230)
+        return Cost(pool_cycles(site, 6.0, 20.0), 230)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return _integer_code(site, "max_pool_2d")
+        return integer_code(site, "max_pool_2d")
 
 
 @kernel("max_pool_2d.portable_u8", MaxPool2D)
@@ -101,10 +103,10 @@ class UnsignedMaxPool2D(Kernel):
         return site.signature.output.element is ElementType.UI8
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(_cycles(site, 6.0, 20.0), 230)
+        return Cost(pool_cycles(site, 6.0, 20.0), 230)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return _integer_code(site, "max_pool_2d", "u8")
+        return integer_code(site, "max_pool_2d", "u8")
 
 
 @kernel("average_pool_2d.portable_f32", AveragePool2D)
@@ -116,7 +118,7 @@ class FloatAveragePool2D(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         per_tap, per_output = (6.0, 40.0) if target.core.has_fpu else (60.0, 250.0)
-        return Cost(_cycles(site, per_tap, per_output), 270)
+        return Cost(pool_cycles(site, per_tap, per_output), 270)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return _real_code(site, "average_pool_2d")
@@ -131,7 +133,7 @@ class FloatMaxPool2D(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         per_tap, per_output = (7.0, 25.0) if target.core.has_fpu else (30.0, 80.0)
-        return Cost(_cycles(site, per_tap, per_output), 260)
+        return Cost(pool_cycles(site, per_tap, per_output), 260)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return _real_code(site, "max_pool_2d")
@@ -145,7 +147,7 @@ class FloatLpPool2D(Kernel):
         op = _op(site)
         assert isinstance(op, LpPool2D)
         soft = 1.0 if target.core.has_fpu else 12.0
-        return Cost(soft * _cycles(site, 6.0 + 3.0 * op.order, 120.0 + 12.0 * op.order), 420)
+        return Cost(soft * pool_cycles(site, 6.0 + 3.0 * op.order, 120.0 + 12.0 * op.order), 420)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = _op(site)
@@ -160,7 +162,7 @@ class FloatMaxPoolIndices2D(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         per_tap, per_output = (9.0, 50.0) if target.core.has_fpu else (32.0, 100.0)
-        return Cost(_cycles(site, per_tap, per_output), 360)
+        return Cost(pool_cycles(site, per_tap, per_output), 360)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, (n, height, width, _) = _op(site), site.signature.inputs[0].shape

@@ -15,6 +15,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.broadcasting import expect_quantized
 from glowmcu.ops.convolution import (
     Padding,
     Pair,
@@ -29,14 +30,14 @@ from glowmcu.ops.registry import operation
 #: TensorFlow Lite Micro takes scales for equal that differ by no more than this.
 _SCALE_TOLERANCE = 1e-6
 _LARGEST_WINDOW = 1 << 23
+#: So many elements, and half as many ones for rounding, add up inside int32.
+_LARGEST_SUM = {ElementType.I8: 1 << 23, ElementType.I16: (1 << 16) - 1}
 _LARGEST_ORDER = 16
 
 
 def require_same_quantization(x: TensorType, out: TensorType) -> None:
-    """OperationError unless both are int8 with one scale and zero point."""
-    for type_ in (x, out):
-        if type_.element is not ElementType.I8 or type_.quantization is None:
-            raise OperationError(f"expected quantized i8, got {type_}")
+    """OperationError unless both are int8, or int16, with one scale and zero point."""
+    expect_quantized((x, out), *_LARGEST_SUM)
     if abs(x.scale - out.scale) > _SCALE_TOLERANCE or x.zero_point != out.zero_point:
         raise OperationError(f"input and result must share scale and zero point: {x}; {out}")
 
@@ -118,8 +119,9 @@ class _Pool(_Windows):
         self._verify_integers(signature)
         _, height, width, _ = signature.inputs[0].shape
         taps = min(self.kernel[0], height) * min(self.kernel[1], width)
-        if taps > _LARGEST_WINDOW:
-            raise OperationError(f"a window of {taps} elements exceeds {_LARGEST_WINDOW}")
+        largest = _LARGEST_SUM.get(signature.output.element, _LARGEST_WINDOW)
+        if taps > largest:
+            raise OperationError(f"a window of {taps} elements exceeds {largest}")
 
     def _verify_integers(self, signature: Signature) -> None:
         require_same_quantization(signature.inputs[0], signature.output)

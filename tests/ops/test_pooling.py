@@ -47,7 +47,7 @@ CASES = {
 def pool_model(kind: str, case: Case, out_scale: float | None = None, dtype: str = "int8") -> bytes:
     n, height, width, channels = case.shape
     model = ModelBuilder()
-    quantized = dtype == "int8"
+    quantized = dtype in ("int8", "int16")
     x = model.input("x", case.shape, dtype, *((case.scale, case.zero_point) if quantized else ()))
     out_h, out_w = (
         -(-size // stride) if case.padding == "SAME" else (size - kernel) // stride + 1
@@ -73,6 +73,25 @@ def pool_model(kind: str, case: Case, out_scale: float | None = None, dtype: str
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_pooling_equals_tflm(kind: str, case: Case) -> None:
     check_model(pool_model(kind, case), oracle=run_tflm, count=4)
+
+
+WIDE = (
+    "odd size, same padding",
+    "batch of three",
+    "relu6",
+)
+
+
+@pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+@pytest.mark.parametrize("name", WIDE)
+def test_pooling_of_16_bits_equals_tflm(kind: str, name: str) -> None:
+    check_model(pool_model(kind, CASES[name], dtype="int16"), oracle=run_tflm, count=4)
+
+
+def test_a_window_whose_sum_leaves_int32_is_refused() -> None:
+    data = pool_model("AVERAGE_POOL_2D", Case((1, 256, 256, 1), (256, 256)), dtype="int16")
+    with pytest.raises(GlowmcuError, match="a window of 65536 elements exceeds 65535"):
+        compile_model(data, "m.tflite", Options("m"))
 
 
 @pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])

@@ -1,0 +1,45 @@
+/*
+ * glowmcu_max_pool_2d_s16.h: int16 maximum pooling, NHWC; only pixels inside the image count.
+ */
+#ifndef GLOWMCU_MAX_POOL_2D_S16_H
+#define GLOWMCU_MAX_POOL_2D_S16_H
+
+#include "glowmcu_pool_2d.h"
+
+/* Largest of `largest` and a window's elements of the channel that `x` points to. */
+static inline int32_t glowmcu_max_pool_2d_s16_max(const glowmcu_pool_window *window,
+    const int16_t *x, int32_t largest)
+{
+    for (int32_t ky = 0; ky < window->height; ++ky, x += window->next_row) {
+        for (int32_t kx = 0; kx < window->width; ++kx, x += window->step) {
+            largest = (*x > largest) ? *x : largest;
+        }
+    }
+    return largest;
+}
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` and `out` are the tensors' first elements and may not overlap.
+ */
+static void glowmcu_max_pool_2d_s16(const glowmcu_pool_2d *p, const int16_t *in,
+    int16_t *out, int32_t first_row, int32_t end_row)
+{
+    const glowmcu_pool_grid *grid = &p->grid;
+    int16_t *y = out + first_row * grid->out_width * grid->channels;
+
+    for (int32_t oy = first_row; oy < end_row; ++oy) {
+        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy);
+        for (int32_t ox = 0; ox < grid->out_width; ++ox) {
+            const glowmcu_pool_window window = glowmcu_pool_2d_window(grid, ys, ox);
+            for (int32_t c = 0; c < grid->channels; ++c) {
+                const int32_t largest = glowmcu_max_pool_2d_s16_max(&window,
+                    in + window.corner + c, p->clamp_min);
+                *y = (int16_t)((largest > p->clamp_max) ? p->clamp_max : largest);
+                ++y;
+            }
+        }
+    }
+}
+
+#endif /* GLOWMCU_MAX_POOL_2D_S16_H */
