@@ -13,24 +13,47 @@ typedef struct {
     int32_t clamp_max;
 } glowmcu_affine;
 
-/* round(x / scale) + zero_point, halves away from zero, saturated; NaN becomes the zero point. */
-static inline int32_t glowmcu_quantize_one(const glowmcu_affine *p, float x)
+/* Parts of x / scale: `whole` towards zero, and what is left of it. */
+typedef struct {
+    int32_t whole;
+    float rest;
+} glowmcu_quotient_parts;
+
+/* 0 for what is not a number. */
+static inline glowmcu_quotient_parts glowmcu_quotient_of(const glowmcu_affine *p, float x)
 {
     const float quotient = x / p->scale;
-    int32_t whole = 0;
+    glowmcu_quotient_parts parts = { 0, 0.0f };
 
     /* All results are within 16 bits and so is the zero point: 2^17 saturates as more would do. */
     if (quotient >= 131072.0f) {
-        whole = 131072;
+        parts.whole = 131072;
     } else if (quotient <= -131072.0f) {
-        whole = -131072;
+        parts.whole = -131072;
     } else if (quotient == quotient) {
-        float rest; /* exact: |quotient| < 2^24 */
-        whole = (int32_t)quotient;
-        rest = quotient - (float)whole;
-        whole += (rest >= 0.5f) ? 1 : ((rest <= -0.5f) ? -1 : 0);
+        parts.whole = (int32_t)quotient;
+        parts.rest = quotient - (float)parts.whole; /* exact: |quotient| < 2^24 */
     }
-    return glowmcu_clamp(whole + p->zero_point, p->clamp_min, p->clamp_max);
+    return parts;
+}
+
+/* round(x / scale) + zero_point, halves away from zero, saturated; NaN becomes the zero point. */
+static inline int32_t glowmcu_quantize_one(const glowmcu_affine *p, float x)
+{
+    const glowmcu_quotient_parts parts = glowmcu_quotient_of(p, x);
+    const int32_t up = (parts.rest >= 0.5f) ? 1 : ((parts.rest <= -0.5f) ? -1 : 0);
+
+    return glowmcu_clamp(parts.whole + up + p->zero_point, p->clamp_min, p->clamp_max);
+}
+
+/* The same with halves to the even neighbour. */
+static inline int32_t glowmcu_quantize_even_one(const glowmcu_affine *p, float x)
+{
+    const glowmcu_quotient_parts parts = glowmcu_quotient_of(p, x);
+    const float half = (parts.whole & 1) != 0 ? 0.49999997f : 0.5f; /* the largest below 1/2 */
+    const int32_t up = (parts.rest > half) ? 1 : ((parts.rest < -half) ? -1 : 0);
+
+    return glowmcu_clamp(parts.whole + up + p->zero_point, p->clamp_min, p->clamp_max);
 }
 
 /* |x - zero_point| < 2^24 is exact in float, the product is rounded once. */

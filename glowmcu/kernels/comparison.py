@@ -15,6 +15,7 @@ from glowmcu.ops.comparison import (
     LogicalAnd,
     LogicalNot,
     LogicalOr,
+    LogicalXor,
     NotEqual,
     Select,
 )
@@ -37,6 +38,11 @@ def and_code(op: LogicalAnd, signature: Signature) -> ElementCode:
 @element_code(LogicalOr)
 def or_code(op: LogicalOr, signature: Signature) -> ElementCode:
     return ElementCode("({0} | {1})", 1, 2)
+
+
+@element_code(LogicalXor)
+def xor_code(op: LogicalXor, signature: Signature) -> ElementCode:
+    return ElementCode("({0} ^ {1})", 1, 2)
 
 
 @element_code(LogicalNot)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from glowmcu.ir.operation import Operation, Signature
+from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType
+from glowmcu.kernels.activation import clamped
 from glowmcu.kernels.broadcasting import walk
 from glowmcu.kernels.element_code import ElementCode, element_code, element_code_of
 from glowmcu.kernels.kernel import (
@@ -16,8 +17,10 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.wrapping import narrowed, wrapped
 from glowmcu.ops.elementwise import (
     Add,
+    Arithmetic,
     CommonScale,
     Maximum,
     Minimum,
@@ -50,21 +53,31 @@ def sum_parameters(
     return Parameters("glowmcu_sum", fields)
 
 
-_PLAIN = {"add": "+", "sub": "-", "mul": "*"}
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}
 
 
-def _plain_int32(op: Operation) -> ElementCode:
-    """Modulo 2^32, as the reference kernels' compilers do it."""
+def _is_plain(signature: Signature) -> bool:
+    """Numbers that are what they are stored as: real, or integers modulo their range."""
+    return signature.output.quantization is None
+
+
+def _plain_code(op: Arithmetic, signature: Signature) -> ElementCode:
+    element = signature.output.element
+    if not element.is_float:
+        if isinstance(op, SquaredDifference):
+            wide = "uint64_t" if element is ElementType.I64 else "uint32_t"
+            difference = f"(({wide}){{0}} - ({wide}){{1}})"
+            return ElementCode(narrowed(element, f"({difference} * {difference})"), 3, 8)
+        return ElementCode(wrapped(element, "{0}", _SYMBOLS[op.name], "{1}"), 1, 4)
     if isinstance(op, SquaredDifference):
-        difference = "((uint32_t){0} - (uint32_t){1})"
-        return ElementCode(f"(int32_t)({difference} * {difference})", 3, 8)
-    return ElementCode(f"(int32_t)((uint32_t){{0}} {_PLAIN[op.name]} (uint32_t){{1}})", 1, 4)
+        return clamped("(({0} - {1}) * ({0} - {1}))", op.clamp)
+    return clamped(f"({{0}} {_SYMBOLS[op.name]} {{1}})", op.clamp)
 
 
 @element_code(Add, Sub, SquaredDifference)
 def sum_code(op: Add | Sub | SquaredDifference, signature: Signature) -> ElementCode:
-    if signature.output.element is ElementType.I32:
-        return _plain_int32(op)
+    if _is_plain(signature):
+        return _plain_code(op, signature)
     parameters = sum_parameters(
         op.common_scale(signature),
         signature,
@@ -77,8 +90,8 @@ def sum_code(op: Add | Sub | SquaredDifference, signature: Signature) -> Element
 
 @element_code(Mul)
 def mul_code(op: Mul, signature: Signature) -> ElementCode:
-    if signature.output.element is ElementType.I32:
-        return _plain_int32(op)
+    if _is_plain(signature):
+        return _plain_code(op, signature)
     a, b = signature.inputs
     scale = op.scale(signature)
     clamp_min, clamp_max = op.clamp_range(signature)
@@ -97,6 +110,8 @@ def mul_code(op: Mul, signature: Signature) -> ElementCode:
 
 @element_code(Prelu)
 def prelu_code(op: Prelu, signature: Signature) -> ElementCode:
+    if _is_plain(signature):
+        return ElementCode("(({0} < 0.0f) ? ({0} * {1}) : {0})", 4, 16)
     x, alpha = signature.inputs
     positive, negative = op.scales(signature)
     fields = (
@@ -130,7 +145,9 @@ class SharedPairLoop(Kernel):
 
     def accepts(self, site: Site, target: Target) -> bool:
         types = (*site.signature.inputs, site.signature.output)
-        return all(type_.element is ElementType.I8 for type_ in types)
+        return all(
+            type_.element is ElementType.I8 and type_.quantization is not None for type_ in types
+        )
 
     def cost(self, site: Site, target: Target) -> Cost:
         code = element_code_of(site.node.op, site.signature)

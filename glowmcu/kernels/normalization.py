@@ -24,6 +24,10 @@ def _rows(site: Site) -> tuple[Field, Field]:
     return Field("rows", x.element_count // x.shape[-1]), Field("depth", x.shape[-1])
 
 
+def _is_int8(site: Site) -> bool:
+    return not site.signature.output.element.is_float
+
+
 def _code(name: str, struct_fields: tuple[Field, ...]) -> KernelCode:
     return KernelCode(
         function=f"glowmcu_{name}_s8",
@@ -36,6 +40,9 @@ def _code(name: str, struct_fields: tuple[Field, ...]) -> KernelCode:
 @kernel("softmax.portable", Softmax)
 class PortableSoftmax(Kernel):
     """Every exponential is computed, for the sum and again for the quotient; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return _is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         elements, (rows, _) = site.signature.output.element_count, _rows(site)
@@ -59,6 +66,9 @@ class PortableSoftmax(Kernel):
 @kernel("softmax.table", Softmax)
 class TableSoftmax(Kernel):
     """The exponentials of all differences in flash, 4 bytes each; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return _is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         op = site.node.op
@@ -85,6 +95,9 @@ class TableSoftmax(Kernel):
 @kernel("log_softmax.portable", LogSoftmax)
 class PortableLogSoftmax(Kernel):
     """Exponentials from a table in flash, the logarithm computed once a row; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return _is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         op = site.node.op
@@ -116,6 +129,9 @@ class PortableLogSoftmax(Kernel):
 @kernel("l2_normalization.portable", L2Normalization)
 class PortableL2Normalization(Kernel):
     """One inverse square root a row; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return _is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         elements, (rows, _) = site.signature.output.element_count, _rows(site)

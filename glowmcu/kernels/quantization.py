@@ -29,7 +29,8 @@ def quantize_code(op: Quantize, signature: Signature) -> ElementCode:
     out = signature.output
     clamp_min, clamp_max = out.element.limits
     parameters = _affine(out.scale, out.zero_point, clamp_min, clamp_max)
-    return ElementCode("glowmcu_quantize_one({p}, {0})", 56, 140, ("glowmcu_float.h",), parameters)
+    function = "glowmcu_quantize_even_one" if op.half_even else "glowmcu_quantize_one"
+    return ElementCode(f"{function}({{p}}, {{0}})", 56, 140, ("glowmcu_float.h",), parameters)
 
 
 @element_code(Dequantize)

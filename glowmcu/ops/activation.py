@@ -1,6 +1,6 @@
-"""Functions of one int8 tensor made of scaling: relu, clip, leaky_relu, hard_swish, abs, neg.
+"""Functions of one tensor made of scaling: relu, clip, leaky_relu, hard_swish, abs, neg.
 
-Each is lowered to a table of its 256 results, so its meaning here is all there is.
+On int8 each is lowered to a table of its 256 results, so its meaning here is all there is.
 Source: TensorFlow Lite Micro `activations_common.cc`, `leaky_relu_common.cc`, `hard_swish.h`,
 `elementwise.cc`. Its releases divide scales in double, LiteRT (which has the last word on
 RELU_N1_TO_1 and RELU_0_TO_1) in float32.
@@ -15,11 +15,13 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,
     expect_reach,
+    is_plain_integer,
     largest_offset,
 )
 from glowmcu.ops.fixed_point import (
@@ -27,20 +29,29 @@ from glowmcu.ops.fixed_point import (
     quantize_multiplier,
     rounding_divide_by_pot,
     saturate,
-    wrap_int32,
 )
+from glowmcu.ops.real import FLOAT_MAX, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
 
 @dataclass(frozen=True)
-class Int8Function(ElementwiseOperation):
-    """Base: int8 in, int8 out, both quantized per tensor; the first pass makes it a table."""
+class UnaryFunction(ElementwiseOperation):
+    """Base: float32 to float32; int8 to int8, both quantized per tensor, which becomes a table.
 
-    stackable: ClassVar[bool] = False
+    With `takes_integers` also any plain integer type to itself, modulo its range.
+    """
+
+    takes_integers: ClassVar[bool] = False
 
     def verify(self, signature: Signature) -> None:
-        expect_quantized((*signature.inputs, signature.output), ElementType.I8)
-        self._verify_scales(signature)
+        if signature.output.element.is_float:
+            verify_float(signature)
+        elif not (self.takes_integers and is_plain_integer(signature)):
+            expect_quantized((*signature.inputs, signature.output), ElementType.I8)
+            self._verify_scales(signature)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule()
 
     def _verify_scales(self, signature: Signature) -> None:
         """Raise OperationError for scales that the function does not take."""
@@ -50,16 +61,28 @@ class Int8Function(ElementwiseOperation):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        offsets = inputs[0].astype(np.int64) - signature.inputs[0].zero_point
+        element = signature.output.element
+        if element.is_float or is_plain_integer(signature):
+            with np.errstate(all="ignore"):
+                return (np.asarray(self._real(inputs[0]), element.numpy),)
+        return (self._stored(inputs[0], signature, rounding),)
+
+    def _real(self, x: Array) -> Array:
+        """Results on float32, or on plain integers."""
+        raise AssertionError(f"{self.name} has no float meaning")
+
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        """Stored int8 results."""
+        offsets = x.astype(np.int64) - signature.inputs[0].zero_point
         out = self._scaled(offsets, signature, rounding) + signature.output.zero_point
-        return (saturate(out, *self._limits(signature), dtype=np.int8),)
+        return saturate(out, *self._limits(signature), dtype=np.int8)
 
     def _limits(self, signature: Signature) -> tuple[int, int]:
         return signature.output.element.limits
 
     def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
         """Results without zero point, from stored values without zero point."""
-        raise AssertionError(f"{self.name} has no meaning")
+        raise AssertionError(f"{self.name} has no int8 meaning")
 
 
 def _rescale(offsets: Array, factor: float, rounding: Rounding) -> Array:
@@ -69,14 +92,23 @@ def _rescale(offsets: Array, factor: float, rounding: Rounding) -> Array:
 
 @operation("relu")
 @dataclass(frozen=True)
-class Relu(Int8Function):
-    """Rescale, then clamp in stored output units; `single_precision`: scales divided in float32."""
+class Relu(UnaryFunction):
+    """Rescale, then clamp: in stored output units, in real numbers for float32.
 
-    clamp: tuple[int, int] = (-128, 127)
+    `single_precision`: scales divided in float32.
+    """
+
+    clamp: tuple[float, float] = (-128, 127)
     single_precision: bool = False
 
+    def _real(self, x: Array) -> Array:
+        low, high = self.clamp
+        if low > -FLOAT_MAX:
+            x = np.where(x < np.float32(low), np.float32(low), x)
+        return np.where(x > np.float32(high), np.float32(high), x) if high < FLOAT_MAX else x
+
     def _limits(self, signature: Signature) -> tuple[int, int]:
-        return self.clamp
+        return stored_clamp(self.clamp, signature.output)
 
     def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
         (x,), out = signature.inputs, signature.output
@@ -104,10 +136,13 @@ class Clip(ElementwiseOperation):
 
 @operation("leaky_relu")
 @dataclass(frozen=True)
-class LeakyRelu(Int8Function):
+class LeakyRelu(UnaryFunction):
     """x where x >= 0, else x * alpha; `alpha` is a float32, of any sign."""
 
     alpha: float = 0.0
+
+    def _real(self, x: Array) -> Array:
+        return np.where(x < 0, np.float32(self.alpha) * x, x)
 
     def _verify_scales(self, signature: Signature) -> None:
         (x,) = signature.inputs
@@ -124,8 +159,13 @@ class LeakyRelu(Int8Function):
 
 @operation("abs")
 @dataclass(frozen=True)
-class Abs(Int8Function):
+class Abs(UnaryFunction):
     """|x|; not rescaled at all where the scales are the same."""
+
+    takes_integers: ClassVar[bool] = True
+
+    def _real(self, x: Array) -> Array:
+        return np.abs(x)
 
     def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
         return _rescale_unless_same(np.abs(offsets), signature, rounding)
@@ -140,25 +180,16 @@ def _rescale_unless_same(offsets: Array, signature: Signature, rounding: Roundin
 
 @operation("neg")
 @dataclass(frozen=True)
-class Neg(ElementwiseOperation):
-    """-x: int32 modulo 2^32, or int8 rescaled as `abs` (LiteRT negates the bytes as they are)."""
+class Neg(UnaryFunction):
+    """-x; int8 is rescaled as by `abs` (LiteRT negates the bytes as they are)."""
 
-    def verify(self, signature: Signature) -> None:
-        (x,) = signature.inputs
-        if x.element is ElementType.I32 and signature.output.element is ElementType.I32:
-            return
-        expect_quantized((x, signature.output), ElementType.I8)
-        expect_reach(self.name, largest_offset(x), x.scale / signature.output.scale)
+    takes_integers: ClassVar[bool] = True
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        wide = inputs[0].astype(np.int64)
-        if signature.output.element is ElementType.I32:
-            return (wrap_int32(-wide).astype(np.int32),)
-        offsets = signature.inputs[0].zero_point - wide
-        out = _rescale_unless_same(offsets, signature, rounding) + signature.output.zero_point
-        return (saturate(out, -128, 127, dtype=np.int8),)
+    def _real(self, x: Array) -> Array:
+        return np.negative(x)
+
+    def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
+        return _rescale_unless_same(-offsets, signature, rounding)
 
 
 _HIRES_BITS = 7
@@ -178,8 +209,11 @@ def _int16_high_mul(a: Array, b: int) -> Array:
 
 @operation("hard_swish")
 @dataclass(frozen=True)
-class HardSwish(Int8Function):
-    """x * relu6(x + 3) / 6 in 16-bit fixed point."""
+class HardSwish(UnaryFunction):
+    """x * relu6(x + 3) / 6; int8 in 16-bit fixed point."""
+
+    def _real(self, x: Array) -> Array:
+        return np.asarray(x * np.clip(x + np.float32(3), 0, 6) * np.float32(1 / 6))
 
     def _verify_scales(self, signature: Signature) -> None:
         _, exponent = self._output_multiplier(signature)

@@ -92,6 +92,14 @@ def expect_quantized(types: Sequence[TensorType], *elements: ElementType) -> Non
             raise OperationError(f"expected quantization per tensor, got {type_}")
 
 
+def is_plain_integer(signature: Signature) -> bool:
+    """One integer type throughout, without scales: counts, masks, shapes. Results wrap."""
+    types = (*signature.inputs, signature.output)
+    return all(
+        type_.element is types[0].element and type_.quantization is None for type_ in types
+    ) and types[0].element not in (ElementType.F32, ElementType.BOOL)
+
+
 def expect_reach(what: str, largest: int, scale: float) -> None:
     """OperationError when `largest * scale` leaves int32: such scales are a converter's mistake."""
     if largest * scale >= _REACH_END:

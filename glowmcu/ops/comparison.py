@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
@@ -23,7 +24,6 @@ from glowmcu.ops.elementwise import CommonScale, Scale
 from glowmcu.ops.registry import operation
 
 _LEFT_SHIFT = 8
-_UNSCALED = (ElementType.I32, ElementType.I64, ElementType.F32)
 
 
 class Comparison(ElementwiseOperation):
@@ -35,7 +35,11 @@ class Comparison(ElementwiseOperation):
 
     def is_scaled(self, signature: Signature) -> bool:
         """Whether the operands are quantized, so that their scales matter."""
-        return signature.inputs[0].element is ElementType.I8
+        plain = (ElementType.I32, ElementType.I64)
+        return any(
+            type_.quantization is not None and type_.element not in plain
+            for type_ in signature.inputs
+        )
 
     def common_scale(self, signature: Signature) -> CommonScale:
         """Constants of the int8 form; OperationError where TensorFlow Lite aborts."""
@@ -54,8 +58,11 @@ class Comparison(ElementwiseOperation):
         if self.is_scaled(signature):
             expect_quantized((a, b), ElementType.I8)
             self.common_scale(signature)
-        elif a.element not in (*_UNSCALED, *((ElementType.BOOL,) if self.compares_bool else ())):
+        elif a.element is ElementType.BOOL and not self.compares_bool:
             raise OperationError(f"comparing {a.element.value} is not supported")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0, 1))
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
@@ -172,6 +179,19 @@ class LogicalOr(_Logical):
         return (np.asarray(np.logical_or(inputs[0], inputs[1])),)
 
 
+@operation("logical_xor")
+@dataclass(frozen=True)
+class LogicalXor(_Logical):
+    """One of them, not both."""
+
+    operand_count: ClassVar[int] = 2
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (np.asarray(np.logical_xor(inputs[0], inputs[1])),)
+
+
 @operation("logical_not")
 @dataclass(frozen=True)
 class LogicalNot(_Logical):
@@ -197,6 +217,9 @@ class Select(ElementwiseOperation):
         if not a.element is b.element is signature.output.element:
             got = f"{a}, {b} and {signature.output}"
             raise OperationError(f"expected one element type for both and the result, got {got}")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((1, 2), unified=True)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding

@@ -14,11 +14,13 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,
     expect_reach,
+    is_plain_integer,
     largest_offset,
     multiplier_below_one,
 )
@@ -26,9 +28,8 @@ from glowmcu.ops.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     saturate,
-    wrap_int32,
 )
-from glowmcu.ops.real import stored_clamp
+from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
 _QUANTIZED = (ElementType.I8, ElementType.I16)
@@ -66,7 +67,7 @@ class CommonScale:
 
 
 @dataclass(frozen=True)
-class _Arithmetic(ElementwiseOperation):
+class Arithmetic(ElementwiseOperation):
     """`clamp` is the fused activation in stored output units; None leaves the type's full range."""
 
     operand_count: ClassVar[int] = 2
@@ -77,12 +78,16 @@ class _Arithmetic(ElementwiseOperation):
         return stored_clamp(self.clamp, signature.output)
 
     def verify(self, signature: Signature) -> None:
-        if _is_plain_int32(signature):
-            if self.clamp is not None:
-                raise OperationError("a fused activation on int32 is not supported")
-            return
-        expect_quantized((*signature.inputs, signature.output), *_QUANTIZED)
-        self._verify_scales(signature)
+        if signature.output.element.is_float:
+            verify_float(signature)
+        elif not is_plain_integer(signature):
+            expect_quantized((*signature.inputs, signature.output), *_QUANTIZED)
+            self._verify_scales(signature)
+        elif self.clamp is not None:
+            raise OperationError("a fused activation on plain integers is not supported")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0, 1))
 
     def _verify_scales(self, signature: Signature) -> None:
         """Raise OperationError for scales that fixed point cannot express."""
@@ -90,15 +95,18 @@ class _Arithmetic(ElementwiseOperation):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        if _is_plain_int32(signature):
-            a, b = (values.astype(np.int64) for values in inputs)
-            return (wrap_int32(self._int32(a, b)).astype(np.int32),)
-        out = self._quantized(inputs, signature, rounding) + signature.output.zero_point
         dtype = signature.output.element.numpy
+        if signature.output.element.is_float or is_plain_integer(signature):
+            with np.errstate(all="ignore"):
+                plain = np.asarray(self._plain(*inputs))
+            # Integers are modulo their range.
+            return (clamp_float(plain, self.clamp) if dtype.kind == "f" else plain.astype(dtype),)
+        out = self._quantized(inputs, signature, rounding) + signature.output.zero_point
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
-    def _int32(self, a: Array, b: Array) -> Array:
-        raise AssertionError(f"{self.name} has no int32 meaning")
+    def _plain(self, a: Array, b: Array) -> Array:
+        """Results on numbers that are what they are stored as."""
+        raise AssertionError(f"{self.name} has no meaning without scales")
 
     def _quantized(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
@@ -107,14 +115,8 @@ class _Arithmetic(ElementwiseOperation):
         raise AssertionError(f"{self.name} has no quantized meaning")
 
 
-def _is_plain_int32(signature: Signature) -> bool:
-    """int32 without quantization: counts and shapes, computed modulo 2^32."""
-    types = (*signature.inputs, signature.output)
-    return all(t.element is ElementType.I32 and t.quantization is None for t in types)
-
-
 @dataclass(frozen=True)
-class _Sum(_Arithmetic):
+class _Sum(Arithmetic):
     """`add` and `sub` on a common scale."""
 
     def common_scale(self, signature: Signature) -> CommonScale:
@@ -138,7 +140,7 @@ class _Sum(_Arithmetic):
     ) -> Array:
         scale = self.common_scale(signature)
         a, b = scale.rescale(inputs, signature, rounding)
-        return scale.out.apply(self._int32(a, b), rounding)
+        return scale.out.apply(self._plain(a, b), rounding)
 
 
 @operation("add")
@@ -146,7 +148,7 @@ class _Sum(_Arithmetic):
 class Add(_Sum):
     """a + b."""
 
-    def _int32(self, a: Array, b: Array) -> Array:
+    def _plain(self, a: Array, b: Array) -> Array:
         return a + b
 
 
@@ -155,13 +157,13 @@ class Add(_Sum):
 class Sub(_Sum):
     """a - b. Scales are divided in double as for `add`; some sources of the oracle use float32."""
 
-    def _int32(self, a: Array, b: Array) -> Array:
+    def _plain(self, a: Array, b: Array) -> Array:
         return a - b
 
 
 @operation("mul")
 @dataclass(frozen=True)
-class Mul(_Arithmetic):
+class Mul(Arithmetic):
     """a * b; int16 has zero points 0."""
 
     def _verify_scales(self, signature: Signature) -> None:
@@ -177,7 +179,7 @@ class Mul(_Arithmetic):
         a, b = signature.inputs
         return Scale(*quantize_multiplier(a.scale * b.scale / signature.output.scale))
 
-    def _int32(self, a: Array, b: Array) -> Array:
+    def _plain(self, a: Array, b: Array) -> Array:
         return a * b
 
     def _quantized(
@@ -192,7 +194,7 @@ class Mul(_Arithmetic):
 
 @operation("squared_difference")
 @dataclass(frozen=True)
-class SquaredDifference(_Arithmetic):
+class SquaredDifference(Arithmetic):
     """(a - b)^2."""
 
     def _verify_scales(self, signature: Signature) -> None:
@@ -216,7 +218,7 @@ class SquaredDifference(_Arithmetic):
             Scale(*quantize_multiplier(twice * twice / divisor)),
         )
 
-    def _int32(self, a: Array, b: Array) -> Array:
+    def _plain(self, a: Array, b: Array) -> Array:
         return (a - b) ** 2
 
     def _quantized(
@@ -237,6 +239,9 @@ class _Extremum(ElementwiseOperation):
         if any(type_.element is not types[0].element for type_ in types):
             got = ", ".join(map(str, types))
             raise OperationError(f"expected one element type for all, got {got}")
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0, 1), unified=True)
 
 
 @operation("maximum")
@@ -271,11 +276,17 @@ class Prelu(ElementwiseOperation):
     operand_count: ClassVar[int] = 2
 
     def verify(self, signature: Signature) -> None:
+        if signature.output.element.is_float:
+            verify_float(signature)
+            return
         expect_quantized((*signature.inputs, signature.output), ElementType.I8)
         x, alpha = signature.inputs
         expect_reach("prelu", largest_offset(x), x.scale / signature.output.scale)
         largest = largest_offset(x) * largest_offset(alpha)
         expect_reach("prelu", largest, x.scale * alpha.scale / signature.output.scale)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0, 1))
 
     def scales(self, signature: Signature) -> tuple[Scale, Scale]:
         """Factors of x where it is positive, and of x * alpha."""
@@ -287,6 +298,9 @@ class Prelu(ElementwiseOperation):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
+        if signature.output.element.is_float:
+            with np.errstate(all="ignore"):
+                return (np.where(inputs[0] < 0, inputs[0] * inputs[1], inputs[0]),)
         x, alpha = (
             values.astype(np.int64) - type_.zero_point
             for values, type_ in zip(inputs, signature.inputs, strict=True)

@@ -1,6 +1,7 @@
 """Normalizations along the last axis: `softmax`, `log_softmax`, `l2_normalization`.
 
-All three depend on differences or sums of stored integers alone, in the fixed point of gemmlowp.
+On int8 all three depend on differences or sums of stored integers alone, in the fixed point of
+gemmlowp. On float32 sums are those of float32 numbers, rounded once at the end.
 Source: TensorFlow Lite `reference/{softmax,log_softmax}.h`,
 `reference/integer_ops/l2normalization.h`.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.fixed_functions import inverse_sqrt, log_of_at_least_one, reciprocal
 from glowmcu.ops.fixed_point import (
@@ -25,6 +27,7 @@ from glowmcu.ops.fixed_point import (
     saturate,
 )
 from glowmcu.ops.gemmlowp import exp_on_negative_values, multiply
+from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
 
 #: Differences to a row's maximum are Q5.26, sums of their exponentials Q12.19.
@@ -82,7 +85,7 @@ def _differences(x: Array) -> Int64Array:
 
 
 @dataclass(frozen=True)
-class _AlongLastAxis(Operation):
+class AlongLastAxis(Operation):
     """A result of the input's shape, each row on its own."""
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
@@ -90,6 +93,31 @@ class _AlongLastAxis(Operation):
         if x.rank < 1 or x.shape[-1] < 1:
             raise OperationError(f"expected a last axis of at least one element, got {x}")
         return (x.shape,)
+
+    def verify(self, signature: Signature) -> None:
+        if signature.output.element.is_float:
+            verify_float(signature)
+        else:
+            self._verify_stored(signature)
+
+    def _verify_stored(self, signature: Signature) -> None:
+        """Raise OperationError for int8 operands that do not fit."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        if not signature.output.element.is_float:
+            return (self._stored(inputs[0], signature, rounding),)
+        with np.errstate(all="ignore"):
+            return (self._real(inputs[0].astype(np.float64)).astype(np.float32),)
+
+    def _real(self, x: Array) -> Array:
+        """Results on real numbers."""
+        raise AssertionError(f"{self.name} has no float meaning")
+
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        """Stored results of stored int8."""
+        raise AssertionError(f"{self.name} has no int8 meaning")
 
     def in_place(self, signature: Signature) -> tuple[int, ...]:
         """A row is read as a whole before its first result is written."""
@@ -114,12 +142,19 @@ def _require_output(out: TensorType, element: ElementType, scale: float, zero_po
 
 @operation("softmax")
 @dataclass(frozen=True)
-class Softmax(_AlongLastAxis):
+class Softmax(AlongLastAxis):
     """exp(beta * x) / sum(exp(beta * x)); int8 with scale 1/256 or int16 with scale 1/65536."""
 
     beta: float = 1.0
 
-    def verify(self, signature: Signature) -> None:
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.FIXED, fixed=(1 / 256, -128))
+
+    def _real(self, x: Array) -> Array:
+        exponentials = np.exp(np.float32(self.beta) * (x - x.max(-1, keepdims=True)))
+        return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))
+
+    def _verify_stored(self, signature: Signature) -> None:
         x, out = signature.inputs[0], signature.output
         _require_input(x, _LARGEST_SOFTMAX_DEPTH)
         if out.element is ElementType.I16:
@@ -133,10 +168,7 @@ class Softmax(_AlongLastAxis):
         """How differences to the maximum become Q5.26."""
         return difference_scale(self.beta, signature.inputs[0], rounding)
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        (x,) = inputs
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
         table = self.difference_scale(signature, rounding).exponentials(rounding)
         exponentials = table[_differences(x)]
         element = signature.output.element
@@ -145,15 +177,22 @@ class Softmax(_AlongLastAxis):
         exponent = bits + 31 - 8 * element.size_bytes
         ratios = rounding_divide_by_pot(multiply(exponentials, scale), exponent)
         lowest, highest = element.limits
-        return (saturate(ratios + lowest, lowest, highest, dtype=element.numpy),)
+        return saturate(ratios + lowest, lowest, highest, dtype=element.numpy)
 
 
 @operation("log_softmax")
 @dataclass(frozen=True)
-class LogSoftmax(_AlongLastAxis):
+class LogSoftmax(AlongLastAxis):
     """x - max - log(sum(exp(x - max))); int8 with scale 1/16 and zero point 127."""
 
-    def verify(self, signature: Signature) -> None:
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.FIXED, fixed=(1 / 16, 127))
+
+    def _real(self, x: Array) -> Array:
+        below = x - x.max(-1, keepdims=True)
+        return np.asarray(below - np.log(np.exp(below).sum(-1, keepdims=True)))
+
+    def _verify_stored(self, signature: Signature) -> None:
         _require_input(signature.inputs[0], _LARGEST_SOFTMAX_DEPTH)
         _require_output(signature.output, ElementType.I8, 1 / 16, 127)
         for rounding in Rounding:
@@ -169,10 +208,7 @@ class LogSoftmax(_AlongLastAxis):
         scale = self.difference_scale(signature, rounding)
         return quantize_multiplier(2.0 ** (31 - scale.shift) / scale.multiplier)
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        (x,) = inputs
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
         scale = self.difference_scale(signature, rounding)
         below = _differences(x)
         log_sum = log_of_at_least_one(
@@ -184,25 +220,32 @@ class LogSoftmax(_AlongLastAxis):
         least = np.maximum(-scale.radius - 1, least)
         rescaled = multiply_by_quantized_multiplier(-below, scale.multiplier, scale.shift, rounding)
         logs = rounding_divide_by_pot(rescaled - log_sum, 22) + 127
-        return (saturate(np.where(-below > least, logs, -128), -128, 127, dtype=np.int8),)
+        return saturate(np.where(-below > least, logs, -128), -128, 127, dtype=np.int8)
 
 
 @operation("l2_normalization")
 @dataclass(frozen=True)
-class L2Normalization(_AlongLastAxis):
-    """x / sqrt(sum(x^2)); int8 with scale 1/128 and zero point 0."""
+class L2Normalization(AlongLastAxis):
+    """x / max(sqrt(sum(x^2)), epsilon); int8 with scale 1/128 and zero point 0."""
 
-    def verify(self, signature: Signature) -> None:
+    epsilon: float = 1e-6
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.FIXED, fixed=(1 / 128, 0))
+
+    def _real(self, x: Array) -> Array:
+        lengths = np.sqrt((x * x).sum(-1, keepdims=True))
+        return np.asarray(x / np.maximum(lengths, np.float32(self.epsilon)))
+
+    def _verify_stored(self, signature: Signature) -> None:
         _require_input(signature.inputs[0], _LARGEST_L2_DEPTH)
         _require_output(signature.output, ElementType.I8, 1 / 128, 0)
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        x = inputs[0].astype(np.int64) - signature.inputs[0].zero_point
-        squares = (x * x).sum(axis=-1)
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        offsets = x.astype(np.int64) - signature.inputs[0].zero_point
+        squares = (offsets * offsets).sum(axis=-1)
         factors = np.array([inverse_sqrt(int(total)) for total in squares.reshape(-1)])
         multipliers = factors[:, 0].reshape(*squares.shape, 1)
         shifts = factors[:, 1].reshape(*squares.shape, 1) + 7
-        scaled = multiply_by_quantized_multiplier(x, multipliers, shifts, rounding)
-        return (saturate(scaled, -128, 127, dtype=np.int8),)
+        scaled = multiply_by_quantized_multiplier(offsets, multipliers, shifts, rounding)
+        return saturate(scaled, -128, 127, dtype=np.int8)

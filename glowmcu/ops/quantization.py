@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ _REQUANTIZED = {
     ElementType.I32: (ElementType.I8, ElementType.I16),
 }
 _FROM_FLOAT = (ElementType.I8, ElementType.I16, ElementType.UI8)
-_TO_FLOAT = (ElementType.I8, ElementType.UI8, ElementType.I16)
+_TO_FLOAT = (ElementType.I8, ElementType.UI8, ElementType.I16, ElementType.I32)
 
 
 def _expect_per_tensor(type_: TensorType) -> None:
@@ -61,10 +62,14 @@ class Requantize(ElementwiseOperation):
 @operation("quantize")
 @dataclass(frozen=True)
 class Quantize(ElementwiseOperation):
-    """round(x / scale) + zp, halves away from zero, saturated; NaN becomes the zero point.
+    """round(x / scale) + zp, saturated; NaN becomes the zero point.
 
-    The quotient is float32. Beyond int32 C leaves the conversion open; saturation is Arm's choice.
+    Halves go away from zero as in TensorFlow Lite, or (`half_even`) to the even neighbour as in
+    ONNX. The quotient is float32. Beyond int32 C leaves the conversion open; saturation is Arm's
+    choice.
     """
+
+    half_even: bool = False
 
     def verify(self, signature: Signature) -> None:
         (x,), out = signature.inputs, signature.output
@@ -79,7 +84,8 @@ class Quantize(ElementwiseOperation):
         with np.errstate(over="ignore", invalid="ignore"):
             quotients = inputs[0].astype(np.float32) / np.float32(out.scale)
         limited = np.clip(np.nan_to_num(quotients.astype(np.float64), nan=0.0), -(2.0**17), 2.0**17)
-        whole = np.trunc(limited + np.copysign(0.5, limited))
+        away = np.trunc(limited + np.copysign(0.5, limited))
+        whole = np.round(limited) if self.half_even else away
         values = whole.astype(np.int64) + out.zero_point
         return (saturate(values, *out.element.limits, dtype=out.element.numpy),)
 
@@ -87,18 +93,32 @@ class Quantize(ElementwiseOperation):
 @operation("dequantize")
 @dataclass(frozen=True)
 class Dequantize(ElementwiseOperation):
-    """scale * (x - zp) in float32: exact product, rounded once."""
+    """scale * (x - zp) in float32: exact product, rounded once. Constants may have several scales.
+
+    i32 (a stored bias) has zero point 0.
+    """
+
+    channel_operands: ClassVar[tuple[int, ...]] = (0,)
 
     def verify(self, signature: Signature) -> None:
         (x,), out = signature.inputs, signature.output
         if x.element not in _TO_FLOAT or out.element is not ElementType.F32:
             raise OperationError(f"{x.element.value} to {out.element.value} is not supported")
-        _expect_per_tensor(x)
+        if x.quantization is None:
+            raise OperationError(f"expected a quantized operand, got {x}")
+        if x.element is ElementType.I32 and any(x.quantization.zero_points):
+            raise OperationError(f"dequantize of i32 needs zero point 0, got {x}")
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         (x,) = signature.inputs
-        offsets = (inputs[0].astype(np.int64) - x.zero_point).astype(np.float32)
+        assert x.quantization is not None
+        axis = x.quantization.axis
+        along = [-1 if position == axis else 1 for position in range(x.rank)]
+        shape = () if axis is None else tuple(along)
+        points = np.array(x.quantization.zero_points, np.int64).reshape(shape)
+        scales = np.array(x.quantization.scales, np.float32).reshape(shape)
+        offsets = (inputs[0].astype(np.int64) - points).astype(np.float32)
         with np.errstate(over="ignore"):
-            return (np.asarray(offsets * np.float32(x.scale), np.float32),)
+            return (np.asarray(offsets * scales, np.float32),)

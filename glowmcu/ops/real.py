@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Signature
@@ -31,3 +33,12 @@ def clamp_float(values: Array, clamp: Clamp) -> Array:
 def stored_clamp(clamp: Clamp, type_: TensorType) -> tuple[int, int]:
     """The clamp of an integer result in stored units; None leaves the type's full range."""
     return type_.element.limits if clamp is None else (int(clamp[0]), int(clamp[1]))
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float32])
+
+
+def erf(x: Array) -> Array:
+    """The error function of each element."""
+    values: Array = _erf(np.asarray(x, np.float64)) if x.size else np.asarray(x, np.float32)
+    return values

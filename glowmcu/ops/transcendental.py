@@ -1,23 +1,23 @@
-"""Smooth functions of one int8 tensor: logistic, tanh, rsqrt, elu, exp, log, gelu.
+"""Smooth functions of one tensor: logistic, tanh, rsqrt, elu, exp, log, gelu.
 
-logistic, tanh and rsqrt are fixed point. The others are tables that the reference kernels fill in
-float32: round(f(scale * (x - zp)) * (1 / out_scale)) + out_zp. Here exp, log and erf are rounded to
-float32 from double, which is what C libraries give but for the last bit of about one argument in a
-thousand; a table differs only where such a bit decides how to round to int8.
+On int8 logistic, tanh and rsqrt are fixed point. The others are tables that the reference kernels
+fill in float32: round(f(scale * (x - zp)) * (1 / out_scale)) + out_zp. Here exp, log and erf are
+rounded to float32 from double, which is what C libraries give but for the last bit of about one
+argument in a thousand; a table differs only where such a bit decides how to round to int8.
 Source: TensorFlow Lite `reference/integer_ops/{logistic,tanh}.h`, `internal/common.h`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ops import gemmlowp
-from glowmcu.ops.activation import Int8Function
+from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.fixed_functions import inverse_sqrt
 from glowmcu.ops.fixed_point import (
     INT32_MAX,
@@ -28,13 +28,14 @@ from glowmcu.ops.fixed_point import (
     rounding_divide_by_pot,
     saturate,
 )
+from glowmcu.ops.real import erf
 from glowmcu.ops.registry import operation
 
 _INPUT_INTEGER_BITS = 4
 
 
 @dataclass(frozen=True)
-class _FixedPointFunction(Int8Function):
+class _FixedPointFunction(UnaryFunction):
     """A function that gemmlowp computes on Q4.27; it saturates beyond +-15."""
 
     def _verify_scales(self, signature: Signature) -> None:
@@ -42,18 +43,16 @@ class _FixedPointFunction(Int8Function):
         if scale < 2.0**-27:
             raise OperationError(f"{self.name} needs an input scale of at least 2^-27, got {scale}")
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        x = signature.inputs[0]
-        fraction, shift = math.frexp(x.scale * 2.0 ** (31 - _INPUT_INTEGER_BITS))
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        type_ = signature.inputs[0]
+        fraction, shift = math.frexp(type_.scale * 2.0 ** (31 - _INPUT_INTEGER_BITS))
         multiplier = round_half_away(fraction * 2**31)
         radius = math.floor(15 * 2.0 ** (31 - _INPUT_INTEGER_BITS) / 2.0**shift)
-        offsets = inputs[0].astype(np.int64) - x.zero_point
+        offsets = x.astype(np.int64) - type_.zero_point
         inside = np.clip(offsets, 1 - radius, radius - 1) if radius > 1 else 0 * offsets
         raw = multiply_by_quantized_multiplier(inside, multiplier, min(shift, 30), rounding)
         out = np.where(offsets >= radius, 127, self._q0(raw))
-        return (saturate(np.where(offsets <= -radius, -128, out), -128, 127, dtype=np.int8),)
+        return saturate(np.where(offsets <= -radius, -128, out), -128, 127, dtype=np.int8)
 
     def _q0(self, raw: Array) -> Array:
         """Stored results of Q4.27 arguments."""
@@ -63,7 +62,13 @@ class _FixedPointFunction(Int8Function):
 @operation("logistic")
 @dataclass(frozen=True)
 class Logistic(_FixedPointFunction):
-    """1 / (1 + exp(-x)); the result has zero point -128 and is taken to have scale 1/256."""
+    """1 / (1 + exp(-x)); int8 has zero point -128 and is taken to have scale 1/256."""
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.FIXED, fixed=(1 / 256, -128))
+
+    def _real(self, x: Array) -> Array:
+        return 1 / (1 + np.exp(-x))
 
     def _verify_scales(self, signature: Signature) -> None:
         super()._verify_scales(signature)
@@ -77,7 +82,13 @@ class Logistic(_FixedPointFunction):
 @operation("tanh")
 @dataclass(frozen=True)
 class Tanh(_FixedPointFunction):
-    """tanh(x); the result is taken to have zero point 0 and scale 1/128."""
+    """tanh(x); int8 is taken to have zero point 0 and scale 1/128."""
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule(result=ResultRange.FIXED, fixed=(1 / 128, 0))
+
+    def _real(self, x: Array) -> Array:
+        return np.tanh(x)
 
     def _q0(self, raw: Array) -> Array:
         return rounding_divide_by_pot(gemmlowp.tanh(raw, _INPUT_INTEGER_BITS), 24)
@@ -88,20 +99,22 @@ _RSQRT_BITS = 20
 
 @operation("rsqrt")
 @dataclass(frozen=True)
-class Rsqrt(Int8Function):
-    """1 / sqrt(x); 0 gives 127, and so does what is negative, where the oracle stops."""
+class Rsqrt(UnaryFunction):
+    """1 / sqrt(x); int8 0 gives 127, and so does what is negative, where the oracle stops."""
+
+    def _real(self, x: Array) -> Array:
+        return 1 / np.sqrt(x)
 
     def _verify_scales(self, signature: Signature) -> None:
         """Any scales."""
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        x, out = signature.inputs[0], signature.output
-        multiplier, shift = quantize_multiplier(1.0 / (math.sqrt(x.scale) * out.scale))
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        scale, zero_point = signature.inputs[0].scale, signature.inputs[0].zero_point
+        out = signature.output
+        multiplier, shift = quantize_multiplier(1.0 / (math.sqrt(scale) * out.scale))
         results = np.full(256, 127, np.int64)
         one = np.int64(1)
-        for offset in range(1, 128 - x.zero_point):
+        for offset in range(1, 128 - zero_point):
             inverse, inverse_shift = inverse_sqrt(offset)
             fixed = multiply_by_quantized_multiplier(
                 one, inverse, inverse_shift + _RSQRT_BITS, rounding
@@ -109,8 +122,8 @@ class Rsqrt(Int8Function):
             results[offset] = out.zero_point + multiply_by_quantized_multiplier(
                 fixed, multiplier, shift - _RSQRT_BITS, rounding
             )
-        offsets = np.maximum(inputs[0].astype(np.int64) - x.zero_point, 0)
-        return (saturate(results[offsets], -128, 127, dtype=np.int8),)
+        offsets = np.maximum(x.astype(np.int64) - zero_point, 0)
+        return saturate(results[offsets], -128, 127, dtype=np.int8)
 
 
 def _f32(value: float | np.float32) -> np.float32:
@@ -120,28 +133,27 @@ def _f32(value: float | np.float32) -> np.float32:
 
 
 @dataclass(frozen=True)
-class _FloatFunction(Int8Function):
+class _FloatFunction(UnaryFunction):
     """A function that the reference kernels tabulate in float32."""
 
     def _verify_scales(self, signature: Signature) -> None:
         """Any scales."""
 
-    def evaluate(
-        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
-    ) -> tuple[Array, ...]:
-        x, out = signature.inputs[0], signature.output
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        source, out = signature.inputs[0], signature.output
         inverse = _f32(1) / _f32(out.scale)
         table = np.empty(256, np.int8)
         with np.errstate(over="ignore"):
             for stored in range(-128, 128):
-                real = _f32(x.scale) * _f32(stored - x.zero_point)
-                scaled = _f32(self._real(real, signature)) * inverse
+                real = _f32(source.scale) * _f32(stored - source.zero_point)
+                scaled = _f32(self._single(real, signature)) * inverse
                 whole = _round_float32(scaled) + _f32(out.zero_point)
                 table[stored + 128] = min(max(_to_int32(whole), -128), 127)
-        return (table[inputs[0].astype(np.int64) + 128],)
+        result: Array = table[x.astype(np.int64) + 128]
+        return result
 
-    def _real(self, x: np.float32, signature: Signature) -> np.float32:
-        """The function in float32."""
+    def _single(self, x: np.float32, signature: Signature) -> np.float32:
+        """The function in float32, for the table of int8."""
         raise AssertionError(f"{self.name} has no meaning")
 
 
@@ -171,7 +183,10 @@ def _exp32(x: np.float32) -> np.float32:
 class Elu(_FloatFunction):
     """x where x >= 0, else exp(x) - 1."""
 
-    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+    def _real(self, x: Array) -> Array:
+        return np.where(x < 0, np.expm1(x), x)
+
+    def _single(self, x: np.float32, signature: Signature) -> np.float32:
         return _f32(_exp32(x) - _f32(1)) if x < 0 else x
 
 
@@ -180,16 +195,22 @@ class Elu(_FloatFunction):
 class Exp(_FloatFunction):
     """e^x."""
 
-    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+    def _real(self, x: Array) -> Array:
+        return np.exp(x)
+
+    def _single(self, x: np.float32, signature: Signature) -> np.float32:
         return _exp32(x)
 
 
 @operation("log")
 @dataclass(frozen=True)
 class Log(_FloatFunction):
-    """Natural logarithm; what is not positive gives the least result."""
+    """Natural logarithm; of int8 what is not positive gives the least result."""
 
-    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+    def _real(self, x: Array) -> Array:
+        return np.log(x)
+
+    def _single(self, x: np.float32, signature: Signature) -> np.float32:
         if x > 0:
             return _f32(math.log(float(x)))
         out = signature.output
@@ -203,7 +224,15 @@ class Gelu(_FloatFunction):
 
     approximate: bool = False
 
-    def _real(self, x: np.float32, signature: Signature) -> np.float32:
+    def _real(self, x: Array) -> Array:
+        half = np.float32(0.5) * x
+        if not self.approximate:
+            return np.asarray(half * (1 + erf(x * np.float32(math.sqrt(0.5)))))
+        cube = np.float32(0.044715) * x * x * x
+        inner = np.float32(math.sqrt(2 / math.pi)) * (x + cube)
+        return np.asarray(half * (1 + np.tanh(inner)))
+
+    def _single(self, x: np.float32, signature: Signature) -> np.float32:
         half = _f32(0.5) * x
         if not self.approximate:
             argument = x * _f32(-math.sqrt(0.5))

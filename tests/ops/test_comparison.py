@@ -96,5 +96,5 @@ def test_comparing_with_a_scale_of_1_is_refused_where_the_oracle_aborts() -> Non
 
 def test_comparing_int16_is_refused() -> None:
     data = relations_model(["LESS"], [(3,), (3,)], "int16", ((0.1, 0), (0.5, 0)))
-    with pytest.raises(GlowmcuError, match="comparing i16 is not supported"):
+    with pytest.raises(GlowmcuError, match="less: expected i8, the same for all; got int16"):
         compile_model(data, "m.tflite", Options("m"))

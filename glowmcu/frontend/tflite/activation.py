@@ -11,6 +11,8 @@ from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Abs, Clip, HardSwish, LeakyRelu, Neg, Relu
+from glowmcu.ops.real import FLOAT_MAX
+from glowmcu.ops.real_functions import Ceil, Cos, Floor, Round, Sign, Sin, Sqrt, Square
 from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Rsqrt, Tanh
 
 _FUNCTIONS: dict[str, type[Operation]] = {
@@ -23,6 +25,14 @@ _FUNCTIONS: dict[str, type[Operation]] = {
     "LOG": Log,
     "ABS": Abs,
     "NEG": Neg,
+    "SQRT": Sqrt,
+    "SQUARE": Square,
+    "SIN": Sin,
+    "COS": Cos,
+    "FLOOR": Floor,
+    "CEIL": Ceil,
+    "ROUND": Round,
+    "SIGN": Sign,
 }
 #: Real limits of the activations that rescale; None leaves the type's own.
 _LIMITS: dict[str, tuple[float, float | None]] = {
@@ -53,8 +63,11 @@ def import_function(state: Import, op: OperatorRecord) -> None:
 def import_relu(state: Import, op: OperatorRecord) -> None:
     """Rescaled to the output, and clamped there."""
     x, declared = state.value(op, 0), state.output_type(op)
-    expect_int8(op, x.type, declared)
     low, high = _LIMITS[op.name]
+    if declared.element.is_float:
+        state.emit(op, Relu((low, FLOAT_MAX if high is None else high)), [x])
+        return
+    expect_int8(op, x.type, declared)
     lowest, highest = declared.element.limits
     lowest = max(lowest, quantize_bound(low, declared))
     if high is not None:
@@ -66,6 +79,9 @@ def import_relu(state: Import, op: OperatorRecord) -> None:
 def import_relu6(state: Import, op: OperatorRecord) -> None:
     """Stored values clamped in the input's units, as TensorFlow Lite Micro does it."""
     x = state.value(op, 0)
+    if x.type.element.is_float:
+        state.emit(op, Relu((0.0, 6.0)), [x])
+        return
     expect_int8(op, x.type, state.output_type(op))
     highest = min(quantize_bound(6.0, x.type), 127)
     state.emit(op, Clip((x.type.zero_point, highest)), [x])

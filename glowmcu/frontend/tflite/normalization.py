@@ -1,4 +1,4 @@
-"""SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION: all along the last axis."""
+"""SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION: along the last axis."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import tflite
 
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.ops.moments import LocalResponseNormalization
 from glowmcu.ops.normalization import L2Normalization, LogSoftmax, Softmax
 
 
@@ -29,3 +30,13 @@ def import_l2_normalization(state: Import, op: OperatorRecord) -> None:
     if activation != tflite.ActivationFunctionType.NONE:
         raise Unsupported("GM105", "L2_NORMALIZATION with a fused activation is not supported")
     state.emit(op, L2Normalization(), [state.value(op, 0)])
+
+
+@importer("LOCAL_RESPONSE_NORMALIZATION")
+def import_local_response_normalization(state: Import, op: OperatorRecord) -> None:
+    """`radius` neighbours to both sides."""
+    options = op.options(tflite.LocalResponseNormalizationOptions)
+    radius = int(options.Radius())
+    numbers = float(options.Alpha()), float(options.Beta()), float(options.Bias())
+    operation = LocalResponseNormalization(radius, radius, *numbers)
+    state.emit(op, operation, [state.value(op, 0)])

@@ -1,0 +1,101 @@
+"""Bits of plain integers: and, or, xor, not, and shifts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ops.broadcasting import ElementwiseOperation, is_plain_integer
+from glowmcu.ops.registry import operation
+
+
+@dataclass(frozen=True)
+class _Bitwise(ElementwiseOperation):
+    """Base: one integer type throughout."""
+
+    operand_count: ClassVar[int] = 2
+    function: ClassVar[Callable[..., Array]]
+
+    def verify(self, signature: Signature) -> None:
+        if not is_plain_integer(signature):
+            types = ", ".join(map(str, (*signature.inputs, signature.output)))
+            raise OperationError(f"expected one integer type without scales, got {types}")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return (np.asarray(type(self).function(*inputs)),)
+
+
+@operation("bitwise_and")
+@dataclass(frozen=True)
+class BitwiseAnd(_Bitwise):
+    """Bits that both have."""
+
+    function: ClassVar[Callable[..., Array]] = np.bitwise_and
+
+
+@operation("bitwise_or")
+@dataclass(frozen=True)
+class BitwiseOr(_Bitwise):
+    """Bits that at least one has."""
+
+    function: ClassVar[Callable[..., Array]] = np.bitwise_or
+
+
+@operation("bitwise_xor")
+@dataclass(frozen=True)
+class BitwiseXor(_Bitwise):
+    """Bits that one of them has."""
+
+    function: ClassVar[Callable[..., Array]] = np.bitwise_xor
+
+
+@operation("bitwise_not")
+@dataclass(frozen=True)
+class BitwiseNot(_Bitwise):
+    """Every bit turned over."""
+
+    operand_count: ClassVar[int] = 1
+    function: ClassVar[Callable[..., Array]] = np.invert
+
+
+@dataclass(frozen=True)
+class _Shift(_Bitwise):
+    """Base: a count below 0 or of all bits and more pushes every bit out."""
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        a, b = inputs
+        bits = 8 * a.dtype.itemsize
+        inside = (b >= 0) & (b < bits)
+        count = np.where(inside, b, 0).astype(a.dtype)
+        return (np.where(inside, type(self).function(a, count), self._emptied(a)),)
+
+    def _emptied(self, a: Array) -> Array:
+        """What stays when every bit is pushed out."""
+        return np.zeros_like(a)
+
+
+@operation("shift_left")
+@dataclass(frozen=True)
+class ShiftLeft(_Shift):
+    """a * 2^b."""
+
+    function: ClassVar[Callable[..., Array]] = np.left_shift
+
+
+@operation("shift_right")
+@dataclass(frozen=True)
+class ShiftRight(_Shift):
+    """a / 2^b, rounded down."""
+
+    function: ClassVar[Callable[..., Array]] = np.right_shift
+
+    def _emptied(self, a: Array) -> Array:
+        return np.where(a < 0, np.invert(np.zeros_like(a)), np.zeros_like(a))

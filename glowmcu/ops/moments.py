@@ -1,0 +1,72 @@
+"""Normalizations of real numbers by what surrounds them: mean and variance of a row, neighbours.
+
+Layer, instance, group and RMS normalization are a reshape, `mean_variance_normalization` and a
+multiplication and addition of constants. They have no int8 meaning: a variance in 8 bits is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, OperationError, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
+from glowmcu.ops.normalization import AlongLastAxis
+from glowmcu.ops.real import verify_float
+from glowmcu.ops.registry import operation
+
+
+@dataclass(frozen=True)
+class _RealRows(AlongLastAxis):
+    """Base: float32 only."""
+
+    def verify(self, signature: Signature) -> None:
+        verify_float(signature)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return None
+
+
+@operation("mean_variance_normalization")
+@dataclass(frozen=True)
+class MeanVarianceNormalization(_RealRows):
+    """(x - mean) / sqrt(mean((x - mean)^2) + epsilon) along the last axis; `center` off: mean 0."""
+
+    epsilon: float = 1e-5
+    center: bool = True
+
+    def _real(self, x: Array) -> Array:
+        offsets = x - x.mean(-1, keepdims=True) if self.center else x
+        variance = (offsets * offsets).mean(-1, keepdims=True)
+        return np.asarray(offsets / np.sqrt(variance + np.float32(self.epsilon)))
+
+
+@operation("local_response_normalization")
+@dataclass(frozen=True)
+class LocalResponseNormalization(_RealRows):
+    """x / (bias + alpha * sum(x^2))^beta, over `before` to `after` neighbours on the last axis."""
+
+    before: int = 0
+    after: int = 0
+    alpha: float = 1.0
+    beta: float = 0.5
+    bias: float = 1.0
+
+    def verify(self, signature: Signature) -> None:
+        super().verify(signature)
+        if min(self.before, self.after) < 0:
+            raise OperationError(f"a window from {-self.before} to {self.after} is none")
+
+    def in_place(self, signature: Signature) -> tuple[int, ...]:
+        """Neighbours are read after results are written."""
+        return ()
+
+    def _real(self, x: Array) -> Array:
+        depth = x.shape[-1]
+        sums = np.zeros_like(x)
+        squares = x * x
+        for shift in range(-min(self.before, depth), min(self.after, depth) + 1):
+            low, high = max(0, -shift), min(depth, depth - shift)
+            sums[..., low:high] += squares[..., low + shift : high + shift]
+        return np.asarray(x / np.power(self.bias + self.alpha * sums, self.beta))

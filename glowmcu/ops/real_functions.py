@@ -1,0 +1,216 @@
+"""Functions of one tensor that TensorFlow Lite Micro has on real numbers only: sqrt, sin, erf, …
+
+Any float function has an int8 meaning: the nearest stored value (halves away from zero) of the
+function of the real number that a stored value stands for, in float32. It is lowered to a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from glowmcu.ir.operation import Array, Rounding, Signature
+from glowmcu.ops.activation import UnaryFunction
+from glowmcu.ops.fixed_point import saturate
+from glowmcu.ops.real import erf
+from glowmcu.ops.registry import operation
+
+
+@dataclass(frozen=True)
+class RealFunction(UnaryFunction):
+    """Base: the int8 meaning follows from the float one."""
+
+    def _verify_scales(self, signature: Signature) -> None:
+        """Any scales."""
+
+    def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        source, out = signature.inputs[0], signature.output
+        offsets = (x.astype(np.int64) - source.zero_point).astype(np.float32)
+        with np.errstate(all="ignore"):
+            real = np.asarray(self._real(offsets * np.float32(source.scale)), np.float32)
+            quotients = (real / np.float32(out.scale)).astype(np.float64)
+        limited = np.clip(np.nan_to_num(quotients, nan=0.0), -(2.0**17), 2.0**17)
+        whole = np.trunc(limited + np.copysign(0.5, limited)).astype(np.int64)
+        return saturate(whole + out.zero_point, -128, 127, dtype=np.int8)
+
+
+@dataclass(frozen=True)
+class _Numpy(RealFunction):
+    """Base of functions that numpy has."""
+
+    function: ClassVar[Callable[[Array], Array]]
+
+    def _real(self, x: Array) -> Array:
+        return type(self).function(x)
+
+
+@operation("sqrt")
+@dataclass(frozen=True)
+class Sqrt(_Numpy):
+    """Square root; not a number below 0."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.sqrt
+
+
+@operation("square")
+@dataclass(frozen=True)
+class Square(RealFunction):
+    """x * x."""
+
+    takes_integers: ClassVar[bool] = True
+
+    def _real(self, x: Array) -> Array:
+        return np.multiply(x, x)
+
+
+@operation("reciprocal")
+@dataclass(frozen=True)
+class Reciprocal(RealFunction):
+    """1 / x."""
+
+    def _real(self, x: Array) -> Array:
+        return 1 / x
+
+
+@operation("power")
+@dataclass(frozen=True)
+class Power(RealFunction):
+    """x^exponent, as C's pow."""
+
+    exponent: float = 1.0
+
+    def _real(self, x: Array) -> Array:
+        return np.asarray(np.power(x, np.float32(self.exponent)))
+
+
+@operation("sin")
+@dataclass(frozen=True)
+class Sin(_Numpy):
+    """Sine of radians."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.sin
+
+
+@operation("cos")
+@dataclass(frozen=True)
+class Cos(_Numpy):
+    """Cosine of radians."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.cos
+
+
+@operation("tan")
+@dataclass(frozen=True)
+class Tan(_Numpy):
+    """Tangent of radians."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.tan
+
+
+@operation("asin")
+@dataclass(frozen=True)
+class Asin(_Numpy):
+    """Arc sine in radians; not a number outside of [-1, 1]."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.arcsin
+
+
+@operation("acos")
+@dataclass(frozen=True)
+class Acos(_Numpy):
+    """Arc cosine in radians; not a number outside of [-1, 1]."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.arccos
+
+
+@operation("atan")
+@dataclass(frozen=True)
+class Atan(_Numpy):
+    """Arc tangent in radians."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.arctan
+
+
+@operation("sinh")
+@dataclass(frozen=True)
+class Sinh(_Numpy):
+    """Hyperbolic sine."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.sinh
+
+
+@operation("cosh")
+@dataclass(frozen=True)
+class Cosh(_Numpy):
+    """Hyperbolic cosine."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.cosh
+
+
+@operation("asinh")
+@dataclass(frozen=True)
+class Asinh(_Numpy):
+    """Inverse of sinh."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.arcsinh
+
+
+@operation("acosh")
+@dataclass(frozen=True)
+class Acosh(_Numpy):
+    """Inverse of cosh; not a number below 1."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.arccosh
+
+
+@operation("atanh")
+@dataclass(frozen=True)
+class Atanh(_Numpy):
+    """Inverse of tanh; not a number outside of [-1, 1]."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.arctanh
+
+
+@operation("erf")
+@dataclass(frozen=True)
+class Erf(RealFunction):
+    """The error function."""
+
+    def _real(self, x: Array) -> Array:
+        return erf(x)
+
+
+@operation("floor")
+@dataclass(frozen=True)
+class Floor(_Numpy):
+    """The next whole number below."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.floor
+
+
+@operation("ceil")
+@dataclass(frozen=True)
+class Ceil(_Numpy):
+    """The next whole number above."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.ceil
+
+
+@operation("round")
+@dataclass(frozen=True)
+class Round(_Numpy):
+    """The nearest whole number, halves to the even one."""
+
+    function: ClassVar[Callable[[Array], Array]] = np.round
+
+
+@operation("sign")
+@dataclass(frozen=True)
+class Sign(_Numpy):
+    """-1, 0 or 1."""
+
+    takes_integers: ClassVar[bool] = True
+    function: ClassVar[Callable[[Array], Array]] = np.sign
