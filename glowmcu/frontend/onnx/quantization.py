@@ -1,0 +1,127 @@
+"""QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.frontend.onnx.axes import positive_axis
+from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import Rounding, Signature
+from glowmcu.ir.types import ElementType, Quantization
+from glowmcu.ops.activation import Relu
+from glowmcu.ops.cast import Cast
+from glowmcu.ops.division import Div
+from glowmcu.ops.elementwise import Add, Maximum, Minimum, Mul, Sub
+from glowmcu.ops.quantization import Dequantize, Quantize
+from glowmcu.ops.real_functions import Round
+from glowmcu.ops.reduction import ReduceMax, ReduceMin
+from glowmcu.ops.shape import Reshape
+
+_STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
+
+
+@importer("QuantizeLinear")
+def import_quantize(state: Import, op: NodeRecord) -> None:
+    """round(x / scale) + zero point, halves to even; the zero point's type is the result's."""
+    x, scale = state.value(op, 0), state.value(op, 1)
+    _refuse_blocks(op)
+    element = state.value(op, 2).type.element if state.has(op, 2) else ElementType.UI8
+    if element not in _STORED or not x.type.element.is_float:
+        raise Unsupported("GM105", f"QuantizeLinear: {x.type} to {element.value} is not supported")
+    quantization = _quantization(state, op, None)
+    if quantization is not None and not quantization.per_channel:
+        state.emit(op, Quantize(half_even=True), [x], element, quantization)
+        return
+    quotient = state.add(op, Div(), [x, _aligned(state, op, scale, x)])
+    point = _aligned(state, op, state.value(op, 2), x) if state.has(op, 2) else None
+    state.bind(op, [_stored(state, op, quotient, point, element)])
+
+
+def _stored(
+    state: Import, op: NodeRecord, quotient: Value, point: Value | None, element: ElementType
+) -> Value:
+    """Rounded, moved by the zero point, clamped to the type's range."""
+    whole = state.add(op, Round(), [quotient])
+    if point is not None:
+        whole = state.add(op, Add(), [whole, state.add(op, Cast(), [point], ElementType.F32)])
+    lowest, highest = element.limits
+    limited = state.add(op, Relu((float(lowest), float(highest))), [whole])
+    return state.add(op, Cast(), [limited], element)
+
+
+@importer("DequantizeLinear")
+def import_dequantize(state: Import, op: NodeRecord) -> None:
+    """(x - zero point) * scale. A constant keeps its stored form in front of the node."""
+    x, scale = state.value(op, 0), state.value(op, 1)
+    _refuse_blocks(op)
+    quantization = _quantization(state, op, x)
+    if quantization is not None and state.known(op, 0):
+        data = state.builder.known[x]
+        stored = state.builder.add_constant(data, x.name, quantization)
+        (real,) = state.emit(op, Dequantize(), [stored], ElementType.F32)
+        signature = Signature((stored.type,), (real.type,))
+        (state.builder.known[real],) = Dequantize().evaluate([data], signature, Rounding.DOUBLE)
+        return
+    if quantization is not None and x.type.quantization == quantization:
+        state.emit(op, Dequantize(), [x], ElementType.F32)
+        return
+    wide = state.add(op, Cast(), [x], ElementType.F32)
+    if state.has(op, 2):
+        point = state.add(op, Cast(), [state.value(op, 2)], ElementType.F32)
+        wide = state.add(op, Sub(), [wide, _aligned(state, op, point, x)])
+    state.emit(op, Mul(), [wide, _aligned(state, op, scale, x)])
+
+
+def _refuse_blocks(op: NodeRecord) -> None:
+    if op.integer("block_size", 0):
+        raise Unsupported("GM105", f"{op.kind} with blocks is not supported", "use per_channel")
+
+
+def _quantization(state: Import, op: NodeRecord, stored: Value | None) -> Quantization | None:
+    """Scales and zero points where they are known and one a tensor, or one a slice of `stored`."""
+    if not state.known(op, 1) or (state.has(op, 2) and not state.known(op, 2)):
+        return None
+    scales = state.constant(op, 1, "the scale").astype(np.float32)
+    points = state.constant(op, 2, "the zero point") if state.has(op, 2) else np.zeros(1, np.int64)
+    if not (np.isfinite(scales) & (scales > 0)).all():
+        raise Unsupported("GM105", f"{op.kind}: a scale is not positive")
+    if points.size not in (1, scales.size):
+        raise Unsupported("GM106", f"{op.kind}: {scales.size} scales, {points.size} zero points")
+    numbers = tuple(float(item) for item in scales.reshape(-1))
+    zero_points = tuple(int(item) for item in np.broadcast_to(points.reshape(-1), (len(numbers),)))
+    if len(numbers) == 1:
+        return Quantization(numbers, zero_points)
+    if stored is None:
+        return None
+    axis = positive_axis(op, op.integer("axis", 1), stored.type.rank)
+    if stored.type.shape[axis] != len(numbers):
+        raise Unsupported("GM106", f"{op.kind}: {len(numbers)} scales on axis {axis} of "
+                          f"{stored.type}")  # fmt: skip
+    return Quantization(numbers, zero_points, axis)
+
+
+def _aligned(state: Import, op: NodeRecord, value: Value, x: Value) -> Value:
+    """One number a slice of `x`, shaped to broadcast along the operator's axis."""
+    if value.type.rank == 0 or value.type.element_count == 1:
+        return value if value.type.rank == 0 else state.add(op, Reshape(()), [value])
+    axis = positive_axis(op, op.integer("axis", 1), x.type.rank)
+    return state.add(op, Reshape((value.type.shape[0], *(1,) * (x.type.rank - axis - 1))), [value])
+
+
+@importer("DynamicQuantizeLinear")
+def import_dynamic_quantize(state: Import, op: NodeRecord) -> None:
+    """uint8 with scale and zero point from the tensor's own range, which holds 0."""
+    x = state.value(op, 0)
+    axes = tuple(range(x.type.rank))
+    zero = state.add_constant(np.zeros((), np.float32), "zero")
+    high = state.add(op, Maximum(), [state.add(op, ReduceMax(axes), [x]), zero])
+    low = state.add(op, Minimum(), [state.add(op, ReduceMin(axes), [x]), zero])
+    steps = state.add_constant(np.array(255, np.float32), "steps")
+    scale = state.add(op, Div(), [state.add(op, Sub(), [high, low]), steps])
+    negative = state.add(op, Sub(), [zero, low])
+    point = _stored(state, op, state.add(op, Div(), [negative, scale]), None, ElementType.UI8)
+    quotient = state.add(op, Div(), [x, scale])
+    state.bind(op, [_stored(state, op, quotient, point, ElementType.UI8), scale, point])
