@@ -205,7 +205,9 @@ def compare(got: Array, want: Array, rule: Mapping[str, Any]) -> str:
         return f"{got.dtype}, expected {want.dtype}"
     distance = np.abs(got.reshape(want.shape).astype(np.float64) - want.astype(np.float64))
     limit = _limit(mode, rule, want)
-    wrong = ~(distance <= limit)
+    same = got.reshape(want.shape) == want
+    both_nan = np.isnan(got.reshape(want.shape)) & np.isnan(want)
+    wrong = ~(distance <= limit) & ~same & ~both_nan
     if not wrong.any():
         return ""
     return f"{int(wrong.sum())} of {want.size} differ, by up to {distance.max():g}"
