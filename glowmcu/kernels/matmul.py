@@ -118,7 +118,7 @@ class ConstantBatchMatMul(Kernel):
         assert isinstance(op, BatchMatMul)
         y = site.signature.inputs[1]
         single = y.element_count == math.prod(y.shape[-2:])
-        return is_constant(site, 1) and single and not op.adj_x and not is_float(site)
+        return is_constant(site, 1) and single and not op.adj_x and is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -166,7 +166,7 @@ class PortableBatchMatMul(Kernel):
     """Inner products over strides, one result at a time; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return not is_float(site)
+        return is_int8(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
@@ -179,7 +179,7 @@ class PortableBatchMatMul(Kernel):
         out = site.signature.output
         scale = op.requantization(site.signature)
         fields = (
-            *_matrix_fields(site),
+            *matrix_fields(site),
             Field("x_zero_point", x.zero_point),
             Field("y_zero_point", y.zero_point),
             Field("out_zero_point", out.zero_point),
@@ -213,11 +213,11 @@ class FloatBatchMatMul(Kernel):
             function="glowmcu_batch_matmul_f32",
             operands=(0, 1),
             header="glowmcu_batch_matmul_f32.h",
-            parameters=Parameters("glowmcu_batch_matmul_real", _matrix_fields(site)),
+            parameters=Parameters("glowmcu_batch_matmul_real", matrix_fields(site)),
         )
 
 
-def _matrix_fields(site: Site) -> tuple[Field, ...]:
+def matrix_fields(site: Site) -> tuple[Field, ...]:
     """Sizes, and elements from matrix to matrix, row to row and along a row of each operand."""
     op, (x, y), out = site.node.op, site.signature.inputs, site.signature.output
     assert isinstance(op, BatchMatMul)

@@ -18,7 +18,14 @@ from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
-from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
+from glowmcu.ops.wide import (
+    ACCUMULATOR_END,
+    expect_symmetric,
+    is_wide,
+    requantization_for,
+    verify_weighted,
+    wide_requantization,
+)
 
 
 @operation("fully_connected")
@@ -129,6 +136,12 @@ class BatchMatMul(Operation):
         if signature.output.element.is_float:
             verify_float(signature)
             return
+        if is_wide(signature):
+            expect_symmetric(*signature.inputs, signature.output)
+            self.requantization(signature)
+            if self.depth(signature) >= _WIDE_DEPTH_END:
+                raise OperationError(f"{self.depth(signature)} products exceed 47 bits")
+            return
         for type_ in (*signature.inputs, signature.output):
             quantized = type_.quantization is not None and not type_.quantization.per_channel
             if type_.element is not ElementType.I8 or not quantized:
@@ -148,7 +161,8 @@ class BatchMatMul(Operation):
     def requantization(self, signature: Signature) -> Requantization:
         """Accumulator to output scale: one entry."""
         x, y = signature.inputs
-        return requantization([x.scale * y.scale / signature.output.scale])
+        real = [x.scale * y.scale / signature.output.scale]
+        return wide_requantization(real) if is_wide(signature) else requantization(real)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
@@ -163,7 +177,8 @@ class BatchMatMul(Operation):
         accumulators = self._product(x, y).astype(np.int64)
         scaled = self.requantization(signature).apply(accumulators, rounding)
         out = scaled + signature.output.zero_point
-        return (saturate(out, *signature.output.element.limits, dtype=np.int8),)
+        element = signature.output.element
+        return (saturate(out, *element.limits, dtype=element.numpy),)
 
     def _product(self, x: Array, y: Array) -> Array:
         left = np.swapaxes(x, -1, -2) if self.adj_x else x
@@ -177,6 +192,8 @@ class BatchMatMul(Operation):
 
 #: So many products of two int8 differences stay inside int32.
 _LARGEST_DEPTH = (2**31 - 1) // 255**2
+#: So many products of two int16 exceed what 15 bits of a multiplier rescale inside int64.
+_WIDE_DEPTH_END = ACCUMULATOR_END // 2**30
 
 
 def _swapped(pair: tuple[int, ...], swap: bool) -> tuple[int, int]:

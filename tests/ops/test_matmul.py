@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -149,18 +149,19 @@ PRODUCTS = {
 }
 
 
-def product_model(case: Product, out_zero_point: int = 4) -> bytes:
+def product_model(case: Product, out_zero_point: int = 4, dtype: str = "int8") -> bytes:
     generator = np.random.default_rng(17)
     model = ModelBuilder()
     operands = []
     sides = [("x", case.x, 0.1, case.x_zero_point), ("y", case.y, case.scale, case.y_zero_point)]
     for name, shape, scale, zero_point in sides:
         if name in case.constant:
-            data = generator.integers(-128, 128, shape).astype(np.int8)
+            limits = np.iinfo(dtype)
+            data = generator.integers(limits.min, limits.max + 1, shape).astype(dtype)
             operands.append(model.constant(name, data, scale, zero_point))
         else:
-            operands.append(model.input(name, shape, "int8", scale, zero_point))
-    out = model.tensor("out", case.out, "int8", case.out_scale, out_zero_point)
+            operands.append(model.input(name, shape, dtype, scale, zero_point))
+    out = model.tensor("out", case.out, dtype, case.out_scale, out_zero_point)
     model.op("BATCH_MATMUL", operands, [out], {"adj_x": case.adj_x, "adj_y": case.adj_y})
     model.output(out)
     return model.finish()
@@ -169,6 +170,24 @@ def product_model(case: Product, out_zero_point: int = 4) -> bytes:
 @pytest.mark.parametrize("case", PRODUCTS.values(), ids=PRODUCTS)
 def test_batch_matmul_equals_tflm(case: Product) -> None:
     check_model(product_model(case), oracle=run_tflm)
+
+
+_PLAIN = {"x_zero_point": 0, "y_zero_point": 0, "scale": 1e-3}
+WIDE = {
+    "two matrices": replace(PRODUCTS["two matrices"], **_PLAIN, out_scale=9.0),
+    "both transposed": replace(PRODUCTS["both transposed"], **_PLAIN, out_scale=9.0),
+    "batches broadcast both ways": replace(
+        PRODUCTS["batches broadcast both ways"], **_PLAIN, out_scale=5.0
+    ),
+    "constant y": replace(PRODUCTS["constant y"], **_PLAIN, out_scale=20.0),
+    "scale above 1": Product((3, 4), (4, 5), x_zero_point=0, y_zero_point=0, out_scale=1e-3),
+    "sums beyond int32": Product((2, 3000), (3000, 2), out_scale=3e4, **_PLAIN),
+}
+
+
+@pytest.mark.parametrize("case", WIDE.values(), ids=WIDE)
+def test_batch_matmul_of_16_bits_equals_tflm(case: Product) -> None:
+    check_model(product_model(case, 0, "int16"), oracle=run_tflm)
 
 
 def test_a_constant_matrix_goes_through_fully_connected() -> None:
@@ -198,3 +217,19 @@ def test_products_that_cannot_be_computed_are_refused(case: Product, text: str) 
     with pytest.raises(GlowmcuError, match=text) as caught:
         compile_model(product_model(case), "m.tflite", Options("m"))
     assert caught.value.problems[0].code == "GM106"
+
+
+WIDE_REFUSED = {
+    "zero point": (replace(WIDE["two matrices"], x_zero_point=1), "zero point 0"),
+    "scale of 128": (replace(WIDE["two matrices"], out_scale=1e-4 / 128), "must be below 128"),
+    "as many products as 47 bits": (
+        Product((1, 1 << 17), (1 << 17, 1), **_PLAIN),
+        "131072 products",
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "text"), WIDE_REFUSED.values(), ids=WIDE_REFUSED)
+def test_products_that_16_bits_cannot_express_are_refused(case: Product, text: str) -> None:
+    with pytest.raises(GlowmcuError, match=text):
+        compile_model(product_model(case, 0, "int16"), "m.tflite", Options("m"))
