@@ -30,10 +30,12 @@ from glowmcu.lowering.passes import lower
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
-from glowmcu.test_vectors import pattern_tensor
+from glowmcu.test_vectors import pattern_tensor, quiet_seed
 from glowmcu.version import __version__
 
-_VECTOR_SEEDS = (1, 1000003)
+#: Seeds that may become golden vectors: full range, and quieter ones that saturate less.
+_VECTOR_SEEDS = tuple(quiet_seed(1 + 1000003 * bits, bits) for bits in (0, 2, 4, 6))
+_VECTORS = 2
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,11 @@ def reference_graph(
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
-    """What the graph as imported gives for the self test's inputs."""
+    """What the graph gives for the self test's inputs: the vectors whose outputs say most.
+
+    A classifier that is sure of itself hides almost everything; of several patterns those with the
+    most different output bytes are kept.
+    """
     vectors = []
     for seed in _VECTOR_SEEDS:
         inputs = [
@@ -91,7 +97,12 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
             for number, value in enumerate(graph.inputs)
         ]
         vectors.append(GoldenVector(seed, tuple(run_graph(graph, inputs))))
-    return tuple(vectors)
+    best = sorted(vectors, key=lambda vector: -_distinct_bytes(vector))[:_VECTORS]
+    return tuple(best)
+
+
+def _distinct_bytes(vector: GoldenVector) -> int:
+    return sum(len(set(array.tobytes())) for array in vector.outputs)
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
