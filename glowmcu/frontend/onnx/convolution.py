@@ -130,7 +130,7 @@ def import_conv_transpose(state: Import, op: NodeRecord) -> None:
     axes = x.type.rank - 2
     if weights.type.rank != x.type.rank or axes not in (1, 2):
         raise Unsupported(
-            "GM105", f"ConvTranspose on {x.type} with {weights.type}: 1 or 2 spatial axes, please"
+            "GM105", f"ConvTranspose on {x.type} with {weights.type}; expected 1 or 2 spatial axes"
         )
     channels, group_outputs, *kernel = weights.type.shape
     group = op.integer("group", 1)

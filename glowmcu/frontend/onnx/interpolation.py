@@ -34,7 +34,7 @@ class Axis:
     @property
     def is_exact(self) -> bool:
         """Whether the scale is that of the sizes, to float32."""
-        return np.float32(self.scale) == np.float32(self.out_size) / np.float32(self.in_size)
+        return bool(np.float32(self.scale) == np.float32(self.out_size) / np.float32(self.in_size))
 
 
 def positions(axis: Axis, mode: str) -> Array:
