@@ -17,10 +17,10 @@ from glowmcu.ir.operation import Array, Constant, Operation, OperationError, con
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
+from glowmcu.ops.stored_attributes import with_stored_attributes
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import Parameters
 from glowmcu.quant.schemas import Schema, quantize_array
-from glowmcu.quant.stored_attributes import with_stored_attributes
 from glowmcu.quant.weights import (
     Floats,
     quantize_bias,
