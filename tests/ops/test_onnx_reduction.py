@@ -51,6 +51,15 @@ def test_integers_equal_onnxruntime(kind: str, dtype: str) -> None:
     check_model(data, [[x.astype(dtype)]], run_onnxruntime)
 
 
+@pytest.mark.parametrize("kind", ["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
+@pytest.mark.parametrize(("axes", "keep"), [((1,), 0), ((0, 2), 1), ((0, 1, 2), 0)])
+def test_functions_of_sums_equal_onnxruntime(kind: str, axes, keep: int) -> None:
+    data = onnx_model(kind, [("x", "float32", (2, 3, 4))], {"axes": axes, "keepdims": keep}, 1, 13)
+    x = np.random.default_rng(4).normal(size=(2, 3, 4)).astype(np.float32)
+    large = x * 50 if kind == "ReduceLogSumExp" else np.abs(x)
+    check_model(data, [[np.abs(x)], [large]], run_onnxruntime)
+
+
 def test_sums_of_integers_wrap() -> None:
     data = onnx_model("ReduceSum", [("x", "int32", (3, 2)), axes_of(0)])
     x = np.array([[2**31 - 1, -(2**31)], [1, -1], [5, -7]], np.int32)

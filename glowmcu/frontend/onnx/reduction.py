@@ -7,8 +7,11 @@ from collections.abc import Callable
 from glowmcu.frontend.onnx.axes import integers, positive_axis
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.elementwise import Add, Sub
+from glowmcu.ops.real_functions import Sqrt
 from glowmcu.ops.reduction import (
     Mean,
     ReduceAll,
@@ -21,6 +24,8 @@ from glowmcu.ops.reduction import (
     Reduction,
     Sum,
 )
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.transcendental import Exp, Log
 
 _OPERATIONS: dict[str, Callable[[tuple[int, ...], bool], Reduction]] = {
     "ReduceSum": Sum,
@@ -54,3 +59,36 @@ def import_reduction(state: Import, op: NodeRecord) -> None:
     if x.type.element is ElementType.BOOL:
         kind = _OF_BOOLS.get(op.kind, kind)
     state.emit(op, kind(_axes(state, op, x), _keep_dims(op)), [x])
+
+
+@importer("ReduceL2")
+def import_l2(state: Import, op: NodeRecord) -> None:
+    """The root of the sum of squares."""
+    x = state.value(op, 0)
+    squares = state.add(op, ReduceSumSquare(_axes(state, op, x), _keep_dims(op)), [x])
+    state.emit(op, Sqrt(), [squares])
+
+
+@importer("ReduceLogSum")
+def import_log_sum(state: Import, op: NodeRecord) -> None:
+    """The logarithm of the sum."""
+    x = state.value(op, 0)
+    state.emit(op, Log(), [state.add(op, Sum(_axes(state, op, x), _keep_dims(op)), [x])])
+
+
+@importer("ReduceLogSumExp")
+def import_log_sum_exp(state: Import, op: NodeRecord) -> None:
+    """log(sum(exp(x - max))) + max: no power is above 1."""
+    x = state.value(op, 0)
+    axes = _axes(state, op, x)
+    if not x.type.element.is_float:
+        raise Unsupported("GM106", f"ReduceLogSumExp: expected f32, got {x.type}")
+    largest = state.add(op, ReduceMax(axes, True), [x])
+    powers = state.add(op, Exp(), [state.add(op, Sub(), [x, largest])])
+    total = state.add(op, Log(), [state.add(op, Sum(axes, True), [powers])])
+    if _keep_dims(op):
+        state.emit(op, Add(), [total, largest])
+        return
+    result = state.add(op, Add(), [total, largest])
+    shape = tuple(n for axis, n in enumerate(x.type.shape) if axis not in axes)
+    state.emit(op, Reshape(shape), [result])
