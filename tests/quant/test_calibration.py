@@ -159,3 +159,10 @@ def test_power_of_two_weights_have_scales_of_powers_of_two() -> None:
     scales = weight_scales(weights, 0, None, 1.0, Schema.SYMMETRIC_WITH_POWER2_SCALE)
     assert all(math.frexp(scale)[0] == 0.5 for scale in scales)
     assert np.abs(weights / scales[:, None]).max() <= 127
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_entropy_keeps_a_tensor_of_few_values(seed: int) -> None:
+    values = np.random.default_rng(seed).choice([-1.0, 1.0], 32) * np.linspace(0.9, 1.75, 32)
+    span = choose_range(profile_of(values), Calibration(Method.ENTROPY))
+    assert span == pytest.approx((values.min(), values.max()))

@@ -11,6 +11,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.elementwise import Minimum
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.shape import Reshape
@@ -200,3 +201,12 @@ def test_a_profile_without_histograms_gives_its_ranges() -> None:
     assert [v.type for n in int8.nodes for v in n.outputs] == [
         v.type for n in minmax.nodes for v in n.outputs
     ]
+
+
+def test_a_constant_that_is_not_finite_keeps_its_node_float() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 4), "x")
+    bound = graph.constant(np.full((1, 4), np.inf, np.float32))
+    finished = graph.finish(graph.add(Minimum(), x, bound, name="bounded"))
+    profile = profile_graph(finished, random_samples(finished, 8))
+    assert list(quantize(finished, profile).float_nodes) == ["bounded"]
