@@ -16,6 +16,7 @@ from glowmcu.lowering import (
     merge_transposes,
     remove_dead_nodes,
     remove_identities,
+    sink_reshapes,
     sink_transposes,
 )
 from glowmcu.lowering.passes import NamedPass, Observer
@@ -27,6 +28,7 @@ FLOAT_PASSES: tuple[NamedPass, ...] = (
     ("merge_common_subexpressions", merge_common_subexpressions.run),
     ("merge_transposes", merge_transposes.run),
     ("sink_transposes", sink_transposes.run),
+    ("sink_reshapes", sink_reshapes.run),
     ("fold_batch_norm", fold_batch_norm.run),
     ("fold_activation_float", fold_activation_float.run),
     ("fold_padding", fold_padding.run),

@@ -24,6 +24,7 @@ from glowmcu.lowering import (
     merge_transposes,
     remove_dead_nodes,
     remove_identities,
+    sink_reshapes,
     sink_transposes,
     stack_elementwise,
 )
@@ -41,6 +42,7 @@ PASSES: tuple[NamedPass, ...] = (
     ("merge_transposes", merge_transposes.run),
     ("sink_transposes", sink_transposes.run),
     ("fold_transposes_into_weights", fold_transposes_into_weights.run),
+    ("sink_reshapes", sink_reshapes.run),
     ("merge_concatenations", merge_concatenations.run),
     ("fold_padding", fold_padding.run),
     ("lower_to_tables", lower_to_tables.run),
