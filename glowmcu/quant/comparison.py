@@ -1,0 +1,260 @@
+"""Why is it worse? Each layer's error against float, and what of the output's error is its doing.
+
+- accumulated: the layer as it runs, on operands that earlier layers have already spoiled
+- isolated: the layer on operands that are exact but for being stored in its operands' types
+- alone: what the *output* loses when this layer's own error is all there is. Own means: between the
+  quantized layer and the float layer on the very same stored operands, so that a tensor stored too
+  coarsely is the fault of who made it, not of who reads it. This is what the ranking goes by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.errors import error
+from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.quant.profile import tensor_names
+from glowmcu.quant.samples import Samples
+from glowmcu.quant.side_by_side import (
+    SideBySide,
+    Tensors,
+    real_values,
+    rerun,
+    run_tensors,
+    stored_values,
+)
+
+#: Samples that show the effect on the outputs: every layer costs a run of all that follow it.
+_MOST_ALONE = 64
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far numbers are from float ones. `sqnr_db` is infinite where they are equal.
+
+    `saturated` is the share of float values that the stored type cannot reach.
+    """
+
+    sqnr_db: float
+    max_error: float
+    cosine: float
+    saturated: float
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """One tensor and the layer that makes it; `node` is its name for `--keep-float`, empty for a
+    mere conversion. `alone_db` is the outputs' SQNR if all else were float, `share` its part in the
+    sum of all such noise.
+    """
+
+    tensor: str
+    node: str
+    operator: str
+    element: str
+    accumulated: Difference
+    isolated: Difference
+    alone_db: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Layers, the worst first, and the outputs as the application sees them."""
+
+    layers: tuple[LayerError, ...]
+    outputs: Mapping[str, Difference]
+    output_db: float
+    sample_count: int
+
+
+class Meter:
+    """A difference in the making."""
+
+    def __init__(self) -> None:
+        self.signal = self.noise = self.power = self.product = 0.0
+        self.max_error = 0.0
+        self.outside = self.count = 0
+
+    def add(self, want: Array, got: Array, type_: TensorType | None = None) -> None:
+        """Further values; `type_` is what stores them."""
+        real, other = want.astype(np.float64).ravel(), got.astype(np.float64).ravel()
+        wrong = other - real
+        self.signal += float(real @ real)
+        self.power += float(other @ other)
+        self.product += float(real @ other)
+        self.noise += float(wrong @ wrong)
+        self.max_error = max(self.max_error, float(np.abs(wrong).max(initial=0.0)))
+        self.count += real.size
+        if type_ is not None and type_.quantization is not None:
+            low, high = ((limit - type_.zero_point) * type_.scale for limit in type_.element.limits)
+            half = type_.scale / 2
+            self.outside += int(np.count_nonzero((real < low - half) | (real > high + half)))
+
+    def finish(self) -> Difference:
+        norm = math.sqrt(self.signal) * math.sqrt(self.power)
+        cosine = self.product / norm if norm else float(self.signal == self.power)
+        share = self.outside / self.count if self.count else 0.0
+        return Difference(sqnr_db(self.signal, self.noise), self.max_error, cosine, share)
+
+
+def sqnr_db(signal: float, noise: float) -> float:
+    """10 log10(signal / noise); infinite without noise, -infinite without a signal."""
+    if noise == 0.0:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal else -math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """A tensor of the float graph that becomes integers somewhere, and its measurements."""
+
+    tensor: str
+    node: str
+    operator: str
+    element: str
+    accumulated: Meter
+    isolated: Meter
+    alone: dict[int, Meter]
+
+
+def compare_graphs(
+    reference: Graph, quantized: Graph, samples: Samples, alone_samples: int = _MOST_ALONE
+) -> Comparison:
+    """Both graphs side by side on real samples. `reference` is what `quantized` was made from.
+
+    Raises GM306 for no samples, GM316 for graphs that do not correspond.
+    """
+    both = SideBySide(reference, quantized)
+    work = _Work(both)
+    done = 0
+    for lanes, inputs, count in both.runs(samples):
+        work.add(lanes, inputs, with_alone=done < alone_samples)
+        done += count
+    if not done:
+        raise error("GM306", "no samples", hint="a few hundred from the training data are good")
+    return work.finish(done)
+
+
+class _Work:
+    """Rows of all tensors, measured batch by batch; keyed by their order in the graph."""
+
+    def __init__(self, both: SideBySide) -> None:
+        self._names = tensor_names(both.reference)
+        self._rows: list[_Row] = [self._row(*item) for item in _sites(both)]
+        self._outputs = {
+            index: Meter()
+            for index, value in enumerate(both.reference.outputs)
+            if value.type.element is ElementType.F32
+        }
+        self._output_names = [value.name for value in both.reference.outputs]
+
+    def _row(self, origin: Value, made: Value, node: Node | None) -> _Row:
+        name = "" if node is None else node.name or origin.name
+        operator = "quantize" if node is None else node.op.name
+        element = str(made.type.element.numpy)
+        return _Row(self._names[origin], name, operator, element, Meter(), Meter(), {})
+
+    def add(self, lanes: SideBySide, inputs: Sequence[Array], with_alone: bool) -> None:
+        """Another batch; `lanes` are the graphs in its shape."""
+        real = run_tensors(lanes.reference, inputs)
+        stored = run_tensors(lanes.quantized, lanes.quantized_inputs(inputs))
+        for index, meter in self._outputs.items():
+            value = lanes.quantized.outputs[index]
+            got = real_values(stored[value], value.type)
+            meter.add(real[lanes.reference.outputs[index]], got)
+        errors: dict[Node, list[tuple[Array, Array]]] = {}
+        for row, (origin, made, node) in zip(self._rows, _sites(lanes), strict=True):
+            row.accumulated.add(real[origin], real_values(stored[made], made.type), made.type)
+            if node is None:
+                got = real_values(stored_values(real[origin], made.type), made.type)
+                own = got
+            else:
+                if node not in errors:
+                    errors[node] = _alone(lanes, node, real, stored)
+                got, wrong = errors[node][node.outputs.index(made)]
+                own = real[origin] + wrong
+            row.isolated.add(real[origin], got, made.type)
+            if with_alone:
+                self._add_alone(row, lanes.reference, real, {origin: own})
+
+    def _add_alone(self, row: _Row, graph: Graph, real: Tensors, changed: Tensors) -> None:
+        outputs = rerun(graph, real, changed)
+        for index in self._outputs:
+            meter = row.alone.setdefault(index, Meter())
+            meter.add(real[graph.outputs[index]], outputs[index])
+
+    def finish(self, count: int) -> Comparison:
+        noises = [_relative_noise(row.alone) for row in self._rows]
+        total = sum(noises)
+        layers = [
+            LayerError(
+                row.tensor, row.node, row.operator, row.element,
+                row.accumulated.finish(), row.isolated.finish(),
+                sqnr_db(1.0, noise), noise / total if total else 0.0,
+            )
+            for row, noise in zip(self._rows, noises, strict=True)
+        ]  # fmt: skip
+        layers.sort(key=lambda layer: (layer.alone_db, layer.isolated.sqnr_db))
+        outputs = {self._output_names[i]: meter.finish() for i, meter in self._outputs.items()}
+        return Comparison(
+            tuple(layers), outputs, sqnr_db(1.0, _relative_noise(self._outputs)), count
+        )
+
+
+def _relative_noise(meters: Mapping[int, Meter]) -> float:
+    """Noise over signal, mean of all outputs: each counts alike, whatever its scale."""
+    if not meters:
+        return 0.0
+    shares = [meter.noise / max(meter.signal, 1e-30) for meter in meters.values()]
+    return sum(shares) / len(shares)
+
+
+def _sites(both: SideBySide) -> list[tuple[Value, Value, Node | None]]:
+    """Float tensors with what stands for them and who made that; None is a mere conversion."""
+    found: list[tuple[Value, Value, Node | None]] = []
+    for made, origin in zip(both.quantized.inputs, both.reference.inputs, strict=True):
+        if origin.type.element is ElementType.F32 and made.type.quantization is not None:
+            found.append((origin, made, None))
+    found += [
+        (both.origins[node.inputs[0]], node.output, None) for node in both.added_quantizations
+    ]
+    for first, second in both.pairs:
+        found += [
+            (origin, made, second)
+            for origin, made in zip(first.outputs, second.outputs, strict=True)
+            if origin.type.element is ElementType.F32
+        ]
+    return found
+
+
+def _alone(
+    lanes: SideBySide, node: Node, real: Tensors, stored: Tensors
+) -> list[tuple[Array, Array]]:
+    """For each result of the quantized `node` on exact operands: its values, and its own error."""
+    counterpart = lanes.reference.producers[lanes.origins[node.output]]
+    operands, exact = [], []
+    for value, origin in zip(node.inputs, counterpart.inputs, strict=True):
+        plain = real[origin]
+        if lanes.reference.constant_data(origin) is not None:
+            operands.append(stored[value])
+        elif origin.type.element is ElementType.F32 and value.type.quantization is not None:
+            operands.append(stored_values(plain, value.type))
+            plain = real_values(operands[-1], value.type)
+        else:
+            operands.append(plain)
+        exact.append(plain)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        made = evaluate_node(node, operands, lanes.quantized.rounding)
+        wanted = evaluate_node(counterpart, exact, lanes.reference.rounding)
+    results = []
+    for array, want, value in zip(made, wanted, node.outputs, strict=True):
+        got = real_values(array, value.type)
+        results.append((got, got - want if got.dtype == want.dtype == np.float32 else got))
+    return results

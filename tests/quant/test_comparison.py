@@ -1,0 +1,135 @@
+"""Layer by layer against float: the layer that was spoiled is found, and exact layers are exact."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.graph import Graph
+from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.pooling import MaxPool2D
+from glowmcu.quant.comparison import Comparison, compare_graphs
+from glowmcu.quant.options import Interface, QuantizationOptions
+from glowmcu.quant.profiling import profile_graph
+from glowmcu.quant.quantizer import quantize
+from glowmcu.quant.samples import samples_of
+from tests.ir.graphs import GraphBuilder
+from tests.quant.networks import RELU, convolutions, draw, perceptron, random_samples, real, sqnr_db
+
+LAYERS = ("first", "second", "third", "fourth")
+
+
+def chain(bad: str = "") -> Graph:
+    """Four 1x1 layers. One channel of layer `bad` reaches 1000 times as far as the others, and the
+    next layer scales it down again: in float nothing is the matter.
+    """
+    graph = GraphBuilder()
+    x = graph.input(real(1, 6, 6, 8), "image")
+    down = np.ones(8, np.float32)
+    for index, name in enumerate(LAYERS):
+        w = draw(index, 8, 1, 1, 8, scale=0.4) * down
+        b = draw(index + 20, 8, scale=0.1)
+        down = np.ones(8, np.float32)
+        if name == bad:
+            w[3] *= 1000
+            b[3] *= 1000
+            down[3] = 1e-3
+        x = graph.add(Conv2D(clamp=RELU), x, graph.constant(w), graph.constant(b), name=name)
+    return graph.finish(x)
+
+
+def compared(graph: Graph, **options: object) -> Comparison:
+    samples = random_samples(graph, 40)
+    profile = profile_graph(graph, samples)
+    result = quantize(graph, profile, QuantizationOptions(**options))  # type: ignore[arg-type]
+    return compare_graphs(result.reference, result.graph, samples)
+
+
+@pytest.mark.parametrize("bad", LAYERS[:3])
+def test_the_layer_with_one_channel_a_thousand_times_wider_is_ranked_first(bad: str) -> None:
+    found = compared(chain(bad))
+    assert found.layers[0].node == bad
+    assert found.layers[0].share > 0.9
+    assert found.output_db < compared(chain()).output_db - 6
+
+
+def test_errors_accumulate_along_the_layers_but_not_when_isolated() -> None:
+    layers = {layer.node: layer for layer in compared(chain("first")).layers}
+    assert layers["fourth"].accumulated.sqnr_db < layers["fourth"].isolated.sqnr_db - 6
+
+
+def test_equalization_mends_what_one_wide_channel_spoiled() -> None:
+    plain, levelled = (compared(chain("second"), equalization=on) for on in (False, True))
+    assert levelled.output_db > plain.output_db + 6
+
+
+def test_a_layer_kept_float_has_no_error_of_its_own() -> None:
+    found = {layer.node: layer for layer in compared(chain("second"), keep_float=("third",)).layers}
+    assert found["third"].element == "float32"
+    assert found["third"].share == 0.0
+    assert found["third"].alone_db == math.inf
+
+
+def test_moving_and_choosing_elements_adds_no_error() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 6, 6, 4), "image")
+    w, b = graph.constant(draw(1, 4, 1, 1, 4)), graph.constant(draw(2, 4))
+    x = graph.add(Conv2D(), x, w, b, name="conv")
+    x = graph.add(MaxPool2D((2, 2), (2, 2)), x, name="pool")
+    layers = {layer.node: layer for layer in compared(graph.finish(x)).layers}
+    assert layers["pool"].alone_db == math.inf
+    assert layers["pool"].isolated.sqnr_db < math.inf
+    assert layers["conv"].alone_db < math.inf
+
+
+@pytest.mark.parametrize("interface", list(Interface))
+def test_the_outputs_sqnr_is_that_of_running_both_graphs(interface: Interface) -> None:
+    graph = convolutions()
+    samples = random_samples(graph, 37)
+    profile = profile_graph(graph, samples)
+    result = quantize(graph, profile, QuantizationOptions(interface=interface))
+    found = compare_graphs(graph, result.graph, samples)
+    assert found.sample_count == 37
+    assert found.output_db == pytest.approx(sqnr_db(graph, result.graph, samples), abs=1e-3)
+    assert found.outputs["third"].sqnr_db == pytest.approx(found.output_db)
+    assert found.outputs["third"].cosine == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("interface", list(Interface))
+def test_storing_the_input_is_a_row_of_its_own(interface: Interface) -> None:
+    rows = [row for row in compared(perceptron(), interface=interface).layers if not row.node]
+    assert [(row.tensor, row.operator, row.element) for row in rows] == [
+        ("features", "quantize", "int8")
+    ]
+    assert 25 < rows[0].alone_db < 60
+
+
+def test_saturation_counts_values_that_the_type_cannot_reach() -> None:
+    graph = perceptron()
+    profile = profile_graph(graph, samples_of(graph, draw(0, 64, 24, scale=0.5)))
+    int8 = quantize(graph, profile).graph
+    loud = samples_of(graph, draw(0, 64, 24, scale=2.0))
+    layers = {layer.tensor: layer for layer in compare_graphs(graph, int8, loud).layers}
+    low, high = reach_of_the_input(int8)
+    values = draw(0, 64, 24, scale=2.0)
+    outside = float(np.mean((values < low) | (values > high)))
+    assert layers["features"].isolated.saturated == pytest.approx(outside, abs=0.01)
+    assert outside > 0.2
+
+
+def reach_of_the_input(int8: Graph) -> tuple[float, float]:
+    type_ = int8.inputs[0].type
+    low, high = ((limit - type_.zero_point) * type_.scale for limit in (-128, 127))
+    return low, high
+
+
+def test_graphs_that_do_not_belong_together_are_refused() -> None:
+    graph = perceptron()
+    profile = profile_graph(convolutions(), random_samples(convolutions(), 4))
+    other = quantize(convolutions(), profile).graph
+    with pytest.raises(GlowmcuError, match="does not come from this float graph") as caught:
+        compare_graphs(graph, other, random_samples(graph, 4))
+    assert caught.value.code == "GM316"
