@@ -38,6 +38,8 @@ ALLOWED: dict[str, set[str]] = {
     "api": SHARED | MEANING | {"pipeline", "bundle", "verify"},
     # Shows the data of a model file, a compilation and a run; nothing depends on it but the CLI.
     "report": SHARED | MEANING | {"api", "bundle", "frontend", "memplan", "verify"},
+    # What `onnx.backend` wants: compile, then run on this computer.
+    "onnx_backend": SHARED | MEANING | {"api", "pipeline", "verify"},
     "__init__": SHARED | {"api", "bundle"},
     # Arguments in, text out: no way into a stage but through the public API, save to list things.
     "__main__": {"cli"},

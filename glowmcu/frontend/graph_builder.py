@@ -22,7 +22,7 @@ from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, eleme
 MAX_TENSOR_BYTES = 1 << 24
 #: Shape arithmetic has few elements; anything larger is left to the constant folding pass.
 MAX_SHAPE_ELEMENTS = 64
-_FOLDED_ELEMENTS = frozenset({ElementType.I32, ElementType.I64, ElementType.BOOL})
+_FOLDED_ELEMENTS = frozenset({ElementType.I32, ElementType.I64, ElementType.BOOL, ElementType.F32})
 ShapeCheck = Callable[[Sequence[Shape]], None]
 
 
@@ -92,7 +92,7 @@ class GraphBuilder:
         return tuple(v.name for v in seen if v not in producers)
 
     def _is_shape_arithmetic(self, inputs: Sequence[Value], results: Sequence[Value]) -> bool:
-        """Few plain integers, all known: exporters compute shapes with ordinary operators."""
+        """Few plain numbers, all known: exporters compute shapes with ordinary operators."""
         return all(value in self.known for value in inputs) and all(
             value.type.element in _FOLDED_ELEMENTS
             and value.type.quantization is None

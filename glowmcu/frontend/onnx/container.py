@@ -7,6 +7,7 @@ model.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from glowmcu.ir.types import ElementType, Shape
 OLDEST_OPSET = 5
 _MAX_NODES = 100_000
 _MAX_TENSOR_BYTES = 1 << 28
+#: Functions that consist of functions, and a bound on what they make of a hostile file.
+_MAX_EXPANSIONS = 4
+_MAX_NODES_TO_EXPAND = 2_000
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,10 @@ class NodeRecord:
 
 @dataclass(frozen=True)
 class OnnxRecord:
-    """The main graph of a model file. `opsets` maps a domain to its version."""
+    """The main graph of a model file. `opsets` maps a domain to its version.
+
+    `output_types` holds the element type that the file declares for an output, and its ONNX name.
+    """
 
     inputs: tuple[InputRecord, ...]
     outputs: tuple[str, ...]
@@ -84,10 +91,17 @@ class OnnxRecord:
     initializers: dict[str, Any]
     opsets: dict[str, int]
     folder: Path | None
+    output_types: dict[str, tuple[ElementType | None, str]]
 
 
-def read_onnx_container(data: bytes, file_name: str) -> OnnxRecord:
-    """Parse `data`. Raises GM101 (no ONNX, damaged), GM103 (opset), GM109 (no onnx package)."""
+def read_onnx_container(
+    data: bytes, file_name: str, supported: Collection[tuple[str, str]] = ()
+) -> OnnxRecord:
+    """Parse `data`. Raises GM101 (no ONNX, damaged), GM103 (opset), GM109 (no onnx package).
+
+    An operator that is not in `supported`, (domain, operator) pairs, is replaced by what ONNX
+    defines it by, where it does.
+    """
     onnx = _import_onnx()
     try:
         model = onnx.load_model_from_string(data)
@@ -95,6 +109,8 @@ def read_onnx_container(data: bytes, file_name: str) -> OnnxRecord:
             import onnx.inliner
 
             model = onnx.inliner.inline_local_functions(model)
+        if supported:
+            model = _expand_functions(model, supported)
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
     graph = model.graph
@@ -106,7 +122,7 @@ def read_onnx_container(data: bytes, file_name: str) -> OnnxRecord:
     if len(graph.node) > _MAX_NODES:
         raise error("GM101", f"the model has {len(graph.node)} nodes", file_name)
     opsets = {item.domain or "ai.onnx": int(item.version) for item in model.opset_import}
-    version = opsets.get("ai.onnx", 0)
+    version = opsets.get("ai.onnx", OLDEST_OPSET)
     if version < OLDEST_OPSET:
         raise error(
             "GM103", f"opset {version} is older than {OLDEST_OPSET}", file_name,
@@ -121,11 +137,52 @@ def read_onnx_container(data: bytes, file_name: str) -> OnnxRecord:
             initializers,
             opsets,
             Path(file_name).resolve().parent,
+            {item.name: element_of(item.type.tensor_type.elem_type) for item in graph.output},
         )
     except GlowmcuError:
         raise
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
+
+
+def _expand_functions(model: Any, supported: Collection[tuple[str, str]]) -> Any:
+    """Attention, losses and the like become the simpler operators that define them."""
+    import onnx.inliner
+
+    for _ in range(_MAX_EXPANSIONS):
+        unknown = {
+            (op.domain, op.op_type)
+            for op in model.graph.node
+            if (op.domain or "ai.onnx", op.op_type) not in supported
+        }
+        count = len(model.graph.node)
+        if not unknown or count > _MAX_NODES_TO_EXPAND:
+            break
+        for op in model.graph.node:
+            if (op.domain, op.op_type) in unknown:
+                _spell_out_defaults(op, model, onnx)
+        try:
+            model = onnx.inliner.inline_selected_functions(
+                model, sorted(unknown), inline_schema_functions=True
+            )
+        except Exception:  # noqa: BLE001 - an old onnx package, or a body that needs more types
+            break
+        if len(model.graph.node) == count:
+            break
+    return model
+
+
+def _spell_out_defaults(op: Any, model: Any, onnx: Any) -> None:
+    """Give `op` the attributes that it leaves to their defaults: the inliner forgets those."""
+    versions = {item.domain: int(item.version) for item in model.opset_import}
+    try:
+        schema = onnx.defs.get_schema(op.op_type, versions.get(op.domain, 1), op.domain)
+    except onnx.defs.SchemaError:
+        return
+    given = {attribute.name for attribute in op.attribute}
+    for name, attribute in sorted(schema.attributes.items()):
+        if name not in given and attribute.default_value.name:
+            op.attribute.append(attribute.default_value)
 
 
 def _import_onnx() -> Any:

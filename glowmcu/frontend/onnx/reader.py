@@ -8,6 +8,7 @@ import heapq
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
+from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
@@ -23,7 +24,7 @@ def read_onnx(
 
     Raises GlowmcuError: GM101 damaged file (exit 2); GM102 to GM113 with every problem at once.
     """
-    model = read_onnx_container(data, file_name)
+    model = read_onnx_container(data, file_name, load_importers())
     options = options or InputOptions()
     state = Import(model, options)
     problems = _unknown_options(model, options, file_name)
@@ -41,14 +42,28 @@ def read_onnx(
     outputs: list[Value] = []
     if not problems:
         try:
-            outputs = [state.named_value(name) for name in model.outputs]
+            outputs = [_output(state, name) for name in model.outputs]
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, outputs"))
     if problems:
         raise GlowmcuError(problems, exit_code_for(problems))
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
-    return Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs))
+    return fold_qdq(Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs)))
+
+
+def _output(state: Import, name: str) -> Value:
+    """The value of a model output, if it has the type that the file says."""
+    value = state.named_value(name)
+    element, type_name = state.model.output_types[name]
+    if type_name != "UNDEFINED" and element is not value.type.element:
+        raise Unsupported(
+            "GM105",
+            f"output {name!r} is {type_name}, which cannot be computed as such; "
+            f"got {value.type.element.numpy}",
+            "export the model in float32",
+        )
+    return value
 
 
 def _unknown_options(model: OnnxRecord, options: InputOptions, file_name: str) -> list[Problem]:

@@ -13,6 +13,8 @@ from glowmcu.ir.types import Shape
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Transpose
 
+_EVALUATE = "export it after model.eval()"
+
 
 def normalized_axes(op: NodeRecord, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """Axes counted from the front, sorted; Unsupported when one is out of range."""
@@ -32,6 +34,8 @@ def axes_operand(state: Import, op: NodeRecord, position: int) -> tuple[int, ...
 def import_identity(state: Import, op: NodeRecord) -> None:
     """The operand itself: at inference time Dropout does nothing; its mask is all true."""
     x = state.value(op, 0)
+    if state.has(op, 2) and bool(state.constant(op, 2, "its training mode").any()):
+        raise Unsupported("GM105", f"{op.kind}: the model is in training mode", _EVALUATE)
     state.bind(op, [x])
     if len(op.outputs) > 1 and op.outputs[1]:
         mask = state.add_constant(np.ones(x.type.shape, np.bool_), op.outputs[1])

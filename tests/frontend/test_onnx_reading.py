@@ -1,0 +1,137 @@
+"""How an ONNX file becomes a graph, whatever its operators are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.frontend.onnx.container import read_onnx_container
+from glowmcu.frontend.onnx.importer import load_importers
+from glowmcu.frontend.read_model import read_model
+from tests.support.check_model import check_model
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+FLOAT, DOUBLE, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
+
+
+def tensor(name: str, shape: Sequence[Any] | None, kind: int = FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def model_of(
+    nodes: Sequence[Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    opset: int = 17,
+    **data: Any,
+) -> bytes:
+    weights = [numpy_helper.from_array(array, name) for name, array in data.items()]
+    graph = helper.make_graph(list(nodes), "main", list(inputs), list(outputs), weights)
+    opsets = [helper.make_opsetid("", opset)]
+    return bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
+
+
+def refusal(data: bytes) -> GlowmcuError:
+    with pytest.raises(GlowmcuError) as caught:
+        read_model(data, "m.onnx")
+    return caught.value
+
+
+def test_nodes_may_stand_in_any_order() -> None:
+    nodes = [
+        helper.make_node("Reshape", ["turned", "shape"], ["y"]),
+        helper.make_node("Transpose", ["x"], ["turned"]),
+    ]
+    shape = np.array([6], np.int64)
+    check_model(model_of(nodes, [tensor("x", [2, 3])], [tensor("y", [6])], shape=shape), count=1)
+
+
+def test_a_cycle_is_reported_as_a_missing_operand() -> None:
+    nodes = [
+        helper.make_node("Transpose", ["b"], ["a"]),
+        helper.make_node("Transpose", ["a"], ["b"]),
+    ]
+    found = refusal(model_of(nodes, [tensor("x", [2, 3])], [tensor("b", [2, 3])]))
+    assert found.exit_code is ExitCode.UNSUPPORTED
+    assert "'b' is read before it is computed" in str(found)
+
+
+def test_an_operator_without_an_importer_becomes_what_onnx_defines_it_by() -> None:
+    assert ("ai.onnx", "MeanVarianceNormalization") not in load_importers()
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
+    data = model_of([node], [tensor("x", [2, 2, 3, 1])], [tensor("y", [2, 2, 3, 1])])
+
+    def by_hand(_: bytes, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        (x,) = inputs
+        axes = (0, 2, 3)  # the default, which the definition has to be given
+        deviation = np.sqrt((x**2).mean(axes, keepdims=True) - x.mean(axes, keepdims=True) ** 2)
+        return [(x - x.mean(axes, keepdims=True)) / (deviation + np.float32(1e-9))]
+
+    check_model(data, oracle=by_hand, rtol=1e-4)
+
+
+def test_an_operator_that_nothing_defines_is_refused_under_its_own_name() -> None:
+    nodes = [
+        helper.make_node("MeanVarianceNormalization", ["x"], ["m"]),
+        helper.make_node("Det", ["m"], ["d"]),
+    ]
+    found = refusal(model_of(nodes, [tensor("x", [1, 1, 3, 3])], [tensor("d", [1, 1])]))
+    assert [problem.code for problem in found.problems] == ["GM102"]
+    assert "operator Det (opset 17) is not supported" in str(found)
+
+
+def test_nothing_is_expanded_where_importers_are_not_named() -> None:
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
+    data = model_of([node], [tensor("x", [1, 1, 3, 3])], [tensor("y", [1, 1, 3, 3])])
+    assert [op.kind for op in read_onnx_container(data, "m.onnx").nodes] == [node.op_type]
+
+
+def test_an_output_of_a_type_that_does_not_exist_here_is_refused() -> None:
+    node = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.ones(2)))
+    found = refusal(model_of([node], [tensor("x", [2])], [tensor("c", [2], DOUBLE)]))
+    assert "output 'c' is DOUBLE, which cannot be computed as such; got float32" in str(found)
+
+
+def test_a_model_in_training_mode_is_refused() -> None:
+    node = helper.make_node("Dropout", ["x", "ratio", "training"], ["y"])
+    data = model_of(
+        [node], [tensor("x", [2])], [tensor("y", [2])],
+        ratio=np.array(0.5, np.float32), training=np.array(True),
+    )  # fmt: skip
+    found = refusal(data)
+    assert "Dropout: the model is in training mode" in str(found)
+    assert "model.eval()" in str(found)
+
+
+def test_an_input_without_elements_is_refused() -> None:
+    node = helper.make_node("Transpose", ["x"], ["y"])
+    found = refusal(model_of([node], [tensor("x", [2, 0])], [tensor("y", [0, 2])]))
+    assert [problem.message for problem in found.problems] == [
+        "input 'x' has no elements: its shape is (2, 0)",
+        "output 'y' has no elements: its shape is (0, 2)",
+    ]
+
+
+def test_everything_unsupported_comes_at_once_with_the_nearest_names() -> None:
+    nodes = [
+        helper.make_node("Transposed", ["x"], ["a"], name="first"),
+        helper.make_node("Reshaped", ["a"], ["b"]),
+        helper.make_node("Frobnicate", ["b"], ["y"], domain="com.acme"),
+    ]
+    found = refusal(model_of(nodes, [tensor("x", [2])], [tensor("y", [2])]))
+    assert len(found.problems) == 3
+    assert 'm.onnx, node 0 "first"' in str(found)
+    assert "nearest: Transpose" in str(found)
+    assert "operator com.acme.Frobnicate (opset ?) is not supported" in str(found)
+
+
+def test_a_model_without_inputs_is_a_constant_that_compiles() -> None:
+    node = helper.make_node("Constant", [], ["y"], value_floats=[1.0, 2.0])
+    compilation = check_model(model_of([node], [], [tensor("y", [2])]), inputs=[[]])
+    assert compilation.manifest.inputs == ()
