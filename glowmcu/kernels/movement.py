@@ -102,7 +102,8 @@ class PortableStridedCopy(Kernel):
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         copies = strided_copies(site)
-        if len(copies) == 1 and _fill(site) is None:
+        single = len(copies) == 1 and len(site.signature.outputs) == 1
+        if single and _fill(site) is None:
             return _one_copy(*copies[0])
         return _several_copies(site, copies)
 
@@ -155,6 +156,7 @@ def _several_copies(site: Site, copies: Sequence[tuple[Copy, StridedCopy]]) -> K
         "parameters": _parameters(signature, operands),
         "loops": loops,
         "copies": views,
+        "empty": [f"out{i}" for i, type_ in enumerate(signature.outputs) if not type_.size_bytes],
         "fills": _fills(site),
     }
     return KernelCode(

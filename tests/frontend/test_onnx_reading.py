@@ -28,12 +28,11 @@ def model_of(
     nodes: Sequence[Any],
     inputs: Sequence[Any],
     outputs: Sequence[Any],
-    opset: int = 17,
     **data: Any,
 ) -> bytes:
     weights = [numpy_helper.from_array(array, name) for name, array in data.items()]
     graph = helper.make_graph(list(nodes), "main", list(inputs), list(outputs), weights)
-    opsets = [helper.make_opsetid("", opset)]
+    opsets = [helper.make_opsetid("", 17)]
     return bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
 
 
@@ -135,3 +134,12 @@ def test_a_model_without_inputs_is_a_constant_that_compiles() -> None:
     node = helper.make_node("Constant", [], ["y"], value_floats=[1.0, 2.0])
     compilation = check_model(model_of([node], [], [tensor("y", [2])]), inputs=[[]])
     assert compilation.manifest.inputs == ()
+
+
+def test_a_part_without_elements_inside_of_a_model_costs_nothing() -> None:
+    nodes = [
+        helper.make_node("Split", ["x", "sizes"], ["all", "nothing"], axis=1),
+        helper.make_node("Concat", ["nothing", "all"], ["y"], axis=1),
+    ]
+    sizes = np.array([4, 0], np.int64)
+    check_model(model_of(nodes, [tensor("x", [3, 4])], [tensor("y", [3, 4])], sizes=sizes), count=1)
