@@ -1,0 +1,244 @@
+"""Quantized ONNX files become integer graphs: onnxruntime's own quantizer makes the files.
+
+Every layer may differ from onnxruntime by a step, since it rounds halves to even; the C equals our
+Python meaning in every byte.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import ElementType
+from glowmcu.ops.quantization import Dequantize, Quantize
+from glowmcu.pipeline import reference_graph
+from tests.support.check_model import check_model
+from tests.support.onnx_models import finished, run_onnxruntime
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+quantization = pytest.importorskip("onnxruntime.quantization", reason="pip install onnxruntime")
+Array = npt.NDArray[Any]
+
+
+def float_model(name: str) -> bytes:
+    """A small network of the kind that is named, weights at random."""
+    generator = np.random.default_rng(2)
+    nodes: list[Any] = []
+    constants: list[Any] = []
+    last = "x"
+
+    def add(kind: str, *shapes: tuple[int, ...], others: tuple[str, ...] = (), **attributes: Any):
+        nonlocal last
+        names = [last, *others]
+        for shape in shapes:
+            names.append(f"c{len(constants)}")
+            data = generator.normal(0, 0.5, shape).astype(np.float32)
+            constants.append(onnx.numpy_helper.from_array(data, names[-1]))
+        last = f"v{len(nodes)}"
+        nodes.append(onnx.helper.make_node(kind, names, [last], **attributes))
+        return last
+
+    shape: tuple[int, ...] = (1, 2, 8, 8)
+    if name == "convolutions":
+        add("Conv", (4, 2, 3, 3), (4,), pads=[1, 1, 1, 1])
+        skip = add("Relu")
+        add("Conv", (4, 1, 3, 3), (4,), pads=[1, 1, 1, 1], group=4)
+        add("Add", others=(skip,))
+        add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+        add("Conv", (6, 4, 1, 1), (6,))
+        add("Flatten")
+        add("Gemm", (5, 96), (5,), transB=1)
+    elif name == "functions":
+        shape = (3, 8)
+        add("Gemm", (8, 16), (16,))
+        add("Tanh")
+        add("Gemm", (16, 12), (12,))
+        add("HardSigmoid")
+        add("Gemm", (12, 4), (4,))
+        add("Softmax", axis=1)
+    else:
+        assert name == "layers", name
+        shape = (2, 8)
+        add("Gemm", (8, 16), (16,))
+        add("Relu")
+        add("Gemm", (16, 4), (4,))
+    x = onnx.helper.make_tensor_value_info("x", 1, shape)
+    return finished(onnx, nodes, [x], [onnx.ValueInfoProto(name=last)], constants)
+
+
+def input_shape(data: bytes) -> tuple[int, ...]:
+    sizes = onnx.load_model_from_string(data).graph.input[0].type.tensor_type.shape.dim
+    return tuple(size.dim_value for size in sizes)
+
+
+class Samples(quantization.CalibrationDataReader):  # type: ignore[misc]
+    """Twenty normal random tensors."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._left = [np.random.default_rng(i).normal(size=shape) for i in range(20)]
+
+    def get_next(self) -> dict[str, Array] | None:
+        return {"x": self._left.pop().astype(np.float32)} if self._left else None
+
+
+def quantized(name: str, folder: Path, activations: str, per_channel: bool) -> bytes:
+    """The network as QDQ, by onnxruntime's quantizer."""
+    data = float_model(name)
+    source, target = folder / "float.onnx", folder / "qdq.onnx"
+    source.write_bytes(data)
+    quantization.quantize_static(
+        str(source),
+        str(target),
+        Samples(input_shape(data)),
+        quant_format=quantization.QuantFormat.QDQ,
+        activation_type=getattr(quantization.QuantType, activations),
+        weight_type=quantization.QuantType.QInt8,
+        per_channel=per_channel,
+        op_types_to_quantize=["Conv", "Relu", "Add", "MaxPool", "Gemm", "Tanh", "HardSigmoid",
+                              "Softmax", "Flatten"],
+    )  # fmt: skip
+    return target.read_bytes()
+
+
+def last_scale(graph: Graph) -> float:
+    """What a step of the last stored tensor is worth."""
+    return (
+        [node for node in graph.nodes if isinstance(node.op, Dequantize)][-1].inputs[0].type.scale
+    )
+
+
+WAYS = {
+    "int8": ("QInt8", False),
+    "uint8": ("QUInt8", False),
+    "uint8, a scale a channel": ("QUInt8", True),
+}
+
+
+@pytest.mark.parametrize(("activations", "per_channel"), WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("name", ["layers", "convolutions", "functions"])
+def test_a_quantized_file_is_an_integer_graph(
+    name: str, activations: str, per_channel: bool, tmp_path: Path
+) -> None:
+    data = quantized(name, tmp_path, activations, per_channel)
+    graph = reference_graph(data, "m.onnx")
+    inner = [node for node in graph.nodes if not isinstance(node.op, Quantize | Dequantize)]
+    for node in inner:
+        assert ElementType.F32 not in [value.type.element for value in node.outputs], node.op.name
+    generator = np.random.default_rng(9)
+    shape = graph.inputs[0].type.shape
+    inputs = [[generator.normal(size=shape).astype(np.float32)] for _ in range(4)]
+    check_model(data, inputs)  # Python meaning == lowered == C, in every byte
+    steps = [
+        np.abs(run_graph(graph, x)[0] - run_onnxruntime(data, x)[0]) / last_scale(graph)
+        for x in inputs
+    ]
+    assert np.max(steps) <= 1.001
+    assert np.mean(np.array(steps) < 0.5) > 0.5
+
+
+def pair(name: str, dtype: str, scale: float, zero_point: int) -> tuple[list[Any], list[Any]]:
+    """Quantize and dequantize `name` to `name/r`."""
+    constants = [
+        onnx.numpy_helper.from_array(np.array(scale, np.float32), f"{name}/s"),
+        onnx.numpy_helper.from_array(np.array(zero_point, dtype), f"{name}/z"),
+    ]
+    operands = [f"{name}/s", f"{name}/z"]
+    nodes = [
+        onnx.helper.make_node("QuantizeLinear", [name, *operands], [f"{name}/q"]),
+        onnx.helper.make_node("DequantizeLinear", [f"{name}/q", *operands], [f"{name}/r"]),
+    ]
+    return nodes, constants
+
+
+def sandwich(kind: str, out: tuple[str, float, int], **attributes: Any) -> bytes:
+    """A function between two pairs; all 256 stored values go through it."""
+    before, constants = pair("x", "uint8", 0.05, 128)
+    after, more = pair("y", *out)
+    node = onnx.helper.make_node(kind, ["x/r"], ["y"], **attributes)
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    output = onnx.ValueInfoProto(name="y/r")
+    return finished(onnx, [*before, node, *after], [x], [output], constants + more, 20)
+
+
+ALL = ((np.arange(256) - 128) * 0.05).astype(np.float32).reshape(1, 256)
+FUNCTIONS = {
+    "Sigmoid": ("uint8", 1 / 256, 0),
+    "Tanh": ("uint8", 0.0079, 127),
+    "Sin": ("int8", 0.0079, 0),
+    "Erf": ("int8", 0.009, -3),
+    "HardSwish": ("uint8", 0.03, 13),
+    "Gelu": ("uint8", 0.03, 7),
+    "Softplus": ("uint8", 0.027, 0),
+    "Mish": ("int8", 0.03, -110),
+    "Exp": ("uint8", 0.9, 0),
+}
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_a_function_between_pairs_is_a_table_that_equals_onnxruntime(kind: str) -> None:
+    if kind == "Mish":
+        pytest.importorskip("onnxruntime", minversion="1.15")
+    data = sandwich(kind, FUNCTIONS[kind])
+    compilation = check_model(data, [[ALL]], oracle=run_onnxruntime, rtol=0, atol=1e-6)
+    assert "lookup" in [node.op.name for node in compilation.imported.nodes]
+
+
+def test_a_constant_beside_an_activation_keeps_its_stored_form() -> None:
+    generator = np.random.default_rng(5)
+    before, constants = pair("x", "uint8", 0.05, 100)
+    after, more = pair("y", "uint8", 0.06, 120)
+    stored = generator.integers(0, 256, (1, 256)).astype(np.uint8)
+    constants += [
+        onnx.numpy_helper.from_array(stored, "c/q"),
+        onnx.numpy_helper.from_array(np.array(0.011, np.float32), "c/s"),
+        onnx.numpy_helper.from_array(np.array(90, np.uint8), "c/z"),
+    ]
+    inner = [
+        onnx.helper.make_node("DequantizeLinear", ["c/q", "c/s", "c/z"], ["c"]),
+        onnx.helper.make_node("Add", ["x/r", "c"], ["y"]),
+    ]
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    output = onnx.ValueInfoProto(name="y/r")
+    data = finished(onnx, [*before, *inner, *after], [x], [output], constants + more)
+    compilation = check_model(data, [[ALL]])
+    (got,), (want,) = run_graph(compilation.imported, [ALL]), run_onnxruntime(data, [ALL])
+    assert np.abs(got - want).max() < 0.0601  # a step
+    add = next(node for node in compilation.imported.nodes if node.op.name == "add")
+    assert [str(value.type) for value in add.inputs] == [
+        "int8[1x256] scale 0.05 zp -28", "int8[1x256] scale 0.011 zp -38",
+    ]  # fmt: skip
+
+
+def test_what_lacks_a_pair_stays_float() -> None:
+    before, constants = pair("x", "int8", 0.05, 0)
+    node = onnx.helper.make_node("Sin", ["x/r"], ["y"])
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    data = finished(onnx, [*before, node], [x], [onnx.ValueInfoProto(name="y")], constants)
+    compilation = check_model(data, [[ALL]], oracle=run_onnxruntime)
+    names = [node.op.name for node in compilation.imported.nodes]
+    assert names == ["quantize", "dequantize", "sin"]
+
+
+def test_a_result_that_is_read_as_float_too_is_not_computed_on_integers() -> None:
+    before, constants = pair("x", "int8", 0.05, 0)
+    after, more = pair("y", "int8", 0.1, 0)
+    nodes = [*before, onnx.helper.make_node("Add", ["x/r", "x/r"], ["y"]), *after,
+             onnx.helper.make_node("Add", ["y", "y/r"], ["z"])]  # fmt: skip
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    data = finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="z")], constants + more)
+    check_model(data, [[ALL]], oracle=run_onnxruntime)
+
+
+def test_uint8_at_the_border_stays_uint8() -> None:
+    before, constants = pair("x", "uint8", 0.05, 128)
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    nodes = [before[0], before[1], onnx.helper.make_node("Relu", ["x/r"], ["y"]),
+             onnx.helper.make_node("QuantizeLinear", ["y", "x/s", "x/z"], ["z"])]  # fmt: skip
+    data = finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="z")], constants)
+    check_model(data, [[ALL]], oracle=run_onnxruntime)
