@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
-from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ops.movement import Copy, Movement, whole
 from glowmcu.ops.registry import operation
 
@@ -40,8 +40,6 @@ class Concatenation(Movement):
     def verify(self, signature: Signature) -> None:
         super().verify(signature)
         out = signature.output
-        if out.element is not ElementType.I8:
-            return
         for x in signature.inputs:
             if x.quantization != out.quantization:
                 raise OperationError(f"expected operands quantized as {out}, got {x}")

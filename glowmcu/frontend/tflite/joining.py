@@ -8,7 +8,6 @@ from glowmcu.frontend.tflite.axes import positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.graph import Value
-from glowmcu.ir.types import ElementType
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
 
@@ -45,7 +44,7 @@ def import_pack(state: Import, op: OperatorRecord) -> None:
 def _expect_one_quantization(state: Import, op: OperatorRecord, values: list[Value]) -> None:
     out = state.output_type(op)
     for position, value in enumerate(values):
-        if out.element is ElementType.I8 and value.type.quantization != out.quantization:
+        if value.type.quantization != out.quantization:
             raise Unsupported(
                 "GM105",
                 f"{op.name.lower()}: operand {position} is {value.type}, the result {out}; "
