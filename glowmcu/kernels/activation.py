@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType
+from glowmcu.kernels import activation_s16
 from glowmcu.kernels.element_code import ElementCode, element_code
 from glowmcu.kernels.kernel import Field, Parameters
 from glowmcu.kernels.wrapping import wrapped
 from glowmcu.ops.activation import Abs, HardSwish, LeakyRelu, Neg, Relu
 from glowmcu.ops.real import FLOAT_MAX, Clamp
+from glowmcu.ops.wide import is_wide
 
 
 def clamped(expression: str, clamp: Clamp) -> ElementCode:
@@ -28,11 +30,15 @@ def clamped(expression: str, clamp: Clamp) -> ElementCode:
 
 @element_code(Relu)
 def relu_code(op: Relu, signature: Signature) -> ElementCode:
+    if is_wide(signature):
+        return activation_s16.relu_code(op, signature)
     return clamped("{0}", op.clamp)
 
 
 @element_code(LeakyRelu)
 def leaky_relu_code(op: LeakyRelu, signature: Signature) -> ElementCode:
+    if is_wide(signature):
+        return activation_s16.leaky_relu_code(op, signature)
     parameters = Parameters("glowmcu_slope", (Field("alpha", op.alpha),))
     headers = ("glowmcu_bounds.h",)
     return ElementCode("glowmcu_leaky_relu_one({p}, {0})", 4, 16, headers, parameters)
@@ -49,6 +55,8 @@ def abs_code(op: Abs, signature: Signature) -> ElementCode:
         return ElementCode("glowmcu_absf({0})", 1, 4, ("glowmcu_math.h",))
     if signature.output.element is ElementType.UI8:
         return ElementCode("{0}", 0, 0)
+    if signature.output.quantization is not None:
+        return activation_s16.abs_code(op, signature)
     negative = wrapped(signature.output.element, "0", "-", "{0}")
     return ElementCode(f"(({{0}} < 0) ? {negative} : {{0}})", 3, 8)
 

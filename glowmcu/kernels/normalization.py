@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -25,7 +26,7 @@ def _rows(site: Site) -> tuple[Field, Field]:
 
 
 def _is_int8(site: Site) -> bool:
-    return not site.signature.output.element.is_float
+    return site.signature.inputs[0].element is ElementType.I8
 
 
 def _code(name: str, struct_fields: tuple[Field, ...]) -> KernelCode:

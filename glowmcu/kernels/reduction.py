@@ -5,6 +5,7 @@ coalesced at compile time. Of bools, stored as 0 and 1, `all` is the smallest an
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 import numpy as np
 
@@ -79,8 +80,12 @@ def _accepts(site: Site) -> bool:
 class PortableReduceSum(Kernel):
     """One result after the other; any core."""
 
+    element: ClassVar[ElementType] = ElementType.I8
+    suffix: ClassVar[str] = "s8"
+
     def accepts(self, site: Site, target: Target) -> bool:
-        return not is_plain(site.signature.inputs[0]) and _accepts(site)
+        x = site.signature.inputs[0]
+        return x.element is self.element and not is_plain(x) and _accepts(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         return _cost(site, 4.0, 70.0, 300)
@@ -104,20 +109,28 @@ class PortableReduceSum(Kernel):
         )
         text = f"{count:,} elements a result; |acc| <= {bound:,} < 2^31".replace(",", " ")
         return KernelCode(
-            function="glowmcu_reduce_sum_s8",
+            function=f"glowmcu_reduce_sum_{self.suffix}",
             operands=(0,),
-            header="glowmcu_reduce_sum.h",
+            header=f"glowmcu_reduce_sum_{self.suffix}.h",
             parameters=Parameters("glowmcu_reduce_sum", fields),
             notes=(text,),
         )
 
 
+@kernel("reduce_sum.portable_s16", Mean, Sum)
+class WideReduceSum(PortableReduceSum):
+    """The same on 16-bit activations."""
+
+    element: ClassVar[ElementType] = ElementType.I16
+    suffix: ClassVar[str] = "s16"
+
+
 def sum_bound(site: Site, count: int) -> int:
-    """Greatest |accumulator| while `count` elements, each within 128, are added to the offset
-    -zero_point * count. GM502 when that leaves int32.
+    """Greatest |accumulator| while `count` elements, each as large as can be, are added to the
+    offset -zero_point * count. GM502 when that leaves int32.
     """
     x = site.signature.inputs[0]
-    bound = (abs(x.zero_point) + 128) * count
+    bound = (abs(x.zero_point) - x.element.limits[0]) * count
     if bound >= _INT32_END:
         raise error(
             "GM502",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from glowmcu.ir.operation import Operation, Signature
+from glowmcu.kernels.activation_s16 import sigmoid_code
 from glowmcu.kernels.element_code import ElementCode, element_code
 from glowmcu.kernels.wrapping import wrapped
 from glowmcu.ops import real_functions as functions
 from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Rsqrt, Tanh
+from glowmcu.ops.wide import is_wide
 
 #: Expression, cycles on a Cortex-M4F, code bytes, header.
 _CODES: dict[type[Operation], tuple[str, int, int, str]] = {
@@ -38,6 +40,8 @@ _CODES: dict[type[Operation], tuple[str, int, int, str]] = {
 
 @element_code(*_CODES)
 def function_code(op: Operation, signature: Signature) -> ElementCode:
+    if is_wide(signature):
+        return sigmoid_code(op.name, signature)
     expression, cycles, code_bytes, header = _CODES[type(op)]
     headers = (f"glowmcu_{header}.h",) if header else ()
     return ElementCode(expression, cycles, code_bytes, headers)

@@ -38,16 +38,19 @@ from glowmcu.ops.registry import operation
 class UnaryFunction(ElementwiseOperation):
     """Base: float32 to float32; int8 to int8, both quantized per tensor, which becomes a table.
 
-    With `takes_integers` also any plain integer type to itself, modulo its range.
+    With `takes_integers` also any plain integer type to itself, modulo its range; with `takes_wide`
+    also quantized int16 to int16.
     """
 
     takes_integers: ClassVar[bool] = False
+    takes_wide: ClassVar[bool] = False
 
     def verify(self, signature: Signature) -> None:
         if signature.output.element.is_float:
             verify_float(signature)
         elif not (self.takes_integers and is_plain_integer(signature)):
-            expect_quantized((*signature.inputs, signature.output), ElementType.I8)
+            elements = (ElementType.I8, ElementType.I16) if self.takes_wide else (ElementType.I8,)
+            expect_quantized((*signature.inputs, signature.output), *elements)
             self._verify_scales(signature)
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
@@ -72,12 +75,14 @@ class UnaryFunction(ElementwiseOperation):
         raise AssertionError(f"{self.name} has no float meaning")
 
     def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
-        """Stored int8 results."""
+        """Stored results of stored int8, or int16."""
         offsets = x.astype(np.int64) - signature.inputs[0].zero_point
         out = self._scaled(offsets, signature, rounding) + signature.output.zero_point
-        return saturate(out, *self._limits(signature), dtype=np.int8)
+        dtype = signature.output.element.numpy
+        return saturate(out, *self.clamp_range(signature), dtype=dtype)
 
-    def _limits(self, signature: Signature) -> tuple[int, int]:
+    def clamp_range(self, signature: Signature) -> tuple[int, int]:
+        """Least and greatest stored result."""
         return signature.output.element.limits
 
     def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
@@ -98,6 +103,7 @@ class Relu(UnaryFunction):
     `single_precision`: scales divided in float32.
     """
 
+    takes_wide: ClassVar[bool] = True
     clamp: tuple[float, float] = (-128, 127)
     single_precision: bool = False
 
@@ -107,14 +113,17 @@ class Relu(UnaryFunction):
             x = np.where(x < np.float32(low), np.float32(low), x)
         return np.where(x > np.float32(high), np.float32(high), x) if high < FLOAT_MAX else x
 
-    def _limits(self, signature: Signature) -> tuple[int, int]:
+    def clamp_range(self, signature: Signature) -> tuple[int, int]:
         return stored_clamp(self.clamp, signature.output)
 
-    def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
+    def factor(self, signature: Signature) -> float:
+        """Input to output scale."""
         (x,), out = signature.inputs, signature.output
         ratio = np.float32(x.scale) / np.float32(out.scale)
-        exact = x.scale / out.scale
-        return _rescale(offsets, float(ratio) if self.single_precision else exact, rounding)
+        return float(ratio) if self.single_precision else x.scale / out.scale
+
+    def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
+        return _rescale(offsets, self.factor(signature), rounding)
 
 
 @operation("clip")
@@ -126,12 +135,13 @@ class Clip(ElementwiseOperation):
     clamp: tuple[int, int] = (-128, 127)
 
     def verify(self, signature: Signature) -> None:
-        expect_quantized((*signature.inputs, signature.output), ElementType.I8)
+        types = (*signature.inputs, signature.output)
+        expect_quantized(types, ElementType.I8, ElementType.I16)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        return (saturate(inputs[0], *self.clamp, dtype=np.int8),)
+        return (saturate(inputs[0], *self.clamp, dtype=inputs[0].dtype),)
 
 
 @operation("leaky_relu")
@@ -139,6 +149,7 @@ class Clip(ElementwiseOperation):
 class LeakyRelu(UnaryFunction):
     """x where x >= 0, else x * alpha; `alpha` is a float32, of any sign."""
 
+    takes_wide: ClassVar[bool] = True
     alpha: float = 0.0
 
     def _real(self, x: Array) -> Array:
@@ -163,6 +174,7 @@ class Abs(UnaryFunction):
     """|x|; not rescaled at all where the scales are the same."""
 
     takes_integers: ClassVar[bool] = True
+    takes_wide: ClassVar[bool] = True
 
     def _real(self, x: Array) -> Array:
         return np.abs(x)

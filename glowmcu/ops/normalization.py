@@ -17,6 +17,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops import wide_softmax
 from glowmcu.ops.fixed_functions import inverse_sqrt, log_of_at_least_one, reciprocal
 from glowmcu.ops.fixed_point import (
     INT32_MIN,
@@ -143,7 +144,10 @@ def _require_output(out: TensorType, element: ElementType, scale: float, zero_po
 @operation("softmax")
 @dataclass(frozen=True)
 class Softmax(AlongLastAxis):
-    """exp(beta * x) / sum(exp(beta * x)); int8 with scale 1/256 or int16 with scale 1/65536."""
+    """exp(beta * x) / sum(exp(beta * x)).
+
+    int8 to int8 with scale 1/256 or int16 with scale 1/65536; int16 to int16 with scale 1/32768.
+    """
 
     beta: float = 1.0
 
@@ -156,6 +160,9 @@ class Softmax(AlongLastAxis):
 
     def _verify_stored(self, signature: Signature) -> None:
         x, out = signature.inputs[0], signature.output
+        if x.element is ElementType.I16:
+            wide_softmax.verify_softmax(self.beta, signature)
+            return
         _require_input(x, _LARGEST_SOFTMAX_DEPTH)
         if out.element is ElementType.I16:
             _require_output(out, ElementType.I16, 1 / 65536, -32768)
@@ -169,6 +176,8 @@ class Softmax(AlongLastAxis):
         return difference_scale(self.beta, signature.inputs[0], rounding)
 
     def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
+        if x.dtype == np.int16:
+            return wide_softmax.softmax(x, self.beta, signature.inputs[0], rounding)
         table = self.difference_scale(signature, rounding).exponentials(rounding)
         exponentials = table[_differences(x)]
         element = signature.output.element

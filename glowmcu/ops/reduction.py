@@ -18,6 +18,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.broadcasting import expect_quantized
 from glowmcu.ops.fixed_point import Requantization, quantize_multiplier, saturate
 from glowmcu.ops.registry import operation
 
@@ -84,9 +85,7 @@ class _Summation(PlainReduction):
         if is_plain(types[0]):
             super().verify(signature)
             return
-        for type_ in types:
-            if type_.element is not ElementType.I8 or type_.quantization is None:
-                raise OperationError(f"expected quantized i8, got {type_}")
+        expect_quantized(types, ElementType.I8, ElementType.I16)
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule()
@@ -104,7 +103,7 @@ class _Summation(PlainReduction):
         sums = inputs[0].astype(np.int64).sum(self.axes, keepdims=self.keep_dims)
         accumulators = np.asarray(sums - self.reduced_count(x) * x.zero_point)
         scaled = self.requantization(signature).apply(accumulators, rounding)
-        stored = saturate(scaled + out.zero_point, *out.element.limits, dtype=np.int8)
+        stored = saturate(scaled + out.zero_point, *out.element.limits, dtype=out.element.numpy)
         return (stored.reshape(out.shape),)
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
-from glowmcu.ops import gemmlowp
+from glowmcu.ops import gemmlowp, wide_sigmoid
 from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.fixed_functions import inverse_sqrt
 from glowmcu.ops.fixed_point import (
@@ -30,13 +31,22 @@ from glowmcu.ops.fixed_point import (
 )
 from glowmcu.ops.real import erf
 from glowmcu.ops.registry import operation
+from glowmcu.ops.wide import is_wide
 
 _INPUT_INTEGER_BITS = 4
 
 
 @dataclass(frozen=True)
 class _FixedPointFunction(UnaryFunction):
-    """A function that gemmlowp computes on Q4.27; it saturates beyond +-15."""
+    """A function that gemmlowp computes on Q4.27; it saturates beyond +-15. int16 takes a table."""
+
+    takes_wide: ClassVar[bool] = True
+
+    def verify(self, signature: Signature) -> None:
+        if is_wide(signature):
+            wide_sigmoid.verify_sigmoid(signature)
+        else:
+            super().verify(signature)
 
     def _verify_scales(self, signature: Signature) -> None:
         scale = signature.inputs[0].scale
@@ -45,6 +55,8 @@ class _FixedPointFunction(UnaryFunction):
 
     def _stored(self, x: Array, signature: Signature, rounding: Rounding) -> Array:
         type_ = signature.inputs[0]
+        if is_wide(signature):
+            return self._wide(x, type_.scale)
         fraction, shift = math.frexp(type_.scale * 2.0 ** (31 - _INPUT_INTEGER_BITS))
         multiplier = round_half_away(fraction * 2**31)
         radius = math.floor(15 * 2.0 ** (31 - _INPUT_INTEGER_BITS) / 2.0**shift)
@@ -55,8 +67,12 @@ class _FixedPointFunction(UnaryFunction):
         return saturate(np.where(offsets <= -radius, -128, out), -128, 127, dtype=np.int8)
 
     def _q0(self, raw: Array) -> Array:
-        """Stored results of Q4.27 arguments."""
+        """Stored int8 results of Q4.27 arguments."""
         raise AssertionError(f"{self.name} has no meaning")
+
+    def _wide(self, x: Array, scale: float) -> Array:
+        """Stored int16 results of stored int16."""
+        raise AssertionError(f"{self.name} has no int16 meaning")
 
 
 @operation("logistic")
@@ -78,6 +94,9 @@ class Logistic(_FixedPointFunction):
     def _q0(self, raw: Array) -> Array:
         return rounding_divide_by_pot(gemmlowp.logistic(raw, _INPUT_INTEGER_BITS), 23) - 128
 
+    def _wide(self, x: Array, scale: float) -> Array:
+        return wide_sigmoid.logistic(x, scale)
+
 
 @operation("tanh")
 @dataclass(frozen=True)
@@ -92,6 +111,9 @@ class Tanh(_FixedPointFunction):
 
     def _q0(self, raw: Array) -> Array:
         return rounding_divide_by_pot(gemmlowp.tanh(raw, _INPUT_INTEGER_BITS), 24)
+
+    def _wide(self, x: Array, scale: float) -> Array:
+        return wide_sigmoid.tanh(x, scale)
 
 
 _RSQRT_BITS = 20

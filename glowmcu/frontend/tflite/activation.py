@@ -34,6 +34,7 @@ _FUNCTIONS: dict[str, type[Operation]] = {
     "ROUND": Round,
     "SIGN": Sign,
 }
+_QUANTIZED = (ElementType.I8, ElementType.I16)
 #: Real limits of the activations that rescale; None leaves the type's own.
 _LIMITS: dict[str, tuple[float, float | None]] = {
     "RELU": (0.0, None),
@@ -42,13 +43,13 @@ _LIMITS: dict[str, tuple[float, float | None]] = {
 }
 
 
-def expect_int8(op: OperatorRecord, *types: TensorType) -> None:
-    """Unsupported unless every tensor is int8 with one scale."""
+def _expect_quantized(op: OperatorRecord, *types: TensorType) -> None:
+    """Unsupported unless every tensor is int8 or int16 with one scale."""
     for type_ in types:
-        if type_.element is not ElementType.I8 or type_.quantization is None:
+        if type_.element not in _QUANTIZED or type_.quantization is None:
             raise Unsupported(
                 "GM105",
-                f"{op.name} needs quantized int8, got {type_}",
+                f"{op.name} needs quantized int8 or int16, got {type_}",
                 "quantize the model to int8 throughout",
             )
 
@@ -67,7 +68,7 @@ def import_relu(state: Import, op: OperatorRecord) -> None:
     if declared.element.is_float:
         state.emit(op, Relu((low, FLOAT_MAX if high is None else high)), [x])
         return
-    expect_int8(op, x.type, declared)
+    _expect_quantized(op, x.type, declared)
     lowest, highest = declared.element.limits
     lowest = max(lowest, quantize_bound(low, declared))
     if high is not None:
@@ -82,8 +83,8 @@ def import_relu6(state: Import, op: OperatorRecord) -> None:
     if x.type.element.is_float:
         state.emit(op, Relu((0.0, 6.0)), [x])
         return
-    expect_int8(op, x.type, state.output_type(op))
-    highest = min(quantize_bound(6.0, x.type), 127)
+    _expect_quantized(op, x.type, state.output_type(op))
+    highest = min(quantize_bound(6.0, x.type), x.type.element.limits[1])
     state.emit(op, Clip((x.type.zero_point, highest)), [x])
 
 
