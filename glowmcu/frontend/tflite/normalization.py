@@ -34,9 +34,11 @@ def import_l2_normalization(state: Import, op: OperatorRecord) -> None:
 
 @importer("LOCAL_RESPONSE_NORMALIZATION")
 def import_local_response_normalization(state: Import, op: OperatorRecord) -> None:
-    """`radius` neighbours to both sides."""
+    """`radius` neighbours in front, one fewer behind: the reference kernel's loop ends there."""
     options = op.options(tflite.LocalResponseNormalizationOptions)
     radius = int(options.Radius())
+    if radius < 1:
+        raise Unsupported("GM105", f"LOCAL_RESPONSE_NORMALIZATION with radius {radius}")
     numbers = float(options.Alpha()), float(options.Beta()), float(options.Bias())
-    operation = LocalResponseNormalization(radius, radius, *numbers)
+    operation = LocalResponseNormalization(radius, radius - 1, *numbers)
     state.emit(op, operation, [state.value(op, 0)])
