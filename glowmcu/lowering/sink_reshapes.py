@@ -48,7 +48,9 @@ def _source(context: Context, value: Value) -> Value | None:
     producer = context.producer(value)
     if producer is None or not isinstance(producer.op, Reshape) or not context.only_use(value):
         return None
-    return producer.inputs[0]
+    (source,) = producer.inputs
+    # A reshape may also be where plain bytes get a scale: then it is needed where it is.
+    return source if source.type.quantization == value.type.quantization else None
 
 
 def _scalar(context: Context, value: Value) -> Value:

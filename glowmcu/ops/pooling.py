@@ -166,13 +166,14 @@ class AveragePool2D(_Pool):
 @operation("max_pool_2d")
 @dataclass(frozen=True)
 class MaxPool2D(_Pool):
-    """clamp(max) over the taps inside the image. Plain int8 and uint8 are welcome too."""
+    """clamp(max) over the taps inside the image; int8 and uint8 with and without a scale."""
 
     def _verify_integers(self, signature: Signature) -> None:
         x, out = signature.inputs[0], signature.output
-        if x.element in (ElementType.I8, ElementType.UI8) and x.quantization is None:
-            if out.with_shape(x.shape) != x:
-                raise OperationError(f"expected a result like {x}, got {out}")
+        if x.element is ElementType.UI8 or x.quantization is None:
+            is_byte = x.element in (ElementType.I8, ElementType.UI8)
+            if not is_byte or out.with_shape(x.shape) != x:
+                raise OperationError(f"expected bytes and a result like {x}, got {out}")
         else:
             super()._verify_integers(signature)
 

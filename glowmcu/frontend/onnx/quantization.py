@@ -65,6 +65,9 @@ def import_dequantize(state: Import, op: NodeRecord) -> None:
         signature = Signature((stored.type,), (real.type,))
         (state.builder.known[real],) = Dequantize().evaluate([data], signature, Rounding.DOUBLE)
         return
+    if quantization is not None and x.type.quantization is None and x.type.element in _STORED:
+        # Bytes of the application, or of an operator that knows bytes only: now they have a scale.
+        x = state.add(op, Reshape(x.type.shape), [x], quantization=quantization)
     if quantization is not None and x.type.quantization == quantization:
         state.emit(op, Dequantize(), [x], ElementType.F32)
         return
