@@ -1,0 +1,206 @@
+"""Quantized operators of ONNX run on integers and equal onnxruntime to a step.
+
+onnxruntime rounds halves to even and multiplies in float; the int8 kernels do as TensorFlow Lite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.pipeline import Compilation, Options, compile_model
+from tests.support.check_model import check_model, random_inputs
+from tests.support.onnx_models import finished, onnx_model, run_onnxruntime
+
+DTYPES = ["int8", "uint8"]
+
+
+def scale(value: float) -> np.ndarray:
+    return np.array(value, np.float32)
+
+
+def point(dtype: str, value: int) -> np.ndarray:
+    return np.array(value + (128 if dtype == "uint8" else 0), dtype)
+
+
+def stored(dtype: str, shape: tuple[int, ...], seed: int = 3) -> np.ndarray:
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return np.random.default_rng(seed).integers(low, high + 1, shape).astype(dtype)
+
+
+def check_to_a_step(data: bytes, *operators: str) -> Compilation:
+    """C equals its own meaning to the byte, and onnxruntime to a step; `operators` are run."""
+    compilation = check_model(data, count=2)
+    kinds = [run.node.op.name for run in compilation.plan.program.runs]
+    assert set(operators) <= set(kinds), kinds
+    assert not any(run.node.output.type.element.is_float for run in compilation.plan.program.runs)
+    for inputs in random_inputs(compilation, 3, seed=5):
+        (want,) = run_onnxruntime(data, inputs)
+        (got,) = run_graph(compilation.imported, inputs)
+        assert got.dtype == want.dtype
+        assert np.abs(got.astype(int) - want.astype(int)).max(initial=0) <= 1
+    return compilation
+
+
+def microsoft_model(kind: str, operands: list[Any], attributes: dict[str, Any]) -> bytes:
+    """An operator of onnxruntime's own domain; the first operand that is a tuple is the input."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    helper, inputs, constants, names = onnx.helper, [], [], []
+    for position, operand in enumerate(operands):
+        if isinstance(operand, tuple):
+            name, dtype, shape = operand
+            element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+            inputs.append(helper.make_tensor_value_info(name, element, shape))
+            names.append(name)
+        else:
+            names.append(f"c{position}")
+            constants.append(onnx.numpy_helper.from_array(operand, names[-1]))
+    node = helper.make_node(kind, names, ["y"], domain="com.microsoft", **attributes)
+    element = inputs[0].type.tensor_type.elem_type
+    y = helper.make_tensor_value_info("y", element, None)
+    graph = helper.make_graph([node], "main", inputs, [y], constants)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    data: bytes = model.SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("per_channel", [False, True], ids=["per tensor", "per channel"])
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+def test_convolutions(dtype: str, per_channel: bool, bias: bool) -> None:
+    scales = np.float32([0.01, 0.02, 0.004, 0.03]) if per_channel else scale(0.01)
+    points = np.zeros(4, np.int8) if per_channel else np.array(0, np.int8)
+    operands = [
+        ("x", dtype, (1, 3, 5, 6)), scale(0.05), point(dtype, -7),
+        stored("int8", (4, 3, 3, 2)), scales, points, scale(0.5), point(dtype, 5),
+    ]  # fmt: skip
+    if bias:
+        operands.append(np.array([-3000, 0, 77, 5000], np.int32))
+    attributes = {"pads": [1, 0, 1, 1], "strides": [2, 1]}
+    check_to_a_step(onnx_model("QLinearConv", operands, attributes), "conv_2d")
+
+
+def test_depthwise_convolutions() -> None:
+    operands = [
+        ("x", "uint8", (1, 4, 5, 6)), scale(0.05), point("uint8", -7),
+        stored("int8", (4, 1, 3, 3)), scale(0.01), np.array(0, np.int8),
+        scale(0.1), point("uint8", 5),
+    ]  # fmt: skip
+    data = onnx_model("QLinearConv", operands, {"group": 4})
+    check_to_a_step(data, "depthwise_conv_2d")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("known", [True, False], ids=["known", "computed"])
+def test_products(dtype: str, known: bool) -> None:
+    right: Any = stored(dtype, (4, 5)) if known else ("b", dtype, (4, 5))
+    operands = [
+        ("a", dtype, (2, 3, 4)), scale(0.05), point(dtype, -7),
+        right, scale(0.03), point(dtype, 0), scale(0.2), point(dtype, 5),
+    ]  # fmt: skip
+    operator = "fully_connected" if known else "batch_matmul"
+    check_to_a_step(onnx_model("QLinearMatMul", operands), operator)
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_dense_layers_of_onnxruntime(transposed: int) -> None:
+    operands = [
+        ("a", "uint8", (2, 6)), scale(0.05), point("uint8", -7),
+        stored("int8", (4, 6) if transposed else (6, 4)), scale(0.01), np.array(0, np.int8),
+        np.array([-3000, 0, 77, 5000], np.int32), scale(0.1), point("uint8", 5),
+    ]  # fmt: skip
+    data = microsoft_model("QGemm", operands, {"transB": transposed})
+    check_to_a_step(data, "fully_connected")
+
+
+@pytest.mark.parametrize("kind", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic_of_onnxruntime(kind: str, dtype: str) -> None:
+    operands = [
+        ("a", dtype, (2, 3, 4)), scale(0.05), point(dtype, -7),
+        ("b", dtype, (2, 3, 4)), scale(0.03), point(dtype, 4), scale(0.1), point(dtype, 5),
+    ]  # fmt: skip
+    check_to_a_step(microsoft_model(kind, operands, {}))
+
+
+def test_functions_of_onnxruntime() -> None:
+    pool = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    for kind, attributes, out in (
+        ("QLinearAveragePool", pool, 0.05),
+        ("QLinearGlobalAveragePool", {"channels_last": 0}, 0.05),
+        ("QLinearLeakyRelu", {"alpha": 0.1}, 0.04),
+        ("QLinearSigmoid", {}, 1 / 256),
+    ):
+        operands = [("x", "uint8", (1, 3, 4, 6)), scale(0.05), point("uint8", -7),
+                    scale(out), point("uint8", -7)]  # fmt: skip
+        check_to_a_step(microsoft_model(kind, operands, attributes))
+
+
+def test_concatenations_of_onnxruntime() -> None:
+    operands = [
+        scale(0.1), point("uint8", 5),
+        ("a", "uint8", (2, 3)), scale(0.05), point("uint8", -7),
+        ("b", "uint8", (2, 2)), scale(0.1), point("uint8", 5),
+    ]  # fmt: skip
+    check_to_a_step(microsoft_model("QLinearConcat", operands, {"axis": 1}))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "computed"])
+@pytest.mark.parametrize("kind", ["ConvInteger", "MatMulInteger"])
+def test_integer_sums_are_exact(kind: str, known: bool) -> None:
+    shapes = ((2, 3, 4, 5), (4, 3, 2, 2)) if kind == "ConvInteger" else ((2, 3, 7), (7, 4))
+    weights: Any = stored("uint8", shapes[1]) if known else ("w", "uint8", shapes[1])
+    points = np.array([3, 200, 0, 255], np.uint8)
+    operands = [("x", "uint8", shapes[0]), weights, np.array(131, np.uint8), points]
+    if kind == "MatMulInteger":
+        check_model(onnx_model(kind, operands), oracle=run_onnxruntime, count=2)
+        return
+    operands[3] = np.array(9, np.uint8)
+    attributes = {"strides": [2, 1]}
+    check_model(onnx_model(kind, operands, attributes), oracle=run_onnxruntime, count=2)
+
+
+def test_integer_sums_beyond_float32_are_refused() -> None:
+    operands = [("x", "uint8", (1, 600)), ("w", "int8", (600, 2))]
+    with pytest.raises(GlowmcuError, match="sums may reach 39015000") as caught:
+        compile_model(onnx_model("MatMulInteger", operands), "m.onnx", Options("m"))
+    assert caught.value.problems[0].code == "GM105"
+    small = [operands[0], stored("int8", (600, 2)) // 8]
+    check_model(onnx_model("MatMulInteger", small), oracle=run_onnxruntime, count=1)
+
+
+def test_a_layout_of_onnxruntime_alone_is_refused() -> None:
+    operands = [("x", "uint8", (1, 3, 4, 6)), scale(0.05), point("uint8", -7),
+                scale(0.05), point("uint8", -7)]  # fmt: skip
+    data = microsoft_model("QLinearGlobalAveragePool", operands, {"channels_last": 1})
+    with pytest.raises(GlowmcuError, match="channels_last is not supported"):
+        compile_model(data, "m.onnx", Options("m"))
+
+
+def test_maxima_between_quantized_convolutions() -> None:
+    """MaxPool takes uint8 as it is; ONNX says the scale again behind it."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    helper, constants = onnx.helper, {
+        "w": stored("int8", (2, 2, 3, 3)), "w_scale": scale(0.01), "w_point": np.array(0, np.int8),
+        "scale": scale(0.1), "point": point("uint8", -7),
+    }  # fmt: skip
+    weights = ["scale", "point", "w", "w_scale", "w_point", "scale", "point"]
+    nodes = [
+        helper.make_node("QLinearConv", ["x", *weights], ["a"]),
+        helper.make_node("MaxPool", ["a"], ["b"], kernel_shape=[2, 2]),
+        helper.make_node("QLinearConv", ["b", *weights], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, (1, 2, 8, 7))
+    data = finished(
+        onnx, nodes, [x], [onnx.ValueInfoProto(name="y")],
+        [onnx.numpy_helper.from_array(data, name) for name, data in constants.items()],
+    )  # fmt: skip
+    compilation = check_model(data, count=2)
+    kinds = [run.node.op.name for run in compilation.plan.program.runs]
+    assert kinds.count("conv_2d") == 2
+    assert not any(run.node.output.type.element.is_float for run in compilation.plan.program.runs)
