@@ -34,13 +34,15 @@ class Report:
 class Bundle:
     """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
 
-    `known_code_bytes` saves the cross compiler a second turn where the size was measured already.
+    `known_code_bytes` saves the cross compiler a second turn where the size was measured already;
+    `notes` is what a compilation has to say besides, and empty for a bundle from disk.
     """
 
     path: Path
     manifest: Manifest
     board: Board
     known_code_bytes: int | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def report(self) -> Report:

@@ -1,6 +1,7 @@
 """The stages of a compilation, in order. Read this first.
 
-    file -> graph -> simpler graph -> kernels -> program -> plan -> files
+    file -> graph -> [int8 graph] -> simpler graph -> kernels -> program -> plan -> files
+    file -> graph -> simpler float graph + samples -> profile
 
 Each stage is a function from data to data; none knows another, only this module knows the order.
 """
@@ -9,27 +10,36 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.errors import error
 from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.tflite.exporter import export_tflite
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions, bound_text
 from glowmcu.ir.dump import IrDump
-from glowmcu.ir.exactness import exact_outputs
+from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, select_kernels
-from glowmcu.lowering.passes import lower
+from glowmcu.lowering.float_passes import prepare_for_quantization
+from glowmcu.lowering.passes import Observer, lower
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.quant.profile import Profile
+from glowmcu.quant.profiling import Observer as ProfilingObserver
+from glowmcu.quant.profiling import profile_graph
+from glowmcu.quant.quantizer import Quantized
+from glowmcu.quant.request import QuantizationRequest, QuantizedModel, quantize_as_requested
+from glowmcu.quant.sample_source import SampleSource
 from glowmcu.test_vectors import pattern_tensor, quiet_seed
 from glowmcu.version import __version__
 
@@ -40,7 +50,7 @@ _VECTORS = 2
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for."""
+    """What the user asked for. Without `quantization` a float model stays float."""
 
     name: str
     board: str = "generic"
@@ -48,13 +58,18 @@ class Options:
     goal: Goal = Goal.BALANCED
     rounding: Rounding = Rounding.DOUBLE
     inputs: InputOptions = field(default_factory=InputOptions)
+    quantization: QuantizationRequest | None = None
     dump_ir: Path | None = None
     dump_constants: bool = False
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """Everything that a compilation made, from graph to files. `notes` says what was skipped."""
+    """Everything that a compilation made, from graph to files. `notes` says what was skipped.
+
+    `imported` is what the bundle's numbers are defined by: the model as imported, or quantized.
+    Then `float_graph` is what was quantized; `float_nodes` of it stayed float, and why.
+    """
 
     imported: Graph
     graph: Graph
@@ -63,6 +78,13 @@ class Compilation:
     files: Mapping[str, str]
     manifest: Manifest
     notes: tuple[str, ...] = ()
+    float_graph: Graph | None = None
+    float_nodes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether anything but the border to the application is computed in float."""
+        return any(map(computes_in_float, self.imported.nodes))
 
     @property
     def estimated_code_bytes(self) -> int:
@@ -82,6 +104,64 @@ def reference_graph(
     graph = read_model(data, file_name, inputs).replace(rounding=rounding)
     graph.verify()
     return graph
+
+
+def float_graph(
+    data: bytes,
+    file_name: str,
+    rounding: Rounding = Rounding.DOUBLE,
+    inputs: InputOptions | None = None,
+    observer: Observer | None = None,
+) -> Graph:
+    """The model as it is profiled and quantized. Raises GM320 for one that is integer already."""
+    imported = reference_graph(data, file_name, rounding, inputs)
+    if observer is not None:
+        observer("import", imported)
+    if not any(map(computes_in_float, imported.nodes)):
+        raise error(
+            "GM320",
+            "there is nothing to quantize: the model computes in integers already",
+            file_name,
+            "compile it as it is, without --profile or --samples",
+        )
+    return prepare_for_quantization(imported, observer)
+
+
+def profile_model(
+    data: bytes,
+    file_name: str,
+    samples: SampleSource,
+    inputs: InputOptions | None = None,
+    observer: ProfilingObserver | None = None,
+) -> Profile:
+    """What every tensor of a float model holds on `samples`. Raises GM3xx."""
+    graph = float_graph(data, file_name, inputs=inputs)
+    return profile_graph(graph, samples.read(graph), _sha256(data), observer)
+
+
+def quantized_model(
+    data: bytes,
+    file_name: str,
+    request: QuantizationRequest,
+    rounding: Rounding = Rounding.DOUBLE,
+    inputs: InputOptions | None = None,
+    observer: Observer | None = None,
+) -> QuantizedModel:
+    """The model in int8, as `request` wants it. Raises GM3xx."""
+    graph = float_graph(data, file_name, rounding, inputs, observer)
+    return quantize_as_requested(graph, request, _sha256(data))
+
+
+def export_model(
+    data: bytes,
+    file_name: str,
+    request: QuantizationRequest | None = None,
+    inputs: InputOptions | None = None,
+) -> bytes:
+    """The model as a `.tflite` file, in int8 where that is asked for. Raises GM194, GM3xx."""
+    if request is None:
+        return export_tflite(reference_graph(data, file_name, inputs=inputs))
+    return export_tflite(quantized_model(data, file_name, request, inputs=inputs).quantized.graph)
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
@@ -107,9 +187,17 @@ def _distinct_bytes(vector: GoldenVector) -> int:
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
-    imported = reference_graph(data, file_name, options.rounding, options.inputs)
     dump = IrDump(options.dump_ir, options.dump_constants)
-    dump.graph("import", imported)
+    quantized = None
+    if options.quantization is None:
+        imported = reference_graph(data, file_name, options.rounding, options.inputs)
+        dump.graph("import", imported)
+    else:
+        quantized = quantized_model(
+            data, file_name, options.quantization, options.rounding, options.inputs, dump.graph
+        )
+        imported = quantized.quantized.graph
+        dump.graph("quantize", imported)
     graph = lower(imported, dump.graph)
     dump.finish(graph)
     target = Target(core(options.core), options.goal)
@@ -122,9 +210,9 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         name=options.name,
         tool_version=__version__,
         model_file=Path(file_name).name,
-        model_sha256=hashlib.sha256(data).hexdigest(),
+        model_sha256=_sha256(data),
         board=options.board,
-        options=_options_text(options),
+        options={**_options_text(options), **(quantized.text if quantized else {})},
         arena_bytes=aligned(plan.arena_bytes, ARENA_ALIGN),
         arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
         arena_align=ARENA_ALIGN,
@@ -133,7 +221,16 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         exact_outputs=exact_outputs(imported),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
-    return Compilation(imported, graph, selections, plan, files, manifest, dump.notes)
+    done = Compilation(imported, graph, selections, plan, files, manifest, dump.notes)
+    return done if quantized is None else _with_float_side(done, quantized.quantized)
+
+
+def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
+    return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _options_text(options: Options) -> dict[str, str]:

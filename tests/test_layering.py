@@ -35,9 +35,10 @@ ALLOWED: dict[str, set[str]] = {
     "ops": SHARED | {"ir"},
     "pipeline": SHARED | MEANING | STAGES,  # the only place that knows the order
     "bundle": SHARED | {"verify"},  # what a compiled bundle can do, from its files alone
-    "api": SHARED | MEANING | {"pipeline", "bundle", "verify"},
+    # Of quant the API and what shows it take data types and files: choices, samples, profiles.
+    "api": SHARED | MEANING | {"pipeline", "bundle", "quant", "verify"},
     # Shows the data of a model file, a compilation and a run; nothing depends on it but the CLI.
-    "report": SHARED | MEANING | {"api", "bundle", "frontend", "memplan", "verify"},
+    "report": SHARED | MEANING | {"api", "bundle", "frontend", "memplan", "quant", "verify"},
     # What `onnx.backend` wants: compile, then run on this computer.
     "onnx_backend": SHARED | MEANING | {"api", "pipeline", "verify"},
     "__init__": SHARED | {"api", "bundle"},

@@ -1,6 +1,19 @@
 """The public Python API; `glowmcu` re-exports it."""
 
 from glowmcu.api.compilation import compile
+from glowmcu.api.quantization import export, profile
 from glowmcu.api.verification import VerificationReport, verify_bundle
+from glowmcu.quant.choices import Quantization
+from glowmcu.quant.profile import Profile
+from glowmcu.quant.profiling import Progress
 
-__all__ = ["VerificationReport", "compile", "verify_bundle"]
+__all__ = [
+    "Profile",
+    "Progress",
+    "Quantization",
+    "VerificationReport",
+    "compile",
+    "export",
+    "profile",
+    "verify_bundle",
+]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from glowmcu.api.model_file import read_model_file
+from glowmcu.api.quantization import ProfileGiven, SamplesGiven, quantization_request
 from glowmcu.board import Board, does_not_fit, find_board, fit
 from glowmcu.bundle import Bundle, code_bytes
 from glowmcu.errors import error
@@ -16,8 +18,9 @@ from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import Compilation, Options, compile_model, default_name, emit
+from glowmcu.quant.choices import Quantization
+from glowmcu.quant.profiling import Observer
 
-_MAX_MODEL_BYTES = 256 << 20
 #: Stack that a firmware needs besides the arena; measured runs stay far below.
 _STACK_RESERVE_BYTES = 1024
 
@@ -29,16 +32,28 @@ def compile(
     name: str | None = None,
     optimize: str = "balanced",
     rounding: str = "double",
+    profile: ProfileGiven | None = None,
+    samples: SamplesGiven | None = None,
+    preprocess: str | Path | None = None,
+    quantization: Quantization | None = None,
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     dump_ir: str | Path | None = None,
+    observer: Observer | None = None,
 ) -> Bundle:
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
 
     `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
     API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
-    (TensorFlow Lite Micro) or single (XNNPACK); `input_shapes` fixes dynamic shapes by input name,
+    (TensorFlow Lite Micro) or single (XNNPACK).
+
+    A float model becomes int8 by a `profile` (that of `glowmcu.profile`, or its file), or by
+    `samples`, which are profiled on the way and which some options need beside a profile;
+    `preprocess` is a file that says what numbers pixels of images become, `quantization` how it is
+    done, `observer` is told how far profiling has come. Without either it stays float.
+
+    `input_shapes` fixes dynamic shapes by input name,
     `define` the symbolic sizes of an ONNX model; `bind` turns inputs into constants by name;
     `dump_ir` a folder that receives the IR after every pass.
 
@@ -54,30 +69,28 @@ def compile(
         goal=_choice(Goal, optimize, "optimize"),
         rounding=_choice(Rounding, rounding, "rounding"),
         inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
+        quantization=quantization_request(profile, samples, preprocess, quantization, observer),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
     )
     compilation = compile_model(read_model_file(path), str(path), options)
     code = _check_fit(compilation, found)
     folder = Path(output) if output is not None else Path("build") / bundle_name
     emit(compilation, folder)
-    return Bundle(folder, compilation.manifest, found, code)
+    return Bundle(folder, compilation.manifest, found, code, notes=_notes(compilation, path))
 
 
-def read_model_file(path: Path) -> bytes:
-    """The file's bytes. Raises GM110 when it cannot be read or is far too large."""
-    try:
-        if path.is_dir():
-            raise error(
-                "GM110", "expected a model file, got a folder", str(path),
-                "`glowmcu run` and `verify` take the folder of a bundle; `compile` takes a .tflite",
-            )  # fmt: skip
-        if path.stat().st_size > _MAX_MODEL_BYTES:
-            raise error("GM110", "the file is larger than 256 MiB: no model for an MCU", str(path))
-        return path.read_bytes()
-    except OSError as cause:
-        raise error(
-            "GM110", f"cannot read the model: {cause.strerror}", str(path), "check the path"
-        ) from cause
+def _notes(compilation: Compilation, model: Path) -> tuple[str, ...]:
+    """What a user should know who expected int8."""
+    notes = list(compilation.notes)
+    if compilation.float_graph is not None:
+        kept = compilation.float_nodes.items()
+        notes += [f"stays float: {name} ({reason})" for name, reason in kept]
+    elif compilation.is_float:
+        notes.append(
+            f"this model computes in float; for int8: glowmcu profile {model} --samples DATA "
+            f"-o {model.stem}.profile.json, then compile with --profile {model.stem}.profile.json"
+        )
+    return tuple(notes)
 
 
 _Choice = TypeVar("_Choice", Goal, Rounding)

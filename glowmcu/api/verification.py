@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glowmcu.api.compilation import read_model_file
+from glowmcu.api.model_file import read_model_file
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
 from glowmcu.input_options import InputOptions, bound_text

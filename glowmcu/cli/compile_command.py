@@ -9,6 +9,8 @@ import click
 from glowmcu.api import compile as compile_model
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.cli.progress import profiling_bar
+from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.input_options import InputOptions
 from glowmcu.report.json_report import compile_json
 from glowmcu.report.tables import layer_table, summary_lines
@@ -33,6 +35,7 @@ from glowmcu.report.tables import layer_table, summary_lines
     show_default=True,
     help="double: TensorFlow Lite Micro's numbers; single: XNNPACK's.",
 )
+@quantization_options
 @input_options
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
 @json_option
@@ -43,23 +46,30 @@ def compile_command(
     name: str | None,
     optimize: str,
     rounding: str,
+    quantized: QuantizationArguments,
     inputs: InputOptions,
     dump_ir: Path | None,
     as_json: bool,
 ) -> None:
     """Compile MODEL (.tflite or .onnx) into a C bundle."""
-    bundle = compile_model(
-        model,
-        board=board,
-        output=output,
-        name=name,
-        optimize=optimize,
-        rounding=rounding,
-        input_shapes=inputs.shapes,
-        define=inputs.symbols,
-        bind=inputs.bind,
-        dump_ir=dump_ir,
-    )
+    with profiling_bar(quiet=as_json) as observer:
+        bundle = compile_model(
+            model,
+            board=board,
+            output=output,
+            name=name,
+            optimize=optimize,
+            rounding=rounding,
+            profile=quantized.profile,
+            samples=quantized.samples,
+            preprocess=quantized.preprocess,
+            quantization=quantized.quantization,
+            input_shapes=inputs.shapes,
+            define=inputs.symbols,
+            bind=inputs.bind,
+            dump_ir=dump_ir,
+            observer=observer,
+        )
     if as_json:
         print_json(compile_json(bundle))
         return

@@ -12,6 +12,7 @@ import click
 from glowmcu.cli.compile_command import compile_command
 from glowmcu.cli.execute_commands import bench_command, run_command, verify_command
 from glowmcu.cli.list_commands import boards_command, inspect_command, ops_command
+from glowmcu.cli.profile_command import export_command, profile_command
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.version import __version__
 
@@ -19,15 +20,19 @@ from glowmcu.version import __version__
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="glowmcu")
 def group() -> None:
-    """Compile int8 neural networks to plain C99 for microcontrollers.
+    """Compile neural networks to plain C99 for microcontrollers.
 
-    Start with: glowmcu compile model.tflite --board nrf52
+    An int8 model: glowmcu compile model.tflite --board nrf52
+
+    \b
+    A float one:   glowmcu profile model.onnx --samples data/ -o model.profile.json
+                   glowmcu compile model.onnx --profile model.profile.json --board nrf52
     """
 
 
 for command in (
-    compile_command, inspect_command, run_command, verify_command, bench_command, boards_command,
-    ops_command,
+    compile_command, profile_command, export_command, inspect_command, run_command,
+    verify_command, bench_command, boards_command, ops_command,
 ):  # fmt: skip
     group.add_command(command)
 

@@ -22,6 +22,7 @@ from glowmcu.resources import find_resource
 from glowmcu.test_vectors import FLOAT_TOLERANCE, PATTERN_EXPRESSIONS
 
 LIBJIT_VERSION = 1
+_OPTIONS_WIDTH = 80
 #: File of the bundle to the template that makes it.
 _TEMPLATES = {
     "{name}.h": "bundle.h.j2",
@@ -105,7 +106,6 @@ def _libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
 def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleView:
     inputs, outputs = tensor_views(program, facts.name)
     checks = output_checks(program, facts.exact_outputs)
-    options = " ".join(f"{key}={value}" for key, value in facts.options.items())
     return BundleView(
         name=facts.name,
         prefix=facts.name.upper(),
@@ -113,7 +113,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         libjit_version=LIBJIT_VERSION,
         model_file=comment_text(facts.model_file),
         model_sha256=facts.model_sha256,
-        options=comment_text(options),
+        options=_option_lines(facts.options),
         board=comment_text(facts.board),
         arena_bytes=facts.arena_bytes,
         arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
@@ -133,6 +133,17 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         output_checks=checks,
         check_functions=tuple(dict.fromkeys(checks)),
     )
+
+
+def _option_lines(options: Mapping[str, str]) -> tuple[str, ...]:
+    """All options as comments of a line or more; none is cut off but a very long one."""
+    lines = [""]
+    for key, value in options.items():
+        item = comment_text(f"{key}={value}")
+        if lines[-1] and len(lines[-1]) + 1 + len(item) > _OPTIONS_WIDTH:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {item}".strip()
+    return tuple(lines)
 
 
 def _vector_view(vector: GoldenVector, index: int) -> VectorView:

@@ -87,7 +87,7 @@ class BundleView:
     libjit_version: int
     model_file: str
     model_sha256: str
-    options: str
+    options: tuple[str, ...]
     board: str
     arena_bytes: int
     arena_lower_bound_bytes: int

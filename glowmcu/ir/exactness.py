@@ -15,12 +15,13 @@ def exact_outputs(graph: Graph) -> tuple[bool, ...]:
     """For each output of `graph` whether every byte of it is defined."""
     inexact: set[Value] = set()
     for node in graph.nodes:
-        if _computes_in_float(node) or not inexact.isdisjoint(node.inputs):
+        if computes_in_float(node) or not inexact.isdisjoint(node.inputs):
             inexact.update(node.outputs)
     return tuple(value not in inexact for value in graph.outputs)
 
 
-def _computes_in_float(node: Node) -> bool:
+def computes_in_float(node: Node) -> bool:
+    """Whether the node makes real numbers from real numbers."""
     return any(value.type.element.is_float for value in node.inputs) and any(
         value.type.element.is_float for value in node.outputs
     )

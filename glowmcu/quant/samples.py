@@ -18,6 +18,8 @@ from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
 
+#: What the samples of a model with one input may be called beside labels.
+_INPUTS = "inputs"
 Sample = tuple[Array, ...]
 #: What a user hands over: an array (one input or a batch of it), one a named input, or many.
 SampleData = Array | Mapping[str, Array] | Iterable[Any]
@@ -46,8 +48,9 @@ class Samples:
 
 
 def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Samples:
-    """Samples for `graph` from `data`: a batch along axis 0, one such batch an input by name, or an
-    iterable of samples (an array, a sequence of arrays or a mapping each).
+    """Samples for `graph` from `data`: a batch along axis 0, one such batch an input by name (or
+    `inputs`, where there is but one), or an iterable of samples (an array, a sequence of arrays or
+    a mapping each).
 
     An iterator is read once, into memory. Raises GM304 for shapes, GM305 for values that are not
     finite or do not fit, GM306 for nothing at all.
@@ -88,8 +91,9 @@ def _only_input(graph: Graph, where: str) -> Value:
 
 
 def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Samples:
-    if len(graph.inputs) == 1 and len(data) == 1:
-        return _of_batches(graph, graph.inputs, list(data.values()), where)
+    if len(graph.inputs) == 1 and (len(data) == 1 or _is_labelled(graph, data)):
+        batch = data[_INPUTS] if _INPUTS in data else next(iter(data.values()))
+        return _of_batches(graph, graph.inputs, [batch], where)
     by_name = {value.name: value for value in graph.inputs}
     missing = [name for name in by_name if name not in data]
     if missing:
@@ -97,9 +101,15 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
             "GM304",
             f"no samples for input {missing[0]!r}; got {', '.join(map(repr, data)) or 'nothing'}",
             where,
-            f"the inputs are: {', '.join(by_name)}",
+            f"the inputs are: {', '.join(by_name)}"
+            + (f"; or call it {_INPUTS!r}" if len(by_name) == 1 else ""),
         )
     return _of_batches(graph, graph.inputs, [data[name] for name in by_name], where)
+
+
+def _is_labelled(graph: Graph, data: Mapping[str, Array]) -> bool:
+    """Whether `data` is a data set as it is usually stored: `inputs`, and labels or the like."""
+    return _INPUTS in data and graph.inputs[0].name not in data
 
 
 def _of_batches(

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.markup import escape
 
-from glowmcu.api.compilation import read_model_file
+from glowmcu.api.model_file import read_model_file
 from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_model

@@ -30,6 +30,8 @@ def compile_json(bundle: Bundle) -> Json:
         "inputs": [tensor_json(entry) for entry in report.inputs],
         "outputs": [tensor_json(entry) for entry in report.outputs],
         "layers": [dataclasses.asdict(layer) for layer in report.layers],
+        "options": manifest.options,
+        "notes": list(bundle.notes),
         "files": [*manifest.sources, *manifest.headers],
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich.markup import escape
 from rich.table import Table
@@ -22,8 +23,8 @@ def plain_table(title: str, *columns: tuple[str, str]) -> Table:
     """A table with `(heading, "l" or "r")` columns."""
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for heading, side in columns:
-        justify = "right" if side == "r" else "left"
-        table.add_column(heading, justify=justify, overflow="ellipsis", no_wrap=True)  # type: ignore[arg-type]
+        justify: Literal["left", "right"] = "right" if side == "r" else "left"
+        table.add_column(heading, justify=justify, overflow="ellipsis", no_wrap=True)
     return table
 
 
@@ -43,8 +44,21 @@ def summary_lines(bundle: Bundle) -> list[str]:
         lines.append(f"  code     {count(report.code_bytes)} B at -O2 for {board.core}")
     lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps")
     lines += _fit_lines(bundle)
+    lines += _quantization_lines(manifest)
+    lines += [f"  note     {escape(note)}" for note in bundle.notes]
     lines.append(f"  bundle   {escape(str(bundle.path))}/{escape(manifest.name)}.h")
     return lines
+
+
+def _quantization_lines(manifest: Manifest) -> list[str]:
+    said = manifest.options
+    if "profile" not in said:
+        return []
+    name, _, digest = said["profile"].rpartition(":")
+    return [
+        f"  int8     {said['schema']}, {said['calibration']}, from {said['samples']} samples "
+        f"({escape(name)} {digest})"
+    ]
 
 
 def _fit_lines(bundle: Bundle) -> list[str]:

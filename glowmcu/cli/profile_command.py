@@ -1,0 +1,107 @@
+"""`glowmcu profile` and `glowmcu export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from glowmcu.api import export as export_model
+from glowmcu.api import profile as profile_model
+from glowmcu.cli.input_arguments import input_options
+from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.cli.progress import profiling_bar
+from glowmcu.cli.quantization_arguments import (
+    QuantizationArguments,
+    preprocess_option,
+    quantization_options,
+    samples_option,
+)
+from glowmcu.input_options import InputOptions
+from glowmcu.report.profiles import profile_json, profile_table
+from glowmcu.report.tables import count
+
+_MODEL = click.argument("model", type=click.Path(path_type=Path))
+
+
+@click.command("profile")
+@_MODEL
+@samples_option(required=True)
+@preprocess_option
+@click.option(
+    "--limit", type=click.IntRange(1), help="Take so many samples at most, evenly spread."
+)
+@click.option("--merge", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="Add what another profile of the same model saw.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path),
+              help="Default: <model>.profile.json.")  # fmt: skip
+@input_options
+@json_option
+def profile_command(
+    model: Path,
+    samples: tuple[Path, ...],
+    preprocess: Path | None,
+    limit: int | None,
+    merge: tuple[Path, ...],
+    output: Path | None,
+    inputs: InputOptions,
+    as_json: bool,
+) -> None:
+    """Measure what every tensor of the float MODEL holds, for `compile --profile`."""
+    file = Path(f"{model.stem}.profile.json") if output is None else output
+    with profiling_bar(quiet=as_json) as observer:
+        made = profile_model(
+            model,
+            samples,
+            output=file,
+            preprocess=preprocess,
+            limit=limit,
+            merge_with=merge,
+            input_shapes=inputs.shapes,
+            define=inputs.symbols,
+            bind=inputs.bind,
+            observer=observer,
+        )
+    if as_json:
+        print_json(profile_json(made, file))
+        return
+    out = console()
+    out.print(profile_table(made))
+    out.print(f"{count(made.sample_count)} samples -> {file}", markup=False)
+    out.print(f"  next     glowmcu compile {model} --profile {file}", markup=False)
+
+
+@click.command("export")
+@_MODEL
+@click.option("-o", "--output", type=click.Path(path_type=Path),
+              help="Default: <model>_int8.tflite, or <model>.tflite.")  # fmt: skip
+@quantization_options
+@input_options
+@json_option
+def export_command(
+    model: Path,
+    output: Path | None,
+    quantized: QuantizationArguments,
+    inputs: InputOptions,
+    as_json: bool,
+) -> None:
+    """Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile."""
+    is_int8 = quantized.profile is not None or quantized.samples is not None
+    default = model.with_name(f"{model.stem}{'_int8' if is_int8 else ''}.tflite").name
+    with profiling_bar(quiet=as_json) as observer:
+        made = export_model(
+            model,
+            output or default,
+            profile=quantized.profile,
+            samples=quantized.samples,
+            preprocess=quantized.preprocess,
+            quantization=quantized.quantization,
+            input_shapes=inputs.shapes,
+            define=inputs.symbols,
+            bind=inputs.bind,
+            observer=observer,
+        )
+    if as_json:
+        print_json({"file": str(made.path), "bytes": made.bytes})
+        return
+    console().print(f"{made.path}  {count(made.bytes)} B", markup=False)

@@ -1,0 +1,103 @@
+"""How a float model becomes int8: the options that `compile` and `export` share."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from glowmcu.api import Quantization
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class QuantizationArguments:
+    """The options as the Python API takes them."""
+
+    profile: Path | None
+    samples: tuple[Path, ...] | None
+    preprocess: Path | None
+    quantization: Quantization
+
+
+def samples_option(required: bool) -> Callable[[_F], _F]:
+    """`--samples`, several times."""
+    return click.option(
+        "--samples", multiple=True, required=required, type=click.Path(path_type=Path),
+        metavar="FILE|FOLDER",
+        help="Calibration data: .npy, .npz, raw files, folders of these or of images.",
+    )  # fmt: skip
+
+
+def preprocess_option(function: _F) -> _F:
+    """`--preprocess`."""
+    return click.option("--preprocess", type=click.Path(path_type=Path), metavar="FILE.toml",
+                        help="For images: size, mean, scale, layout, color.")(function)  # fmt: skip
+
+
+def quantization_options(function: _F) -> _F:
+    """All of them, as one argument `quantized`."""
+
+    @functools.wraps(function)
+    def with_quantization(
+        profile: Path | None,
+        samples: tuple[Path, ...],
+        preprocess: Path | None,
+        keep_float: tuple[str, ...],
+        int16: tuple[str, ...],
+        **others: Any,  # noqa: ANN401 - whatever the command takes besides
+    ) -> object:
+        words = {name: others.pop(name) for name in _WORDS}
+        quantization = Quantization(keep_float=_names(keep_float), int16=_names(int16), **words)
+        given = QuantizationArguments(profile, samples or None, preprocess, quantization)
+        return function(quantized=given, **others)
+
+    wrapped: Any = with_quantization
+    for option in reversed(_options()):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+_WORDS = (
+    "schema", "calibration", "io", "per_tensor_weights", "bias_correction", "equalize", "adaround"
+)  # fmt: skip
+
+
+def _options() -> list[Callable[[Any], Any]]:
+    return [
+        click.option("--profile", type=click.Path(path_type=Path), metavar="FILE",
+                     help="Quantize to int8 by what `glowmcu profile` measured."),
+        samples_option(required=False),
+        preprocess_option,
+        click.option("--schema", metavar="WORD",
+                     help="asymmetric (default), symmetric, symmetric_with_uint8, "
+                     "symmetric_with_power2_scale."),
+        click.option("--calibration", metavar="WORD",
+                     help="minmax (default), percentile[:99.9], mse, entropy."),
+        click.option("--io", metavar="int8|float",
+                     help="Type of the bundle's inputs and outputs. Default: int8."),
+        click.option("--keep-float", multiple=True, metavar="NAME[,NAME…]",
+                     help="Operators (softmax) or nodes that stay float."),
+        click.option("--int16", multiple=True, metavar="NAME[,NAME…]",
+                     help="Operators or nodes with 16-bit activations."),
+        click.option("--per-tensor-weights", is_flag=True, default=None,
+                     help="One scale in all for the weights of a dense layer."),
+        click.option("--bias-correction/--no-bias-correction", default=None,
+                     help="Take the mean error of rounded weights off biases. Default: yes."),
+        click.option("--equalize", is_flag=True, default=None,
+                     help="Scale channels against each other first."),
+        click.option("--adaround", is_flag=True, default=None,
+                     help="Round weights to suit the data; needs --samples."),
+    ]  # fmt: skip
+
+
+def _names(texts: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Names of all the option's uses; None where there was none."""
+    names = [name.strip() for text in texts for name in re.split(",", text)]
+    return tuple(name for name in names if name) if texts else None

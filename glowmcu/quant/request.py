@@ -1,0 +1,64 @@
+"""What a compilation is asked to do about quantization, and doing it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from glowmcu.ir.graph import Graph
+from glowmcu.quant.choices import options_text
+from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.profile import Profile, check_profile
+from glowmcu.quant.profile_file import profile_text
+from glowmcu.quant.profiling import Observer, profile_graph
+from glowmcu.quant.quantizer import Quantized, quantize
+from glowmcu.quant.sample_source import SampleSource
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizationRequest:
+    """A profile, or samples to make one; samples beside a profile are for options that look at
+    data. `profile_name` is what the bundle calls the profile; `observer` watches profiling.
+    """
+
+    options: QuantizationOptions = field(default_factory=QuantizationOptions)
+    profile: Profile | None = None
+    profile_name: str = ""
+    samples: SampleSource | None = None
+    observer: Observer | None = None
+
+
+@dataclass(frozen=True)
+class QuantizedModel:
+    """The int8 graph with what is known of its making. `text` is what the bundle says of it."""
+
+    quantized: Quantized
+    profile: Profile
+    text: dict[str, str]
+
+
+def quantize_as_requested(
+    graph: Graph, request: QuantizationRequest, model_sha256: str
+) -> QuantizedModel:
+    """`graph`, which has gone through the float passes, in int8.
+
+    Raises as `quantize`, `profile_graph` and `SampleSource.read` do.
+    """
+    samples = None if request.samples is None else request.samples.read(graph)
+    profile = request.profile
+    if profile is None:
+        assert samples is not None, "a request has a profile or samples"
+        profile = profile_graph(graph, samples, model_sha256, request.observer)
+    check_profile(profile, graph, model_sha256, request.profile_name)
+    quantized = quantize(graph, profile, request.options, samples, model_sha256)
+    text = {
+        "profile": f"{request.profile_name or 'samples'}:{profile_sha256(profile)[:12]}",
+        "samples": str(profile.sample_count),
+        **options_text(request.options),
+    }
+    return QuantizedModel(quantized, profile, text)
+
+
+def profile_sha256(profile: Profile) -> str:
+    """Of the measurements as text, without options that a tuned profile holds besides."""
+    return hashlib.sha256(profile_text(profile).encode()).hexdigest()
