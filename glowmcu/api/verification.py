@@ -11,9 +11,13 @@ from glowmcu.api.model_file import read_model_file
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
 from glowmcu.input_options import InputOptions, bound_text
+from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
-from glowmcu.pipeline import reference_graph
+from glowmcu.pipeline import quantized_model, reference_graph
+from glowmcu.quant.choices import options_of_text
+from glowmcu.quant.profile_file import read_profile
+from glowmcu.quant.request import QuantizationRequest, profile_sha256
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array
@@ -47,16 +51,17 @@ def verify_bundle(
     seed: int,
     model: Path | None,
     bind: Mapping[str, Array] | None = None,
+    profile: Path | None = None,
 ) -> VerificationReport:
     """Golden vectors and `samples` random inputs on every executor of `names`.
 
     An executor whose tools are missing is reported as skipped, never as passed. Raises GM606 for an
     unknown executor, GM608 when `model` is not the bundle's, GM609 when `bind` is not what it was
-    compiled with.
+    compiled with, GM615 and GM616 when `profile` is not, or when samples went into it.
     """
     executors = [executor(name, bundle.board) for name in names]
     inputs = random_inputs(bundle.manifest, samples, seed)
-    outputs, reference = _expected(bundle, inputs, model, bind or {})
+    outputs, reference = _expected(bundle, inputs, model, bind or {}, profile)
     vectors = golden_vectors(bundle.path, bundle.manifest)
     vectors += [
         Vector(f"random {index}", arrays, tuple(expected))
@@ -78,6 +83,7 @@ def _expected(
     inputs: Sequence[tuple[Array, ...]],
     model: Path | None,
     bind: Mapping[str, Array],
+    profile: Path | None,
 ) -> tuple[list[Sequence[Array]], str]:
     if model is None:
         results = Host().run(bundle.path, inputs)
@@ -99,7 +105,47 @@ def _expected(
             str(model),
             "pass the same --bind NAME=FILE.npy as to `glowmcu compile`",
         )
-    rounding = Rounding(bundle.manifest.options["rounding"])
-    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    graph = reference_graph(data, str(model), rounding, InputOptions(shapes, bind=bind))
+    graph = _reference(bundle, data, str(model), bind, profile)
     return [run_graph(graph, arrays) for arrays in inputs], "Python reference of the model"
+
+
+def _reference(
+    bundle: Bundle, data: bytes, model: str, bind: Mapping[str, Array], profile: Path | None
+) -> Graph:
+    """What the bundle's numbers are defined by, made again from model and profile."""
+    said = bundle.manifest.options
+    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
+    rounding, given = Rounding(said["rounding"]), InputOptions(shapes, bind=bind)
+    request = _request(said, profile, str(bundle.path))
+    if request is None:
+        return reference_graph(data, model, rounding, given)
+    return quantized_model(data, model, request, rounding, given).quantized.graph
+
+
+def _request(
+    said: Mapping[str, str], profile: Path | None, where: str
+) -> QuantizationRequest | None:
+    """How the bundle was quantized. Raises GM615, GM616."""
+    name, _, digest = said.get("profile", "").rpartition(":")
+    measured = None if profile is None else read_profile(profile)
+    got = "" if measured is None else profile_sha256(measured)[:12]
+    if got != digest:
+        raise error(
+            "GM615",
+            f"the bundle was quantized by {f'the profile {name} ({digest})' if name else 'none'}; "
+            f"got {f'{profile} ({got})' if got else 'none'}",
+            where,
+            "with --model, pass the same --profile as to `glowmcu compile`, or the profile that "
+            "`glowmcu profile` makes of the same samples",
+        )
+    if measured is None:
+        return None
+    options = options_of_text(said)
+    if options.adaptive_rounding:
+        raise error(
+            "GM616",
+            "samples went into the bundle's weights (adaround): model and profile do not tell them",
+            where,
+            "verify without --model: the golden vectors hold the reference's results",
+        )
+    return QuantizationRequest(options, measured, name)

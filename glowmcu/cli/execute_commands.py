@@ -91,6 +91,8 @@ def run_command(
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
 @click.option("--model", type=click.Path(path_type=Path),
               help="Compare with this model's Python reference, not the host's C.")  # fmt: skip
+@click.option("--profile", type=click.Path(path_type=Path),
+              help="With --model: what a float model was quantized by.")  # fmt: skip
 @bind_option
 @json_option
 def verify_command(
@@ -100,12 +102,15 @@ def verify_command(
     samples: int,
     seed: int,
     model: Path | None,
+    profile: Path | None,
     bind: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not."""
     names = [name for name in re.split(r"[,\s]+", where) if name]
-    report = verify_bundle(load(bundle, board), names, samples, seed, model, read_bound(bind))
+    report = verify_bundle(
+        load(bundle, board), names, samples, seed, model, read_bound(bind), profile
+    )
     if as_json:
         print_json(verification_json(report))
     else:
