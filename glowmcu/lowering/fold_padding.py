@@ -44,7 +44,7 @@ def _padded(node: Node, pad: Node) -> Operation | None:
     if not isinstance(op, Conv2D | DepthwiseConv2D | MaxPool2D) or pad.output in node.inputs[1:]:
         return None
     x, padded = pad.inputs[0].type, pad.output.type
-    if x.quantization != padded.quantization or pad.op.value != _neutral(op, padded):
+    if x.quantization != padded.quantization or not _is_neutral(pad.op.value, op, padded):
         return None
     (batch, height, width, depth) = pad.op.paddings
     if any(batch) or any(depth):
@@ -54,11 +54,11 @@ def _padded(node: Node, pad: Node) -> Operation | None:
     return _accepted(replace(op, padding=sides), node, x)
 
 
-def _neutral(op: Operation, type_: TensorType) -> float:
-    """The stored value that counts as much as what lies outside."""
-    if type_.element.is_float:
-        return -FLOAT_MAX if isinstance(op, MaxPool2D) else 0.0
-    return type_.element.limits[0] if isinstance(op, MaxPool2D) else type_.zero_point
+def _is_neutral(value: float, op: Operation, type_: TensorType) -> bool:
+    """Whether the stored `value` counts as much as what lies outside."""
+    if isinstance(op, MaxPool2D):
+        return value <= (-FLOAT_MAX if type_.element.is_float else type_.element.limits[0])
+    return value == (0.0 if type_.element.is_float else type_.zero_point)
 
 
 def _accepted(op: Operation, node: Node, x: TensorType) -> Operation | None:

@@ -7,6 +7,7 @@ import pytest
 
 from glowmcu.ir.graph import Value
 from glowmcu.ir.text import print_graph
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.lowering import (
     fold_padding,
 )
@@ -60,6 +61,31 @@ def test_padding_with_the_least_value_goes_into_a_maximum() -> None:
     pad = Pad(((0, 0), (1, 0), (0, 1), (0, 0)), -128)
     after = run(fold_padding.run, b.finish(b.add(MaxPool2D((2, 2)), b.add(pad, x))))
     assert names(after) == ["max_pool_2d"]
+
+
+def real_layer(b: GraphBuilder, x: Value, kind: str) -> Value:
+    if kind == "max":
+        return b.add(MaxPool2D((3, 4)), x)
+    w = b.constant(np.ones((4, 2, 3, 3), np.float32), None, "w")
+    return b.add(Conv2D(), x, w, b.constant(np.zeros(4, np.float32)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "goes"),
+    [
+        ("conv", 0.0, True),
+        ("conv", 0.5, False),
+        ("max", -np.inf, True),
+        ("max", -float(np.finfo(np.float32).max), True),
+        ("max", 0.0, False),
+    ],
+)
+def test_padding_of_real_numbers(kind: str, value: float, goes: bool) -> None:
+    b = GraphBuilder()
+    x = b.input(TensorType((1, 5, 4, 3), ElementType.F32))
+    padded = b.add(Pad(SPATIAL, value), x)
+    after = run(fold_padding.run, b.finish(real_layer(b, padded, kind)))
+    assert ("pad" not in names(after)) == goes
 
 
 NO_PADDING = {
