@@ -20,6 +20,9 @@ from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, eleme
 
 #: Beyond this no microcontroller is meant; it also bounds what a hostile file can make us allocate.
 MAX_TENSOR_BYTES = 1 << 24
+#: Of all results together: no model for a microcontroller moves as much in one inference.
+MAX_RESULT_BYTES = 1 << 25
+MAX_RANK = 16
 #: Shape arithmetic has few elements; anything larger is left to the constant folding pass.
 MAX_SHAPE_ELEMENTS = 64
 _FOLDED_ELEMENTS = frozenset({ElementType.I32, ElementType.I64, ElementType.BOOL, ElementType.F32})
@@ -32,6 +35,7 @@ class GraphBuilder:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.known: dict[Value, Array] = {}
+        self._result_bytes = 0
 
     def add_known(self, value: Value, data: Array) -> Value:
         """`value` is `data`, known at compile time."""
@@ -67,8 +71,7 @@ class GraphBuilder:
         if check_shapes is not None:
             check_shapes(shapes)
         for shape, type_ in zip(shapes, types, strict=True):
-            if math.prod(shape) * type_.element.size_bytes > MAX_TENSOR_BYTES:
-                raise OperationError(f"a result of {shape} is beyond {MAX_TENSOR_BYTES} B")
+            self._check_size(shape, type_.element)
         results = [type_.with_shape(shape) for type_, shape in zip(types, shapes, strict=True)]
         signature = Signature(tuple(value.type for value in inputs), tuple(results))
         operation.verify(signature)
@@ -78,6 +81,16 @@ class GraphBuilder:
         else:
             self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
         return values
+
+    def _check_size(self, shape: Shape, element: ElementType) -> None:
+        size = math.prod(shape) * element.size_bytes
+        self._result_bytes += size
+        if len(shape) > MAX_RANK:
+            raise OperationError(f"a result of rank {len(shape)}; at most {MAX_RANK} make sense")
+        if size > MAX_TENSOR_BYTES:
+            raise OperationError(f"a result of {shape} is beyond {MAX_TENSOR_BYTES} B")
+        if self._result_bytes > MAX_RESULT_BYTES:
+            raise OperationError(f"with its result all are beyond {MAX_RESULT_BYTES} B")
 
     def inputs_behind(self, value: Value) -> tuple[str, ...]:
         """Names of the model inputs that `value` is computed from."""

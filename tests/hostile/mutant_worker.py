@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -26,7 +27,9 @@ from glowmcu.pipeline import Options, compile_model  # noqa: E402
 from tests.support.mutate import mutations  # noqa: E402
 
 MEMORY_BYTES = 2 << 30
+#: Of the processor; a computer with more to do takes longer.
 SECONDS_EACH = 5
+WALL_SECONDS_EACH = 60
 
 
 class TooSlow(BaseException):
@@ -37,11 +40,12 @@ def _too_slow(signal_number: int, frame: FrameType | None) -> None:
     raise TooSlow
 
 
-def judge(data: bytes) -> tuple[str, str]:
+def judge(data: bytes, file_name: str) -> tuple[str, str]:
     """Verdict on one file, and its code or what escaped."""
-    signal.alarm(SECONDS_EACH)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_EACH)
+    signal.alarm(WALL_SECONDS_EACH)
     try:
-        compile_model(data, "mutant.tflite", Options("mutant"))
+        compile_model(data, file_name, Options("mutant"))
         return "compiled", ""
     except GlowmcuError as cause:
         return "refused", cause.code
@@ -50,15 +54,26 @@ def judge(data: bytes) -> tuple[str, str]:
     except BaseException:  # noqa: BLE001 - what escapes is what we look for
         return "escaped", traceback.format_exc(limit=-4)
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
+
+
+def variants(model: Path, count: int, seed: int) -> Iterator[bytes]:
+    """Mutants of a model file, as its format wants them made."""
+    if model.suffix == ".onnx":
+        from tests.support.mutate_onnx import onnx_mutations
+
+        return onnx_mutations(model.read_bytes(), count, seed)
+    return mutations(model.read_bytes(), count, seed)
 
 
 def main(model: str, count: int, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     signal.signal(signal.SIGALRM, _too_slow)
-    for index, mutant in enumerate(mutations(Path(model).read_bytes(), count, seed)):
+    signal.signal(signal.SIGPROF, _too_slow)
+    for index, mutant in enumerate(variants(Path(model), count, seed)):
         start = time.monotonic()
-        verdict, detail = judge(mutant)
+        verdict, detail = judge(mutant, str(Path(model).with_stem("mutant")))
         row = {"index": index, "verdict": verdict, "detail": detail}
         print(json.dumps({**row, "seconds": time.monotonic() - start}), flush=True)
 

@@ -29,7 +29,7 @@ DIGITS_SHARDS = range(6)
 KWS_SHARDS = range(2)
 EACH_FAMILY = 150
 #: For a whole shard; a single mutant has its own limit in the worker.
-SHARD_SECONDS = 120
+SHARD_SECONDS = 500
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ _MAX_NODES = 100_000
 _MAX_TENSOR_BYTES = 1 << 28
 #: Functions that consist of functions, and a bound on what they make of a hostile file.
 _MAX_EXPANSIONS = 4
+_MAX_FUNCTIONS = 1_000
+_MAX_RANK = 16
 _MAX_NODES_TO_EXPAND = 2_000
 
 
@@ -108,9 +110,12 @@ def read_onnx_container(
         if len(model.functions):
             import onnx.inliner
 
+            _check_functions(model, file_name)
             model = onnx.inliner.inline_local_functions(model)
         if supported:
             model = _expand_functions(model, supported)
+    except GlowmcuError:
+        raise
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
     graph = model.graph
@@ -143,6 +148,28 @@ def read_onnx_container(
         raise
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
+
+
+def _check_functions(model: Any, file_name: str) -> None:
+    """Raise GM101 where functions call themselves, or would make more nodes than any model has."""
+    bodies = {
+        (item.domain, item.name): [(op.domain, op.op_type) for op in item.node]
+        for item in model.functions
+    }
+    size = sum(map(len, bodies.values()))
+    if len(bodies) > _MAX_FUNCTIONS or size > _MAX_NODES:
+        raise error("GM101", f"the model has {len(bodies)} functions of {size} nodes", file_name)
+    counts: dict[tuple[str, str], int] = {}
+    todo = dict(bodies)
+    while todo:
+        ready = [name for name, body in todo.items() if not any(call in todo for call in body)]
+        if not ready:
+            raise error("GM101", "the model's functions call themselves", file_name)
+        for name in ready:
+            counts[name] = sum(counts.get(call, 1) for call in todo.pop(name))
+    total = sum(counts.get((op.domain, op.op_type), 1) for op in model.graph.node)
+    if total > _MAX_NODES:
+        raise error("GM101", f"the model's functions make {total} nodes", file_name)
 
 
 def _expand_functions(model: Any, supported: Collection[tuple[str, str]]) -> Any:
@@ -230,6 +257,8 @@ def _input(item: Any, onnx: Any) -> InputRecord:
     element, type_name = element_of(tensor.elem_type)
     sizes: tuple[int | str | None, ...] | None = None
     if tensor.HasField("shape"):
+        if len(tensor.shape.dim) > _MAX_RANK:
+            raise ValueError(f"input {item.name[:120]!r} has rank {len(tensor.shape.dim)}")
         sizes = tuple(
             int(dim.dim_value) if dim.HasField("dim_value") else (dim.dim_param or None)
             for dim in tensor.shape.dim
@@ -255,7 +284,8 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
         known = ", ".join(_ELEMENTS)
         raise Unsupported("GM105", f"tensor {tensor.name!r} is {type_name}; supported: {known}")
     shape: Shape = tuple(int(size) for size in tensor.dims)
-    if any(size < 0 for size in shape) or math.prod(shape) * 8 > _MAX_TENSOR_BYTES:
+    too_large = len(shape) > _MAX_RANK or math.prod(shape) * 8 > _MAX_TENSOR_BYTES
+    if too_large or any(size < 0 for size in shape):
         raise Unsupported("GM105", f"tensor {tensor.name!r} of {shape} is too large")
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return _external_data(tensor, shape, element, folder)
@@ -272,7 +302,10 @@ def _external_data(
     """External data from a file in the model's own folder; nothing else is opened."""
     entries = {item.key: item.value for item in tensor.external_data}
     location = entries.get("location", "")
-    path = None if folder is None else (folder / location).resolve()
+    try:
+        path = None if folder is None else (folder / location).resolve()
+    except (ValueError, OSError):
+        path = None
     if folder is None or path is None or not path.is_relative_to(folder) or element is None:
         raise Unsupported(
             "GM105", f"tensor {tensor.name!r} keeps its data in {location!r}, outside the model's "
@@ -281,10 +314,12 @@ def _external_data(
     size = math.prod(shape) * element.size_bytes
     try:
         offset = int(entries.get("offset", "0"))
+        if offset < 0 or not path.is_file():
+            raise ValueError("it is no file" if offset >= 0 else f"offset {offset}")
         with path.open("rb") as file:
-            file.seek(max(offset, 0))
+            file.seek(offset)
             raw = file.read(size)
-    except (OSError, ValueError) as cause:
+    except (OSError, ValueError, OverflowError) as cause:
         raise Unsupported("GM105", f"cannot read external data {location!r}: {cause}") from cause
     if len(raw) != size:
         raise Unsupported(

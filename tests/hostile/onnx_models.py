@@ -1,0 +1,85 @@
+"""Seeds for ONNX mutants: small models that between them use many operators and all containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, INT8, INT64 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.INT64
+
+
+def _tensor(name: str, shape: Sequence[Any] | None, kind: int = FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def _model(
+    nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], functions: Any = (),
+    domains: Sequence[str] = (), **data: Any,
+) -> bytes:  # fmt: skip
+    weights = [numpy_helper.from_array(array, name) for name, array in data.items()]
+    graph = helper.make_graph(list(nodes), "main", list(inputs), list(outputs), weights)
+    opsets = [helper.make_opsetid("", 17), *(helper.make_opsetid(name, 1) for name in domains)]
+    made = helper.make_model(graph, opset_imports=opsets, functions=list(functions))
+    return bytes(made.SerializeToString())
+
+
+def convolutions() -> bytes:
+    """Images: convolution, pooling, a dense layer."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], strides=[2, 1], pads=[1, 0, 0, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], ceil_mode=1),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Gemm", ["f", "d"], ["y"], transB=1, alpha=0.5),
+    ]
+    generator = np.random.default_rng(0)
+    w = generator.normal(size=(3, 2, 3, 3)).astype(np.float32)
+    d = generator.normal(size=(4, 36)).astype(np.float32)
+    inputs, outputs = [_tensor("x", [1, 2, 6, 8])], [_tensor("y", [1, 4])]
+    return _model(nodes, inputs, outputs, w=w, b=np.ones(3, np.float32), d=d)
+
+
+def shapes() -> bytes:
+    """Shape arithmetic in constants, slices, joins and reductions."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "one"], ["n"]),
+        helper.make_node("Concat", ["minus", "n"], ["target"], axis=0),
+        helper.make_node("Reshape", ["x", "target"], ["m"]),
+        helper.make_node("Slice", ["m", "starts", "ends", "axes", "steps"], ["part"]),
+        helper.make_node("Pad", ["part", "pads"], ["padded"]),
+        helper.make_node("Tile", ["padded", "repeats"], ["tiled"]),
+        helper.make_node("ReduceMean", ["tiled"], ["y"], axes=[0], keepdims=0),
+    ]
+    ints = {
+        "one": [1], "minus": [-1], "starts": [-1], "ends": [-4], "axes": [1], "steps": [-2],
+        "pads": [1, 0, 0, 2], "repeats": [2, 3],
+    }  # fmt: skip
+    data = {name: np.array(values, np.int64) for name, values in ints.items()}
+    return _model(nodes, [_tensor("x", [2, 4, 3])], [_tensor("y", None)], **data)
+
+
+def functions() -> bytes:
+    """A function of the model's own, and one that ONNX defines by others."""
+    body = [
+        helper.make_node("Add", ["a", "a"], ["twice"]),
+        helper.make_node("Mul", ["twice", "a"], ["out"]),
+    ]
+    imports = [helper.make_opsetid("", 17)]
+    own = helper.make_function("own", "Twice", ["a"], ["out"], body, imports)
+    nodes = [
+        helper.make_node("Twice", ["x"], ["t"], domain="own"),
+        helper.make_node("MeanVarianceNormalization", ["t"], ["y"], axes=[0, 1]),
+    ]
+    inputs, outputs = [_tensor("x", [3, 4])], [_tensor("y", [3, 4])]
+    return _model(nodes, inputs, outputs, [own], ["own"])
+
+
+ONNX_MODELS: dict[str, Callable[[], bytes]] = {
+    "convolutions": convolutions,
+    "functions": functions,
+    "shapes": shapes,
+}
