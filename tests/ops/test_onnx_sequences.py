@@ -17,7 +17,7 @@ Step = tuple[str, list[str], str, dict[str, Any]]
 
 
 def sequence_model(steps: Sequence[Step], inputs: int = 3, **constants: int | list[int]) -> bytes:
-    """Steps `(operator, operands, result, attributes)` on inputs `x0`, … of 2x3; the last is y."""
+    """Steps (operator, operands, result, attributes) on inputs x0, … of 2x3; the last is y."""
     onnx = pytest.importorskip("onnx")
     helper = onnx.helper
     values = [helper.make_tensor_value_info(f"x{i}", 1, (2, 3)) for i in range(inputs)]
