@@ -5,7 +5,7 @@ outputs = bundle.run([x])                       # the generated C on this comput
 result = bundle.measure([x], on="cortex-m")     # .outputs .instructions .cycles .stack_bytes
 """
 
-from glowmcu.api import Profile, Quantization, compile, export, profile
+from glowmcu.api import Profile, Quantization, compile, export, profile, tune
 from glowmcu.bundle import Bundle, Report, load
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.version import __version__
@@ -23,4 +23,5 @@ __all__ = [
     "export",
     "load",
     "profile",
+    "tune",
 ]

@@ -35,10 +35,14 @@ ALLOWED: dict[str, set[str]] = {
     "ops": SHARED | {"ir"},
     "pipeline": SHARED | MEANING | STAGES,  # the only place that knows the order
     "bundle": SHARED | {"verify"},  # what a compiled bundle can do, from its files alone
+    # A search over compilations: quantizes, costs and measures many.
+    "tuning": SHARED | MEANING | STAGES | {"pipeline", "bundle"},
     # Of quant the API and what shows it take data types and files: choices, samples, profiles.
-    "api": SHARED | MEANING | {"pipeline", "bundle", "quant", "verify"},
+    "api": SHARED | MEANING | {"pipeline", "bundle", "kernels", "quant", "tuning", "verify"},
     # Shows the data of a model file, a compilation and a run; nothing depends on it but the CLI.
-    "report": SHARED | MEANING | {"api", "bundle", "frontend", "memplan", "quant", "verify"},
+    "report": SHARED
+    | MEANING
+    | {"api", "bundle", "frontend", "memplan", "quant", "tuning", "verify"},
     # What `onnx.backend` wants: compile, then run on this computer.
     "onnx_backend": SHARED | MEANING | {"api", "pipeline", "verify"},
     "__init__": SHARED | {"api", "bundle"},
@@ -116,7 +120,10 @@ def test_imports_are_attributed_to_their_unit(source: str, units: set[str]) -> N
 
 
 # What is only needed to run, draw or import one kind of file is loaded when that is asked for.
-HEAVY = {"ai_edge_litert", "capstone", "elftools", "onnx", "rich", "tflite_micro", "unicorn"}
+HEAVY = {
+    "ai_edge_litert", "capstone", "elftools", "matplotlib", "onnx", "rich", "tflite_micro",
+    "unicorn",
+}  # fmt: skip
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

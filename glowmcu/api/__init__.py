@@ -2,6 +2,7 @@
 
 from glowmcu.api.compilation import compile
 from glowmcu.api.quantization import export, profile
+from glowmcu.api.tuning import TuningProgress, TuningResult, tune
 from glowmcu.api.verification import VerificationReport, verify_bundle
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.profile import Profile
@@ -11,9 +12,12 @@ __all__ = [
     "Profile",
     "Progress",
     "Quantization",
+    "TuningProgress",
+    "TuningResult",
     "VerificationReport",
     "compile",
     "export",
     "profile",
+    "tune",
     "verify_bundle",
 ]

@@ -13,6 +13,7 @@ from glowmcu.cli.compile_command import compile_command
 from glowmcu.cli.execute_commands import bench_command, run_command, verify_command
 from glowmcu.cli.list_commands import boards_command, inspect_command, ops_command
 from glowmcu.cli.profile_command import export_command, profile_command
+from glowmcu.cli.tune_command import tune_command
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.version import __version__
 
@@ -31,7 +32,7 @@ def group() -> None:
 
 
 for command in (
-    compile_command, profile_command, export_command, inspect_command, run_command,
+    compile_command, profile_command, tune_command, export_command, inspect_command, run_command,
     verify_command, bench_command, boards_command, ops_command,
 ):  # fmt: skip
     group.add_command(command)

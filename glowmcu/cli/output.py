@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import click
 from rich.console import Console
+
+from glowmcu.errors import error
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -21,6 +24,14 @@ def console() -> Console:
 def print_json(body: object) -> None:
     """One JSON object on stdout."""
     click.echo(json.dumps(body, indent=2))
+
+
+def write_text(path: Path, text: str) -> None:
+    """A report's file. Raises GM718."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as cause:
+        raise error("GM718", f"cannot write the report: {cause.strerror}", str(path)) from cause
 
 
 def json_option(function: _F) -> _F:

@@ -1,0 +1,239 @@
+"""`glowmcu.tune`: the quantization that is best on the user's data, as a profile for `compile`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+
+from glowmcu.api.model_file import read_model_file
+from glowmcu.api.quantization import ProfileGiven, SamplesGiven
+from glowmcu.board import Board, find_board
+from glowmcu.cores import core
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.goals import Goal
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.operation import Array, Rounding
+from glowmcu.ir.types import Shape
+from glowmcu.kernels.kernel import Target
+from glowmcu.pipeline import Options, float_graph
+from glowmcu.quant.images import read_preprocessing
+from glowmcu.quant.options import Interface, QuantizationOptions
+from glowmcu.quant.profile import Profile, check_profile
+from glowmcu.quant.profile_file import read_profile, write_profile
+from glowmcu.quant.profiling import profile_graph
+from glowmcu.quant.sample_source import SampleSource
+from glowmcu.quant.samples import samples_of
+from glowmcu.tuning.evaluation import Build, Job
+from glowmcu.tuning.labelled import read_labelled
+from glowmcu.tuning.state_file import StateFile, key_of
+from glowmcu.tuning.trial import Budget, Cost, Trial, nearest_of, pareto_front
+from glowmcu.tuning.tuner import Observer, Outcome, Settings, run_search
+from glowmcu.tuning.tuner import Progress as TuningProgress
+
+__all__ = ["DEFAULT_TRIALS", "TuningProgress", "TuningResult", "tune"]
+
+DEFAULT_TRIALS = 100
+#: Stack that a firmware needs besides the arena, as `compile` assumes it.
+_STACK_RESERVE_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """`best` is in the profile file `output`; `plain` is int8 with the defaults; `front` are the
+    trials that no other beats everywhere; `budget` has the bounds that were not given, too.
+    `stopped` says what ended the search early.
+    """
+
+    best: Trial
+    plain: Trial
+    front: tuple[Trial, ...]
+    trials: tuple[Trial, ...]
+    budget: Budget
+    samples: int
+    labelled: bool
+    stopped: str
+    output: Path | None
+
+
+def tune(
+    model: str | Path,
+    samples: SamplesGiven,
+    labels: str | Path | Array | None = None,
+    *,
+    output: str | Path | None = None,
+    profile: ProfileGiven | None = None,
+    preprocess: str | Path | None = None,
+    board: str = "generic",
+    optimize: str = "balanced",
+    rounding: str = "double",
+    io: str = "int8",
+    arena_budget: int | None = None,
+    flash_budget: int | None = None,
+    cycle_budget: int | None = None,
+    trials: int = DEFAULT_TRIALS,
+    time_limit: float | None = None,
+    jobs: int = 1,
+    measure: bool = False,
+    input_shapes: Mapping[str, Shape] | None = None,
+    define: Mapping[str, int] | None = None,
+    bind: Mapping[str, Array] | None = None,
+    observer: Observer | None = None,
+) -> TuningResult:
+    """Search the quantization of a float model for the greatest accuracy on labelled samples, or
+    without labels for the least error of its outputs, within budgets (bytes, cycles).
+
+    The best is written to `output`, a profile that `compile` takes; beside it the trials, with
+    which a search that was stopped goes on. Ranges are those of `profile`, or of the samples.
+    `measure` runs every trial on the modelled core instead of estimating its cycles.
+
+    Raises GM3xx for samples, labels and profiles, GM342 where nothing fits.
+    """
+    path, found = Path(model), find_board(board)
+    settings = Settings(
+        start=QuantizationOptions(interface=_choice(Interface, io, "io")),
+        budget=_budget(cycle_budget, arena_budget, flash_budget),
+        ceiling=_ceiling(found),
+        trials=_positive(trials, "trials"),
+        time_s=None if time_limit is None else _positive(time_limit, "time"),
+        processes=_positive(jobs, "jobs"),
+    )
+    options = Options(
+        name="tuned",
+        board=found.name,
+        core=found.core,
+        goal=_choice(Goal, optimize, "optimize"),
+        rounding=_choice(Rounding, rounding, "rounding"),
+        inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
+    )
+    data = read_model_file(path)
+    pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
+    source = SampleSource(samples, pixels)
+    classes = Path(labels) if isinstance(labels, str | Path) else labels
+    job, sha256 = _job(data, path, options, source, classes, profile)
+    if measure:
+        job = replace(job, build=Build(data, str(path), options, found))
+    folder = None if output is None else Path(output)
+    state = StateFile(_state_path(folder), _key(job, sha256, settings, options))
+    outcome = run_search(job, settings, state, observer)
+    result = _result(outcome, job, folder)
+    if folder is not None:
+        write_profile(job.profile, folder, result.best.options)
+    return result
+
+
+_Number = TypeVar("_Number", int, float)
+_Choice = TypeVar("_Choice", bound=Enum)
+
+
+def _positive(value: _Number, name: str) -> _Number:
+    if not value > 0:
+        raise error("GM344", f"{name} must be greater than 0, got {value!r}")
+    return value
+
+
+def _choice(kind: type[_Choice], word: str, option: str) -> _Choice:
+    try:
+        return kind(word)
+    except ValueError as cause:
+        names = ", ".join(str(item.value) for item in kind)
+        raise error("GM347", f"{option} must be one of {names}, got {word!r}") from cause
+
+
+def _budget(cycles: int | None, arena: int | None, flash: int | None) -> Budget:
+    for name, limit in (("cycle", cycles), ("arena", arena), ("flash", flash)):
+        if limit is not None:
+            _positive(limit, f"{name}_budget")
+    return Budget(cycles, arena, flash)
+
+
+def _ceiling(board: Board) -> Budget:
+    """What the board has."""
+    if board.placement is None:
+        return Budget()
+    ram = board.region(board.placement.arena).size_bytes - _STACK_RESERVE_BYTES
+    return Budget(None, ram, board.region(board.placement.constants).size_bytes)
+
+
+def _job(
+    data: bytes,
+    path: Path,
+    options: Options,
+    source: SampleSource,
+    labels: Array | Path | None,
+    profile: ProfileGiven | None,
+) -> tuple[Job, str]:
+    """The job, and the model's sha256."""
+    graph = float_graph(data, str(path), options.rounding, options.inputs)
+    sha256 = hashlib.sha256(data).hexdigest()
+    samples, classes = read_labelled(graph, source, labels)
+    if profile is None:
+        measured: Profile = profile_graph(graph, samples_of(graph, samples), sha256)
+    else:
+        measured = profile if isinstance(profile, Profile) else read_profile(Path(profile))
+        name = "" if isinstance(profile, Profile) else str(profile)
+        check_profile(measured, graph, sha256, name)
+    target = Target(core(options.core), options.goal)
+    return Job(graph, measured, samples, classes, target), sha256
+
+
+def _state_path(output: Path | None) -> Path | None:
+    return None if output is None else output.with_suffix(".trials.jsonl")
+
+
+def _key(job: Job, sha256: str, settings: Settings, options: Options) -> str:
+    inputs = options.inputs
+    target = (
+        options.board, options.core, options.goal.value, options.rounding.value,
+        settings.start.interface.value, job.build is not None,
+        sorted(inputs.shapes.items()), sorted(inputs.symbols.items()),
+    )  # fmt: skip
+    return key_of(sha256, job.profile, job.samples, job.labels, repr(target))
+
+
+def _result(outcome: Outcome, job: Job, output: Path | None) -> TuningResult:
+    best = outcome.best
+    if best is None:
+        raise _nothing_fits(outcome)
+    return TuningResult(
+        best,
+        outcome.trials[0],
+        tuple(pareto_front(outcome.trials)),
+        outcome.trials,
+        outcome.budget,
+        len(job.samples),
+        job.labels is not None,
+        outcome.stopped,
+        output,
+    )
+
+
+def _nothing_fits(outcome: Outcome) -> GlowmcuError:
+    nearest = nearest_of(outcome.trials, outcome.budget)
+    if nearest is None or nearest.cost is None:
+        why = next((t.problem for t in outcome.trials), outcome.stopped or "no trial was finished")
+        return error("GM346", f"no trial gave a model; the first: {why}")
+    cost, budget = nearest.cost, outcome.budget
+    wants = "; ".join(_excess_text(cost, budget))
+    return error(
+        "GM342",
+        f"none of {len(outcome.trials)} trials fits the budget; the nearest: {wants}",
+        hint="raise that budget, or choose a larger board or another --optimize",
+        exit_code=ExitCode.DOES_NOT_FIT,
+    )
+
+
+def _excess_text(cost: Cost, budget: Budget) -> list[str]:
+    rows = (
+        (cost.cycles, budget.cycles, "cycles"),
+        (cost.arena_bytes, budget.arena_bytes, "B of arena"),
+        (cost.flash_bytes, budget.flash_bytes, "B of flash"),
+    )
+    return [
+        f"it takes {used} {what}, {limit} are allowed"
+        for used, limit, what in rows
+        if limit is not None and used > limit
+    ]

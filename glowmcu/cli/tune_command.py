@@ -1,0 +1,145 @@
+"""`glowmcu tune`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from glowmcu.api import TuningProgress, TuningResult, tune
+from glowmcu.api.tuning import DEFAULT_TRIALS
+from glowmcu.cli.input_arguments import input_options
+from glowmcu.cli.output import console, json_option, print_json, write_text
+from glowmcu.cli.quantization_arguments import preprocess_option, samples_option
+from glowmcu.input_options import InputOptions
+from glowmcu.report.plots import can_plot, pareto_svg
+from glowmcu.report.tuning import tuning_files, tuning_json, tuning_lines, tuning_table
+
+_INTERRUPTED = 130
+
+
+@click.command("tune")
+@click.argument("model", type=click.Path(path_type=Path))
+@samples_option(required=True)
+@preprocess_option
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npy",
+    help="Class numbers; default: `labels` in the samples' .npz, if any.",
+)
+@click.option(
+    "--profile",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take ranges from this profile, not from the samples.",
+)
+@click.option("--board", default="generic", show_default=True, help="See `glowmcu boards`.")
+@click.option(
+    "--optimize",
+    default="balanced",
+    show_default=True,
+    type=click.Choice(["balanced", "speed", "size", "ram"]),
+    help="As for `compile`.",
+)
+@click.option(
+    "--io",
+    default="int8",
+    show_default=True,
+    type=click.Choice(["int8", "float"]),
+    help="Type of the bundle's inputs and outputs.",
+)
+@click.option("--arena-budget", type=int, help="Bytes of RAM for the arena.")
+@click.option("--flash-budget", type=int, help="Bytes of flash for code and constants.")
+@click.option("--cycle-budget", type=int, help="Cycles of one inference.")
+@click.option(
+    "--trials", type=int, default=DEFAULT_TRIALS, show_default=True, help="Trials at most."
+)
+@click.option("--time", "time_limit", type=float, metavar="SECONDS", help="Time at most.")
+@click.option("-j", "--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--measure", is_flag=True, help="Run every trial on the modelled core.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Default: <model>.tuned.profile.json."
+)
+@input_options
+@json_option
+def tune_command(
+    model: Path, samples: tuple[Path, ...], output: Path | None, inputs: InputOptions,
+    as_json: bool, **others: object,
+) -> int:  # fmt: skip
+    """Search the quantization of the float MODEL that is best on SAMPLES, for `compile --profile`.
+
+    Greatest accuracy with labels, least error of the outputs without. A search that was stopped
+    goes on when it is started again.
+    """
+    file = Path(f"{model.stem}.tuned.profile.json") if output is None else output
+    with _bar(as_json) as observer:
+        result = tune(
+            model,
+            list(samples),
+            output=file,
+            input_shapes=inputs.shapes,
+            define=inputs.symbols,
+            bind=inputs.bind,
+            observer=observer,
+            **others,  # type: ignore[arg-type]
+        )
+    pictures = {".pareto.svg": pareto_svg(result)} if can_plot() else {}
+    for suffix, text in {**tuning_files(result), **pictures}.items():
+        write_text(file.with_suffix(suffix), text)
+    if as_json:
+        print_json(tuning_json(result))
+    else:
+        _show(result, model, bool(pictures))
+    return _INTERRUPTED if result.stopped == "interrupted" else 0
+
+
+def _show(result: TuningResult, model: Path, has_picture: bool) -> None:
+    assert result.output is not None
+    out = console()
+    out.print(tuning_table(result))
+    for line in tuning_lines(result):
+        out.print(line, markup=False)
+    stem = result.output.with_suffix("")
+    kinds = "json, csv, svg" if has_picture else "json, csv; svg needs pip install 'glowmcu[plots]'"
+    out.print(f"  Pareto   {stem}.pareto.* ({kinds})", markup=False)
+    again = " --samples DATA" if result.best.options.adaptive_rounding else ""
+    out.print(f"  next     glowmcu compile {model} --profile {result.output}{again}", markup=False)
+
+
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Callable[[TuningProgress], None] | None]:
+    """An observer that draws trials done, time left and the best so far, where somebody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[state]}"),
+    )  # fmt: skip
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("tuning", total=None, state="")
+
+        def observe(progress: TuningProgress) -> None:
+            bar.update(
+                task, completed=progress.done, total=progress.total,
+                description=progress.stage, state=_state(progress),
+            )  # fmt: skip
+
+        yield observe
+
+
+def _state(progress: TuningProgress) -> str:
+    best = progress.best
+    if best is None:
+        return f"at most {progress.remaining_s:.0f} s left"
+    quality = f"{best.sqnr_db:.1f} dB"
+    if best.accuracy is not None:
+        quality = f"{100 * best.accuracy:.2f} %, {quality}"
+    return f"at most {progress.remaining_s:.0f} s left, best {quality}"

@@ -1,0 +1,102 @@
+"""Pictures as SVG, by matplotlib (the extra `plots`); the same bytes for the same data."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from glowmcu.api.tuning import TuningResult
+from glowmcu.errors import error
+from glowmcu.quant.comparison import Comparison
+from glowmcu.tuning.trial import Trial
+
+_MOST_BARS = 30
+#: Decibels that stand for "no error at all" in a bar.
+_TOP_DB = 100.0
+_GREY, _BLUE, _RED = "#9aa5b1", "#2563eb", "#dc2626"
+
+
+def can_plot() -> bool:
+    """Whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def pareto_svg(result: TuningResult) -> str:
+    """Quality against cycles, arena and flash: every trial, the front, the best and plain int8.
+
+    Raises GM717 without matplotlib.
+    """
+    figure = _figure(12.0, 4.0)
+    aspects = ("cycles", "arena_bytes", "flash_bytes")
+    titles = ("cycles", "arena (bytes)", "flash (bytes)")
+    axes = figure.subplots(1, 3, sharey=True)
+    for axis, aspect, title in zip(axes, aspects, titles, strict=True):
+        _scatter(axis, result.trials, aspect, _GREY, 14, "trials", "o")
+        _scatter(axis, result.front, aspect, _BLUE, 26, "beaten by none", "o")
+        _scatter(axis, [result.plain], aspect, "black", 60, "plain int8", "x")
+        _scatter(axis, [result.best], aspect, _RED, 110, "best", "*")
+        axis.set_xlabel(title)
+        limit = getattr(result.budget, aspect)
+        if limit is not None:
+            axis.axvline(limit, color=_RED, linewidth=0.8, linestyle="--")
+    axes[0].set_ylabel("accuracy (%)" if result.labelled else "SQNR of the output (dB)")
+    axes[0].legend(loc="best", fontsize=8)
+    return _svg(figure)
+
+
+def _scatter(
+    axis: Any,  # noqa: ANN401 - matplotlib is optional
+    trials: Sequence[Trial], aspect: str, color: str, size: int, label: str, marker: str,
+) -> None:  # fmt: skip
+    points = [
+        (getattr(t.cost, aspect), t.sqnr_db if t.accuracy is None else 100 * t.accuracy)
+        for t in trials
+        if t.cost is not None
+    ]
+    if points:
+        x, y = zip(*points, strict=True)
+        axis.scatter(x, y, s=size, c=color, marker=marker, label=label)
+
+
+def comparison_svg(comparison: Comparison) -> str:
+    """A bar a layer, the worst on top: its share of the output's error, and SQNR both ways.
+
+    Raises GM717 without matplotlib.
+    """
+    layers = list(reversed(comparison.layers[:_MOST_BARS]))
+    figure = _figure(11.0, 1.2 + 0.3 * len(layers))
+    left, right = figure.subplots(1, 2, sharey=True)
+    places = range(len(layers))
+    names = [f"{layer.tensor[-36:]}  ({layer.operator})" for layer in layers]
+    left.barh(places, [100 * layer.share for layer in layers], color=_RED)
+    left.set_yticks(list(places), names, fontsize=8)
+    left.set_xlabel("share of the output's error (%)")
+    for side, shift, color in (("isolated", 0.2, _BLUE), ("accumulated", -0.2, _GREY)):
+        values = [min(max(getattr(layer, side).sqnr_db, 0.0), _TOP_DB) for layer in layers]
+        right.barh([place + shift for place in places], values, 0.4, color=color, label=side)
+    right.set_xlabel("SQNR of the layer (dB)")
+    right.legend(loc="best", fontsize=8)
+    return _svg(figure)
+
+
+def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
+    if not can_plot():
+        raise error(
+            "GM717",
+            "pictures need matplotlib, which is not installed",
+            hint="pip install 'glowmcu[plots]'",
+        )
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _svg(figure: Any) -> str:  # noqa: ANN401 - matplotlib is optional
+    import matplotlib
+
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "glowmcu", "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return text.getvalue()

@@ -1,0 +1,200 @@
+"""What a candidate is worth and what it costs.
+
+Quality is measured with the operators' Python meaning, in batches: it equals the generated C in
+every byte, and for a few hundred samples it is done before a C compiler would be (docs/tuning.md).
+Cost is what the kernels estimate and the planner places, or what a bundle takes on the modelled
+core.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from glowmcu.board import Board
+from glowmcu.bundle import Bundle
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Array
+from glowmcu.kernels.kernel import Target
+from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.lowering.passes import lower
+from glowmcu.memplan.build_program import build_program
+from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
+from glowmcu.pipeline import Options, compile_model, emit
+from glowmcu.quant.comparison import compare_graphs, sqnr_db
+from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.profile import Profile
+from glowmcu.quant.profiling import run_samples
+from glowmcu.quant.quantizer import quantize
+from glowmcu.quant.request import QuantizationRequest
+from glowmcu.quant.sample_source import SampleSource
+from glowmcu.quant.samples import Sample, Samples
+from glowmcu.quant.side_by_side import real_values, stored_values
+from glowmcu.tuning.trial import BEST_DB, Cost, Trial
+from glowmcu.verify.verification import seeded_inputs
+
+
+@dataclass(frozen=True, eq=False)
+class Build:
+    """What it takes to make a bundle and measure it."""
+
+    data: bytes
+    file_name: str
+    options: Options
+    board: Board
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Everything that a trial depends on. `graph` has gone through the float passes; `labels` are
+    class numbers; `build` is there where cycles are to be measured.
+    """
+
+    graph: Graph
+    profile: Profile
+    samples: tuple[Sample, ...]
+    labels: Array | None
+    target: Target
+    build: Build | None = None
+
+
+class Evaluator:
+    """Tries candidates of one job; the float outputs are computed once."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._samples = _repeatable(job.samples)
+        self._wanted = _real_outputs(job.graph, self._samples)
+
+    @property
+    def float_accuracy(self) -> float | None:
+        """What the float model gets right."""
+        return self._accuracy(self._wanted)
+
+    def evaluate(self, options: QuantizationOptions) -> Trial:
+        """The trial; a candidate that cannot be made has a `problem`."""
+        job = self._job
+        try:
+            graph = quantize(job.graph, job.profile, options, self._samples).graph
+            cost = estimated_cost(graph, job.target)
+            if job.build is not None:
+                cost = self._measured_cost(job.build, options, cost)
+        except GlowmcuError as cause:
+            return Trial(options, problem=str(cause.problems[0]))
+        outputs = _real_outputs(graph, _stored_samples(graph, self._samples))
+        return Trial(options, self._accuracy(outputs), self._sqnr_db(outputs), cost)
+
+    def rank(self, options: QuantizationOptions) -> list[str]:
+        """Layers that computed in int8, by how much of the output's error is theirs."""
+        job = self._job
+        made = quantize(job.graph, job.profile, options, self._samples)
+        layers = compare_graphs(made.reference, made.graph, self._samples.first(64)).layers
+        harmful = [layer for layer in layers if layer.node and layer.share > 0.0]
+        return list(dict.fromkeys(layer.node for layer in harmful))
+
+    def _accuracy(self, outputs: Sequence[Array]) -> float | None:
+        if self._job.labels is None:
+            return None
+        return float(np.mean(predictions(outputs[0]) == self._job.labels))
+
+    def _sqnr_db(self, outputs: Sequence[Array]) -> float:
+        noise = 0.0
+        for want, got in zip(self._wanted, outputs, strict=True):
+            real = want.astype(np.float64)
+            noise += float(np.sum((got - real) ** 2)) / max(float(np.sum(real**2)), 1e-30)
+        return min(max(sqnr_db(1.0, noise / len(outputs)), -BEST_DB), BEST_DB)
+
+    def _measured_cost(self, build: Build, options: QuantizationOptions, estimate: Cost) -> Cost:
+        request = QuantizationRequest(
+            options, self._job.profile, samples=SampleSource(list(self._job.samples))
+        )
+        compilation = compile_model(
+            build.data, build.file_name, _with_request(build.options, request)
+        )
+        with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
+            folder = Path(work) / "bundle"
+            emit(compilation, folder)
+            bundle = Bundle(folder, compilation.manifest, build.board)
+            inputs = seeded_inputs(compilation.manifest, 1)
+            measured = bundle.measure(inputs, on="cortex-m")
+            report = bundle.report
+            return Cost(
+                measured.cycles or estimate.cycles,
+                report.arena_bytes,
+                report.weights_bytes + (report.code_bytes or 0),
+            )
+
+
+def _with_request(options: Options, request: QuantizationRequest) -> Options:
+    return replace(options, quantization=request)
+
+
+def predictions(output: Array) -> Array:
+    """Class numbers of `(samples, …)` scores: the greatest, or one score against a half; an output
+    of integers is the class itself.
+    """
+    rows = output.reshape(len(output), -1)
+    if not np.issubdtype(output.dtype, np.floating):
+        return rows[:, 0]
+    return (rows[:, 0] > 0.5).astype(np.int64) if rows.shape[1] == 1 else rows.argmax(axis=1)
+
+
+def estimated_cost(graph: Graph, target: Target) -> Cost:
+    """Cycles and code by the kernels' own estimates, constants as packed, the arena as planned.
+
+    Raises GM501 where no kernel computes a node.
+    """
+    lowered = lower(graph)
+    selections = select_kernels(lowered, target)
+    plan = plan_memory(build_program(lowered, selections))
+    cycles = sum(item.cost.cycles for item in selections.values())
+    return Cost(round(cycles), aligned(plan.arena_bytes, ARENA_ALIGN), _flash_bytes(selections))
+
+
+def _flash_bytes(selections: dict[Node, Selection]) -> int:
+    shared = {item.kernel: item.cost.code_bytes for item in selections.values()}
+    own = sum(item.cost.layer_code_bytes for item in selections.values())
+    arrays = {
+        (array.data.dtype.str, array.data.tobytes()): int(array.data.nbytes)
+        for item in selections.values()
+        for array in item.code.constants
+    }
+    return sum(shared.values()) + own + sum(arrays.values())
+
+
+def _repeatable(samples: Sequence[Sample]) -> Samples:
+    return Samples(lambda: iter(samples), len(samples))
+
+
+def _stored_samples(graph: Graph, samples: Samples) -> Samples:
+    """Real samples as the inputs of `graph` store them."""
+
+    def make() -> Iterator[Sample]:
+        for sample in samples:
+            yield tuple(
+                stored_values(array, value.type) if array.dtype == np.float32 else array
+                for array, value in zip(sample, graph.inputs, strict=True)
+            )
+
+    return Samples(make, samples.count)
+
+
+def _real_outputs(graph: Graph, samples: Samples) -> list[Array]:
+    """Each output over all samples, `(samples, …)`, as real numbers."""
+    found: dict[Value, list[Array]] = {value: [] for value in graph.outputs}
+
+    def visit(_: Node | None, values: Sequence[Value], arrays: Sequence[Array]) -> None:
+        for value, array in zip(values, arrays, strict=True):
+            if value in found:
+                found[value].append(real_values(array, value.type))
+
+    count = sum(run_samples(graph, samples, visit))
+    return [
+        np.concatenate([part.reshape(-1) for part in found[value]]).reshape(count, -1)
+        for value in graph.outputs
+    ]
