@@ -27,7 +27,6 @@ _STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 def import_quantize(state: Import, op: NodeRecord) -> None:
     """round(x / scale) + zero point, halves to even; the zero point's type is the result's."""
     x, scale = state.value(op, 0), state.value(op, 1)
-    _refuse_blocks(op)
     element = state.value(op, 2).type.element if state.has(op, 2) else ElementType.UI8
     if element not in _STORED or not x.type.element.is_float:
         raise Unsupported("GM105", f"QuantizeLinear: {x.type} to {element.value} is not supported")
@@ -35,9 +34,11 @@ def import_quantize(state: Import, op: NodeRecord) -> None:
     if quantization is not None and not quantization.per_channel:
         state.emit(op, Quantize(half_even=True), [x], element, quantization)
         return
-    quotient = state.add(op, Div(), [x, _aligned(state, op, scale, x)])
+    rows = _in_blocks(state, op, x)
+    quotient = state.add(op, Div(), [rows, _aligned(state, op, scale, x)])
     point = _aligned(state, op, state.value(op, 2), x) if state.has(op, 2) else None
-    state.bind(op, [_stored(state, op, quotient, point, element)])
+    result = _stored(state, op, quotient, point, element)
+    state.emit(op, Reshape(x.type.shape), [result])
 
 
 def _stored(
@@ -56,7 +57,6 @@ def _stored(
 def import_dequantize(state: Import, op: NodeRecord) -> None:
     """(x - zero point) * scale. A constant keeps its stored form in front of the node."""
     x, scale = state.value(op, 0), state.value(op, 1)
-    _refuse_blocks(op)
     quantization = _quantization(state, op, x)
     if quantization is not None and state.known(op, 0):
         data = state.builder.known[x]
@@ -65,27 +65,38 @@ def import_dequantize(state: Import, op: NodeRecord) -> None:
         signature = Signature((stored.type,), (real.type,))
         (state.builder.known[real],) = Dequantize().evaluate([data], signature, Rounding.DOUBLE)
         return
-    if quantization is not None and x.type.quantization is None and x.type.element in _STORED:
+    per_tensor = quantization is not None and not quantization.per_channel
+    if per_tensor and x.type.quantization is None and x.type.element in _STORED:
         # Bytes of the application, or of an operator that knows bytes only: now they have a scale.
         x = state.add(op, Reshape(x.type.shape), [x], quantization=quantization)
     if quantization is not None and x.type.quantization == quantization:
         state.emit(op, Dequantize(), [x], ElementType.F32)
         return
-    wide = state.add(op, Cast(), [x], ElementType.F32)
+    wide = state.add(op, Cast(), [_in_blocks(state, op, x)], ElementType.F32)
     if state.has(op, 2):
         point = state.add(op, Cast(), [state.value(op, 2)], ElementType.F32)
         wide = state.add(op, Sub(), [wide, _aligned(state, op, point, x)])
-    state.emit(op, Mul(), [wide, _aligned(state, op, scale, x)])
+    result = state.add(op, Mul(), [wide, _aligned(state, op, scale, x)])
+    state.emit(op, Reshape(x.type.shape), [result])
 
 
-def _refuse_blocks(op: NodeRecord) -> None:
-    if op.integer("block_size", 0):
-        raise Unsupported("GM105", f"{op.kind} with blocks is not supported", "use per_channel")
+def _in_blocks(state: Import, op: NodeRecord, x: Value) -> Value:
+    """`x` with its axis split into blocks that have a scale each; as it is without blocks."""
+    size = op.integer("block_size", 0)
+    if not size:
+        return x
+    axis = positive_axis(op, op.integer("axis", 1), x.type.rank)
+    length = x.type.shape[axis]
+    if size < 0 or length % size:
+        raise Unsupported("GM105", f"{op.kind}: blocks of {size} on an axis of {length}")
+    shape = (*x.type.shape[:axis], length // size, size, *x.type.shape[axis + 1 :])
+    return state.add(op, Reshape(shape), [x])
 
 
 def _quantization(state: Import, op: NodeRecord, stored: Value | None) -> Quantization | None:
     """Scales and zero points where they are known and one a tensor, or one a slice of `stored`."""
-    if not state.known(op, 1) or (state.has(op, 2) and not state.known(op, 2)):
+    blocks = op.integer("block_size", 0) > 0
+    if blocks or not state.known(op, 1) or (state.has(op, 2) and not state.known(op, 2)):
         return None
     scales = state.constant(op, 1, "the scale").astype(np.float32)
     points = state.constant(op, 2, "the zero point") if state.has(op, 2) else np.zeros(1, np.int64)
@@ -107,7 +118,11 @@ def _quantization(state: Import, op: NodeRecord, stored: Value | None) -> Quanti
 
 
 def _aligned(state: Import, op: NodeRecord, value: Value, x: Value) -> Value:
-    """One number a slice of `x`, shaped to broadcast along the operator's axis."""
+    """One number a slice (or block) of `x`, shaped to broadcast along the operator's axis."""
+    if op.integer("block_size", 0):
+        axis = positive_axis(op, op.integer("axis", 1), x.type.rank)
+        sizes = value.type.shape
+        return state.add(op, Reshape((*sizes[: axis + 1], 1, *sizes[axis + 1 :])), [value])
     if value.type.rank == 0 or value.type.element_count == 1:
         return value if value.type.rank == 0 else state.add(op, Reshape(()), [value])
     axis = positive_axis(op, op.integer("axis", 1), x.type.rank)
