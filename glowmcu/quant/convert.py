@@ -1,14 +1,14 @@
 """A float graph and the parameters of its tensors become an int8 graph, node by node.
 
-An int8 node reads each operand in the parameters chosen for it; a float node reads real numbers.
-`_Tensors` keeps both forms of every tensor and adds QUANTIZE, DEQUANTIZE and requantization once,
-where the other form is asked for.
+An int8 node reads each operand in the parameters chosen for it, as a node with int16 activations
+does in others; a float node reads real numbers. `_Tensors` keeps all forms of every tensor and adds
+QUANTIZE, DEQUANTIZE and requantization once, where another form is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -50,6 +50,23 @@ def nearest(node: Node, layer: LayerConstants) -> tuple[Array, Array | None]:
 
 
 @dataclass(frozen=True)
+class Formats:
+    """How tensors are stored: as int8 with the parameters of `narrow`, but where the nodes of
+    `wide_nodes` read or make them as int16 with those of `wide`.
+    """
+
+    narrow: Parameters
+    wide: Parameters = field(default_factory=dict)
+    wide_nodes: Collection[Node] = ()
+
+    def type_of(self, value: Value, wide: bool) -> TensorType:
+        """The type that stores `value`."""
+        if wide:
+            return TensorType(value.type.shape, ElementType.I16, self.wide[value])
+        return stored_type(value, self.narrow[value])
+
+
+@dataclass(frozen=True)
 class Conversion:
     """The int8 graph, and the nodes of the float graph that refused their int8 types, with why."""
 
@@ -60,12 +77,12 @@ class Conversion:
 def convert_graph(
     graph: Graph,
     rules: Mapping[Node, QuantizationRule],
-    parameters: Parameters,
+    formats: Formats,
     options: QuantizationOptions,
     refinement: Refinement = nearest,
 ) -> Conversion:
-    """The nodes of `rules` as int8, all others as they are."""
-    tensors = _Tensors(graph, parameters, options)
+    """The nodes of `rules` stored as `formats` say, all others as they are."""
+    tensors = _Tensors(graph, formats, options)
     refused: dict[Node, str] = {}
     for node in graph.nodes:
         if isinstance(node.op, Constant):
@@ -85,12 +102,14 @@ def convert_graph(
 class _Tensors:
     """The new graph in the making: real and stored forms of each tensor of the old one."""
 
-    def __init__(self, graph: Graph, parameters: Parameters, options: QuantizationOptions) -> None:
+    def __init__(self, graph: Graph, formats: Formats, options: QuantizationOptions) -> None:
         self._graph = graph
-        self._parameters = parameters
+        self.formats = formats
         self._int8_interface = options.interface is Interface.INT8
         self._real: dict[Value, Value] = {}
-        self._stored: dict[tuple[Value, Quantization], Value] = {}
+        self._stored: dict[tuple[Value, TensorType], Value] = {}
+        #: Values as the node or the application that makes them stores them.
+        self._own: dict[Value, Value] = {}
         self._outputs = set(graph.outputs)
         self._inputs = tuple(map(self._add_input, graph.inputs))
         self.nodes: list[Node] = []
@@ -99,12 +118,9 @@ class _Tensors:
         if value.type.element is not ElementType.F32 or not self._int8_interface:
             self._real[value] = value
             return value
-        new = Value(stored_type(value, self._parameters[value]), value.name)
-        self._stored[value, self._parameters[value]] = new
-        return new
-
-    def parameters(self, value: Value) -> Quantization:
-        return self._parameters[value]
+        type_ = self.formats.type_of(value, wide=False)
+        self._own[value] = self._stored[value, type_] = Value(type_, value.name)
+        return self._own[value]
 
     def data(self, value: Value) -> Array:
         """Data of a constant."""
@@ -128,16 +144,17 @@ class _Tensors:
     def add_stored(self, node: Node, op: Operation, inputs: tuple[Value, ...]) -> None:
         """A node on stored values. Raises OperationError where the operator refuses its types."""
         outputs = []
+        wide = node in self.formats.wide_nodes
         for value in node.outputs:
             is_real = value.type.element is ElementType.F32
-            type_ = stored_type(value, self._parameters[value]) if is_real else value.type
-            outputs.append(self._own_value(value, type_, "int8"))
+            type_ = self.formats.type_of(value, wide) if is_real else value.type
+            outputs.append(self._own_value(value, type_, "int16" if wide else "int8"))
         new = replace(node, op=op, inputs=inputs, outputs=tuple(outputs))
         op.verify(new.signature)
         self.nodes.append(new)
         for value, made in zip(node.outputs, outputs, strict=True):
             if value.type.element is ElementType.F32:
-                self._stored[value, self._parameters[value]] = made
+                self._own[value] = self._stored[value, made.type] = made
             else:
                 self._real[value] = made
 
@@ -160,30 +177,42 @@ class _Tensors:
         if producer is not None and isinstance(producer.op, Constant):
             self.nodes.append(producer)
             return value
-        stored = self.stored(value, self._parameters[value])
+        stored = self._own[value]
         is_output = value in self._outputs and not self._int8_interface
         name = value.name if is_output else f"{value.name}/real"
         return self._append(Dequantize(), stored, TensorType(value.type.shape, ElementType.F32),
                             name)  # fmt: skip
 
-    def stored(self, value: Value, quantization: Quantization) -> Value:
-        """`value` as int8 in `quantization`."""
-        key = value, quantization
+    def stored(self, value: Value, type_: TensorType) -> Value:
+        """`value` as integers of `type_`."""
+        key = value, type_
         if key not in self._stored:
-            self._stored[key] = self._make_stored(value, quantization)
+            self._stored[key] = self._make_stored(value, type_)
         return self._stored[key]
 
-    def _make_stored(self, value: Value, quantization: Quantization) -> Value:
+    def _make_stored(self, value: Value, type_: TensorType) -> Value:
         data = self._graph.constant_data(value)
+        assert type_.quantization is not None
         if data is not None:
-            return self.constant(quantize_array(data, quantization), quantization, value.name)
-        type_ = stored_type(value, quantization)
-        own = value, self._parameters[value]
-        if own in self._stored:
-            return self._append(Requantize(), self._stored[own], type_, f"{value.name}/rescaled")
+            stored = quantize_array(data, type_.quantization, type_.element)
+            return self.constant(stored, type_.quantization, value.name)
+        source, form = self._source(value, type_), str(type_.element.numpy)
         is_output = value in self._outputs and self._int8_interface
-        name = value.name if is_output else f"{value.name}/int8"
-        return self._append(Quantize(), self._real[value], type_, name)
+        if is_output and type_ == self.formats.type_of(value, wide=False):
+            name = value.name
+        else:
+            name = f"{value.name}/{form if source is None else 'rescaled'}"
+        if source is None:
+            return self._append(Quantize(), self._real[value], type_, name)
+        return self._append(Requantize(), source, type_, name)
+
+    def _source(self, value: Value, type_: TensorType) -> Value | None:
+        """Stored integers that `type_` is rescaled from; None where real numbers are better."""
+        if value in self._own or type_.element is not ElementType.I8:
+            return self._own.get(value)
+        if value not in self.formats.narrow:
+            return None
+        return self._stored.get((value, self.formats.type_of(value, wide=False)))
 
     def constant(self, data: Array, quantization: Quantization, name: str) -> Value:
         """A new constant of stored values."""
@@ -202,7 +231,7 @@ class _Tensors:
 
     def _output(self, value: Value) -> Value:
         if value.type.element is ElementType.F32 and self._int8_interface:
-            return self.stored(value, self._parameters[value])
+            return self.stored(value, self.formats.type_of(value, wide=False))
         return self.real(value)
 
 
@@ -227,6 +256,7 @@ class _Layer:
         self._rule = rule
         self._options = options
         self._refinement = refinement
+        self._wide = node in tensors.formats.wide_nodes
 
     def emit(self) -> None:
         """Operands, then the node. Raises OperationError."""
@@ -242,15 +272,18 @@ class _Layer:
         real = [value for value in node.outputs if value.type.element is ElementType.F32]
         # An operator with other results (a comparison, say) has its attributes in operand units.
         reference = real[0] if real else node.inputs[rule.activations[0]]
-        type_ = stored_type(reference, self._tensors.parameters(reference))
+        type_ = self._type_of(reference)
         op = with_stored_attributes(node.op, type_)
         self._tensors.add_stored(node, op, tuple(inputs[i] for i in range(len(node.inputs))))
 
+    def _type_of(self, value: Value) -> TensorType:
+        return self._tensors.formats.type_of(value, self._wide)
+
     def _activation(self, value: Value) -> Value:
-        quantization = self._tensors.parameters(value)
+        type_ = self._type_of(value)
         if self._rule.unified and self._node.output.type.element is ElementType.F32:
-            quantization = self._tensors.parameters(self._node.output)
-        return self._tensors.stored(value, quantization)
+            type_ = replace(type_, quantization=self._type_of(self._node.output).quantization)
+        return self._tensors.stored(value, type_)
 
     def _constants(self, position: int) -> dict[int, Value]:
         """The weights at `position` and the biases at their scale."""
@@ -260,16 +293,20 @@ class _Layer:
         place, activation = next(iter(biases.items()), (None, rule.activations[0]))
         bias = None if place is None else tensors.data(node.inputs[place])
         weights = node.inputs[position]
-        scale = tensors.parameters(node.inputs[activation]).scales[0]
+        scale = self._type_of(node.inputs[activation]).scale
         layer = self._layer_constants(tensors.data(weights), rule.weights[position], bias, scale)
         stored, bias = self._refinement(node, layer)
         quantization = weight_quantization(layer.scales, layer.axis)
         found = {position: tensors.constant(stored, quantization, weights.name)}
         if place is not None and bias is not None:
-            data, bias_quantization = quantize_bias(bias, scale, layer.scales)
+            data, bias_quantization = quantize_bias(bias, scale, layer.scales, self._bias_element)
             name = node.inputs[place].name
             found[place] = tensors.constant(data, bias_quantization, name)
         return found
+
+    @property
+    def _bias_element(self) -> ElementType:
+        return ElementType.I64 if self._wide else ElementType.I32
 
     def _layer_constants(
         self, weights: Array, axis: int | None, bias: Array | None, scale: float
@@ -278,5 +315,6 @@ class _Layer:
         axis = axis if self._options.per_channel or weights.ndim != 2 else None
         schema = self._options.calibration.schema
         power2 = schema is Schema.SYMMETRIC_WITH_POWER2_SCALE
-        scales = weight_scales(weights, axis, bias, scale, schema if power2 else Schema.SYMMETRIC)
+        schema = schema if power2 else Schema.SYMMETRIC
+        scales = weight_scales(weights, axis, bias, scale, schema, self._bias_element)
         return LayerConstants(np.asarray(weights), scales, axis, bias)

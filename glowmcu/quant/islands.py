@@ -144,6 +144,19 @@ class _Sea:
         return regions
 
 
+def border_nodes(
+    graph: Graph, belongs: Callable[[Node], bool]
+) -> list[tuple[list[Node], list[Node]]]:
+    """Connected sets of the nodes for which `belongs` holds, each with the nodes around it."""
+    sea = _Sea(graph, False)
+    found = []
+    for region in sea.regions(belongs):
+        inside = set(region)
+        around = [n for node in region for n in sea.neighbours(node) if n not in inside]
+        found.append((region, around))
+    return found
+
+
 def _follow_neighbours(sea: _Sea, rules: Rules) -> None:
     """Nodes that only move elements stay float where all around them is."""
 

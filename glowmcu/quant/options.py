@@ -23,11 +23,11 @@ class Interface(Enum):
 class QuantizationOptions:
     """Defaults are what is best for most models.
 
-    `keep_float` and `int16` name operators (`softmax`) or nodes. `per_channel` False gives weights
-    of fully connected layers one scale in all, as old runtimes want it. `bias_correction` takes the
-    mean error of rounded weights off the bias, `adaptive_rounding` rounds weights to suit the data:
-    it needs samples at the time of conversion. `equalization` scales channels against each other
-    first (`quant/equalization.py`).
+    `keep_float` and `int16` (activations of 16 bits; `all` is everything that can) name operators
+    (`softmax`) or nodes. `per_channel` False gives weights of fully connected layers one scale in
+    all, as old runtimes want it. `bias_correction` takes the mean error of rounded weights off the
+    bias, `adaptive_rounding` rounds weights to suit the data: it needs samples at the time of
+    conversion. `equalization` scales channels against each other first (`quant/equalization.py`).
     """
 
     calibration: Calibration = field(default_factory=Calibration)

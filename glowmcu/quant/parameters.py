@@ -7,7 +7,7 @@ gathered into groups; a group spans what any of its members needs. A result that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
@@ -15,15 +15,30 @@ from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Quantization
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.ranges import Calibration, Method, Range, choose_range
-from glowmcu.quant.schemas import choose_parameters
+from glowmcu.quant.schemas import Schema, choose_parameters
+from glowmcu.quant.wide import choose_wide_parameters, fixed_wide_parameters
 
 Parameters = dict[Value, Quantization]
+_FixedParameters = Callable[[tuple[float, int]], Quantization]
+
+
+def _fixed_parameters(fixed: tuple[float, int]) -> Quantization:
+    return Quantization((fixed[0],), (fixed[1],))
+
+
+_CHOICES: dict[
+    ElementType, tuple[Callable[[float, float, Schema], Quantization], _FixedParameters]
+] = {
+    ElementType.I8: (choose_parameters, _fixed_parameters),
+    ElementType.I16: (choose_wide_parameters, fixed_wide_parameters),
+}
 
 
 class _Groups:
-    """Union-find over values; a group may have fixed parameters."""
+    """Union-find over values; a group may have fixed parameters, made by `from_rule`."""
 
-    def __init__(self) -> None:
+    def __init__(self, from_rule: _FixedParameters) -> None:
+        self.from_rule = from_rule
         self._parent: dict[Value, Value] = {}
         self.fixed: dict[Value, Quantization] = {}
 
@@ -63,9 +78,11 @@ def assign_parameters(
     profile: Profile,
     calibration: Calibration,
     also: Iterable[Value] = (),
+    element: ElementType = ElementType.I8,
 ) -> Parameters:
     """Parameters of each activation and result of the nodes of `rules`, and of `also`."""
-    groups = _Groups()
+    choose, fixed = _CHOICES[element]
+    groups = _Groups(fixed)
     for value in also:
         groups.root(value)
     for node, rule in rules.items():
@@ -77,7 +94,7 @@ def assign_parameters(
         if chosen is None:
             spans = [ranges.of(value) for value in members]
             low, high = min(s[0] for s in spans), max(s[1] for s in spans)
-            chosen = choose_parameters(low, high, calibration.schema)
+            chosen = choose(low, high, calibration.schema)
         parameters.update(dict.fromkeys(members, chosen))
     return parameters
 
@@ -90,7 +107,7 @@ def _group(groups: _Groups, node: Node, rule: QuantizationRule) -> None:
     if rule.result is ResultRange.FIXED:
         assert rule.fixed is not None, f"{node.op.name}: a fixed result without parameters"
         for value in results:
-            groups.fixed[groups.root(value)] = Quantization((rule.fixed[0],), (rule.fixed[1],))
+            groups.fixed[groups.root(value)] = groups.from_rule(rule.fixed)
     elif rule.unified:
         _unify(groups, operands, results)
     elif rule.result is ResultRange.SAME:

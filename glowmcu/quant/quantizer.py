@@ -11,20 +11,22 @@ everything is done again without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from glowmcu.errors import ExitCode, error
-from glowmcu.ir.graph import Graph, Node
+from glowmcu.errors import error
+from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
-from glowmcu.quant.convert import convert_graph
+from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
-from glowmcu.quant.islands import Rules, choose_int8_nodes, is_real, nodes_named
+from glowmcu.quant.islands import Rules, choose_int8_nodes, is_real
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import assign_parameters
 from glowmcu.quant.profile import Profile, check_profile
+from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.rounding import refinement_for
 from glowmcu.quant.samples import Samples
+from glowmcu.quant.wide import choose_wide_nodes
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def quantize_graph(
     """`graph` in int8. `samples` are needed for options that look at data.
 
     Raises GM301 and GM302 for a profile that does not fit, GM312 for unknown names in options,
-    GM313 for int16, GM314 for missing samples.
+    GM313 for a node that has no int16 form, GM314 for missing samples.
     """
     return quantize(graph, profile, options, samples, model_sha256).graph
 
@@ -63,7 +65,6 @@ def quantize(
 ) -> Quantized:
     """As `quantize_graph`, telling what stayed float."""
     options = options or QuantizationOptions()
-    _refuse_int16(graph, options)
     check_profile(profile, graph, model_sha256)
     if options.equalization:
         graph, profile = equalize(graph, profile)
@@ -80,27 +81,38 @@ def quantize(
         if int8_interface and value.type.element is ElementType.F32
     ]
     refused: dict[Node, str] = {}
+    narrow: dict[Node, str] = {}
     while True:
         rules = choose_int8_nodes(graph, options.keep_float, refused, int8_interface)
-        parameters = assign_parameters(graph, rules, profile, options.calibration, border)
+        wide_nodes = choose_wide_nodes(graph, rules, options.int16, narrow)
+        formats = _formats(graph, rules, wide_nodes, profile, options.calibration, border)
         refinement = refinement_for(graph, rules, options, profile, samples)
-        conversion = convert_graph(graph, rules, parameters, options, refinement)
+        conversion = convert_graph(graph, rules, formats, options, refinement)
         if not conversion.refused:
             conversion.graph.verify()
             return Quantized(conversion.graph, _float_nodes(graph, rules, refused), graph)
-        refused.update(conversion.refused)
+        for node, reason in conversion.refused.items():
+            # What int16 cannot express, int8 may.
+            (narrow if node in wide_nodes else refused)[node] = reason
 
 
-def _refuse_int16(graph: Graph, options: QuantizationOptions) -> None:
-    nodes = nodes_named(graph, options.int16, "--int16")
-    if nodes:
-        first = next(node for node in graph.nodes if node in nodes)
-        raise error(
-            "GM313",
-            f"no operator computes with int16 activations yet: {first.op.name} {first.name!r}",
-            hint=f"keep it float instead: --keep-float {first.name}",
-            exit_code=ExitCode.UNSUPPORTED,
-        )
+def _formats(
+    graph: Graph,
+    rules: Rules,
+    wide_nodes: Collection[Node],
+    profile: Profile,
+    calibration: Calibration,
+    border: list[Value],
+) -> Formats:
+    wide = {node: rule for node, rule in rules.items() if node in wide_nodes}
+    others = {node: rule for node, rule in rules.items() if node not in wide_nodes}
+    # 16 bits hold everything that was seen: nothing is cut off.
+    everything = replace(calibration, method=Method.MINMAX)
+    return Formats(
+        assign_parameters(graph, others, profile, calibration, border),
+        assign_parameters(graph, wide, profile, everything, element=ElementType.I16),
+        wide_nodes,
+    )
 
 
 def _float_nodes(graph: Graph, rules: Rules, refused: Mapping[Node, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import Quantization
+from glowmcu.ir.types import ElementType, Quantization
 
 INT8_MIN, INT8_MAX = -128, 127
 #: Scales below this make requantization constants leave their range.
@@ -65,9 +65,11 @@ def power_of_two_above(scale: float) -> float:
     return math.ldexp(1.0, exponent - 1 if fraction == 0.5 else exponent)
 
 
-def quantize_array(values: Array, quantization: Quantization) -> Array:
-    """float32 to int8 as the QUANTIZE operator does it: halves away from zero, saturated."""
+def quantize_array(
+    values: Array, quantization: Quantization, element: ElementType = ElementType.I8
+) -> Array:
+    """float32 to `element` as the QUANTIZE operator does it: halves away from zero, saturated."""
     quotients = (values / np.float32(quantization.scales[0])).astype(np.float64)
     whole = np.trunc(quotients + np.copysign(0.5, quotients)) + quantization.zero_points[0]
-    stored: Array = np.clip(whole, INT8_MIN, INT8_MAX).astype(np.int8)
+    stored: Array = np.clip(whole, *element.limits).astype(element.numpy)
     return stored

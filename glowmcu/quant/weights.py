@@ -10,17 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import Quantization
+from glowmcu.ir.types import ElementType, Quantization
 from glowmcu.quant.schemas import INT8_MAX, SMALLEST_SCALE, Schema, power_of_two_above
 
-#: |bias| at most: as much again is left for the sums.
-LARGEST_BIAS = 2**30
+#: |bias| at most, by its type: as much again is left for the sums, which of int64 have 48 bits.
+LARGEST_BIAS: dict[ElementType, int] = {ElementType.I32: 2**30, ElementType.I64: 2**46}
 
 Floats = npt.NDArray[np.float32]
 
 
 def weight_scales(
-    weights: Array, axis: int | None, bias: Array | None, input_scale: float, schema: Schema
+    weights: Array,
+    axis: int | None,
+    bias: Array | None,
+    input_scale: float,
+    schema: Schema,
+    bias_element: ElementType = ElementType.I32,
 ) -> Floats:
     """A scale a slice along `axis`, or one in all for None. `bias` has as many entries, or None."""
     largest = np.abs(weights).max(axis=_other_axes(weights, axis), initial=0.0)
@@ -29,7 +34,7 @@ def weight_scales(
     usual = scales.max() if scales.max() > SMALLEST_SCALE else 1.0
     scales = np.where(scales > SMALLEST_SCALE, scales, usual)
     if bias is not None and bias.size:
-        needed = np.abs(bias.astype(np.float64)) / (input_scale * LARGEST_BIAS)
+        needed = np.abs(bias.astype(np.float64)) / (input_scale * LARGEST_BIAS[bias_element])
         scales = np.maximum(scales, needed if axis is not None else needed.max())
     if schema is Schema.SYMMETRIC_WITH_POWER2_SCALE:
         scales = np.array([power_of_two_above(scale) for scale in scales])
@@ -60,10 +65,13 @@ def weight_quantization(scales: Floats, axis: int | None) -> Quantization:
     return Quantization(tuple(map(float, scales)), (0,) * len(scales), None if one else axis)
 
 
-def quantize_bias(bias: Array, input_scale: float, scales: Floats) -> tuple[Array, Quantization]:
-    """int32 at the product of the scales, and the quantization that says so."""
+def quantize_bias(
+    bias: Array, input_scale: float, scales: Floats, element: ElementType = ElementType.I32
+) -> tuple[Array, Quantization]:
+    """`element` at the product of the scales, and the quantization that says so."""
     products = (input_scale * scales.astype(np.float64)).astype(np.float32)
     exact = input_scale * scales.astype(np.float64)
     stored = np.rint(bias.astype(np.float64) / exact)
-    assert np.abs(stored).max(initial=0.0) <= 2**31 - 1, "weight_scales leaves room for the bias"
-    return stored.astype(np.int32), weight_quantization(products, 0)
+    largest = 2 * LARGEST_BIAS[element] - 1
+    assert np.abs(stored).max(initial=0.0) <= largest, "weight_scales leaves room for the bias"
+    return stored.astype(element.numpy), weight_quantization(products, 0)

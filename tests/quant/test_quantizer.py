@@ -169,7 +169,7 @@ def test_int8_input_and_output_of_a_float_island() -> None:
     [
         (QuantizationOptions(keep_float=("nothing",)), "GM312"),
         (QuantizationOptions(int16=("nothing",)), "GM312"),
-        (QuantizationOptions(int16=("first",)), "GM313"),
+        (QuantizationOptions(int16=("first",), keep_float=("first",)), "GM313"),
         (QuantizationOptions(adaptive_rounding=True), "GM314"),
     ],
 )

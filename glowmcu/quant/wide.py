@@ -1,0 +1,72 @@
+"""Which nodes compute with int16 activations, and the parameters of what they read and make.
+
+int16 is symmetric, and so fine that nothing needs to be cut off: scale = max|x| / 32767. Weights
+stay int8; biases are int64, whose kernels take any layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from glowmcu.errors import ExitCode, error
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.quantization_rule import ResultRange
+from glowmcu.ir.types import Quantization
+from glowmcu.quant.islands import Rules, border_nodes, nodes_named
+from glowmcu.quant.schemas import Schema, power_of_two_above, usable_scale
+
+#: In the place of a name: every node that can.
+ALL = "all"
+INT16_MAX = 2**15 - 1
+
+
+def choose_wide_nodes(
+    graph: Graph, rules: Rules, names: Iterable[str], refused: Mapping[Node, str]
+) -> set[Node]:
+    """The nodes of `rules` that become int16: those named, and what only moves elements between
+    them. Raises GM312 for an unknown name, GM313 for a node that was named and is in `refused`.
+    """
+    named = nodes_named(graph, (name for name in names if name != ALL), "--int16")
+    for node in graph.nodes:
+        if node in named and (node in refused or node not in rules):
+            reason = refused.get(node, "it stays float")
+            raise error(
+                "GM313",
+                f"{node.op.name} {node.name!r} cannot have int16 activations: {reason}",
+                hint=f"leave it to int8, or keep it float: --keep-float {node.name}",
+                exit_code=ExitCode.UNSUPPORTED,
+            )
+    if ALL in names:
+        return {node for node in rules if node not in refused}
+    return named | _between(graph, rules, named, refused)
+
+
+def _between(
+    graph: Graph, rules: Rules, wide: Collection[Node], refused: Collection[Node]
+) -> set[Node]:
+    """Regions of nodes that only move elements, where all around them is int16."""
+
+    def is_neutral(node: Node) -> bool:
+        moves = node in rules and rules[node].result is ResultRange.SAME
+        return moves and node not in wide and node not in refused
+
+    found: set[Node] = set()
+    for region, around in border_nodes(graph, is_neutral):
+        if around and all(node in wide for node in around):
+            found.update(region)
+    return found
+
+
+def choose_wide_parameters(low: float, high: float, schema: Schema) -> Quantization:
+    """int16 scale for real numbers from `low` to `high`; the zero point is 0."""
+    scale = usable_scale(max(-low, high, 0.0) / INT16_MAX)
+    if schema is Schema.SYMMETRIC_WITH_POWER2_SCALE:
+        scale = power_of_two_above(scale)
+    return Quantization((scale,), (0,))
+
+
+def fixed_wide_parameters(fixed: tuple[float, int]) -> Quantization:
+    """int16 parameters for the range that `fixed` ones of int8 span: [0, 1] or [-1, 1] in Q0.15."""
+    scale, zero_point = fixed
+    largest = max(zero_point + 128, 128 - zero_point) * scale
+    return Quantization((largest / (INT16_MAX + 1),), (0,))
