@@ -51,7 +51,8 @@ def profile(
     source = _source(samples, preprocess, limit)
     made = profile_model(read_model_file(path), str(path), source, inputs, observer)
     for other in merge_with:
-        made = merge(made, other if isinstance(other, Profile) else read_profile(Path(other)))
+        added = other if isinstance(other, Profile) else read_profile(Path(other))
+        made = merge(made, added, "" if isinstance(other, Profile) else str(other))
     if output is not None:
         write_profile(made, Path(output))
     return made
@@ -90,7 +91,9 @@ def export(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
     except OSError as cause:
-        raise error("GM195", f"cannot write the model: {cause.strerror}", str(target)) from cause
+        raise error(
+            "GM195", f"cannot write the model: {cause.strerror}", str(target), "choose another file"
+        ) from cause
     return ExportedModel(target, len(data))
 
 

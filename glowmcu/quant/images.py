@@ -41,7 +41,11 @@ def read_preprocessing(path: Path) -> Preprocessing:
     try:
         text = path.read_text(encoding="utf-8")
         record = json.loads(text) if path.suffix == ".json" else _toml().loads(text)
-    except (OSError, ValueError) as cause:
+    except OSError as cause:
+        raise error(
+            "GM308", f"cannot read the preprocessing: {cause.strerror}", where, "check the path"
+        ) from cause
+    except ValueError as cause:
         raise error("GM308", f"cannot read the preprocessing: {cause}", where) from cause
     if not isinstance(record, dict):
         raise error("GM308", "expected a table of settings", where)

@@ -110,8 +110,8 @@ def check_profile(profile: Profile, graph: Graph, model_sha256: str = "", where:
             )
 
 
-def merge(a: Profile, b: Profile) -> Profile:
-    """What profiling all samples of both at once would have given.
+def merge(a: Profile, b: Profile, where: str = "") -> Profile:
+    """What profiling all samples of both at once would have given. `where` names `b`.
 
     Raises GM301 for profiles of different models, GM302 for different tensors.
     """
@@ -120,13 +120,15 @@ def merge(a: Profile, b: Profile) -> Profile:
             "GM301",
             f"profiles of different models cannot be merged: sha256 {a.model_sha256[:16]}… "
             f"and {b.model_sha256[:16]}…",
-            hint="merge profiles of one and the same model file",
+            where,
+            "merge profiles of one and the same model file",
         )
     if a.tool_version != b.tool_version:
         raise error(
             "GM302",
             f"profiles of versions {a.tool_version} and {b.tool_version} cannot be merged",
-            hint="profile the older samples again with this version",
+            where,
+            "profile the older samples again with this version",
         )
     shapes = [{name: t.shape for name, t in p.tensors.items()} for p in (a, b)]
     if shapes[0] != shapes[1]:
@@ -134,7 +136,8 @@ def merge(a: Profile, b: Profile) -> Profile:
         raise error(
             "GM302",
             f"profiles of different tensors cannot be merged: {odd[0]!r} is not in both alike",
-            hint="profile with the same input shapes",
+            where,
+            "profile with the same input shapes",
         )
     tensors = {name: merge_tensors(tensor, b.tensors[name]) for name, tensor in a.tensors.items()}
     return replace(a, sample_count=a.sample_count + b.sample_count, tensors=tensors)

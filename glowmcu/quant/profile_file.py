@@ -46,7 +46,9 @@ def write_profile(profile: Profile, path: Path, options: QuantizationOptions | N
     try:
         path.write_text(profile_text(profile, options), encoding="utf-8")
     except OSError as cause:
-        raise error("GM303", f"cannot write the profile: {cause.strerror}", str(path)) from cause
+        raise error(
+            "GM303", f"cannot write the profile: {cause.strerror}", str(path), "choose another file"
+        ) from cause
 
 
 def read_profile(path: Path) -> Profile:
@@ -67,7 +69,10 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
         reason = cause.strerror if isinstance(cause, OSError) else "it is no text"
-        raise error("GM303", f"cannot read the profile: {reason}", str(path)) from cause
+        raise error(
+            "GM303", f"cannot read the profile: {reason}", str(path),
+            "make one: glowmcu profile MODEL --samples …",
+        ) from cause  # fmt: skip
 
 
 def parse_profile(text: str, where: str = "") -> Profile:
@@ -84,6 +89,8 @@ def parse_profile(text: str, where: str = "") -> Profile:
             int(record["sample_count"]),
             tensors,
         )
+    except json.JSONDecodeError as cause:
+        raise _damaged(f"it is no JSON from line {cause.lineno} on", where) from cause
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as cause:
         raise _damaged(f"{type(cause).__name__}: {cause}", where) from cause
 

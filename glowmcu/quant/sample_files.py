@@ -85,7 +85,9 @@ def _load_npy(path: Path) -> Array:
     try:
         loaded = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as cause:
-        raise _unreadable(path, cause) from cause
+        raise _unreadable(
+            path, cause, "a .npy file holds one array, as numpy.save writes it"
+        ) from cause
     if not isinstance(loaded, np.ndarray):
         raise error("GM307", "cannot read samples: expected one array", str(path))
     return loaded
@@ -96,7 +98,9 @@ def _load_npz(path: Path) -> dict[str, Array]:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, BadZipFile, AttributeError) as cause:
-        raise _unreadable(path, cause) from cause
+        raise _unreadable(
+            path, cause, "a .npz file holds arrays, as numpy.savez writes it"
+        ) from cause
 
 
 def _load_raw(graph: Graph, path: Path) -> Array:
@@ -106,7 +110,7 @@ def _load_raw(graph: Graph, path: Path) -> Array:
     try:
         data = path.read_bytes()
     except OSError as cause:
-        raise _unreadable(path, cause) from cause
+        raise _unreadable(path, cause, "check the path") from cause
     if len(data) != type_.size_bytes:
         raise error(
             "GM307",
@@ -117,5 +121,10 @@ def _load_raw(graph: Graph, path: Path) -> Array:
     return np.frombuffer(data, dtype).reshape(type_.shape)
 
 
-def _unreadable(path: Path, cause: Exception) -> GlowmcuError:
-    return error("GM307", f"cannot read samples: {str(cause)[:200]}", str(path))
+def _unreadable(path: Path, cause: Exception, hint: str) -> GlowmcuError:
+    """`hint` says what the file should be; a file that the system refuses says why itself."""
+    refused = isinstance(cause, OSError) and cause.strerror
+    reason = f"{refused}" if refused else f"this is no complete {path.suffix} file"
+    return error(
+        "GM307", f"cannot read samples: {reason}", str(path), "check the path" if refused else hint
+    )
