@@ -5,6 +5,7 @@ from __future__ import annotations
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.kernels.activation_s16 import sigmoid_code
 from glowmcu.kernels.element_code import ElementCode, element_code
+from glowmcu.kernels.kernel import Field, Parameters
 from glowmcu.kernels.wrapping import wrapped
 from glowmcu.ops import real_functions as functions
 from glowmcu.ops.transcendental import Elu, Exp, Gelu, Log, Logistic, Rsqrt, Tanh
@@ -72,5 +73,6 @@ def power_code(op: functions.Power, signature: Signature) -> ElementCode:
     products = {2.0: "({0} * {0})", 3.0: "({0} * {0} * {0})", -1.0: "(1.0f / {0})"}
     if op.exponent in products:
         return ElementCode(products[op.exponent], 3, 10)
-    exponent = f"{op.exponent!r}f"
-    return ElementCode(f"glowmcu_powf({{0}}, {exponent})", 260, 1568, ("glowmcu_powf.h",))
+    parameters = Parameters("glowmcu_slope", (Field("alpha", op.exponent),))
+    headers = ("glowmcu_bounds.h", "glowmcu_powf.h")
+    return ElementCode("glowmcu_powf({0}, ({p})->alpha)", 260, 1568, headers, parameters)

@@ -85,7 +85,7 @@ def test_the_remainder_of_real_numbers_is_exact() -> None:
     check_pair("Mod", (a.shape, b.shape), F32, a, b, {"fmod": 1}, rtol=0)
 
 
-@pytest.mark.parametrize("exponent", [2.0, 3.0, 0.5, -1.0, -0.5, 1.7, -2.3, 0.0])
+@pytest.mark.parametrize("exponent", [2.0, 3.0, 0.5, -1.0, -0.5, 1.7, -2.3, 0.0, np.inf])
 def test_constant_exponents_equal_onnxruntime(exponent) -> None:
     data = onnx_model("Pow", [("x", F32, (3, 50)), np.array(exponent, np.float32)])
     check_model(data, [[real_numbers((3, 50), 0.1, 9.0)]], oracle=run_onnxruntime)
