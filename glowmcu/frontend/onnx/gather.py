@@ -15,6 +15,8 @@ from glowmcu.ops.comparison import Less, Select
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.gather import Gather, GatherElements, GatherNd
 from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Slice
 from glowmcu.ops.transpose import Transpose
 
 
@@ -48,10 +50,19 @@ def counted_from_the_end(state: Import, op: NodeRecord, x: Value, sizes: Shape) 
 
 @importer("Gather")
 def import_gather(state: Import, op: NodeRecord) -> None:
-    """Slices along an axis."""
+    """Slices along an axis. One known position is a slice, which often costs nothing."""
     x = state.value(op, 0)
     axis = positive_axis(op, op.integer("axis", 0), x.type.rank)
-    state.emit(op, Gather(axis), [x, positions(state, op, 1, (x.type.shape[axis],))])
+    indices = positions(state, op, 1, (x.type.shape[axis],))
+    known = state.builder.known.get(indices)
+    if known is None or known.size != 1 or x in state.builder.known:
+        state.emit(op, Gather(axis), [x, indices])
+        return
+    begin, size = [0] * x.type.rank, list(x.type.shape)
+    begin[axis], size[axis] = int(known.reshape(-1)[0]), 1
+    part = state.add(op, Slice(tuple(begin), tuple(size), (1,) * x.type.rank), [x])
+    shape = (*x.type.shape[:axis], *known.shape, *x.type.shape[axis + 1 :])
+    state.emit(op, Reshape(shape), [part])
 
 
 @importer("GatherElements")

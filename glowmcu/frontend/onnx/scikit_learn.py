@@ -1,0 +1,52 @@
+"""What skl2onnx adds to a perceptron: scaled features, and classes by their index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.gather import positions
+from glowmcu.frontend.onnx.importer import Import, importer
+from glowmcu.frontend.onnx.spatial import reshaped
+from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType
+from glowmcu.ops.elementwise import Mul, Sub
+from glowmcu.ops.gather import Gather
+
+_DOMAIN = "ai.onnx.ml"
+
+
+@importer("Scaler", domain=_DOMAIN)
+def import_scaler(state: Import, op: NodeRecord) -> None:
+    """(x - offset) * scale, of float32 features."""
+    x = state.value(op, 0)
+    if x.type.element is not ElementType.F32:
+        raise Unsupported("GM105", f"Scaler: expected float32, got {x.type}")
+    offset, scale = _numbers(op, "offset", 0.0), _numbers(op, "scale", 1.0)
+    if offset.any():
+        x = state.add(op, Sub(), [x, state.add_constant(offset, "offset")])
+    state.emit(op, Mul(), [x, state.add_constant(scale, "scale")])
+
+
+def _numbers(op: NodeRecord, name: str, default: float) -> Array:
+    return np.array(op.attributes.get(name) or [default], np.float32)
+
+
+@importer("ArrayFeatureExtractor", domain=_DOMAIN)
+def import_array_feature_extractor(state: Import, op: NodeRecord) -> None:
+    """Columns of the last axis; a vector counts as one row."""
+    x, index = state.value(op, 0), state.value(op, 1)
+    x = reshaped(state, op, x, (1,) * (x.type.rank < 2) + x.type.shape)
+    columns = positions(state, op, 1, x.type.shape[-1:])
+    columns = reshaped(state, op, columns, (index.type.element_count,))
+    state.emit(op, Gather(x.type.rank - 1), [x, columns])
+
+
+@importer("ZipMap", domain=_DOMAIN)
+def import_zip_map(state: Import, op: NodeRecord) -> None:
+    """Refused: a dictionary is no tensor. Convert with `zipmap` off."""
+    raise Unsupported(
+        "GM105", "ZipMap makes a dictionary, which is no tensor",
+        "convert the model with to_onnx(…, options={'zipmap': False})",
+    )  # fmt: skip
