@@ -37,6 +37,7 @@ benchmarks/conformance.py`; do not edit.
 | suite | what |
 |---|---|
 | cmsis_tflite | CMSIS-NN's unit-test data wrapped as models of one operator |
+| tflm_seanet | TensorFlow Lite Micro's tests of the layers of one model with int16 activations |
 | mlonmcu | whole models |
 | glow_tflite | the models of Glow's TFLite importer tests: float, one operator each |
 | onnx_node | node tests of the ONNX project, as far as they suit a microcontroller |

@@ -17,7 +17,7 @@ from tests.support.conformance import Case, Outcome, compare
 
 OutcomeOf = Callable[[Case], Outcome]
 #: Share of each kind that has to pass, and the least number of cases that it speaks of.
-REQUIRED = {"int8": (0.95, 100), "float": (0.60, 40), "onnx": (0.12, 500)}
+REQUIRED = {"int8": (0.95, 100), "float": (0.60, 40), "onnx": (0.12, 500), "int16": (0.97, 100)}
 
 needs_cases = pytest.mark.skipif(not ALL_CASES, reason="needs `shared/cases` beside the checkout")
 

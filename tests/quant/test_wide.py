@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import glowmcu
@@ -21,6 +22,7 @@ from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import convolutions, random_samples, real, sqnr_db
 from tests.quant.test_accuracy import calibration, held_out, in_layout_of, scores
 from tests.quant.test_own_models import MODELS, load
+from tests.support.oracle import open_tflm
 
 I8, I16 = ElementType.I8, ElementType.I16
 #: A tenth of a point.
@@ -137,6 +139,24 @@ def test_int16_activations_cost_no_more_than_a_tenth_of_a_point(
     quantized = quantize(model.graph, model.profile, options)
     assert not quantized.float_nodes
     assert model.accuracy(quantized.graph) >= model.accuracy(model.graph) - LARGEST_LOSS
+
+
+def test_an_exported_int16_model_gives_the_bytes_of_the_bundle_in_tflm(tmp_path: Path) -> None:
+    model = REPO / "examples/digits/digits_float.tflite"
+    choices = glowmcu.Quantization(int16=("all",))
+    samples = calibration(model)
+    exported = glowmcu.export(
+        model, tmp_path / "int16.tflite", samples=samples, quantization=choices
+    )
+    bundle = glowmcu.compile(
+        model, samples=samples, quantization=choices, output=tmp_path / "bundle"
+    )
+    images = in_layout_of(model, held_out(model)[0])[:20]
+    (entry,) = bundle.manifest.inputs
+    stored = np.rint(images / np.float32(entry.scale)) + np.float32(entry.zero_point)
+    run = open_tflm(exported.path.read_bytes())
+    wanted = [run([image[np.newaxis]])[0] for image in np.clip(stored, -128, 127).astype(np.int8)]
+    assert np.array_equal(scores(bundle, images), np.concatenate(wanted))
 
 
 def test_the_c_of_int16_digits_is_within_a_tenth_of_a_point_of_float(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from glowmcu.verify.host import Host
 
 Array = npt.NDArray[Any]
 
-TFLITE_SUITES = ("cmsis_tflite", "mlonmcu", "glow_tflite")
+TFLITE_SUITES = ("cmsis_tflite", "tflm_seanet", "mlonmcu", "glow_tflite")
 ONNX_SUITES = (
     "onnx_node",
     "onnx_pytorch_converted",
