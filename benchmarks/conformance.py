@@ -23,6 +23,7 @@ from tests.support.conformance import (  # noqa: E402
     read_cases,
     run_cases,
 )
+from tests.support.document_section import stored_section  # noqa: E402
 
 DOCUMENT = REPO / "docs" / "conformance.md"
 CASES = REPO.parent / "shared" / "cases"
@@ -60,10 +61,15 @@ _KINDS = {
 _RULE = "|---|--:|--:|--:|--:|--:|--:|"
 
 
-def render_document(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> str:
-    """The document: totals, a table a suite, and every case that did not pass with its reason."""
+def render_document(cases: Sequence[Case], outcomes: Sequence[Outcome], other: str = "") -> str:
+    """The document: totals, a table a suite, and every case that did not pass with its reason.
+
+    `other` is the stored section of another script; it stays.
+    """
     verdicts = {outcome.case_id: outcome for outcome in outcomes}
     parts = [_HEAD, _totals(cases, verdicts)]
+    if other:
+        parts.append(other)
     for suite in sorted({case.suite for case in cases}):
         parts.append(_suite(suite, [case for case in cases if case.suite == suite], verdicts))
     parts.append(_reasons(cases, verdicts))
@@ -128,9 +134,10 @@ def main() -> int:
     cases = read_cases(CASES)
     with Pool() as pool:
         outcomes = [o for found in pool.imap(run_cases, by_model(cases), 4) for o in found]
-    text = render_document(cases, outcomes)
+    stored = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.is_file() else ""
+    text = render_document(cases, outcomes, stored_section(stored))
     if check:
-        return int(not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text)
+        return int(stored != text)
     DOCUMENT.write_text(text, encoding="utf-8")
     print(DOCUMENT.relative_to(REPO))
     return 0

@@ -35,7 +35,9 @@ def import_identity(state: Import, op: NodeRecord) -> None:
     """The operand itself: at inference time Dropout does nothing; its mask is all true."""
     x = state.value(op, 0)
     if state.has(op, 2) and bool(state.constant(op, 2, "its training mode").any()):
-        raise Unsupported("GM105", f"{op.kind}: the model is in training mode", _EVALUATE)
+        ratio = state.constant(op, 1, "its ratio") if state.has(op, 1) else np.array(0.5)
+        if ratio.any():
+            raise Unsupported("GM105", f"{op.kind}: the model is in training mode", _EVALUATE)
     state.bind(op, [x])
     if len(op.outputs) > 1 and op.outputs[1]:
         mask = state.add_constant(np.ones(x.type.shape, np.bool_), op.outputs[1])
