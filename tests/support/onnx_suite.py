@@ -25,6 +25,12 @@ CATEGORIES = {
     "PyTorchConvertedModel": "pytorch-converted",
     "PyTorchOperatorModel": "pytorch-operator",
 }
+_LIKE_RUNTIME = "ONNX Runtime's numbers, which here are not those of ONNX's reference"
+#: Where the suite and ONNX Runtime disagree, its numbers are ours.
+FAILS_ON_PURPOSE = {
+    "test_resize_downsample_scales_cubic_align_corners": _LIKE_RUNTIME,
+    "test_resize_downsample_scales_linear_align_corners": _LIKE_RUNTIME,
+}
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,6 @@ def run_suite_test(key: tuple[str, str]) -> SuiteOutcome:
     except unittest.SkipTest as refusal:
         return SuiteOutcome(*key, "refused", " ".join(str(refusal).split())[:200])
     except Exception as cause:  # noqa: BLE001 - whatever it raises, the test failed
-        reason = f"{type(cause).__name__}: {' '.join(str(cause).split())}"
-        return SuiteOutcome(*key, "failed", reason[:200])
+        reason = f"{type(cause).__name__}: {' '.join(str(cause).split())}"[:200]
+        return SuiteOutcome(*key, "failed", FAILS_ON_PURPOSE.get(key[1], reason))
     return SuiteOutcome(*key, "passed")
