@@ -36,7 +36,7 @@ class WideConv2D(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
-        return Cost(3.8 * site.node.macs + 60.0 * outputs, 900, _flash(site))
+        return Cost(3.8 * site.node.macs + 60.0 * outputs, 640, _flash(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -72,7 +72,7 @@ class WideDepthwiseConv2D(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
-        return Cost(9.5 * site.node.macs + 60.0 * outputs, 500, _flash(site))
+        return Cost(9.5 * site.node.macs + 60.0 * outputs, 470, _flash(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op

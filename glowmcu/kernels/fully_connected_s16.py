@@ -28,7 +28,7 @@ class WideFullyConnected(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
         flash = site.signature.inputs[1].size_bytes + 4 * site.signature.inputs[1].shape[0]
-        return Cost(3.2 * site.node.macs + 60.0 * outputs, 520, flash)
+        return Cost(3.2 * site.node.macs + 60.0 * outputs, 280, flash)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature

@@ -28,7 +28,7 @@ class WideTransposeConv2D(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         outputs = site.signature.output.element_count
         flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
-        return Cost(3.8 * site.node.macs + 70.0 * outputs, 720, flash)
+        return Cost(3.8 * site.node.macs + 70.0 * outputs, 690, flash)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature

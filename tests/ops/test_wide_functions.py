@@ -170,3 +170,18 @@ def test_what_16_bits_do_not_have_is_refused(
     options = {"beta": 1.0} if kind == "SOFTMAX" else {}
     with pytest.raises(GlowmcuError, match=text):
         compile_model(function_model(kind, x, y, options, (1, 4)), "m.tflite", Options("m"))
+
+
+def test_functions_of_16_bits_run_in_one_loop_with_their_neighbours() -> None:
+    """x * logistic(x), leaky: intermediate values stay in registers."""
+    model = ModelBuilder()
+    x = model.input("x", (3, 50), "int16", 1e-3)
+    gate = model.tensor("gate", (3, 50), "int16", UNIT)
+    swish = model.tensor("swish", (3, 50), "int16", 1e-3)
+    y = model.tensor("y", (3, 50), "int16", 9e-4)
+    model.op("LOGISTIC", [x], [gate])
+    model.op("MUL", [x, gate], [swish], {"fused_activation_function": "NONE"})
+    model.op("LEAKY_RELU", [swish], [y], {"alpha": 0.2})
+    model.output(y)
+    done = check_model(model.finish(), oracle=run_tflm)
+    assert [choice.kernel_name for choice in done.selections.values()] == ["elementwise.baked"]

@@ -36,6 +36,7 @@ class Case:
     out_scale: float = 2e-2
     weights: int | None = None
     largest_bias: int = 10**6
+    bias_type: str = ""
     zero_points: tuple[int, int, int] = (0, 0, 0)
 
     @property
@@ -71,6 +72,7 @@ CONV = {
         "CONV_2D", (1, 3, 4, 3), 6, (2, 2), bias="int32", out_scale=1e-6
     ),
     "no bias": Case("CONV_2D", (1, 3, 4, 3), 6, (2, 2), bias=""),
+    "no bias, int32 sums": Case("CONV_2D", (1, 3, 4, 3), 6, (2, 2), bias="", bias_type="INT32"),
     "one scale for all weights": Case("CONV_2D", (1, 3, 4, 3), 6, (2, 2), per_channel=False),
     "relu": Case("CONV_2D", (1, 3, 4, 3), 6, (2, 2), activation="RELU"),
     "relu6": Case("CONV_2D", (1, 3, 4, 3), 6, (2, 2), activation="RELU6", out_scale=2e-4),
@@ -109,6 +111,7 @@ DENSE = {
     "int32 bias": Case("FULLY_CONNECTED", (2, 8), 6, bias="int32"),
     "int32 bias, one scale": Case("FULLY_CONNECTED", (2, 8), 6, bias="int32", per_channel=False),
     "no bias, relu": Case("FULLY_CONNECTED", (2, 8), 6, bias="", activation="RELU"),
+    "no bias, int32 sums": Case("FULLY_CONNECTED", (9, 8), 6, bias="", bias_type="INT32"),
     "511 inputs": Case("FULLY_CONNECTED", (1, 511), 4, weights=-128),
     "512 inputs: beyond int32": Case("FULLY_CONNECTED", (1, 512), 5, weights=-128),
     "1300 inputs, one scale": Case("FULLY_CONNECTED", (1, 1300), 9, per_channel=False),
@@ -161,6 +164,8 @@ def layer_model(case: Case) -> bytes:
         operands.append(model.constant("bias", bias, scales * case.scale))
     y = model.tensor("y", case.out_shape, "int16", case.out_scale, zero_y)
     options: dict[str, int | str | bool] = {"fused_activation_function": case.activation}
+    if case.bias_type:
+        options["quantized_bias_type"] = case.bias_type
     if case.kernel:
         options.update(padding=case.padding, stride_h=case.stride, stride_w=case.stride)
     else:

@@ -34,11 +34,17 @@ def positive_pair(height: int, width: int, what: str) -> tuple[int, int]:
     return height, width
 
 
-def bias_or_zeros(state: Import, op: OperatorRecord, position: int, channels: int) -> Value:
-    """The bias operand, or zeros where the operator has none: int32, or float32 like the result."""
+def bias_or_zeros(
+    state: Import, op: OperatorRecord, position: int, channels: int, declared: int = 0
+) -> Value:
+    """The bias operand, or zeros where the operator has none: int32, or float32 like the result.
+
+    `declared` is the bias type that the options state: with 16-bit results it says, as a bias
+    would, whether sums are int32 or (unless it does) int64.
+    """
     if state.has(op, position):
         return state.value(op, position)
-    if state.output_type(op).element is ElementType.I16:
+    if state.output_type(op).element is ElementType.I16 and declared != tflite.TensorType.INT32:
         return state.add_constant(np.zeros(channels, np.int64), "no_bias")
     dtype = np.float32 if state.output_type(op).element.is_float else np.int32
     return state.add_constant(np.zeros(channels, dtype), "no_bias")
@@ -59,7 +65,7 @@ def import_conv_2d(state: Import, op: OperatorRecord) -> None:
         options.Padding(), x.type.shape[1:3], (kernel_h, kernel_w), strides, dilations
     )
     clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
-    bias = bias_or_zeros(state, op, 2, depth_out)
+    bias = bias_or_zeros(state, op, 2, depth_out, options.QuantizedBiasType())
     state.emit(op, Conv2D(strides, dilations, padding, clamp), [x, weights, bias])
 
 

@@ -31,7 +31,7 @@ def import_fully_connected(state: Import, op: OperatorRecord) -> None:
         )
     declared = state.output_type(op)
     clamp = fused_clamp(options.FusedActivationFunction(), declared)
-    bias = bias_or_zeros(state, op, 2, depth_out)
+    bias = bias_or_zeros(state, op, 2, depth_out, options.QuantizedBiasType())
     flat = x
     if x.type.rank < 1 or x.type.shape[-1] != depth_in or not options.KeepNumDims():
         shape = (x.type.element_count // depth_in, depth_in)
