@@ -85,7 +85,7 @@ def _options() -> list[Callable[[Any], Any]]:
         click.option("--keep-float", multiple=True, metavar="NAME[,NAME…]",
                      help="Operators (softmax) or nodes that stay float."),
         click.option("--int16", multiple=True, metavar="NAME[,NAME…]",
-                     help="Operators or nodes with 16-bit activations."),
+                     help="Operators or nodes with 16-bit activations; all: wherever it can be."),
         click.option("--per-tensor-weights", is_flag=True, default=None,
                      help="One scale in all for the weights of a dense layer."),
         click.option("--bias-correction/--no-bias-correction", default=None,

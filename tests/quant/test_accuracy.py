@@ -80,6 +80,25 @@ def test_the_c_of_an_int8_bundle_is_within_half_a_point_of_float(name: str, tmp_
     assert accuracy[0] - accuracy[1] <= LARGEST_LOSS
 
 
+@pytest.mark.parametrize("io", ["int8", "float"])
+@pytest.mark.parametrize("name", [name for name in MODELS if name.endswith(".onnx")])
+def test_the_c_with_int16_activations_is_within_a_tenth_of_a_point_of_float(
+    name: str, io: str, tmp_path: Path
+) -> None:
+    model = REPO / "examples" / name
+    inputs, labels = held_out(model)
+    choices = glowmcu.Quantization(int16=["all"], io=io)
+    wide = glowmcu.compile(
+        model, samples=calibration(model), quantization=choices, output=tmp_path / "wide"
+    )
+    real = glowmcu.compile(model, output=tmp_path / "float")
+    assert any("s16" in layer.kernel for layer in wide.manifest.layers)
+    accuracy = [
+        float((scores(bundle, inputs).argmax(axis=1) == labels).mean()) for bundle in (real, wide)
+    ]
+    assert accuracy[0] - accuracy[1] <= 0.001
+
+
 def test_an_exported_int8_model_gives_the_bytes_of_the_bundle(tmp_path: Path) -> None:
     model = REPO / "examples/gestures/model.onnx"
     samples = calibration(model)
