@@ -42,8 +42,9 @@ def profile_text(profile: Profile, options: QuantizationOptions | None = None) -
 
 
 def write_profile(profile: Profile, path: Path, options: QuantizationOptions | None = None) -> None:
-    """Write the file. Raises GM303 where that is impossible."""
+    """Write the file, and its folder. Raises GM303 where that is impossible."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(profile_text(profile, options), encoding="utf-8")
     except OSError as cause:
         raise error(
