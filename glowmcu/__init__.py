@@ -1,8 +1,13 @@
-"""GlowMCU: ahead-of-time compiler from int8 neural networks to plain C99 for microcontrollers.
+"""GlowMCU: ahead-of-time compiler from neural networks to plain C99 for microcontrollers.
 
 bundle = glowmcu.compile("kws.tflite", board="nrf52", output="build/kws")
 outputs = bundle.run([x])                       # the generated C on this computer
 result = bundle.measure([x], on="cortex-m")     # .outputs .instructions .cycles .stack_bytes
+
+A float model becomes int8 by a profile of samples:
+
+glowmcu.profile("kws.onnx", samples="data/", output="kws.profile.json")
+bundle = glowmcu.compile("kws.onnx", profile="kws.profile.json", board="nrf52")
 """
 
 from glowmcu.api import Profile, Quantization, compile, export, profile, tune
