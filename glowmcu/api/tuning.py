@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
@@ -109,20 +109,14 @@ def tune(
         rounding=_choice(Rounding, rounding, "rounding"),
         inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
     )
-    data = read_model_file(path)
     pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
     source = SampleSource(samples, pixels)
     classes = Path(labels) if isinstance(labels, str | Path) else labels
-    job, sha256 = _job(data, path, options, source, classes, profile)
-    if measure:
-        job = replace(job, build=Build(data, str(path), options, found))
+    build = Build(read_model_file(path), str(path), options, found)
+    job, sha256 = _job(build, source, classes, profile, measure)
     folder = None if output is None else Path(output)
     state = StateFile(_state_path(folder), _key(job, sha256, settings, options))
-    outcome = run_search(job, settings, state, observer)
-    result = _result(outcome, job, folder)
-    if folder is not None:
-        write_profile(job.profile, folder, result.best.options)
-    return result
+    return _result(run_search(job, settings, state, observer), job, folder)
 
 
 _Number = TypeVar("_Number", int, float)
@@ -159,16 +153,16 @@ def _ceiling(board: Board) -> Budget:
 
 
 def _job(
-    data: bytes,
-    path: Path,
-    options: Options,
+    build: Build,
     source: SampleSource,
     labels: Array | Path | None,
     profile: ProfileGiven | None,
+    measure: bool,
 ) -> tuple[Job, str]:
     """The job, and the model's sha256."""
-    graph = float_graph(data, str(path), options.rounding, options.inputs)
-    sha256 = hashlib.sha256(data).hexdigest()
+    options = build.options
+    graph = float_graph(build.data, build.file_name, options.rounding, options.inputs)
+    sha256 = hashlib.sha256(build.data).hexdigest()
     samples, classes = read_labelled(graph, source, labels)
     if profile is None:
         measured: Profile = profile_graph(graph, samples_of(graph, samples), sha256)
@@ -177,7 +171,7 @@ def _job(
         name = "" if isinstance(profile, Profile) else str(profile)
         check_profile(measured, graph, sha256, name)
     target = Target(core(options.core), options.goal)
-    return Job(graph, measured, samples, classes, target), sha256
+    return Job(graph, measured, samples, classes, target, build if measure else None), sha256
 
 
 def _state_path(output: Path | None) -> Path | None:
@@ -195,9 +189,12 @@ def _key(job: Job, sha256: str, settings: Settings, options: Options) -> str:
 
 
 def _result(outcome: Outcome, job: Job, output: Path | None) -> TuningResult:
+    """The best, also written to `output`. Raises GM342, GM346."""
     best = outcome.best
     if best is None:
         raise _nothing_fits(outcome)
+    if output is not None:
+        write_profile(job.profile, output, best.options)
     return TuningResult(
         best,
         outcome.trials[0],

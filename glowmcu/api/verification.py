@@ -18,6 +18,7 @@ from glowmcu.pipeline import quantized_model, reference_graph
 from glowmcu.quant.choices import options_of_text
 from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, profile_sha256
+from glowmcu.quant.sample_source import SampleSource
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array
@@ -88,6 +89,13 @@ def _expected(
     if model is None:
         results = Host().run(bundle.path, inputs)
         return [result.outputs for result in results], "golden vectors, host C for random inputs"
+    data = checked_model(bundle, model, bind)
+    graph = _reference(bundle, data, str(model), bind, profile)
+    return [run_graph(graph, arrays) for arrays in inputs], "Python reference of the model"
+
+
+def checked_model(bundle: Bundle, model: Path, bind: Mapping[str, Array]) -> bytes:
+    """The model file's content. Raises GM608 for another model, GM609 for another `bind`."""
     data = read_model_file(model)
     if hashlib.sha256(data).hexdigest() != bundle.manifest.model_sha256:
         raise error(
@@ -105,8 +113,7 @@ def _expected(
             str(model),
             "pass the same --bind NAME=FILE.npy as to `glowmcu compile`",
         )
-    graph = _reference(bundle, data, str(model), bind, profile)
-    return [run_graph(graph, arrays) for arrays in inputs], "Python reference of the model"
+    return data
 
 
 def _reference(
@@ -116,16 +123,19 @@ def _reference(
     said = bundle.manifest.options
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
     rounding, given = Rounding(said["rounding"]), InputOptions(shapes, bind=bind)
-    request = _request(said, profile, str(bundle.path))
+    request = request_of_bundle(said, profile, str(bundle.path))
     if request is None:
         return reference_graph(data, model, rounding, given)
     return quantized_model(data, model, request, rounding, given).quantized.graph
 
 
-def _request(
-    said: Mapping[str, str], profile: Path | None, where: str
+def request_of_bundle(
+    said: Mapping[str, str],
+    profile: Path | None,
+    where: str,
+    samples: SampleSource | None = None,
 ) -> QuantizationRequest | None:
-    """How the bundle was quantized. Raises GM615, GM616."""
+    """How the bundle was quantized; None where it was not. Raises GM615, GM616."""
     name, _, digest = said.get("profile", "").rpartition(":")
     measured = None if profile is None else read_profile(profile)
     got = "" if measured is None else profile_sha256(measured)[:12]
@@ -141,11 +151,11 @@ def _request(
     if measured is None:
         return None
     options = options_of_text(said)
-    if options.adaptive_rounding:
+    if options.adaptive_rounding and samples is None:
         raise error(
             "GM616",
             "samples went into the bundle's weights (adaround): model and profile do not tell them",
             where,
             "verify without --model: the golden vectors hold the reference's results",
         )
-    return QuantizationRequest(options, measured, name)
+    return QuantizationRequest(options, measured, name, samples)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
 import numpy as np
 
-from glowmcu.api import verify_bundle
 from glowmcu.bundle import Bundle, load
-from glowmcu.cli.input_arguments import bind_option, read_array, read_bound
+from glowmcu.cli.input_arguments import read_array
 from glowmcu.cli.output import console, json_option, print_json
-from glowmcu.errors import ExitCode, error
+from glowmcu.errors import error
 from glowmcu.report.json_report import bench_json, run_json
 from glowmcu.report.tables import bench_table, count
-from glowmcu.report.verification import verification_json, verification_table
 from glowmcu.verify.executors import EXECUTOR_NAMES
 from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.verification import seeded_inputs
@@ -79,43 +76,6 @@ def run_command(
             f"{where}: {count(measured.instructions)} instructions, "
             f"{count(measured.cycles)} cycles, {count(measured.stack_bytes)} B of stack"
         )
-
-
-@click.command("verify")
-@_BUNDLE
-@_BOARD
-@click.option("--on", "where", default="host", show_default=True, metavar="EXECUTOR[,EXECUTOR…]",
-              help=f"Any of {', '.join(EXECUTOR_NAMES)}.")  # fmt: skip
-@click.option("--samples", default=3, show_default=True, type=click.IntRange(0, 100_000),
-              help="Random inputs besides the golden vectors.")  # fmt: skip
-@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
-@click.option("--model", type=click.Path(path_type=Path),
-              help="Compare with this model's Python reference, not the host's C.")  # fmt: skip
-@click.option("--profile", type=click.Path(path_type=Path),
-              help="With --model: what a float model was quantized by.")  # fmt: skip
-@bind_option
-@json_option
-def verify_command(
-    bundle: Path,
-    board: str | None,
-    where: str,
-    samples: int,
-    seed: int,
-    model: Path | None,
-    profile: Path | None,
-    bind: tuple[str, ...],
-    as_json: bool,
-) -> int:
-    """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not."""
-    names = [name for name in re.split(r"[,\s]+", where) if name]
-    report = verify_bundle(
-        load(bundle, board), names, samples, seed, model, read_bound(bind), profile
-    )
-    if as_json:
-        print_json(verification_json(report))
-    else:
-        console().print(verification_table(report))
-    return int(ExitCode.OK if report.passed else ExitCode.MISMATCH)
 
 
 @click.command("bench")

@@ -1,0 +1,225 @@
+"""`glowmcu verify --against float`: which layers cost the accuracy, what would help, at what price.
+
+Remedies are tried, not guessed: the worst layers in int16 and in float, alone and together, and
+equalization, each quantized anew and measured on the same samples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from glowmcu.api.model_file import read_model_file
+from glowmcu.api.quantization import ProfileGiven, SamplesGiven
+from glowmcu.api.verification import checked_model, request_of_bundle
+from glowmcu.board import find_board
+from glowmcu.bundle import Bundle, load
+from glowmcu.cores import core
+from glowmcu.errors import error
+from glowmcu.goals import Goal
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.operation import Array, Rounding
+from glowmcu.kernels.kernel import Target
+from glowmcu.pipeline import float_graph
+from glowmcu.quant.comparison import Comparison, LayerError, compare_graphs
+from glowmcu.quant.images import read_preprocessing
+from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.profile import Profile
+from glowmcu.quant.profile_file import read_tuned_profile
+from glowmcu.quant.request import QuantizationRequest, quantize_as_requested
+from glowmcu.quant.sample_source import SampleSource
+from glowmcu.quant.samples import samples_of
+from glowmcu.tuning.evaluation import Evaluator, Job
+from glowmcu.tuning.labelled import read_labelled
+from glowmcu.tuning.trial import Trial
+from glowmcu.verify.comparison import difference
+from glowmcu.verify.verification import golden_vectors
+
+#: Layers that remedies are tried on, and the least share of the error that makes one worth it.
+_MOST_LAYERS = 3
+_LEAST_SHARE = 0.05
+#: Decibels that a remedy has to gain to be named.
+_LEAST_GAIN_DB = 0.5
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of the quantization, as options of `compile`, with its trial."""
+
+    arguments: str
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class FloatComparison:
+    """`plain` is the quantization as it stands, `remedies` what is better, the best first; what
+    another remedy beats at no more cycles is left out.
+
+    `float_accuracy` is None without labels.
+    """
+
+    comparison: Comparison
+    plain: Trial
+    remedies: tuple[Remedy, ...]
+    float_accuracy: float | None
+
+
+def compare_with_float(
+    target: str | Path,
+    samples: SamplesGiven,
+    *,
+    model: str | Path | None = None,
+    profile: ProfileGiven | None = None,
+    labels: str | Path | Array | None = None,
+    preprocess: str | Path | None = None,
+    board: str | None = None,
+    bind: Mapping[str, Array] | None = None,
+) -> FloatComparison:
+    """The float model and its int8 form, layer by layer, on `samples`.
+
+    `target` is a bundle's folder (then `model` and `profile` are those that it was compiled from)
+    or a float model (quantized by `profile` and the options it holds, or by the samples).
+    Raises GM608, GM609, GM615 for files that are not the bundle's, GM640 for a bundle that was not
+    quantized here, GM641 where the bundle computes something else.
+    """
+    pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
+    source = SampleSource(samples, pixels)
+    folder = Path(target)
+    if folder.is_dir():
+        bundle = load(folder, board)
+        subject = _of_bundle(bundle, model, profile, source, bind or {})
+    else:
+        subject = _of_model(folder, profile, board, bind or {})
+    classes = Path(labels) if isinstance(labels, str | Path) else labels
+    return _compared(subject, source, classes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """What is looked at, before its samples are read. `bundle` checks that it is the right one."""
+
+    graph: Graph
+    request: QuantizationRequest
+    sha256: str
+    target: Target
+    bundle: Bundle | None = None
+
+
+def _of_bundle(
+    bundle: Bundle,
+    model: str | Path | None,
+    profile: ProfileGiven | None,
+    source: SampleSource,
+    bind: Mapping[str, Array],
+) -> _Subject:
+    where, said = str(bundle.path), bundle.manifest.options
+    if "profile" not in said:
+        raise error(
+            "GM640",
+            "the bundle was not quantized by GlowMCU: there is no float model to compare it with",
+            where,
+            "compile the float model with --profile; or verify the float model itself: "
+            "glowmcu verify MODEL --against float --samples DATA",
+        )
+    if model is None or profile is None or isinstance(profile, Profile):
+        raise error(
+            "GM642",
+            "a bundle holds neither its float model nor its profile",
+            where,
+            "pass both: --model FILE --profile FILE",
+        )
+    path = Path(model)
+    data = checked_model(bundle, path, bind)
+    request = request_of_bundle(said, Path(profile), where, source)
+    assert request is not None
+    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
+    graph = float_graph(data, str(path), Rounding(said["rounding"]), InputOptions(shapes, {}, bind))
+    target = Target(core(bundle.board.core), Goal(said["optimize"]))
+    return _Subject(graph, request, bundle.manifest.model_sha256, target, bundle)
+
+
+def _of_model(
+    path: Path, profile: ProfileGiven | None, board: str | None, bind: Mapping[str, Array]
+) -> _Subject:
+    data = read_model_file(path)
+    graph = float_graph(data, str(path), inputs=InputOptions(bind=bind))
+    tuned: QuantizationOptions | None = None
+    if profile is not None and not isinstance(profile, Profile):
+        profile, tuned = read_tuned_profile(Path(profile))
+    request = QuantizationRequest(tuned or QuantizationOptions(), profile)
+    target = Target(core(find_board(board or "generic").core))
+    return _Subject(graph, request, hashlib.sha256(data).hexdigest(), target)
+
+
+def _compared(
+    subject: _Subject, source: SampleSource, labels: Array | Path | None
+) -> FloatComparison:
+    graph = subject.graph
+    arrays, classes = read_labelled(graph, source, labels)
+    request = replace(subject.request, samples=SampleSource(list(arrays)))
+    made = quantize_as_requested(graph, request, subject.sha256)
+    if subject.bundle is not None:
+        _refuse_another_graph(subject.bundle, made.quantized.graph)
+    samples = samples_of(graph, arrays)
+    comparison = compare_graphs(made.quantized.reference, made.quantized.graph, samples)
+    evaluator = Evaluator(Job(graph, made.profile, arrays, classes, subject.target))
+    plain = evaluator.evaluate(request.options)
+    remedies = _remedies(evaluator, plain, comparison.layers)
+    return FloatComparison(comparison, plain, remedies, evaluator.float_accuracy)
+
+
+def _refuse_another_graph(bundle: Bundle, graph: Graph) -> None:
+    """GM641 unless the graph made anew gives the bundle's golden vectors."""
+    for vector in golden_vectors(bundle.path, bundle.manifest):
+        outputs = run_graph(graph, vector.inputs)
+        rows = zip(outputs, vector.expected, bundle.manifest.outputs, strict=True)
+        for got, want, entry in rows:
+            if difference(got, want, entry):
+                raise error(
+                    "GM641",
+                    "model, profile and samples do not give what the bundle computes",
+                    str(bundle.path),
+                    "with adaround, pass the very samples that it was compiled with; "
+                    "or compile it again with this version",
+                )
+
+
+def _remedies(
+    evaluator: Evaluator, plain: Trial, layers: Sequence[LayerError]
+) -> tuple[Remedy, ...]:
+    worst = [layer.node for layer in layers if layer.node and layer.share >= _LEAST_SHARE]
+    names = list(dict.fromkeys(worst))[:_MOST_LAYERS]
+    groups: list[tuple[str, ...]] = [(name,) for name in names]
+    groups += [tuple(names[:count]) for count in range(2, len(names) + 1)]
+    options = plain.options
+    tries: list[tuple[str, QuantizationOptions]] = []
+    for group in groups:
+        text = ",".join(group)
+        rest = [tuple(n for n in kept if n not in group) for kept in _mixed(options)]
+        int16 = replace(options, keep_float=rest[0], int16=(*rest[1], *group))
+        kept = replace(options, keep_float=(*rest[0], *group), int16=rest[1])
+        tries += [(f"--int16 {text}", int16), (f"--keep-float {text}", kept)]
+    if not options.equalization:
+        tries.append(("--equalize", replace(options, equalization=True)))
+    found = [Remedy(text, evaluator.evaluate(item)) for text, item in tries]
+    better = [r for r in found if _gain(r.trial, plain) >= _LEAST_GAIN_DB]
+    worth = [r for r in better if not any(_is_better_and_cheaper(o.trial, r.trial) for o in better)]
+    return tuple(sorted(worth, key=lambda remedy: -remedy.trial.sqnr_db))
+
+
+def _gain(trial: Trial, plain: Trial) -> float:
+    return -math.inf if trial.cost is None else trial.sqnr_db - plain.sqnr_db
+
+
+def _is_better_and_cheaper(one: Trial, other: Trial) -> bool:
+    assert one.cost is not None and other.cost is not None
+    return one.sqnr_db > other.sqnr_db and one.cost.cycles <= other.cost.cycles
+
+
+def _mixed(options: QuantizationOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return options.keep_float, options.int16

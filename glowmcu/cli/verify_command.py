@@ -1,0 +1,146 @@
+"""`glowmcu verify`: against the reference in every byte, or against float layer by layer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from glowmcu.api import verify_bundle
+from glowmcu.api.float_comparison import compare_with_float
+from glowmcu.bundle import load
+from glowmcu.cli.input_arguments import bind_option, read_bound
+from glowmcu.cli.output import console, json_option, print_json, write_text
+from glowmcu.errors import ExitCode, error
+from glowmcu.report.float_comparison import comparison_json, comparison_lines, comparison_table
+from glowmcu.report.plots import comparison_svg
+from glowmcu.report.verification import verification_json, verification_table
+from glowmcu.verify.executors import EXECUTOR_NAMES
+
+_MOST_SAMPLES = 100_000
+
+
+@click.command("verify")
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option("--board", help="Another board than the bundle was compiled for.")
+@click.option(
+    "--on",
+    "where",
+    default="host",
+    show_default=True,
+    metavar="EXECUTOR[,EXECUTOR…]",
+    help=f"Any of {', '.join(EXECUTOR_NAMES)}.",
+)
+@click.option(
+    "--samples",
+    default="3",
+    show_default=True,
+    metavar="NUMBER|FILE|FOLDER",
+    help="Random inputs besides the golden vectors; data with --against float.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    help="Compare with this model's Python reference, not the host's C.",
+)
+@click.option(
+    "--profile",
+    type=click.Path(path_type=Path),
+    help="With --model: what a float model was quantized by.",
+)
+@click.option(
+    "--against",
+    type=click.Choice(["reference", "float"]),
+    default="reference",
+    show_default=True,
+    help="float: which layers lose accuracy, and what would help.",
+)
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npy",
+    help="With --against float: class numbers of the samples.",
+)
+@click.option(
+    "--preprocess",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml",
+    help="With --against float: what pixels of images become.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE.svg",
+    help="With --against float: a picture of the layers.",
+)
+@bind_option
+@json_option
+def verify_command(
+    bundle: Path, board: str | None, where: str, samples: str, seed: int, model: Path | None,
+    profile: Path | None, against: str, labels: Path | None, preprocess: Path | None,
+    plot: Path | None, bind: tuple[str, ...], as_json: bool,
+) -> int:  # fmt: skip
+    """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not.
+
+    With --against float: compare the quantized BUNDLE (or a float model in its place) with float,
+    layer by layer, on the data of --samples.
+    """
+    if against == "float":
+        _against_float(
+            bundle, board, samples, model, profile, labels, preprocess, plot, bind, as_json
+        )
+        return int(ExitCode.OK)
+    names = [name for name in re.split(r"[,\s]+", where) if name]
+    count = _count(samples)
+    report = verify_bundle(
+        load(bundle, board), names, count, seed, model, read_bound(bind), profile
+    )
+    if as_json:
+        print_json(verification_json(report))
+    else:
+        console().print(verification_table(report))
+    return int(ExitCode.OK if report.passed else ExitCode.MISMATCH)
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"\d{1,6}", text) or int(text) > _MOST_SAMPLES:
+        raise click.BadParameter(
+            f"expected a number up to {_MOST_SAMPLES}, got {text!r}; data go with --against float",
+            click.get_current_context(),
+            param_hint="--samples",
+        )
+    return int(text)
+
+
+def _against_float(
+    target: Path, board: str | None, samples: str, model: Path | None, profile: Path | None,
+    labels: Path | None, preprocess: Path | None, plot: Path | None, bind: tuple[str, ...],
+    as_json: bool,
+) -> None:  # fmt: skip
+    if re.fullmatch(r"\d+", samples) and not Path(samples).exists():
+        raise error(
+            "GM719",
+            "--against float needs real data",
+            hint="--samples FILE|FOLDER: .npy, .npz, raw files, folders of these or of images",
+        )
+    found = compare_with_float(
+        target,
+        samples,
+        model=model,
+        profile=profile,
+        labels=labels,
+        preprocess=preprocess,
+        board=board,
+        bind=read_bound(bind),
+    )
+    if plot is not None:
+        write_text(plot, comparison_svg(found.comparison))
+    if as_json:
+        print_json(comparison_json(found))
+        return
+    out = console()
+    out.print(comparison_table(found.comparison))
+    for line in comparison_lines(found):
+        out.print(line, markup=False)
