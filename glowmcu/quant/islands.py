@@ -73,20 +73,48 @@ def _applicable_rule(graph: Graph, node: Node) -> QuantizationRule | None:
     if isinstance(node.op, Constant) or not is_real(node):
         return None
     rule = node.op.quantization_rule(node.signature)
-    if rule is None:
-        return None
+    return None if rule is None or _obstacle(graph, node, rule) else rule
+
+
+def _obstacle(graph: Graph, node: Node, rule: QuantizationRule) -> str:
+    """Why the rule cannot be followed here; empty where it can."""
     constants = (*rule.weights, *rule.biases)
     if any(graph.constant_data(node.inputs[position]) is None for position in constants):
-        return None
+        return "int8 needs its weights and biases to be constants"
     operands = [node.inputs[position] for position in (*rule.activations, *constants)]
-    fits = all(v.type.element is ElementType.F32 and _is_finite(graph, v) for v in operands)
-    return rule if fits else None
+    if not all(value.type.element is ElementType.F32 for value in operands):
+        return "not all of its operands are float32"
+    if not all(_is_finite(graph, value) for value in operands):
+        return "a constant operand holds infinity or NaN"
+    return ""
 
 
 def _is_finite(graph: Graph, value: Value) -> bool:
     """False for a constant that holds infinity or NaN: no scale stores that."""
     data = graph.constant_data(value)
     return data is None or bool(np.isfinite(data).all())
+
+
+def why_float(
+    graph: Graph, rules: Rules, keep_float: Iterable[str], refused: Mapping[Node, str]
+) -> dict[str, str]:
+    """The nodes that compute with float32 beside those of `rules`, by name, each with why."""
+    kept = nodes_named(graph, keep_float, "--keep-float")
+    reasons: dict[str, str] = {}
+    for node in graph.nodes:
+        if node in rules or not node.inputs or not is_real(node):
+            continue
+        rule = node.op.quantization_rule(node.signature)
+        if node in kept:
+            reason = "as was asked for"
+        elif node in refused:
+            reason = refused[node]
+        elif rule is None:
+            reason = "it has no int8 meaning"
+        else:
+            reason = _obstacle(graph, node, rule) or "all around it is float"
+        reasons[node.name] = f"{node.op.name}: {reason}"
+    return reasons
 
 
 def is_real(node: Node) -> bool:

@@ -19,7 +19,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
 from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
-from glowmcu.quant.islands import Rules, choose_int8_nodes, is_real
+from glowmcu.quant.islands import Rules, choose_int8_nodes, why_float
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import assign_parameters
 from glowmcu.quant.profile import Profile, check_profile
@@ -90,7 +90,8 @@ def quantize(
         conversion = convert_graph(graph, rules, formats, options, refinement)
         if not conversion.refused:
             conversion.graph.verify()
-            return Quantized(conversion.graph, _float_nodes(graph, rules, refused), graph)
+            reasons = why_float(graph, rules, options.keep_float, refused)
+            return Quantized(conversion.graph, reasons, graph)
         for node, reason in conversion.refused.items():
             # What int16 cannot express, int8 may.
             (narrow if node in wide_nodes else refused)[node] = reason
@@ -113,14 +114,3 @@ def _formats(
         assign_parameters(graph, wide, profile, everything, element=ElementType.I16),
         wide_nodes,
     )
-
-
-def _float_nodes(graph: Graph, rules: Rules, refused: Mapping[Node, str]) -> dict[str, str]:
-    reasons: dict[str, str] = {}
-    for node in graph.nodes:
-        if node in rules or not node.inputs or not is_real(node):
-            continue
-        rule = node.op.quantization_rule(node.signature)
-        reason = "asked for, or all around it is float" if rule else "it has no int8 meaning"
-        reasons[node.name] = f"{node.op.name}: {refused.get(node, reason)}"
-    return reasons

@@ -13,6 +13,8 @@ from glowmcu.bundle import Bundle
 from glowmcu.manifest import Manifest
 from glowmcu.verify.measurement import Measurement
 
+_MOST_NOTES = 12
+
 
 def count(value: int | None, unit: str = "") -> str:
     """12 345 678, or a dash where it is not known."""
@@ -45,7 +47,11 @@ def summary_lines(bundle: Bundle) -> list[str]:
     lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps")
     lines += _fit_lines(bundle)
     lines += _quantization_lines(manifest)
-    lines += [f"  note     {escape(note)}" for note in bundle.notes]
+    lines += [f"  note     {escape(note)}" for note in bundle.notes[:_MOST_NOTES]]
+    if len(bundle.notes) > _MOST_NOTES:
+        lines.append(
+            f"  note     … and {len(bundle.notes) - _MOST_NOTES} more: --json has them all"
+        )
     lines.append(f"  bundle   {escape(str(bundle.path))}/{escape(manifest.name)}.h")
     return lines
 

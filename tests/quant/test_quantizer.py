@@ -120,7 +120,7 @@ def test_kept_nodes_are_reported_with_a_reason() -> None:
     graph = perceptron()
     profile = profile_graph(graph, random_samples(graph, 8))
     result = quantize(graph, profile, QuantizationOptions(keep_float=("dense1",)))
-    assert list(result.float_nodes) == ["dense1"]
+    assert result.float_nodes == {"dense1": "fully_connected: as was asked for"}
 
 
 def branching() -> Graph:
@@ -209,4 +209,5 @@ def test_a_constant_that_is_not_finite_keeps_its_node_float() -> None:
     bound = graph.constant(np.full((1, 4), np.inf, np.float32))
     finished = graph.finish(graph.add(Minimum(), x, bound, name="bounded"))
     profile = profile_graph(finished, random_samples(finished, 8))
-    assert list(quantize(finished, profile).float_nodes) == ["bounded"]
+    reasons = quantize(finished, profile).float_nodes
+    assert reasons == {"bounded": "minimum: a constant operand holds infinity or NaN"}
