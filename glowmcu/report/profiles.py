@@ -13,20 +13,28 @@ from glowmcu.report.tables import plain_table
 
 
 def profile_table(profile: Profile) -> Table:
-    """One line a tensor. Few of int8's 256 steps in a standard deviation mean that rare large
-    values cost the common ones their precision; a quiet channel has few steps beside a loud one.
+    """One line a tensor. `its steps`: how many of int8's 256 lie within a standard deviation; few
+    mean that rare large values cost the common ones their precision. `quietest`: the reach of the
+    quietest channel as a share of the loudest one's; where it is small, `--equalize` may help.
     """
-    table = plain_table(
-        "", ("tensor", "l"), ("shape", "l"), ("low", "r"), ("high", "r"), ("mean", "r"),
-        ("deviation", "r"), ("steps a deviation", "r"), ("quietest channel", "r"),
-    )  # fmt: skip
-    for name, tensor in profile.tensors.items():
-        table.add_row(
-            escape(name[:48]), "x".join(map(str, tensor.shape)), f"{tensor.low:.5g}",
-            f"{tensor.high:.5g}", f"{tensor.mean:.5g}", f"{_deviation(tensor):.5g}",
-            f"{_steps(tensor):.0f}", _quietest(tensor),
-        )  # fmt: skip
+    headings = ("low", "high", "mean", "deviation", "its steps", "quietest", "shape", "tensor")
+    table = plain_table("", *((heading, "r") for heading in headings[:6]), ("shape", "l"),
+                        ("tensor", "l"))  # fmt: skip
+    rows = [_row(name, tensor) for name, tensor in profile.tensors.items()]
+    for row in rows:
+        table.add_row(*row)
+    # A narrow terminal cuts off names, never numbers.
+    for index, column in enumerate(table.columns[:-1]):
+        column.min_width = max(len(text) for text in (headings[index], *(r[index] for r in rows)))
     return table
+
+
+def _row(name: str, tensor: TensorProfile) -> tuple[str, ...]:
+    return (
+        *(f"{value:.4g}" for value in (tensor.low, tensor.high, tensor.mean, _deviation(tensor))),
+        f"{_steps(tensor):.0f}", _quietest(tensor), "x".join(map(str, tensor.shape)),
+        escape(name[:80]),
+    )  # fmt: skip
 
 
 def _deviation(tensor: TensorProfile) -> float:

@@ -61,8 +61,11 @@ def _quantization_lines(manifest: Manifest) -> list[str]:
     if "profile" not in said:
         return []
     name, _, digest = said["profile"].rpartition(":")
+    choices = [said["schema"], said["calibration"]]
+    more = ("int16", "keep_float", "per_tensor_weights", "bias_correction", "equalize", "adaround")
+    choices += [f"{key} {said[key]}" for key in more if key in said]
     return [
-        f"  int8     {said['schema']}, {said['calibration']}, from {said['samples']} samples "
+        f"  int8     {escape(', '.join(choices))}, from {said['samples']} samples "
         f"({escape(name)} {digest})"
     ]
 
