@@ -62,3 +62,9 @@ def quantized(name: str) -> Options:
 
 def samples(name: str, count: int, seed: int) -> Floats:
     return draw(seed, count, *MODULES[name][1][1:])
+
+
+@pytest.mark.parametrize("name", ["lstm", "rnn"])
+def test_states_that_only_the_next_layer_reads_are_never_stacked(name: str) -> None:
+    graph = compile_model(exported(name, False), "model.onnx", Options("m")).graph
+    assert "concatenation" not in [node.op.name for node in graph.nodes]
