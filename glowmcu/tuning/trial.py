@@ -10,6 +10,8 @@ from glowmcu.quant.options import QuantizationOptions, options_of, options_recor
 
 #: What an output without any error counts as.
 BEST_DB = 200.0
+#: Decibels that are worth no cycle.
+NEAR_DB = 0.1
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,21 @@ class Budget:
 
 
 def best_of(trials: Sequence[Trial], budget: Budget) -> Trial | None:
-    """The best that fits: by quality, then the cheaper, then the earlier."""
+    """The cheapest of those that fit and are within `NEAR_DB` of the best of them, accuracy being
+    equal; never worse than the first that fits (the defaults, as a search begins with them).
+    """
     fitting = [t for t in trials if t.cost is not None and budget.excess(t.cost) == 0.0]
-    return min(fitting, key=_order, default=None)
+    if not fitting:
+        return None
+    accuracy, sqnr = max(trial.quality for trial in fitting)
+    least = max((accuracy, sqnr - NEAR_DB), fitting[0].quality)
+    return min((trial for trial in fitting if trial.quality >= least), key=_price)
+
+
+def _price(trial: Trial) -> tuple[float, ...]:
+    assert trial.cost is not None
+    cost = trial.cost
+    return cost.cycles, cost.flash_bytes, cost.arena_bytes, -trial.sqnr_db
 
 
 def nearest_of(trials: Sequence[Trial], budget: Budget) -> Trial | None:
@@ -83,7 +97,6 @@ def nearest_of(trials: Sequence[Trial], budget: Budget) -> Trial | None:
 def _order(trial: Trial) -> tuple[float, ...]:
     assert trial.cost is not None
     accuracy, sqnr = trial.quality
-    # Differences beyond a hundredth of a decibel are noise: the cheaper one is better.
     return -accuracy, -round(sqnr, 2), trial.cost.cycles, trial.cost.flash_bytes
 
 

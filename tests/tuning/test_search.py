@@ -85,8 +85,14 @@ def test_refinement_goes_on_until_nothing_near_is_better() -> None:
 def test_accuracy_counts_before_signal_and_cost_decides_between_equals() -> None:
     right, loud = trial(30, accuracy=0.9), trial(50, accuracy=0.8)
     assert best_of([loud, right], Budget()) is right
-    cheap, dear = trial(40.004, 90), trial(40.001, 100)
-    assert best_of([dear, cheap], Budget()) is cheap
+    cheap, dear = trial(39.95, 90), trial(40.0, 100)
+    assert best_of([trial(30), dear, cheap], Budget()) is cheap
+    assert best_of([trial(30), dear, trial(39.85, 90)], Budget()) is dear
+
+
+def test_the_best_is_never_worse_than_the_defaults_even_for_fewer_cycles() -> None:
+    defaults, cheap = trial(40.0, 100), trial(39.95, 90)
+    assert best_of([defaults, cheap], Budget()) is defaults
 
 
 def test_what_is_above_the_budget_never_wins_but_the_nearest_is_known() -> None:
