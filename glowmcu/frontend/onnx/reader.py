@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import heapq
+from collections.abc import Sequence
+from dataclasses import replace
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
@@ -49,7 +51,8 @@ def read_onnx(
         raise GlowmcuError(problems, exit_code_for(problems))
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
-    return fold_qdq(Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs)))
+    graph = fold_qdq(Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs)))
+    return _with_output_names(graph, model.outputs)
 
 
 def _output(state: Import, name: str) -> Value:
@@ -64,6 +67,26 @@ def _output(state: Import, name: str) -> Value:
             "export the model in float32",
         )
     return value
+
+
+def _with_output_names(graph: Graph, names: Sequence[str]) -> Graph:
+    """Outputs called as in the file, also where several nodes stand for the one that makes them.
+
+    A value that is an input or another output as well keeps its name.
+    """
+    renamed: dict[Value, Value] = {}
+    for value, name in zip(graph.outputs, names, strict=True):
+        if value in graph.producers and value not in renamed and value.name != name:
+            renamed[value] = Value(value.type, name)
+    nodes = [
+        replace(
+            node,
+            inputs=tuple(renamed.get(value, value) for value in node.inputs),
+            outputs=tuple(renamed.get(value, value) for value in node.outputs),
+        )
+        for node in graph.nodes
+    ]
+    return graph.replace(nodes, outputs=[renamed.get(value, value) for value in graph.outputs])
 
 
 def _unknown_options(model: OnnxRecord, options: InputOptions, file_name: str) -> list[Problem]:
