@@ -1,6 +1,7 @@
 """`python -m benchmarks`: measure everything, write results.json and results.md, update README.
 
-`--only kws,ic` measures those again and keeps the rest; `--page` only writes results.md anew.
+`--only kws,ic` measures those again and keeps the rest; `--compile-time` only times compilations
+again (they alone depend on the machine and its load); `--page` only writes results.md anew.
 """
 
 from __future__ import annotations
@@ -61,10 +62,15 @@ def main() -> None:
     """Exit code 1 when anything differs from the oracle."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="comma-separated model names")
+    parser.add_argument("--compile-time", action="store_true", help="only time compilations")
     parser.add_argument("--page", action="store_true", help="only write results.md")
     options = parser.parse_args()
     old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
-    if not options.page:
+    if options.compile_time:
+        old["compile_seconds"] = {
+            model.name: round(compile_seconds(model), 2) for model in MODELS if model.path.is_file()
+        }
+    elif not options.page:
         wanted = [name for name in options.only.split(",") if name]
         models = [model for model in MODELS if not wanted or model.name in wanted]
         for model in models:
