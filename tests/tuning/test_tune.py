@@ -10,8 +10,9 @@ import pytest
 
 import glowmcu
 from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile_file import read_tuned_profile
-from glowmcu.tuning.trial import BEST_DB
+from glowmcu.tuning.trial import BEST_DB, Trial
 from tests.tuning.jobs import DIGITS, EXAMPLES, GESTURES, gesture_samples
 
 CALIBRATION = EXAMPLES / "digits" / "calibration.npz"
@@ -180,6 +181,27 @@ def test_the_command_writes_profile_table_and_picture(
     assert len(record["trials"]) == 4
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == record
+
+
+def test_ctrl_c_leaves_the_best_so_far_and_its_own_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from glowmcu.cli import main
+    from glowmcu.tuning.evaluation import Evaluator
+
+    evaluate, calls = Evaluator.evaluate, iter(range(100))
+
+    def interrupted(self: Evaluator, options: QuantizationOptions) -> Trial:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return evaluate(self, options)
+
+    monkeypatch.setattr(Evaluator, "evaluate", interrupted)
+    samples, output = str(gesture_samples(tmp_path)), tmp_path / "g.json"
+    assert main(["tune", str(GESTURES), "--samples", samples, "-o", str(output)]) == 130
+    assert "3 trials on 160 labelled samples; interrupted" in capsys.readouterr().out
+    assert read_tuned_profile(output)[1] is not None
+    assert len((tmp_path / "g.trials.jsonl").read_text().splitlines()) == 4
 
 
 def test_the_picture_is_the_same_every_time(tmp_path: Path) -> None:
