@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.quant.profile import tensor_names
+from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Samples
 from glowmcu.quant.side_by_side import (
     SideBySide,
@@ -30,8 +31,9 @@ from glowmcu.quant.side_by_side import (
     stored_values,
 )
 
-#: Samples that show the effect on the outputs: every layer costs a run of all that follow it.
-_MOST_ALONE = 64
+#: Samples, evenly picked, that show the effect on the outputs: every layer costs a run of all that
+#: follow it.
+_MOST_ALONE = 96
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,12 @@ def compare_graphs(
     work = _Work(both)
     done = 0
     for lanes, inputs, count in both.runs(samples):
-        work.add(lanes, inputs, with_alone=done < alone_samples)
+        work.add(lanes, inputs)
         done += count
     if not done:
         raise error("GM306", "no samples", hint="a few hundred from the training data are good")
+    for lanes, inputs, _ in both.runs(evenly_picked(samples, alone_samples)):
+        work.add_alone(lanes, inputs)
     return work.finish(done)
 
 
@@ -161,7 +165,7 @@ class _Work:
         element = str(made.type.element.numpy)
         return _Row(self._names[origin], name, operator, element, Meter(), Meter(), {})
 
-    def add(self, lanes: SideBySide, inputs: Sequence[Array], with_alone: bool) -> None:
+    def add(self, lanes: SideBySide, inputs: Sequence[Array]) -> None:
         """Another batch; `lanes` are the graphs in its shape."""
         real = run_tensors(lanes.reference, inputs)
         stored = run_tensors(lanes.quantized, lanes.quantized_inputs(inputs))
@@ -169,26 +173,21 @@ class _Work:
             value = lanes.quantized.outputs[index]
             got = real_values(stored[value], value.type)
             meter.add(real[lanes.reference.outputs[index]], got)
-        errors: dict[Node, list[tuple[Array, Array]]] = {}
-        for row, (origin, made, node) in zip(self._rows, _sites(lanes), strict=True):
+        rows = zip(self._rows, _errors(lanes, real, stored), strict=True)
+        for row, (origin, made, got, _) in rows:
             row.accumulated.add(real[origin], real_values(stored[made], made.type), made.type)
-            if node is None:
-                got = real_values(stored_values(real[origin], made.type), made.type)
-                own = got
-            else:
-                if node not in errors:
-                    errors[node] = _alone(lanes, node, real, stored)
-                got, wrong = errors[node][node.outputs.index(made)]
-                own = real[origin] + wrong
             row.isolated.add(real[origin], got, made.type)
-            if with_alone:
-                self._add_alone(row, lanes.reference, real, {origin: own})
 
-    def _add_alone(self, row: _Row, graph: Graph, real: Tensors, changed: Tensors) -> None:
-        outputs = rerun(graph, real, changed)
-        for index in self._outputs:
-            meter = row.alone.setdefault(index, Meter())
-            meter.add(real[graph.outputs[index]], outputs[index])
+    def add_alone(self, lanes: SideBySide, inputs: Sequence[Array]) -> None:
+        """The outputs of a batch, spoiled by one layer at a time."""
+        real = run_tensors(lanes.reference, inputs)
+        stored = run_tensors(lanes.quantized, lanes.quantized_inputs(inputs))
+        rows = zip(self._rows, _errors(lanes, real, stored), strict=True)
+        for row, (origin, _, _, own) in rows:
+            outputs = rerun(lanes.reference, real, {origin: own})
+            for index in self._outputs:
+                meter = row.alone.setdefault(index, Meter())
+                meter.add(real[lanes.reference.outputs[index]], outputs[index])
 
     def finish(self, count: int) -> Comparison:
         noises = [_relative_noise(row.alone) for row in self._rows]
@@ -232,6 +231,24 @@ def _sites(both: SideBySide) -> list[tuple[Value, Value, Node | None]]:
             if origin.type.element is ElementType.F32
         ]
     return found
+
+
+def _errors(
+    lanes: SideBySide, real: Tensors, stored: Tensors
+) -> Iterator[tuple[Value, Value, Array, Array]]:
+    """For each site: the float tensor, what stands for it, its values when isolated, and the float
+    tensor with the layer's own error.
+    """
+    found: dict[Node, list[tuple[Array, Array]]] = {}
+    for origin, made, node in _sites(lanes):
+        if node is None:
+            got = real_values(stored_values(real[origin], made.type), made.type)
+            yield origin, made, got, got
+            continue
+        if node not in found:
+            found[node] = _alone(lanes, node, real, stored)
+        got, wrong = found[node][node.outputs.index(made)]
+        yield origin, made, got, real[origin] + wrong
 
 
 def _alone(

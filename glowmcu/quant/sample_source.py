@@ -31,7 +31,7 @@ class SampleSource:
             raise error("GM306", "no samples: no file or folder was named")
         else:
             samples = _joined([read_samples(graph, path, self.preprocessing) for path in paths])
-        return samples if self.limit is None else _picked(samples, self.limit)
+        return samples if self.limit is None else evenly_picked(samples, self.limit)
 
 
 def paths_of(data: object) -> list[Path] | None:
@@ -49,7 +49,7 @@ def _joined(parts: Sequence[Samples]) -> Samples:
     return Samples(lambda: itertools.chain.from_iterable(parts), sum(counts) if known else None)
 
 
-def _picked(samples: Samples, limit: int) -> Samples:
+def evenly_picked(samples: Samples, limit: int) -> Samples:
     """At most `limit`, evenly spread: data are often sorted by class."""
     if samples.count is None:
         return samples.first(limit)

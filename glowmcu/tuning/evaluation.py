@@ -32,11 +32,14 @@ from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import run_samples
 from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.request import QuantizationRequest
-from glowmcu.quant.sample_source import SampleSource
+from glowmcu.quant.sample_source import SampleSource, evenly_picked
 from glowmcu.quant.samples import Sample, Samples
 from glowmcu.quant.side_by_side import real_values, stored_values
 from glowmcu.tuning.trial import BEST_DB, Cost, Trial
 from glowmcu.verify.verification import seeded_inputs
+
+#: Samples that tell which layers are harmful.
+_MOST_RANKED = 96
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +96,8 @@ class Evaluator:
         """Layers that computed in int8, by how much of the output's error is theirs."""
         job = self._job
         made = quantize(job.graph, job.profile, options, self._samples)
-        layers = compare_graphs(made.reference, made.graph, self._samples.first(64)).layers
+        few = evenly_picked(self._samples, _MOST_RANKED)
+        layers = compare_graphs(made.reference, made.graph, few).layers
         harmful = [layer for layer in layers if layer.node and layer.share > 0.0]
         return list(dict.fromkeys(layer.node for layer in harmful))
 
