@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol
 
 
 @cache
@@ -28,7 +30,13 @@ def plugins(group: str) -> list[EntryPoint]:
     return sorted(found, key=lambda plugin: plugin.name)
 
 
+class _Selectable(Protocol):
+    """What `entry_points()` gives; Python 3.10 and later call its type differently."""
+
+    def select(self, *, group: str) -> Iterable[EntryPoint]: ...
+
+
 @cache
-def _entry_points(search_path: tuple[str, ...]) -> EntryPoints:
+def _entry_points(search_path: tuple[str, ...]) -> _Selectable:
     """Reading every installed package's metadata takes long; once a search path is enough."""
     return entry_points()
