@@ -77,7 +77,7 @@ def main() -> None:
             if not model.path.is_file():
                 print(f"skipped {model.name}: {model.path.name} is not here", file=sys.stderr)
         old = measure_all([model for model in models if model.path.is_file()], old)
-        RESULTS.write_text(json.dumps(old, indent=1) + "\n", encoding="utf-8")
+    RESULTS.write_text(json.dumps(old, indent=1) + "\n", encoding="utf-8")
     (REPO / "benchmarks" / "results.md").write_text(page(old), encoding="utf-8")
     subprocess.run([sys.executable, str(REPO / "scripts" / "update_readme.py")], check=True)
     if any(row["different"] for row in old["equality"]):
