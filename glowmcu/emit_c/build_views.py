@@ -34,6 +34,7 @@ class Chosen(Protocol):
 class Layers:
     """The body of a bundle: steps, the arrays that they read, the headers that they need."""
 
+    functions: tuple[str, ...]
     steps: tuple[StepView, ...]
     arrays: tuple[ArrayView, ...]
     headers: tuple[str, ...]
@@ -117,16 +118,22 @@ def layers(program: Program, chosen: Mapping[Node, Chosen], name: str) -> Layers
     steps: list[StepView] = []
     sizes: list[int] = []
     headers: dict[str, None] = {}
+    functions: dict[str, str] = {}
     for index, run in enumerate(program.runs):
         code = chosen[run.node].code
         before = pool.size_bytes
         steps.append(_Step(program, symbols, pool, index, run, code).view())
         sizes.append(pool.size_bytes - before)
+        if code.is_shared:
+            text = render(f"kernels/{code.template}", function=code.function, **code.view).rstrip()
+            same = functions.setdefault(code.function, text)
+            assert same == text, f"{code.function} has two meanings"
         if code.header:
             headers.setdefault(code.header)
         for header in code.view.get("headers", ()):
             headers.setdefault(header)
-    return Layers(tuple(steps), pool.views(), tuple(sorted(headers)), tuple(sizes))
+    made = tuple(functions.values())
+    return Layers(made, tuple(steps), pool.views(), tuple(sorted(headers)), tuple(sizes))
 
 
 @dataclass(frozen=True)
@@ -163,7 +170,7 @@ class _Step:
         return (*lines, *(f"  {note}" for note in self.code.notes))
 
     def _definition(self) -> str:
-        if self.code.template:
+        if self._is_own:
             view = {key: self._resolved(value) for key, value in self.code.view.items()}
             return render(
                 f"kernels/{self.code.template}", function=self._function(), **view
@@ -199,8 +206,12 @@ class _Step:
             return self.pool.symbol(value, self.index)
         return c_number(value)
 
+    @property
+    def _is_own(self) -> bool:
+        return bool(self.code.template) and not self.code.is_shared
+
     def _function(self) -> str:
-        return f"k_{self.index}" if self.code.template else self.code.function
+        return f"k_{self.index}" if self._is_own else self.code.function
 
     def _call(self) -> str:
         code = self.code

@@ -125,6 +125,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         outputs=outputs,
         buffers=buffer_views(program),
         arrays=body.arrays,
+        functions=body.functions,
         steps=body.steps,
         headers=body.headers,
         vectors=tuple(_vector_view(vector, index) for index, vector in enumerate(facts.vectors)),

@@ -99,6 +99,7 @@ class BundleView:
     outputs: tuple[TensorView, ...]
     buffers: tuple[BufferView, ...]
     arrays: tuple[ArrayView, ...]
+    functions: tuple[str, ...]
     steps: tuple[StepView, ...]
     headers: tuple[str, ...]
     vectors: tuple[VectorView, ...]

@@ -57,8 +57,10 @@ class Parameters:
 class KernelCode:
     """A node in C.
 
-    Either `function` of libjit header `header`, or (with `template`) a function of this layer
-    alone, rendered from `templates/kernels/<template>` with `view`. `operands` are the node inputs
+    Either `function` of libjit header `header`, or a function rendered from
+    `templates/kernels/<template>` with `view`: with `parameters` it is shared by all layers that
+    name the same `function` (equal names mean equal text), without it is this layer's alone.
+    `operands` are the node inputs
     that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
     output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item,
     with the item's part of each operand but all of the `whole_operands` (weights).
@@ -77,6 +79,11 @@ class KernelCode:
     scratch_bytes: int = 0
     operand_align: int = 1
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the function is rendered once for all layers that name it."""
+        return bool(self.template) and self.parameters is not None
 
     @property
     def constants(self) -> tuple[ConstantArray, ...]:

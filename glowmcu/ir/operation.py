@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.ir.value_range import ValueRange, full_range
 
 Array = npt.NDArray[Any]
 
@@ -87,6 +88,20 @@ class Operation:
         """How the float operator becomes an int8 one; None where it has no int8 meaning."""
         return None
 
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        """What the results can hold when operand i stays within `inputs[i]`.
+
+        `constants[i]` is operand i's data where it is known. Must hold for every such input; the
+        default is all that the results' types can store.
+        """
+        return tuple(map(full_range, signature.outputs))
+
     def macs(self, signature: Signature) -> int:
         """Multiply-accumulates of one run."""
         return 0
@@ -151,6 +166,18 @@ class Constant(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         return (self.data,)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        if full_range(signature.output) is None or not self.data.size:
+            return (full_range(signature.output),)
+        rows = self.data.reshape(-1, self.data.shape[-1] if self.data.ndim else 1)
+        return (ValueRange(rows.min(axis=0).astype(np.int64), rows.max(axis=0).astype(np.int64)),)
 
     def __eq__(self, other: object) -> bool:
         return (

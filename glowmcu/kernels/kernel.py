@@ -17,6 +17,8 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
+from glowmcu.ir.value_range import ValueRange, full_range
+from glowmcu.ir.value_ranges import ValueRanges
 
 #: What a kernel module needs, from one place.
 __all__ = [
@@ -49,16 +51,19 @@ class Site:
     node: Node
     constants: tuple[Array | None, ...]
     rounding: Rounding
+    #: What each operand can hold, a channel; None where that is not known.
+    input_ranges: tuple[ValueRange | None, ...] = ()
 
     @property
     def signature(self) -> Signature:
         return self.node.signature
 
 
-def site_of(graph: Graph, node: Node) -> Site:
-    """The site of `node` in `graph`."""
+def site_of(graph: Graph, node: Node, ranges: ValueRanges | None = None) -> Site:
+    """The site of `node` in `graph`; without `ranges` operands hold what their types can store."""
     constants = tuple(graph.constant_data(value) for value in node.inputs)
-    return Site(node, constants, graph.rounding)
+    known = ranges or {value: full_range(value.type) for value in node.inputs}
+    return Site(node, constants, graph.rounding, tuple(known[value] for value in node.inputs))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant
+from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
 
 
@@ -45,18 +46,20 @@ def select_kernels(graph: Graph, target: Target) -> dict[Node, Selection]:
 
     Raises GM501 naming all nodes that have none, GM5xx where a proof fails.
     """
-    candidates = {
-        node: _candidates(site_of(graph, node), target)
+    ranges = value_ranges(graph)
+    sites = {
+        node: site_of(graph, node, ranges)
         for node in graph.nodes
         if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
     }
+    candidates = {node: _candidates(site, target) for node, site in sites.items()}
     problems = [_no_kernel(node) for node, found in candidates.items() if not found]
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     selections: dict[Node, Selection] = {}
     for node, variant in cheapest_set(candidates, target.goal).items():
         try:
-            code = variant.generate(site_of(graph, node), target)
+            code = variant.generate(sites[node], target)
         except GlowmcuError as cause:
             problems.extend(cause.problems)
             continue

@@ -1,0 +1,46 @@
+"""What values a tensor can hold: an interval a channel, in stored units.
+
+An operator's `output_ranges` maps the intervals of its operands to those of its results; the
+intervals must hold for every input, so a kernel may rely on them and a pass may act on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.types import TensorType
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRange:
+    """Least and greatest stored value of each channel: the last axis, length 1 for a scalar."""
+
+    low: Int64Array
+    high: Int64Array
+
+    def __post_init__(self) -> None:
+        assert self.low.shape == self.high.shape
+        assert self.low.ndim == 1
+        assert bool((self.low <= self.high).all())
+        self.low.flags.writeable = False
+        self.high.flags.writeable = False
+
+    @property
+    def is_constant(self) -> npt.NDArray[np.bool_]:
+        """Which channels hold one value whatever the input is."""
+        same: npt.NDArray[np.bool_] = self.low == self.high
+        return same
+
+
+def full_range(type_: TensorType) -> ValueRange | None:
+    """All that the element type can store; None for types that are not integers of 32 bits."""
+    if type_.element.is_float or type_.element.size_bytes > 4:
+        return None
+    lowest, highest = type_.element.limits
+    channels = type_.shape[-1] if type_.shape else 1
+    return ValueRange(np.full(channels, lowest, np.int64), np.full(channels, highest, np.int64))
