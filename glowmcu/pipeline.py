@@ -27,8 +27,9 @@ from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
+from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
 from glowmcu.lowering.float_passes import prepare_for_quantization
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.manifest import Manifest
@@ -59,6 +60,7 @@ class Options:
     rounding: Rounding = Rounding.DOUBLE
     inputs: InputOptions = field(default_factory=InputOptions)
     quantization: QuantizationRequest | None = None
+    kernels: KernelChoices | None = None
     dump_ir: Path | None = None
     dump_constants: bool = False
 
@@ -89,9 +91,7 @@ class Compilation:
     @property
     def estimated_code_bytes(self) -> int:
         """Code size by the kernels' own estimates: every shared function once."""
-        shared = {item.kernel: item.cost.code_bytes for item in self.selections.values()}
-        own = sum(item.cost.layer_code_bytes for item in self.selections.values())
-        return sum(shared.values()) + own
+        return code_bytes(self.selections.values())
 
 
 def reference_graph(
@@ -201,7 +201,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     graph = lower(imported, dump.graph)
     dump.finish(graph)
     target = Target(core(options.core), options.goal)
-    selections = select_kernels(graph, target)
+    selections = select_kernels(graph, target, options.kernels)
     program = build_program(graph, selections)
     dump.program("unplanned", program)
     plan = plan_memory(program)

@@ -6,8 +6,8 @@ it costs, and (as `KernelCode`) which C function with which constants computes t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar, TypeVar
 
@@ -19,6 +19,7 @@ from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 from glowmcu.ir.value_range import ValueRange, full_range
 from glowmcu.ir.value_ranges import ValueRanges
+from glowmcu.kernels.cost_table import cost_table
 
 #: What a kernel module needs, from one place.
 __all__ = [
@@ -71,6 +72,7 @@ class Cost:
     """Estimate for one inference on the target: cycles, and bytes of code, constants and scratch.
 
     `code_bytes` is the shared function's, counted once however many layers of a bundle call it;
+    `code_key` tells apart the functions of a variant that has several (its instances' names).
     `layer_code_bytes` is what each layer adds (a function of its own).
     """
 
@@ -79,10 +81,17 @@ class Cost:
     flash_bytes: int = 0
     scratch_bytes: int = 0
     layer_code_bytes: int = 0
+    code_key: str = ""
 
 
 class Kernel:
-    """Base of all variants."""
+    """Base of all variants.
+
+    A variant says what a layer costs in one of two ways. `work` names amounts (multiplications,
+    outputs, rows, …) that `python -m benchmarks.calibrate` finds the prices of, for every core;
+    `flash_bytes` and `scratch_bytes` go with it. Or `cost` is written by hand. With both, the
+    calibrated cycles and code bytes win where they are known: see `price`.
+    """
 
     name: ClassVar[str] = ""
     operations: ClassVar[tuple[type[Operation], ...]] = ()
@@ -91,9 +100,44 @@ class Kernel:
         """Whether this variant computes the node, exactly, on the target."""
         return True
 
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        """Named amounts of what it does for one inference; nothing where they are not known."""
+        return {}
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        """Constants of the layer."""
+        return 0
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        """Memory in the arena besides operands and results."""
+        return 0
+
+    def code_key(self, site: Site, target: Target) -> str:
+        """The function's name, where the variant has several."""
+        return ""
+
     def cost(self, site: Site, target: Target) -> Cost:
-        """What it would cost."""
-        raise AssertionError(f"{type(self).__name__} has no cost")
+        """What it would cost; unless written by hand, the work at the calibrated prices."""
+        work = self.work(site, target)
+        prices = cost_table().prices(self.name, target.core.name)
+        assert prices is not None and prices.covers(work), f"{self.name}: no cost, not calibrated"
+        return Cost(
+            prices.cycles(work),
+            prices.code_bytes,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key=self.code_key(site, target),
+        )
+
+    def price(self, site: Site, target: Target) -> Cost:
+        """What selection goes by: `cost`, with cycles and code as calibrated where they are."""
+        estimate = self.cost(site, target)
+        work = self.work(site, target)
+        prices = cost_table().prices(self.name, target.core.name)
+        if prices is None or not prices.covers(work):
+            return estimate
+        code_bytes = prices.code_bytes if estimate.code_bytes else 0
+        return replace(estimate, cycles=prices.cycles(work), code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         """The code; raises GlowmcuError GM5xx where a proof fails."""

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import value_ranges
+from glowmcu.kernels.choices import Candidates, KernelChoices
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The variant chosen for a node, its cost, and the ones that were possible too."""
+    """The variant chosen for a node, its cost, and the ones that were possible too.
+
+    `work` is what the chosen one says of itself, priced or not.
+    """
 
     node: Node
     kernel: Kernel
     cost: Cost
     code: KernelCode
     alternatives: tuple[tuple[str, Cost], ...]
+    work: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def kernel_name(self) -> str:
@@ -41,10 +46,13 @@ class Selection:
         return self.code.operand_align
 
 
-def select_kernels(graph: Graph, target: Target) -> dict[Node, Selection]:
+def select_kernels(
+    graph: Graph, target: Target, choices: KernelChoices | None = None
+) -> dict[Node, Selection]:
     """A variant for every node that computes, the cheapest set by the target's goal.
 
-    Raises GM501 naming all nodes that have none, GM5xx where a proof fails.
+    `choices` are decisions made already. Raises GM501 naming all nodes that have no variant, GM507
+    for choices that cannot be, GM5xx where a proof fails.
     """
     ranges = value_ranges(graph)
     sites = {
@@ -52,10 +60,12 @@ def select_kernels(graph: Graph, target: Target) -> dict[Node, Selection]:
         for node in graph.nodes
         if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
     }
-    candidates = {node: _candidates(site, target) for node, site in sites.items()}
+    candidates: Candidates = {node: _candidates(site, target) for node, site in sites.items()}
     problems = [_no_kernel(node) for node, found in candidates.items() if not found]
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    if choices is not None:
+        candidates = choices.narrowed(candidates)
     selections: dict[Node, Selection] = {}
     for node, variant in cheapest_set(candidates, target.goal).items():
         try:
@@ -65,19 +75,17 @@ def select_kernels(graph: Graph, target: Target) -> dict[Node, Selection]:
             continue
         prices = candidates[node]
         others = tuple((other.name, prices[other]) for other in prices if other is not variant)
-        selections[node] = Selection(node, variant, prices[variant], code, others)
+        work = variant.work(sites[node], target)
+        selections[node] = Selection(node, variant, prices[variant], code, others, work)
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     return selections
 
 
-Candidates = Mapping[Node, Mapping[Kernel, Cost]]
-
-
 def _candidates(site: Site, target: Target) -> dict[Kernel, Cost]:
     """Every variant that accepts the node, with its cost, by name."""
     return {
-        variant: variant.cost(site, target)
+        variant: variant.price(site, target)
         for variant in load_kernels().get(type(site.node.op), ())
         if variant.accepts(site, target)
     }
@@ -142,8 +150,20 @@ def _layer_price(cost: Cost, goal: Goal) -> float:
 def _total(chosen: Mapping[Node, Kernel], candidates: Candidates, goal: Goal) -> float:
     """Price of the whole bundle: each shared function counts once."""
     layers = sum(_layer_price(candidates[node][kernel], goal) for node, kernel in chosen.items())
-    functions = {kernel: candidates[node][kernel].code_bytes for node, kernel in chosen.items()}
-    return layers + _FLASH_WORTH[goal] * sum(functions.values())
+    costs = ((kernel, candidates[node][kernel]) for node, kernel in chosen.items())
+    return layers + _FLASH_WORTH[goal] * shared_code_bytes(costs)
+
+
+def shared_code_bytes(chosen: Iterable[tuple[Kernel, Cost]]) -> int:
+    """Code of the functions that layers share, each function once."""
+    return sum({(kernel, cost.code_key): cost.code_bytes for kernel, cost in chosen}.values())
+
+
+def code_bytes(selections: Iterable[Selection]) -> int:
+    """Estimate of all code: shared functions once, and what layers have of their own."""
+    items = list(selections)
+    own = sum(item.cost.layer_code_bytes for item in items)
+    return own + shared_code_bytes((item.kernel, item.cost) for item in items)
 
 
 def _no_kernel(node: Node) -> Problem:

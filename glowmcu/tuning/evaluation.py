@@ -21,7 +21,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
@@ -161,14 +161,12 @@ def estimated_cost(graph: Graph, target: Target) -> Cost:
 
 
 def _flash_bytes(selections: dict[Node, Selection]) -> int:
-    shared = {item.kernel: item.cost.code_bytes for item in selections.values()}
-    own = sum(item.cost.layer_code_bytes for item in selections.values())
     arrays = {
         (array.data.dtype.str, array.data.tobytes()): int(array.data.nbytes)
         for item in selections.values()
         for array in item.code.constants
     }
-    return sum(shared.values()) + own + sum(arrays.values())
+    return code_bytes(selections.values()) + sum(arrays.values())
 
 
 def _repeatable(samples: Sequence[Sample]) -> Samples:

@@ -1,0 +1,61 @@
+"""Decisions about kernels that somebody made before selection: a tuner, or who calibrates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.ir.graph import Node
+from glowmcu.kernels.kernel import Cost, Kernel
+
+#: What selection chooses from.
+Candidates = Mapping[Node, Mapping[Kernel, Cost]]
+
+
+@dataclass(frozen=True)
+class KernelChoices:
+    """Variants by name: `layers` a node each, `everywhere` for all nodes that it accepts.
+
+    Nodes that are not named stay open.
+    """
+
+    layers: Mapping[str, str] = field(default_factory=dict)
+    everywhere: str = ""
+    source: str = ""
+
+    def narrowed(self, candidates: Candidates) -> dict[Node, Mapping[Kernel, Cost]]:
+        """`candidates` without what the choices rule out. Raises GM507 for each impossible one."""
+        problems = self._unknown_layers(candidates)
+        narrowed: dict[Node, Mapping[Kernel, Cost]] = {}
+        for node, found in candidates.items():
+            wanted = self.layers.get(node.name)
+            match = {k: cost for k, cost in found.items() if k.name == (wanted or self.everywhere)}
+            if wanted is not None and not match:
+                problems.append(_impossible(node, wanted, found))
+            narrowed[node] = match or found
+        if problems:
+            raise GlowmcuError(problems, ExitCode.USAGE)
+        return narrowed
+
+    def _unknown_layers(self, candidates: Candidates) -> list[Problem]:
+        names = {node.name for node in candidates}
+        return [
+            Problem(
+                "GM507",
+                f"a kernel is chosen for layer {name!r}, which this model does not have",
+                self.source,
+                "make the choices again: glowmcu tune --kernels MODEL",
+            )
+            for name in self.layers
+            if name not in names
+        ]
+
+
+def _impossible(node: Node, wanted: str, found: Mapping[Kernel, Cost]) -> Problem:
+    return Problem(
+        "GM507",
+        f"{wanted} cannot compute this layer",
+        f'{node.source} "{node.name}"',
+        f"possible here: {', '.join(kernel.name for kernel in found)}",
+    )

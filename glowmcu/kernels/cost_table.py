@@ -1,0 +1,71 @@
+"""What a variant's work costs on a core: `cost_table.json`, which `benchmarks.calibrate` makes.
+
+    cycles = sum over the work's names of coefficient * amount
+
+Coefficients are fitted to runs of sample layers; nothing here is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+TABLE_FILE = Path(__file__).with_name("cost_table.json")
+
+#: Cores priced as another one: the same instructions at nearly the same cost.
+PRICED_AS = {
+    "cortex-m0": "cortex-m0plus",
+    "cortex-m85": "cortex-m55",
+    "generic": "cortex-m0plus",
+}
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Of one variant on one core. `error` is the largest relative misfit of the sample layers."""
+
+    coefficients: Mapping[str, float]
+    code_bytes: int
+    error: float = 0.0
+
+    def covers(self, work: Mapping[str, float]) -> bool:
+        """Whether all of `work` was there already when the prices were found."""
+        return bool(work) and work.keys() <= self.coefficients.keys()
+
+    def cycles(self, work: Mapping[str, float]) -> float:
+        """Estimate for `work`, which `covers`."""
+        return sum(self.coefficients[name] * amount for name, amount in work.items())
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """All prices, by variant and core."""
+
+    variants: Mapping[str, Mapping[str, Prices]]
+
+    def prices(self, variant: str, core: str) -> Prices | None:
+        """None for a variant that was not calibrated on the core."""
+        return self.variants.get(variant, {}).get(PRICED_AS.get(core, core))
+
+
+def read_cost_table(text: str) -> CostTable:
+    """The table in the JSON `text`."""
+    stored = json.loads(text)["variants"]
+    return CostTable(
+        {
+            variant: {
+                core: Prices(row["cycles"], row["code_bytes"], row["error"])
+                for core, row in cores.items()
+            }
+            for variant, cores in stored.items()
+        }
+    )
+
+
+@cache
+def cost_table() -> CostTable:
+    """The table that ships with the package."""
+    return read_cost_table(TABLE_FILE.read_text(encoding="utf-8"))
