@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import Shape, TensorType
-from glowmcu.ir.value_range import ValueRange, full_range
+from glowmcu.ir.value_range import ValueRange, full_range, range_of_data
 
 Array = npt.NDArray[Any]
 
@@ -176,8 +176,7 @@ class Constant(Operation):
     ) -> tuple[ValueRange | None, ...]:
         if full_range(signature.output) is None or not self.data.size:
             return (full_range(signature.output),)
-        rows = self.data.reshape(-1, self.data.shape[-1] if self.data.ndim else 1)
-        return (ValueRange(rows.min(axis=0).astype(np.int64), rows.max(axis=0).astype(np.int64)),)
+        return (range_of_data(self.data),)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -7,6 +7,7 @@ intervals must hold for every input, so a kernel may rely on them and a pass may
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,3 +45,9 @@ def full_range(type_: TensorType) -> ValueRange | None:
     lowest, highest = type_.element.limits
     channels = type_.shape[-1] if type_.shape else 1
     return ValueRange(np.full(channels, lowest, np.int64), np.full(channels, highest, np.int64))
+
+
+def range_of_data(data: npt.NDArray[Any]) -> ValueRange:
+    """The range of a tensor of integers that is known and not empty."""
+    rows = data.reshape(-1, data.shape[-1] if data.ndim else 1)
+    return ValueRange(rows.min(axis=0).astype(np.int64), rows.max(axis=0).astype(np.int64))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from glowmcu.ir.graph import Graph, Value
-from glowmcu.ir.value_range import ValueRange, full_range
+import numpy as np
+
+from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
+from glowmcu.ir.operation import Array, Rounding
+from glowmcu.ir.value_range import ValueRange, full_range, range_of_data
 
 ValueRanges = Mapping[Value, ValueRange | None]
+
+#: A result of unchanging operands is evaluated if it has at most so many elements.
+_MOST_EVALUATED = 1 << 20
 
 
 def value_ranges(graph: Graph) -> ValueRanges:
@@ -18,6 +24,36 @@ def value_ranges(graph: Graph) -> ValueRanges:
     for node in graph.nodes:
         constants = tuple(graph.constant_data(value) for value in node.inputs)
         operands = tuple(ranges[value] for value in node.inputs)
-        results = node.op.output_ranges(operands, constants, node.signature, graph.rounding)
+        results = _evaluated(node, operands, constants, graph.rounding)
+        if results is None:
+            results = node.op.output_ranges(operands, constants, node.signature, graph.rounding)
         ranges.update(zip(node.outputs, results, strict=True))
     return ranges
+
+
+def _evaluated(
+    node: Node,
+    operands: Sequence[ValueRange | None],
+    constants: Sequence[Array | None],
+    rounding: Rounding,
+) -> tuple[ValueRange | None, ...] | None:
+    """Ranges of a node whose operands never change: no rule is as exact as its meaning."""
+    types = [value.type for value in (*node.inputs, *node.outputs)]
+    if not node.inputs or any(not 0 < type_.element_count <= _MOST_EVALUATED for type_ in types):
+        return None
+    tensors: list[Array] = []
+    for value, range_, data in zip(node.inputs, operands, constants, strict=True):
+        if data is None and (range_ is None or not range_.is_constant.all()):
+            return None
+        tensors.append(_tensor(value, range_) if data is None else data)
+    return tuple(
+        None if full_range(value.type) is None else range_of_data(result)
+        for value, result in zip(node.outputs, evaluate_node(node, tensors, rounding), strict=True)
+    )
+
+
+def _tensor(value: Value, range_: ValueRange | None) -> Array:
+    """The only tensor in a range of one value a channel."""
+    assert range_ is not None
+    channels = range_.low if value.type.shape else range_.low.reshape(())
+    return np.broadcast_to(channels.astype(value.type.element.numpy), value.type.shape)

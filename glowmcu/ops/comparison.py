@@ -15,12 +15,14 @@ import numpy as np
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,
     multiplier_below_one,
 )
 from glowmcu.ops.elementwise import CommonScale, Scale
+from glowmcu.ops.ranges import all_known, joined, unrestricted
 from glowmcu.ops.registry import operation
 
 _LEFT_SHIFT = 8
@@ -226,3 +228,15 @@ class Select(ElementwiseOperation):
     ) -> tuple[Array, ...]:
         condition, a, b = inputs
         return (np.where(condition, a, b),)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        known = all_known(inputs, signature)
+        if known is None:
+            return unrestricted(signature)
+        return (joined(known[1], known[2], signature.output),)

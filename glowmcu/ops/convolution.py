@@ -15,7 +15,10 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.ops.fixed_point import Requantization, saturate
+from glowmcu.ops.ranges import clamped, requantized, unrestricted
+from glowmcu.ops.reach import conv_2d_reach, depthwise_conv_2d_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
@@ -111,6 +114,40 @@ class _Convolution(Operation):
         real = (x.scale * scale / signature.output.scale for scale in scales)
         return requantization_for(bias, real)
 
+    def is_padded(self, signature: Signature) -> bool:
+        """Whether some window reaches outside the image."""
+        x, weights, _ = signature.inputs
+        for axis in (0, 1):
+            last = (signature.output.shape[1 + axis] - 1) * self.strides[axis] - self.padding[axis]
+            end = last + window_extent(weights.shape[1 + axis], self.dilations[axis])
+            if self.padding[axis] or end > x.shape[1 + axis]:
+                return True
+        return False
+
+    def _reach(
+        self, weights: Array, x: ValueRange, signature: Signature
+    ) -> tuple[Int64Array, Int64Array]:
+        """Least and greatest sum of every output channel, without the bias."""
+        raise AssertionError(f"{type(self).__name__} has no reach")
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        (unrestricted_range,) = unrestricted(signature)
+        x, (weights, bias) = inputs[0], constants[1:]
+        if unrestricted_range is None:
+            return (None,)
+        limits = self.clamp_range(signature)
+        if x is None or weights is None or bias is None:
+            return (clamped(unrestricted_range, *limits),)
+        reach = self._reach(weights, x, signature)
+        requantization = self.requantization(signature)
+        return (requantized(reach, bias, requantization, limits, signature, rounding),)
+
     def input_rows(
         self, signature: Signature, first: int, end: int
     ) -> tuple[RowWindow | None, ...]:
@@ -188,6 +225,12 @@ class Conv2D(_Convolution):
             sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], per_group)
         return sums
 
+    def _reach(
+        self, weights: Array, x: ValueRange, signature: Signature
+    ) -> tuple[Int64Array, Int64Array]:
+        zero_point = signature.inputs[0].zero_point
+        return conv_2d_reach(weights, x, zero_point, self.is_padded(signature))
+
     def macs(self, signature: Signature) -> int:
         weights = signature.inputs[1]
         pixels = signature.output.element_count // signature.output.shape[3]
@@ -225,6 +268,12 @@ class DepthwiseConv2D(_Convolution):
         taps = weights[0].reshape(kernel_h, kernel_w, x.shape[3], multiplier)
         sums: Array = np.einsum("nyxhwc,hwcm->nyxcm", windows, taps)
         return sums.reshape(*windows.shape[:3], depth_out)
+
+    def _reach(
+        self, weights: Array, x: ValueRange, signature: Signature
+    ) -> tuple[Int64Array, Int64Array]:
+        zero_point = signature.inputs[0].zero_point
+        return depthwise_conv_2d_reach(weights, x, zero_point, self.is_padded(signature))
 
     def macs(self, signature: Signature) -> int:
         weights = signature.inputs[1]

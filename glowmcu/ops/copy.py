@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.registry import operation
 
 
@@ -27,3 +28,12 @@ class Copy(Operation):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         return (inputs[0].copy(),)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        return (inputs[0],)

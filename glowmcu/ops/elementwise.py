@@ -16,6 +16,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,
@@ -27,8 +28,10 @@ from glowmcu.ops.broadcasting import (
 from glowmcu.ops.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    rises,
     saturate,
 )
+from glowmcu.ops.ranges import all_known, at_corners, clamped, enumerated, unrestricted
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
@@ -104,6 +107,28 @@ class Arithmetic(ElementwiseOperation):
         out = self._quantized(inputs, signature, rounding) + signature.output.zero_point
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        known = all_known(inputs, signature)
+        if known is None or is_plain_integer(signature):
+            return unrestricted(signature)
+        if not self._is_extreme_at_corners(signature, rounding):
+            (range_,) = unrestricted(signature)
+            assert range_ is not None
+            return (clamped(range_, *self.clamp_range(signature)),)
+        a, b = known
+        corners = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        return (at_corners(self, corners, signature, rounding),)
+
+    def _is_extreme_at_corners(self, signature: Signature, rounding: Rounding) -> bool:
+        """Whether stored results rise, or fall, with each operand on its own."""
+        return False
+
     def _plain(self, a: Array, b: Array) -> Array:
         """Results on numbers that are what they are stored as."""
         raise AssertionError(f"{self.name} has no meaning without scales")
@@ -134,6 +159,11 @@ class _Sum(Arithmetic):
 
     def _verify_scales(self, signature: Signature) -> None:
         self.common_scale(signature)
+
+    def _is_extreme_at_corners(self, signature: Signature, rounding: Rounding) -> bool:
+        # The common scale is twice the larger one, so that each operand is half of int32 at most.
+        shift = self.common_scale(signature).left_shift
+        return all(largest_offset(type_) << shift < 2**31 for type_ in signature.inputs)
 
     def _quantized(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
@@ -173,6 +203,11 @@ class Mul(Arithmetic):
         a, b = signature.inputs
         largest = largest_offset(a) * largest_offset(b)
         expect_reach("mul", largest, a.scale * b.scale / signature.output.scale)
+
+    def _is_extreme_at_corners(self, signature: Signature, rounding: Rounding) -> bool:
+        a, b = map(largest_offset, signature.inputs)
+        scale = self.scale(signature)
+        return bool(rises(a * b, scale.multiplier, scale.shift, rounding))
 
     def scale(self, signature: Signature) -> Scale:
         """Product to output."""
@@ -243,6 +278,19 @@ class _Extremum(ElementwiseOperation):
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule((0, 1), unified=True)
 
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        known = all_known(inputs, signature)
+        if known is None:
+            return unrestricted(signature)
+        corners = [[range_.low for range_ in known], [range_.high for range_ in known]]
+        return (at_corners(self, corners, signature, rounding),)
+
 
 @operation("maximum")
 @dataclass(frozen=True)
@@ -287,6 +335,19 @@ class Prelu(ElementwiseOperation):
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule((0, 1))
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        known = all_known(inputs, signature)
+        if known is None or not known[1].is_constant.all():
+            return unrestricted(signature)
+        x, alpha = known
+        return (enumerated(self, x, signature, rounding, [alpha.low]),)
 
     def scales(self, signature: Signature) -> tuple[Scale, Scale]:
         """Factors of x where it is positive, and of x * alpha."""

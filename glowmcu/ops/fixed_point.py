@@ -78,6 +78,18 @@ def multiply_by_quantized_multiplier(
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, multiplier), right)
 
 
+def rises(
+    most: Array | int, multiplier: Array | int, shift: Array | int, rounding: Rounding
+) -> npt.NDArray[np.bool_]:
+    """Whether nothing wraps for |x| <= `most`, so that results rise with x."""
+    reach = np.asarray(most, np.float64)
+    left = np.asarray(shift, np.float64)
+    if rounding is Rounding.SINGLE:
+        product = reach * np.asarray(multiplier, np.float64) * 2.0 ** (np.minimum(left, 30) - 31)
+        return np.asarray((reach < 2.0**31) & (product < 2.0**31 - 2))
+    return np.asarray(reach * 2.0 ** np.maximum(left, 0) < 2.0**31)
+
+
 @dataclass(frozen=True, eq=False)
 class Requantization:
     """int32 accumulators to the output's scale: one multiplier and shift, or one a channel."""
@@ -93,6 +105,17 @@ class Requantization:
         return multiply_by_quantized_multiplier(
             wrap_int32(accumulators), self.multipliers, self.shifts, rounding
         )
+
+    def apply_to_reach(
+        self, low: Int64Array, high: Int64Array, rounding: Rounding
+    ) -> tuple[Int64Array, Int64Array]:
+        """Least and greatest result for accumulators in `[low, high]`: int32's where some wrap."""
+        safe = self._rises(np.maximum(np.abs(low), np.abs(high)), rounding)
+        least, most = self.apply(low, rounding), self.apply(high, rounding)
+        return np.where(safe, least, INT32_MIN), np.where(safe, most, INT32_MAX)
+
+    def _rises(self, most: Int64Array, rounding: Rounding) -> npt.NDArray[np.bool_]:
+        return rises(most, self.multipliers, self.shifts, rounding)
 
 
 def requantization(scales: Iterable[float]) -> Requantization:

@@ -14,6 +14,8 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
+from glowmcu.ops.ranges import all_known, over_channels, united, unrestricted
 from glowmcu.ops.registry import operation
 
 
@@ -23,6 +25,24 @@ class _Gathering(Operation):
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule(result=ResultRange.SAME)
+
+    def keeps_channels(self, signature: Signature) -> bool:
+        """Whether elements stay in their channel, the last axis."""
+        return False
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        known = all_known(inputs, signature)
+        if known is None:
+            return unrestricted(signature)
+        if self.keeps_channels(signature):
+            return (over_channels(signature.output, known[0].low, known[0].high),)
+        return (united(known[0], signature.output),)
 
     def verify(self, signature: Signature) -> None:
         x, indices = signature.inputs
@@ -55,6 +75,9 @@ class Gather(_Gathering):
         head, tail = x.shape[: self.axis], x.shape[self.axis + 1 :]
         return ((*head, *indices.shape[self.batch_dims :], *tail),)
 
+    def keeps_channels(self, signature: Signature) -> bool:
+        return self.axis < signature.inputs[0].rank - 1
+
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
@@ -78,6 +101,10 @@ class GatherNd(_Gathering):
         if indices.rank < 1 or not 1 <= indices.shape[-1] <= x.rank or 0 in x.shape:
             raise OperationError(f"cannot gather from {x.shape} by coordinates {indices.shape}")
         return ((*indices.shape[:-1], *x.shape[indices.shape[-1] :]),)
+
+    def keeps_channels(self, signature: Signature) -> bool:
+        x, indices = signature.inputs
+        return indices.shape[-1] < x.rank
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding

@@ -15,7 +15,10 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.ranges import clamped, requantized, unrestricted
+from glowmcu.ops.reach import fully_connected_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import (
@@ -98,6 +101,28 @@ class FullyConnected(Operation):
         out = scaled + signature.output.zero_point
         dtype = signature.output.element.numpy
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        (unrestricted_range,) = unrestricted(signature)
+        (x_type, weights_type, _), (x, *_) = signature.inputs, inputs
+        weights, bias = constants[1:]
+        if unrestricted_range is None:
+            return (None,)
+        limits = self.clamp_range(signature)
+        if x is None or weights is None or bias is None:
+            return (clamped(unrestricted_range, *limits),)
+        assert weights_type.quantization is not None
+        points = np.array(weights_type.quantization.zero_points, np.int64)
+        columns = weights.astype(np.int64) - points[:, np.newaxis]
+        reach = fully_connected_reach(columns, x, x_type.zero_point)
+        requantization = self.requantization(signature)
+        return (requantized(reach, bias, requantization, limits, signature, rounding),)
 
     def macs(self, signature: Signature) -> int:
         return signature.output.element_count * signature.inputs[1].shape[1]

@@ -17,6 +17,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops import wide_softmax
 from glowmcu.ops.fixed_functions import inverse_sqrt, log_of_at_least_one, reciprocal
 from glowmcu.ops.fixed_point import (
@@ -28,6 +29,7 @@ from glowmcu.ops.fixed_point import (
     saturate,
 )
 from glowmcu.ops.gemmlowp import exp_on_negative_values, multiply
+from glowmcu.ops.ranges import all_known, at_extremes, unrestricted
 from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
 
@@ -157,6 +159,19 @@ class Softmax(AlongLastAxis):
     def _real(self, x: Array) -> Array:
         exponentials = np.exp(np.float32(self.beta) * (x - x.max(-1, keepdims=True)))
         return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        """Any probability, but that of a single class is always the same."""
+        known = all_known(inputs, signature)
+        if known is None or signature.output.shape[-1] > 1:
+            return unrestricted(signature)
+        return at_extremes(self, known, signature, rounding)
 
     def _verify_stored(self, signature: Signature) -> None:
         x, out = signature.inputs[0], signature.output

@@ -15,6 +15,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.broadcasting import expect_quantized
 from glowmcu.ops.convolution import (
     Padding,
@@ -24,6 +25,7 @@ from glowmcu.ops.convolution import (
     window_rows,
 )
 from glowmcu.ops.fixed_point import saturate
+from glowmcu.ops.ranges import clamped, unrestricted
 from glowmcu.ops.real import FLOAT_MAX, clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
@@ -139,6 +141,19 @@ class _Pool(_Windows):
         height = signature.inputs[0].shape[1]
         extent = window_extent(self.kernel[0], self.dilations[0])
         return (window_rows(first, end, self.strides[0], self.padding[0], extent, height),)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        """Means and maxima of a channel lie between its extremes; so do means rounded."""
+        (unrestricted_range,) = unrestricted(signature)
+        if unrestricted_range is None:
+            return (None,)
+        return (clamped(inputs[0] or unrestricted_range, *self.clamp_range(signature)),)
 
     def _counts(self, x: TensorType) -> Array:
         """Taps of every window that are inside the image, `(1, out_h, out_w, 1)`."""

@@ -13,6 +13,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.convolution import Pair
 from glowmcu.ops.fixed_point import Int64Array
 from glowmcu.ops.registry import operation
@@ -45,6 +46,16 @@ class _Resize(Operation):
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule(result=ResultRange.SAME)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        """Channels keep apart, and means of neighbours lie between them."""
+        return (inputs[0],)
 
     def _verify_element(self, signature: Signature, allowed: tuple[ElementType, ...]) -> None:
         x, out = signature.inputs[0], signature.output

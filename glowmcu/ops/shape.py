@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
+from glowmcu.ops.ranges import all_known, at_extremes, unrestricted
 from glowmcu.ops.registry import operation
 
 
@@ -37,6 +39,20 @@ class Reshape(Operation):
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule(result=ResultRange.SAME)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        known = all_known(inputs, signature)
+        if known is None:
+            return unrestricted(signature)
+        if signature.inputs[0].shape[-1:] == self.shape[-1:]:
+            return (known[0],)
+        return at_extremes(self, known, signature, rounding)
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:
         return {0: 0}

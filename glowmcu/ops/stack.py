@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.broadcasting import broadcast_shape, overwritable_operands, row_windows
 from glowmcu.ops.registry import operation
 
@@ -72,6 +73,21 @@ class Stack(Operation):
             operands = [values[operand] for operand in member.operands]
             values.extend(member.op.evaluate(operands, inner, rounding))
         return (values[-1],)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        ranges, data = list(inputs), list(constants)
+        for member, inner in zip(self.members, self.signatures(signature.inputs), strict=True):
+            operands = [ranges[operand] for operand in member.operands]
+            known = [data[operand] for operand in member.operands]
+            ranges.extend(member.op.output_ranges(operands, known, inner, rounding))
+            data.append(None)
+        return (ranges[-1],)
 
     def macs(self, signature: Signature) -> int:
         inner = self.signatures(signature.inputs)

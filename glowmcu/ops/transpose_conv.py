@@ -15,8 +15,11 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.convolution import Pair, window_extent
 from glowmcu.ops.fixed_point import Requantization, saturate
+from glowmcu.ops.ranges import clamped, requantized, unrestricted
+from glowmcu.ops.reach import conv_2d_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
@@ -111,6 +114,25 @@ class TransposeConv2D(Operation):
         out = scaled + signature.output.zero_point
         dtype = signature.output.element.numpy
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
+
+    def output_ranges(
+        self,
+        inputs: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        signature: Signature,
+        rounding: Rounding,
+    ) -> tuple[ValueRange | None, ...]:
+        (unrestricted_range,) = unrestricted(signature)
+        x, (weights, bias) = inputs[0], constants[1:]
+        if unrestricted_range is None:
+            return (None,)
+        limits = self.clamp_range(signature)
+        if x is None or weights is None or bias is None:
+            return (clamped(unrestricted_range, *limits),)
+        # Every result sees some of the taps, each at most once.
+        reach = conv_2d_reach(weights, x, signature.inputs[0].zero_point, padded=True)
+        requantization = self.requantization(signature)
+        return (requantized(reach, bias, requantization, limits, signature, rounding),)
 
     def _scatter(self, x: Array, weights: Array) -> Array:
         """Sums without bias: every input pixel adds its kernel to a canvas, which is then cut."""

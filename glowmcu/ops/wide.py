@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
@@ -32,6 +33,11 @@ class WideRequantization(Requantization):
         total = 15 - self.shifts.astype(np.int64)
         product = np.asarray(accumulators, np.int64) * self.multipliers.astype(np.int64)
         return wrap_int32((product + (np.int64(1) << (total - 1))) >> total)
+
+    def _rises(self, most: Int64Array, rounding: Rounding) -> npt.NDArray[np.bool_]:
+        reach = most.astype(np.float64)
+        results = reach * self.multipliers * 2.0 ** (self.shifts.astype(np.float64) - 15)
+        return np.asarray((reach < ACCUMULATOR_END) & (results < 2.0**31 - 2))
 
 
 def wide_requantization(scales: Iterable[float]) -> WideRequantization:

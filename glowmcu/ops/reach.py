@@ -1,0 +1,61 @@
+"""Which sums the accumulators of weighted operators can reach, exactly, from the actual weights.
+
+Reach of a channel = [sum(min(w * x0, w * x1)), sum(max(w * x0, w * x1))] over its taps, with
+[x0, x1] what the tap's input channel can hold less the zero point. Taps that padding may leave out
+can count 0 as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.ir.operation import Array
+from glowmcu.ir.value_range import Int64Array, ValueRange
+
+
+def accumulator_reach(
+    weights: Array, low: Int64Array, high: Int64Array, padded: bool
+) -> tuple[Int64Array, Int64Array]:
+    """Least and greatest sum(w * x) of every output channel, without the bias.
+
+    `weights` is (outputs, taps, depth), with depth the input channels of one tap; x lies in
+    `[low, high]`, zero point subtracted, of shape (outputs, depth) or (1, depth). `padded`: some
+    taps may be outside the image and count 0.
+    """
+    wide = weights.astype(np.int64)
+    at_low, at_high = wide * low[:, np.newaxis, :], wide * high[:, np.newaxis, :]
+    least, most = np.minimum(at_low, at_high), np.maximum(at_low, at_high)
+    if padded:
+        least, most = np.minimum(least, 0), np.maximum(most, 0)
+    return least.sum(axis=(1, 2)), most.sum(axis=(1, 2))
+
+
+def conv_2d_reach(
+    weights: Array, inputs: ValueRange, zero_point: int, padded: bool
+) -> tuple[Int64Array, Int64Array]:
+    """Reach of a (grouped) convolution; `weights` is (outputs, height, width, group inputs)."""
+    outputs, height, width, depth = weights.shape
+    groups = inputs.low.size // depth
+    low = np.repeat((inputs.low - zero_point).reshape(groups, depth), outputs // groups, axis=0)
+    high = np.repeat((inputs.high - zero_point).reshape(groups, depth), outputs // groups, axis=0)
+    return accumulator_reach(weights.reshape(outputs, height * width, depth), low, high, padded)
+
+
+def depthwise_conv_2d_reach(
+    weights: Array, inputs: ValueRange, zero_point: int, padded: bool
+) -> tuple[Int64Array, Int64Array]:
+    """Reach of a depthwise convolution; `weights` is (1, height, width, outputs)."""
+    outputs = weights.shape[-1]
+    repeats = outputs // inputs.low.size
+    low = np.repeat(inputs.low - zero_point, repeats)[:, np.newaxis]
+    high = np.repeat(inputs.high - zero_point, repeats)[:, np.newaxis]
+    taps = weights.reshape(-1, outputs).T[:, :, np.newaxis]
+    return accumulator_reach(taps, low, high, padded)
+
+
+def fully_connected_reach(
+    weights: Array, inputs: ValueRange, zero_point: int
+) -> tuple[Int64Array, Int64Array]:
+    """Reach of a fully connected layer; `weights` is (outputs, inputs), zero point subtracted."""
+    low, high = (inputs.low - zero_point)[np.newaxis], (inputs.high - zero_point)[np.newaxis]
+    return accumulator_reach(weights[:, np.newaxis, :], low, high, padded=False)
