@@ -18,6 +18,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.real import FLOAT_MAX
@@ -115,10 +116,27 @@ class PortableConv2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_constant(site, 1, 2) and is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
-        return Cost(3.6 * site.node.macs + 40.0 * outputs, 700, flash)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, weights = site.node.op, site.signature.inputs[1].shape
+        assert isinstance(op, Conv2D)
+        window = window_work(op, site.signature, weights[1:3])
+        groups = site.signature.inputs[0].shape[3] // weights[3]
+        fours, ones = divmod(weights[0] // groups, 4)
+        # Taps side by side are one inner loop, unless they are apart in the image.
+        together = op.dilations[1] == 1 and groups == 1
+        loops = groups * (window.rows if together else window.taps)
+        return {
+            "call": 1.0,
+            "pixel": window.pixels,
+            "output": window.pixels * weights[0],
+            "loop of four": loops * fours,
+            "loop of one": loops * ones,
+            "step of four": groups * fours * window.taps * weights[3],
+            "step of one": groups * ones * window.taps * weights[3],
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return constant_bytes(site) + 5 * site.signature.output.shape[3]
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -157,10 +175,21 @@ class PortableDepthwiseConv2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_constant(site, 1, 2) and is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        flash = site.signature.inputs[1].size_bytes + 9 * site.signature.output.shape[3]
-        return Cost(9.0 * site.node.macs + 40.0 * outputs, 400, flash)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, channels = site.node.op, site.signature.output.shape[3]
+        assert isinstance(op, DepthwiseConv2D)
+        window = window_work(op, site.signature, site.signature.inputs[1].shape[1:3])
+        return {
+            "call": 1.0,
+            "pixel": window.pixels,
+            "channel": window.pixels * site.signature.inputs[0].shape[3],
+            "output": window.pixels * channels,
+            "row": window.rows * channels,
+            "mac": window.taps * channels,
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return constant_bytes(site) + 5 * site.signature.output.shape[3]
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op

@@ -5,10 +5,9 @@ from __future__ import annotations
 from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.activation import clamped
-from glowmcu.kernels.broadcasting import walk
+from glowmcu.kernels.broadcasting import loop_axes, walk
 from glowmcu.kernels.element_code import ElementCode, element_code, element_code_of
 from glowmcu.kernels.kernel import (
-    Cost,
     Field,
     Kernel,
     KernelCode,
@@ -149,13 +148,18 @@ class SharedPairLoop(Kernel):
             type_.element is ElementType.I8 and type_.quantization is not None for type_ in types
         )
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        code = element_code_of(site.node.op, site.signature)
-        assert code is not None and code.parameters is not None
-        flash = 4 * len(code.parameters.fields) + 20
-        # The parameters do not all fit into registers: about one load each.
-        cycles = code.cycles + 2 * len(code.parameters.fields) + 8
-        return Cost(cycles * site.signature.output.element_count, code.code_bytes + 110, flash)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        signature = site.signature
+        axes = loop_axes([type_.shape for type_ in signature.inputs], signature.output.shape)
+        elements = signature.output.element_count
+        return {
+            "call": 1.0,
+            f"{site.node.op.name} element": elements,
+            "run": elements / max(axes[-1].size, 1),
+        }
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return f"glowmcu_{site.node.op.name}_s8"
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         signature = site.signature

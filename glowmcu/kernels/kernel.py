@@ -72,7 +72,7 @@ class Cost:
     """Estimate for one inference on the target: cycles, and bytes of code, constants and scratch.
 
     `code_bytes` is the shared function's, counted once however many layers of a bundle call it;
-    `code_key` tells apart the functions of a variant that has several (its instances' names).
+    `code_key` is the function's name where a variant has several or shares another variant's.
     `layer_code_bytes` is what each layer adds (a function of its own).
     """
 
@@ -113,17 +113,21 @@ class Kernel:
         return 0
 
     def code_key(self, site: Site, target: Target) -> str:
-        """The function's name, where the variant has several."""
+        """The function's name, where a variant has several or shares another variant's."""
         return ""
 
     def cost(self, site: Site, target: Target) -> Cost:
-        """What it would cost; unless written by hand, the work at the calibrated prices."""
+        """What it would cost; unless written by hand, the work at the calibrated prices.
+
+        What was never calibrated costs a cycle an amount: enough to be calibrated.
+        """
         work = self.work(site, target)
+        assert work, f"{self.name} has neither cost nor work"
         prices = cost_table().prices(self.name, target.core.name)
-        assert prices is not None and prices.covers(work), f"{self.name}: no cost, not calibrated"
+        known = prices is not None and prices.covers(work)
         return Cost(
-            prices.cycles(work),
-            prices.code_bytes,
+            prices.cycles(work) if prices and known else sum(work.values()),
+            prices.code_bytes if prices and known else 0,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),

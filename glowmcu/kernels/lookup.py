@@ -8,7 +8,6 @@ from glowmcu.ir.operation import Signature
 from glowmcu.kernels.element_code import ElementCode, element_code
 from glowmcu.kernels.kernel import (
     ConstantArray,
-    Cost,
     Field,
     Kernel,
     KernelCode,
@@ -47,8 +46,11 @@ class SharedLookup(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return site.signature.output.element.size_bytes == 1
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(5.1 * site.signature.output.element_count + 20, 76, 256 + 8)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return {"call": 1.0, "element": site.signature.output.element_count}
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return 256
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op

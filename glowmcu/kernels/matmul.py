@@ -30,6 +30,18 @@ from glowmcu.kernels.kernel import (
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 
 
+def fully_connected_work(rows: int, depth: int, outputs: int) -> dict[str, float]:
+    """Of `glowmcu_fully_connected_s8`: four outputs share a loop while there are four."""
+    fours, ones = divmod(outputs, 4)
+    return {
+        "call": 1.0,
+        "output": rows * outputs,
+        "loop": rows * (fours + ones),
+        "step of four": rows * fours * depth,
+        "step of one": rows * ones * depth,
+    }
+
+
 @kernel("fully_connected.portable", FullyConnected)
 class PortableFullyConnected(Kernel):
     """Four output channels at a time; any core."""
@@ -37,10 +49,16 @@ class PortableFullyConnected(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_constant(site, 1, 2) and is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        flash = site.signature.inputs[1].size_bytes + 4 * site.signature.inputs[1].shape[0]
-        return Cost(3.0 * site.node.macs + 40.0 * outputs, 350, flash)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        outputs, depth = site.signature.inputs[1].shape
+        rows = site.signature.inputs[0].element_count // depth
+        return fully_connected_work(rows, depth, outputs)
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return "glowmcu_fully_connected_s8"
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return constant_bytes(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -120,10 +138,18 @@ class ConstantBatchMatMul(Kernel):
         single = y.element_count == math.prod(y.shape[-2:])
         return is_constant(site, 1) and single and not op.adj_x and is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        flash = site.signature.inputs[1].size_bytes + 4 * site.signature.output.shape[-1]
-        return Cost(3.0 * site.node.macs + 40.0 * outputs, 350, flash)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, columns = site.node.op, site.signature.output.shape[-1]
+        assert isinstance(op, BatchMatMul)
+        depth = op.depth(site.signature)
+        rows = site.signature.inputs[0].element_count // depth
+        return fully_connected_work(rows, depth, columns)
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return "glowmcu_fully_connected_s8"
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return site.signature.inputs[1].size_bytes + 4 * site.signature.output.shape[-1]
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -168,9 +194,12 @@ class PortableBatchMatMul(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        outputs = site.signature.output.element_count
-        return Cost(8.0 * site.node.macs + 40.0 * outputs, 220)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return {
+            "call": 1.0,
+            "output": site.signature.output.element_count,
+            "mac": site.node.macs,
+        }
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op

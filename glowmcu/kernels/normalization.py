@@ -7,7 +7,6 @@ import numpy as np
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import (
     ConstantArray,
-    Cost,
     Field,
     Kernel,
     KernelCode,
@@ -23,6 +22,12 @@ from glowmcu.ops.normalization import L2Normalization, LogSoftmax, Softmax
 def _rows(site: Site) -> tuple[Field, Field]:
     x = site.signature.inputs[0]
     return Field("rows", x.element_count // x.shape[-1]), Field("depth", x.shape[-1])
+
+
+def _work(site: Site) -> dict[str, float]:
+    rows, _ = _rows(site)
+    assert isinstance(rows.value, int)
+    return {"call": 1.0, "row": rows.value, "element": site.signature.output.element_count}
 
 
 def _is_int8(site: Site) -> bool:
@@ -45,10 +50,8 @@ class PortableSoftmax(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return _is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        elements, (rows, _) = site.signature.output.element_count, _rows(site)
-        assert isinstance(rows.value, int)
-        return Cost(350.0 * elements + 200.0 * rows.value, 970)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return _work(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -71,13 +74,13 @@ class TableSoftmax(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return _is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return _work(site)
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
         op = site.node.op
         assert isinstance(op, Softmax)
-        elements, (rows, _) = site.signature.output.element_count, _rows(site)
-        assert isinstance(rows.value, int)
-        flash = 4 * op.difference_scale(site.signature, site.rounding).count
-        return Cost(45.0 * elements + 200.0 * rows.value, 370, flash)
+        return 4 * op.difference_scale(site.signature, site.rounding).count
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -100,13 +103,13 @@ class PortableLogSoftmax(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return _is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return _work(site)
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
         op = site.node.op
         assert isinstance(op, LogSoftmax)
-        elements, (rows, _) = site.signature.output.element_count, _rows(site)
-        assert isinstance(rows.value, int)
-        flash = 4 * op.difference_scale(site.signature, site.rounding).count
-        return Cost(45.0 * elements + 350.0 * rows.value, 770, flash)
+        return 4 * op.difference_scale(site.signature, site.rounding).count
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -134,10 +137,8 @@ class PortableL2Normalization(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return _is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        elements, (rows, _) = site.signature.output.element_count, _rows(site)
-        assert isinstance(rows.value, int)
-        return Cost(35.0 * elements + 300.0 * rows.value, 520)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return _work(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         zero_point = site.signature.inputs[0].zero_point

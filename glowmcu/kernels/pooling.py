@@ -5,6 +5,7 @@ from __future__ import annotations
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.convolution import float_clamp_fields, is_float, is_int8
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.pooling import AveragePool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
 
 _Pool = AveragePool2D | LpPool2D | MaxPool2D | MaxPoolIndices2D
@@ -21,6 +22,19 @@ def pool_cycles(site: Site, per_tap: float, per_output: float) -> float:
     outputs = site.signature.output.element_count
     taps = outputs * _op(site).kernel[0] * _op(site).kernel[1]
     return per_tap * taps + per_output * outputs
+
+
+def pool_work(site: Site) -> dict[str, float]:
+    """Of one channel at a time over the window."""
+    window = window_work(_op(site), site.signature, _op(site).kernel)
+    channels = site.signature.output.shape[3]
+    return {
+        "call": 1.0,
+        "pixel": window.pixels,
+        "output": window.pixels * channels,
+        "row": window.rows * channels,
+        "tap": window.taps * channels,
+    }
 
 
 def _grid(site: Site) -> Field:
@@ -74,8 +88,8 @@ class PortableAveragePool2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(pool_cycles(site, 5.0, 40.0), 260)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return pool_work(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return integer_code(site, "average_pool_2d")
@@ -88,8 +102,8 @@ class PortableMaxPool2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_int8(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(pool_cycles(site, 6.0, 20.0), 230)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return pool_work(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return integer_code(site, "max_pool_2d")

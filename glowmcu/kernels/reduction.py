@@ -59,12 +59,25 @@ def reduction_loops(site: Site) -> tuple[list[Loop], list[Loop]]:
 
 
 def _cost(site: Site, element_cycles: float, result_cycles: float, code_bytes: int) -> Cost:
-    kept, reduced = reduction_loops(site)
+    work = _work(site)
+    cycles = element_cycles * work["element"] + 25.0 * work["row"] + result_cycles * work["result"]
+    return Cost(cycles, code_bytes, _loop_bytes(site) + 28)
+
+
+def _work(site: Site) -> dict[str, float]:
+    _, reduced = reduction_loops(site)
     elements = site.signature.inputs[0].element_count
-    results = site.signature.output.element_count
-    rows = elements / reduced[-1][0]
-    cycles = element_cycles * elements + 25.0 * rows + result_cycles * results
-    return Cost(cycles, code_bytes, 8 * (len(kept) + len(reduced)) + 28)
+    return {
+        "call": 1.0,
+        "element": elements,
+        "row": elements / max(reduced[-1][0], 1),
+        "result": site.signature.output.element_count,
+    }
+
+
+def _loop_bytes(site: Site) -> int:
+    kept, reduced = reduction_loops(site)
+    return 8 * (len(kept) + len(reduced))
 
 
 def _table(kept: list[Loop], reduced: list[Loop]) -> Field:
@@ -87,8 +100,11 @@ class PortableReduceSum(Kernel):
         x = site.signature.inputs[0]
         return x.element is self.element and not is_plain(x) and _accepts(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        return _cost(site, 4.0, 70.0, 300)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return _work(site)
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return _loop_bytes(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -150,8 +166,11 @@ class PortableReduceExtreme(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return site.signature.inputs[0].element in _BYTES and _accepts(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        return _cost(site, 6.0, 40.0, 250)
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return _work(site)
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return _loop_bytes(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         kept, reduced = reduction_loops(site)

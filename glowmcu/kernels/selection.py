@@ -156,7 +156,7 @@ def _total(chosen: Mapping[Node, Kernel], candidates: Candidates, goal: Goal) ->
 
 def shared_code_bytes(chosen: Iterable[tuple[Kernel, Cost]]) -> int:
     """Code of the functions that layers share, each function once."""
-    return sum({(kernel, cost.code_key): cost.code_bytes for kernel, cost in chosen}.values())
+    return sum({cost.code_key or kernel: cost.code_bytes for kernel, cost in chosen}.values())
 
 
 def code_bytes(selections: Iterable[Selection]) -> int:

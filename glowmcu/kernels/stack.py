@@ -87,6 +87,18 @@ class BakedLoop(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return None not in member_codes(site.node.op, site.signature)
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        types = (*site.signature.inputs, *site.signature.outputs)
+        if any(type_.element.is_float or type_.element.size_bytes > 1 for type_ in types):
+            return {}
+        elements = site.signature.output.element_count
+        axes = loop_axes([type_.shape for type_ in site.signature.inputs], types[-1].shape)
+        work = {"call": 1.0, "element": float(elements), "run": elements / max(axes[-1].size, 1)}
+        members, _ = _members(site.node.op, site.signature)
+        for member in members:
+            work[member.op.name] = work.get(member.op.name, 0.0) + elements
+        return work
+
     def cost(self, site: Site, target: Target) -> Cost:
         codes = [code for code in member_codes(site.node.op, site.signature) if code]
         operands = len(site.signature.inputs)
