@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,13 @@ import numpy as np
 from rich.progress import Progress
 
 from benchmarks.__main__ import compiler_version
-from benchmarks.calibration_layers import KINDS, model, models
+from benchmarks.calibration_layers import KINDS, model, sample_count
 from benchmarks.least_squares import fit_prices
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.cost_table import TABLE_FILE
-from glowmcu.kernels.kernel import load_kernels
+from glowmcu.kernels.kernel import Kernel, load_kernels
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m import CortexM
@@ -42,16 +43,15 @@ _SMALL_CYCLES = 2000.0
 
 @dataclass(frozen=True)
 class Sample:
-    """A layer that one variant computed: what it says of itself, what it cost, its function."""
+    """One layer, or a few together: what the variant says of its work, and what it cost."""
 
     work: Mapping[str, float]
     cycles: float
-    function: str
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Samples of one variant on one core, and the bytes of code of each program they ran in."""
+    """Samples of one variant on one core, and bytes of code a function in each program."""
 
     samples: list[Sample]
     code_bytes: list[float]
@@ -63,48 +63,81 @@ def measure(variant: str, core_name: str) -> Measured:
     for kind in KINDS:
         if not _may_compute(variant, kind):
             continue
-        emulated = core(core_name).unicorn_model is None
-        for data in models(kind) if emulated else [model(kind)]:
-            choices = KernelChoices(everywhere=variant)
-            options = Options("m", core=core_name, kernels=choices)
-            compilation = compile_model(data, "sample.tflite", options)
-            if any(item.kernel_name == variant for item in compilation.selections.values()):
-                _run(compilation, variant, core_name, found)
+        accepted = _accepted(variant, core_name, kind)
+        if not accepted:
+            continue
+        if core(core_name).unicorn_model is not None:
+            _run_modelled(_compile(variant, core_name, kind, accepted), variant, core_name, found)
+            continue
+        # QEMU counts whole programs. With one layer alone gcc would inline it and specialize.
+        for pair in zip(accepted, accepted[1:] + accepted[:1], strict=True):
+            _run_counted(_compile(variant, core_name, kind, sorted({*pair})), core_name, found)
     return found
 
 
+def _compile(variant: str, core_name: str, kind: str, samples: list[int]) -> Compilation:
+    options = Options("m", core=core_name, kernels=KernelChoices(everywhere=variant))
+    return compile_model(model(kind, samples), "sample.tflite", options)
+
+
 def _may_compute(variant: str, kind: str) -> bool:
-    """Whether a node of the model's kind has `variant` among its candidates on some core."""
+    """Whether the model's kind of node is one of the variant's, which says nothing of shapes."""
     wanted = {op for op, found in load_kernels().items() for k in found if k.name == variant}
-    graph = compile_model(models(kind)[0], "sample.tflite", Options("m")).graph
+    graph = compile_model(model(kind, [0]), "sample.tflite", Options("m")).graph
     return any(type(node.op) in wanted for node in graph.nodes)
 
 
-def _run(compilation: Compilation, variant: str, core_name: str, found: Measured) -> None:
+def _accepted(variant: str, core_name: str, kind: str) -> list[int]:
+    """Numbers of the samples that the variant computes alone."""
+    compilation = _compile(variant, core_name, kind, list(range(sample_count(kind))))
+    names = [
+        node.outputs[0].name
+        for node, item in compilation.selections.items()
+        if item.kernel_name == variant and item.work
+    ]
+    return sorted(int(name.removeprefix("y_")) for name in names if name.startswith("y_"))
+
+
+def _run_modelled(compilation: Compilation, variant: str, core_name: str, found: Measured) -> None:
+    """Cycles of every layer from the cycle model."""
+    with _bundle(compilation) as folder:
+        inputs = seeded_inputs(compilation.manifest, 1)
+        (measured,) = CortexM(core_name).run(folder, [inputs])
+        found.code_bytes.append(_function_bytes(folder, compilation, core_name))
+    chosen = {node.name: item for node, item in compilation.selections.items()}
+    for layer in measured.layers:
+        item = chosen[layer.name]
+        if item.kernel_name == variant:
+            found.samples.append(Sample(item.work, float(layer.cycles or 0)))
+
+
+def _run_counted(compilation: Compilation, core_name: str, found: Measured) -> None:
+    """Instructions of the whole program, for the work of all its layers."""
+    with _bundle(compilation) as folder:
+        inputs = seeded_inputs(compilation.manifest, 1)
+        (measured,) = Qemu(machine="mps3-an547").run(folder, [inputs])
+        found.code_bytes.append(_function_bytes(folder, compilation, core_name))
+    work: dict[str, float] = {}
+    for item in compilation.selections.values():
+        for name, amount in item.work.items():
+            work[name] = work.get(name, 0.0) + amount
+    found.samples.append(Sample(work, float(measured.instructions or 0)))
+
+
+@contextmanager
+def _bundle(compilation: Compilation) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="glowmcu-calibrate-") as work:
         folder = Path(work) / "bundle"
         write_bundle(compilation.files, folder)
-        inputs = seeded_inputs(compilation.manifest, 1)
-        if core(core_name).unicorn_model is None:
-            (measured,) = Qemu(machine="mps3-an547").run(folder, [inputs])
-            costs = [float(measured.instructions or 0)]
-        else:
-            (measured,) = CortexM(core_name).run(folder, [inputs])
-            costs = [float(layer.cycles or 0) for layer in measured.layers]
-        sizes = toolchain.code_size(
-            [folder / name for name in compilation.manifest.sources],
-            [folder], core(core_name).flags, "m_run",
-        )  # fmt: skip
-    chosen = {node.name: item for node, item in compilation.selections.items()}
-    functions = set()
-    for layer, cycles in zip(compilation.manifest.layers, costs, strict=True):
-        item = chosen[layer.name]
-        if item.kernel_name == variant:
-            found.samples.append(Sample(item.work, cycles, item.code.function))
-            functions.add(item.code.function)
-    if all(item.kernel_name == variant for item in compilation.selections.values()):
-        code = sizes.text_bytes - dict(sizes.functions).get("m_run", 0)
-        found.code_bytes.append(code / len(functions))
+        yield folder
+
+
+def _function_bytes(folder: Path, compilation: Compilation, core_name: str) -> float:
+    """Code but for the calls of the layers, by the number of functions that share it."""
+    sources = [folder / name for name in compilation.manifest.sources]
+    sizes = toolchain.code_size(sources, [folder], core(core_name).flags, "m_run")
+    functions = {item.code.function for item in compilation.selections.values()}
+    return (sizes.text_bytes - dict(sizes.functions).get("m_run", 0)) / len(functions)
 
 
 def prices(found: Measured) -> dict[str, Any]:
@@ -113,9 +146,9 @@ def prices(found: Measured) -> dict[str, Any]:
     amounts = np.array([[s.work.get(name, 0.0) for name in names] for s in found.samples])
     cycles = np.array([sample.cycles for sample in found.samples])
     weights = 1.0 / np.maximum(cycles, _SMALL_CYCLES)
-    fitted = fit_prices(amounts * weights[:, np.newaxis], cycles * weights)
+    fitted = fit_prices(amounts, cycles, weights)
     misfit = np.abs(amounts @ fitted - cycles) * weights
-    code = float(np.median(found.code_bytes)) if found.code_bytes else 0.0
+    code = float(np.median(found.code_bytes))
     return {
         "code_bytes": round(code),
         "cycles": {name: _short(price) for name, price in zip(names, fitted, strict=True)},
@@ -131,8 +164,6 @@ def _short(value: float) -> float:
 
 def calibrated_variants() -> list[str]:
     """Variants that name their work."""
-    from glowmcu.kernels.kernel import Kernel
-
     everyone = {k.name: k for found in load_kernels().values() for k in found}
     return sorted(name for name, k in everyone.items() if type(k).work is not Kernel.work)
 

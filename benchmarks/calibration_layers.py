@@ -1,7 +1,7 @@
 """Sample layers that kernels are calibrated on: shapes of real models, odd ones, tiny ones.
 
-`model(kind)` is one model of all samples of a kind side by side, each with its own input, so that
-one build and one run measure them all; `models(kind)` has one model a sample.
+`model(kind)` is one model of samples of a kind side by side, each with its own input, so that one
+build and one run measure them all.
 """
 
 from __future__ import annotations
@@ -234,19 +234,16 @@ KINDS = (
 )  # fmt: skip
 
 
-def model(kind: str) -> bytes:
-    """All samples of `kind` side by side."""
-    return _model(kind, _builders(kind))
+def sample_count(kind: str) -> int:
+    """How many samples there are of `kind`."""
+    return len(_builders(kind))
 
 
-def models(kind: str) -> list[bytes]:
-    """One model a sample."""
-    return [_model(kind, [builder]) for builder in _builders(kind)]
-
-
-def _model(kind: str, builders: Sequence[_Builder]) -> bytes:
+def model(kind: str, samples: Sequence[int] | None = None) -> bytes:
+    """Samples of `kind` side by side, all by default; sample `n` ends in a tensor `y_<n>`."""
+    builders = _builders(kind)
     generator = np.random.default_rng(len(kind))
     made = ModelBuilder()
-    for number, builder in enumerate(builders):
-        made.output(builder(made, str(number), generator))
+    for number in range(len(builders)) if samples is None else samples:
+        made.output(builders[number](made, str(number), generator))
     return made.finish()

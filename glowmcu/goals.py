@@ -1,7 +1,8 @@
-"""What the user wants least of."""
+"""What the user wants least of, and what there may be at most."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -12,3 +13,11 @@ class Goal(Enum):
     SPEED = "speed"
     SIZE = "size"
     RAM = "ram"
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """Limits in bytes, None for no limit. Flash is code and constants."""
+
+    flash_bytes: int | None = None
+    arena_bytes: int | None = None

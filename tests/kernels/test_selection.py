@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node
 from glowmcu.kernels.kernel import Cost, Kernel
-from glowmcu.kernels.selection import cheapest_set
+from glowmcu.kernels.search import SIZE_SLOWDOWN, cheapest_set, goal_worth, set_totals
 from glowmcu.ops.shape import Reshape
 
 
@@ -42,7 +43,7 @@ def price(chosen: dict[Node, Kernel], table: dict[Node, dict[Kernel, Cost]], wor
 
 
 def test_one_layer_gets_a_function_of_its_own_and_many_share_one() -> None:
-    costs = {SHARED: Cost(1000.0, 200), OWN: Cost(900.0, 0, layer_code_bytes=100)}
+    costs = {SHARED: Cost(100_000.0, 200), OWN: Cost(99_900.0, 0, layer_code_bytes=100)}
     single = node()
     assert cheapest_set({single: costs}, Goal.BALANCED) == {single: OWN}
     many = {node(): costs for _ in range(10)}
@@ -51,7 +52,7 @@ def test_one_layer_gets_a_function_of_its_own_and_many_share_one() -> None:
 
 def test_the_goal_decides_between_cycles_and_bytes() -> None:
     fast, small = Named("fast"), Named("small")
-    table = {node(): {fast: Cost(1000.0, 2000), small: Cost(9000.0, 300)}}
+    table = {node(): {fast: Cost(1000.0, 2000), small: Cost(1400.0, 300)}}
     assert list(cheapest_set(table, Goal.SPEED).values()) == [fast]
     assert list(cheapest_set(table, Goal.SIZE).values()) == [small]
 
@@ -81,8 +82,59 @@ def test_two_variants_are_chosen_as_trying_every_combination_would(
         }
         for a, b, own in layers
     }
-    found = price(cheapest_set(table, Goal.BALANCED), table, 10.0)
+    worth = goal_worth(table, Goal.BALANCED).flash
+    found = price(cheapest_set(table, Goal.BALANCED), table, worth)
     every = itertools.product((SHARED, OWN), repeat=len(table))
-    best = min(price(dict(zip(table, kinds, strict=True)), table, 10.0) for kinds in every)
+    best = min(price(dict(zip(table, kinds, strict=True)), table, worth) for kinds in every)
     # A local optimum may miss a mixture, never by more than the shared function itself.
-    assert best <= found <= best + 10.0 * shared_bytes
+    assert best - 1e-6 <= found <= best + worth * shared_bytes + 1e-6
+
+
+def test_functions_of_several_variants_that_are_one_function_count_once() -> None:
+    one, other, alone = Named("one"), Named("other"), Named("alone")
+    table: dict[Node, dict[Kernel, Cost]] = {
+        node(): {one: Cost(1000.0, 500, code_key="f"), alone: Cost(1001.0, 0)},
+        node(): {other: Cost(2000.0, 500, code_key="f"), alone: Cost(2001.0, 0)},
+    }
+    assert set_totals(table, dict(zip(table, (one, other), strict=True))).code_bytes == 500
+
+
+def ladder(count: int) -> dict[Node, dict[Kernel, Cost]]:
+    """Layers whose every variant is half as large and a quarter slower than the one before."""
+    kinds = [Named(f"kind {number}") for number in range(6)]
+    costs = {
+        kind: Cost(10_000.0 * 1.25**number, 8_000 >> number) for number, kind in enumerate(kinds)
+    }
+    return {node(): dict(costs) for _ in range(count)}
+
+
+def test_size_is_as_small_as_half_again_the_cycles_allow() -> None:
+    table = ladder(4)
+    balanced = set_totals(table, cheapest_set(table, Goal.BALANCED))
+    small = set_totals(table, cheapest_set(table, Goal.SIZE))
+    assert small.cycles <= SIZE_SLOWDOWN * balanced.cycles
+    assert small.code_bytes <= balanced.code_bytes // 2
+
+
+@pytest.mark.parametrize("goal", list(Goal))
+@pytest.mark.parametrize("budget", [8_000, 3_999, 1_000, 250])
+def test_a_flash_budget_is_kept_by_every_goal(goal: Goal, budget: int) -> None:
+    table = ladder(3)
+    found = set_totals(table, cheapest_set(table, goal, budget))
+    assert found.flash_bytes <= budget
+    if goal is Goal.SPEED:
+        fitting = (size for size in (8_000 >> step for step in range(6)) if size <= budget)
+        assert found.flash_bytes == next(fitting), "nothing quicker would have fitted"
+
+
+def test_a_budget_that_cannot_be_kept_gives_the_smallest_set() -> None:
+    table = ladder(3)
+    assert set_totals(table, cheapest_set(table, Goal.SPEED, 10)).flash_bytes == 250
+
+
+def test_users_of_a_function_leave_it_together_where_only_that_saves() -> None:
+    big, tiny = Named("big"), Named("tiny")
+    table: dict[Node, dict[Kernel, Cost]] = {
+        node(): {big: Cost(1000.0, 60_000), tiny: Cost(1100.0, 0, 10)} for _ in range(8)
+    }
+    assert set(cheapest_set(table, Goal.BALANCED).values()) == {tiny}

@@ -9,8 +9,8 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.goals import Goal
 from glowmcu.ir.operation import Rounding
+from glowmcu.kernels.choices import KernelChoices
 from glowmcu.pipeline import Options, compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_tflm
@@ -57,16 +57,13 @@ def softmax_model(case: Case, element: str = "int8") -> bytes:
 
 
 @pytest.mark.parametrize("element", ["int8", "int16"])
-@pytest.mark.parametrize(
-    ("goal", "variant"), [(Goal.SPEED, "softmax.table"), (Goal.SIZE, "softmax.portable")]
-)
+@pytest.mark.parametrize("variant", ["softmax.table", "softmax.portable"])
 @pytest.mark.parametrize("case", SOFTMAX_CASES.values(), ids=SOFTMAX_CASES)
-def test_softmax_equals_tflm(case: Case, goal: Goal, variant: str, element: str) -> None:
+def test_softmax_equals_tflm(case: Case, variant: str, element: str) -> None:
     data = softmax_model(case, element)
-    done = check_model(data, oracle=run_tflm, options=Options("m", goal=goal), count=6)
-    kernels = {chosen.kernel_name for chosen in done.selections.values()}
-    if case.scale * case.beta < 0.125:  # beyond, the table is so short that it wins by size too
-        assert kernels == {variant}
+    options = Options("m", kernels=KernelChoices(everywhere=variant))
+    done = check_model(data, oracle=run_tflm, options=options, count=6)
+    assert {chosen.kernel_name for chosen in done.selections.values()} == {variant}
 
 
 def test_softmax_of_every_pair_of_elements_equals_tflm() -> None:
@@ -169,14 +166,15 @@ def test_a_result_in_the_place_of_its_input_equals_tflm(
     assert done.plan.program.offset(last.inputs[0]) == done.plan.program.offset(last.outputs[0])
 
 
-@pytest.mark.parametrize("goal", [Goal.SPEED, Goal.SIZE])
+@pytest.mark.parametrize("softmax", ["softmax.table", "softmax.portable"])
 @pytest.mark.parametrize(
     ("kind", "scale", "zero_point"),
     [("SOFTMAX", 1 / 256, -128), ("LOG_SOFTMAX", 1 / 16, 127), ("L2_NORMALIZATION", 1 / 128, 0)],
 )
 def test_single_rounding_is_the_same_in_c(
-    kind: str, scale: float, zero_point: int, goal: Goal
+    kind: str, scale: float, zero_point: int, softmax: str
 ) -> None:
     """No oracle rounds like this: the C is held to the Python meaning."""
     data = model_of(kind, Case((6, 11), 0.11), "int8", scale, zero_point)
-    check_model(data, options=Options("m", goal=goal, rounding=Rounding.SINGLE))
+    choices = KernelChoices(everywhere=softmax)
+    check_model(data, options=Options("m", kernels=choices, rounding=Rounding.SINGLE))
