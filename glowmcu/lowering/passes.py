@@ -25,6 +25,7 @@ from glowmcu.lowering import (
     merge_transposes,
     remove_dead_nodes,
     remove_identities,
+    simplify,
     sink_reshapes,
     sink_transposes,
     stack_elementwise,
@@ -34,6 +35,9 @@ Pass = Callable[[Graph], Graph]
 NamedPass = tuple[str, Pass]
 #: Called with a pass's name and the graph that it left, changed or not.
 Observer = Callable[[str, Graph], None]
+
+#: The pass that `simplify=False` leaves out.
+SIMPLIFY = "simplify"
 
 PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
@@ -50,14 +54,17 @@ PASSES: tuple[NamedPass, ...] = (
     ("lower_to_tables", lower_to_tables.run),
     ("fold_clamp_into_producer", fold_clamp_into_producer.run),
     ("remove_identity_tables", remove_identities.run),
+    (SIMPLIFY, simplify.run),
     ("stack_elementwise", stack_elementwise.run),
     ("materialize_outputs", materialize_outputs.run),
 )
 
 
-def lower(graph: Graph, observer: Observer | None = None) -> Graph:
-    """Run every pass, verifying after each."""
+def lower(graph: Graph, observer: Observer | None = None, simplified: bool = True) -> Graph:
+    """Run every pass, verifying after each; `simplify` only if the graph is to be `simplified`."""
     for name, run in all_passes():
+        if name == SIMPLIFY and not simplified:
+            continue
         graph = run(graph)
         graph.verify()
         if observer is not None:

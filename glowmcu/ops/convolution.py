@@ -124,7 +124,7 @@ class _Convolution(Operation):
                 return True
         return False
 
-    def _reach(
+    def reach(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         """Least and greatest sum of every output channel, without the bias."""
@@ -144,7 +144,7 @@ class _Convolution(Operation):
         limits = self.clamp_range(signature)
         if x is None or weights is None or bias is None:
             return (clamped(unrestricted_range, *limits),)
-        reach = self._reach(weights, x, signature)
+        reach = self.reach(weights, x, signature)
         requantization = self.requantization(signature)
         return (requantized(reach, bias, requantization, limits, signature, rounding),)
 
@@ -225,7 +225,7 @@ class Conv2D(_Convolution):
             sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], per_group)
         return sums
 
-    def _reach(
+    def reach(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         zero_point = signature.inputs[0].zero_point
@@ -269,7 +269,7 @@ class DepthwiseConv2D(_Convolution):
         sums: Array = np.einsum("nyxhwc,hwcm->nyxcm", windows, taps)
         return sums.reshape(*windows.shape[:3], depth_out)
 
-    def _reach(
+    def reach(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         zero_point = signature.inputs[0].zero_point

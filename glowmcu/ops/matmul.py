@@ -15,7 +15,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
-from glowmcu.ir.value_range import ValueRange
+from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.ops.fixed_point import Requantization, requantization, saturate
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
 from glowmcu.ops.reach import fully_connected_reach
@@ -102,6 +102,16 @@ class FullyConnected(Operation):
         dtype = signature.output.element.numpy
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
+    def reach(
+        self, weights: Array, x: ValueRange, signature: Signature
+    ) -> tuple[Int64Array, Int64Array]:
+        """Least and greatest sum of every output channel, without the bias."""
+        x_type, weights_type, _ = signature.inputs
+        assert weights_type.quantization is not None
+        points = np.array(weights_type.quantization.zero_points, np.int64)
+        columns = weights.astype(np.int64) - points[:, np.newaxis]
+        return fully_connected_reach(columns, x, x_type.zero_point)
+
     def output_ranges(
         self,
         inputs: Sequence[ValueRange | None],
@@ -110,17 +120,13 @@ class FullyConnected(Operation):
         rounding: Rounding,
     ) -> tuple[ValueRange | None, ...]:
         (unrestricted_range,) = unrestricted(signature)
-        (x_type, weights_type, _), (x, *_) = signature.inputs, inputs
-        weights, bias = constants[1:]
+        x, (weights, bias) = inputs[0], constants[1:]
         if unrestricted_range is None:
             return (None,)
         limits = self.clamp_range(signature)
         if x is None or weights is None or bias is None:
             return (clamped(unrestricted_range, *limits),)
-        assert weights_type.quantization is not None
-        points = np.array(weights_type.quantization.zero_points, np.int64)
-        columns = weights.astype(np.int64) - points[:, np.newaxis]
-        reach = fully_connected_reach(columns, x, x_type.zero_point)
+        reach = self.reach(weights, x, signature)
         requantization = self.requantization(signature)
         return (requantized(reach, bias, requantization, limits, signature, rounding),)
 

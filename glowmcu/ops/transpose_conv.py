@@ -15,7 +15,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
-from glowmcu.ir.value_range import ValueRange
+from glowmcu.ir.value_range import Int64Array, ValueRange
 from glowmcu.ops.convolution import Pair, window_extent
 from glowmcu.ops.fixed_point import Requantization, saturate
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
@@ -115,6 +115,13 @@ class TransposeConv2D(Operation):
         dtype = signature.output.element.numpy
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
+    def reach(
+        self, weights: Array, x: ValueRange, signature: Signature
+    ) -> tuple[Int64Array, Int64Array]:
+        """Least and greatest sum of every output channel, without the bias."""
+        # Every result sees some of the taps, each at most once.
+        return conv_2d_reach(weights, x, signature.inputs[0].zero_point, padded=True)
+
     def output_ranges(
         self,
         inputs: Sequence[ValueRange | None],
@@ -129,8 +136,7 @@ class TransposeConv2D(Operation):
         limits = self.clamp_range(signature)
         if x is None or weights is None or bias is None:
             return (clamped(unrestricted_range, *limits),)
-        # Every result sees some of the taps, each at most once.
-        reach = conv_2d_reach(weights, x, signature.inputs[0].zero_point, padded=True)
+        reach = self.reach(weights, x, signature)
         requantization = self.requantization(signature)
         return (requantized(reach, bias, requantization, limits, signature, rounding),)
 
