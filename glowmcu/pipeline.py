@@ -17,10 +17,10 @@ from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
-from glowmcu.errors import error
+from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite.exporter import export_tflite
-from glowmcu.goals import Goal
+from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions, bound_text
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
@@ -34,7 +34,7 @@ from glowmcu.lowering.float_passes import prepare_for_quantization
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, live_bytes, plan_memory
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import Observer as ProfilingObserver
 from glowmcu.quant.profiling import profile_graph
@@ -60,6 +60,7 @@ class Options:
     rounding: Rounding = Rounding.DOUBLE
     inputs: InputOptions = field(default_factory=InputOptions)
     quantization: QuantizationRequest | None = None
+    budgets: Budgets = field(default_factory=Budgets)
     kernels: KernelChoices | None = None
     dump_ir: Path | None = None
     dump_constants: bool = False
@@ -201,10 +202,8 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     graph = lower(imported, dump.graph)
     dump.finish(graph)
     target = Target(core(options.core), options.goal)
-    selections = select_kernels(graph, target, options.kernels)
-    program = build_program(graph, selections)
-    dump.program("unplanned", program)
-    plan = plan_memory(program)
+    selections, plan = planned_kernels(graph, target, options)
+    dump.program("unplanned", build_program(graph, selections))
     dump.program("planned", plan.program)
     facts = BundleFacts(
         name=options.name,
@@ -225,6 +224,55 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     return done if quantized is None else _with_float_side(done, quantized.quantized)
 
 
+def planned_kernels(
+    graph: Graph, target: Target, options: Options
+) -> tuple[dict[Node, Selection], Plan]:
+    """Kernels and the arena that they need, within the budgets. Raises GM402, GM403, GM5xx.
+
+    Where the arena is too large, kernels at its peak may use less and less scratch.
+    """
+    budgets, scratch_limits = options.budgets, dict[str, int]()
+    while True:
+        selections = select_kernels(
+            graph, target, options.kernels, budgets.flash_bytes, scratch_limits
+        )
+        plan = plan_memory(build_program(graph, selections))
+        excess = aligned(plan.arena_bytes, ARENA_ALIGN) - (budgets.arena_bytes or plan.arena_bytes)
+        if budgets.arena_bytes is None or excess <= 0:
+            return selections, plan
+        tighter = _less_scratch(plan, selections, excess)
+        if not tighter:
+            raise _over_arena_budget(plan, budgets.arena_bytes)
+        scratch_limits.update(tighter)
+
+
+def _less_scratch(plan: Plan, selections: Mapping[Node, Selection], excess: int) -> dict[str, int]:
+    """New limits by node name for the kernels that run when the arena is nearly full."""
+    live = live_bytes(plan.program)[1:]
+    crowded = max(live) - excess
+    limits = {}
+    for run, bytes_now in zip(plan.program.runs, live, strict=False):
+        item = selections[run.node]
+        least = min((cost.scratch_bytes for _, cost in item.alternatives), default=0)
+        if bytes_now > crowded and least < item.scratch_bytes:
+            limits[run.node.name] = max(item.scratch_bytes - (bytes_now - crowded), 0)
+    return limits
+
+
+def _over_arena_budget(plan: Plan, budget: int) -> GlowmcuError:
+    live = live_bytes(plan.program)[1:-1]
+    peak = max(range(len(live)), key=lambda step: (live[step], -step), default=0)
+    node = plan.program.runs[peak].node
+    arena = aligned(plan.arena_bytes, ARENA_ALIGN)
+    return error(
+        "GM403",
+        f"the arena budget is {budget} B, {arena} B are needed with the kernels of least scratch",
+        f'the peak is step {peak}, {node.op.name} "{node.name}"',
+        f"give at least --arena-budget {arena}, or make this layer's tensors smaller in the model",
+        ExitCode.DOES_NOT_FIT,
+    )
+
+
 def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
     return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
 
@@ -241,6 +289,8 @@ def _options_text(options: Options) -> dict[str, str]:
         "rounding": options.rounding.value,
         "define": ",".join(f"{name}={size}" for name, size in symbols),
         "bind": bound_text(options.inputs.bind),
+        "flash_budget": str(options.budgets.flash_bytes or ""),
+        "arena_budget": str(options.budgets.arena_bytes or ""),
     }
     return {key: value for key, value in text.items() if value}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,8 +12,8 @@ from glowmcu.api.model_file import read_model_file
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven, quantization_request
 from glowmcu.board import Board, does_not_fit, find_board, fit
 from glowmcu.bundle import Bundle, code_bytes
-from glowmcu.errors import error
-from glowmcu.goals import Goal
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
@@ -39,6 +40,8 @@ def compile(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    flash_budget: int | None = None,
+    arena_budget: int | None = None,
     dump_ir: str | Path | None = None,
     observer: Observer | None = None,
 ) -> Bundle:
@@ -52,6 +55,9 @@ def compile(
     `samples`, which are profiled on the way and which some options need beside a profile;
     `preprocess` is a file that says what numbers pixels of images become, `quantization` how it is
     done, `observer` is told how far profiling has come. Without either it stays float.
+
+    `flash_budget` (code and constants) and `arena_budget` are bytes: within them kernels are chosen
+    by the goal.
 
     `input_shapes` fixes dynamic shapes by input name,
     `define` the symbolic sizes of an ONNX model; `bind` turns inputs into constants by name;
@@ -70,10 +76,10 @@ def compile(
         rounding=_choice(Rounding, rounding, "rounding"),
         inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
         quantization=quantization_request(profile, samples, preprocess, quantization, observer),
+        budgets=_budgets(flash_budget, arena_budget),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
     )
-    compilation = compile_model(read_model_file(path), str(path), options)
-    code = _check_fit(compilation, found)
+    compilation, code = _compile_within(read_model_file(path), str(path), options, found)
     folder = Path(output) if output is not None else Path("build") / bundle_name
     emit(compilation, folder)
     return Bundle(folder, compilation.manifest, found, code, notes=_notes(compilation, path))
@@ -102,6 +108,55 @@ def _choice(kind: type[_Choice], word: str, option: str) -> _Choice:
     except ValueError as cause:
         names = ", ".join(item.value for item in kind)
         raise error("GM710", f"{option} must be one of {names}, got {word!r}") from cause
+
+
+def _budgets(flash_bytes: int | None, arena_bytes: int | None) -> Budgets:
+    for option, budget in (("flash_budget", flash_bytes), ("arena_budget", arena_bytes)):
+        if budget is not None and budget <= 0:
+            raise error("GM710", f"{option} must be a number of bytes above 0, got {budget}")
+    return Budgets(flash_bytes, arena_bytes)
+
+
+#: Code is estimated first; where the compiler's is larger, kernels get this often less room.
+_MOST_TRIES = 5
+
+
+def _compile_within(
+    data: bytes, file_name: str, options: Options, board: Board
+) -> tuple[Compilation, int | None]:
+    """The compilation whose code, as compiled, is within the flash budget, and that code's size.
+
+    Raises GM401 to GM403 for what does not fit.
+    """
+    compilation = compile_model(data, file_name, options)
+    code = _check_fit(compilation, board)
+    budget = options.budgets.flash_bytes
+    if budget is None or code is None:
+        return compilation, code
+    room = budget
+    for _ in range(_MOST_TRIES):
+        flash_bytes = compilation.manifest.weights_bytes + code
+        if flash_bytes <= budget:
+            return compilation, code
+        room -= flash_bytes - budget
+        tighter = replace(options.budgets, flash_bytes=max(room, 1))
+        try:
+            compilation = compile_model(data, file_name, replace(options, budgets=tighter))
+        except GlowmcuError as cause:
+            raise _over_budget(cause, flash_bytes, budget) from cause
+        code = _check_fit(compilation, board) or 0
+    raise _over_budget(None, flash_bytes, budget)
+
+
+def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> GlowmcuError:
+    if cause is not None and cause.problems[0].code != "GM402":
+        return cause
+    return error(
+        "GM402",
+        f"the flash budget is {budget} B, the smallest bundle that was found takes {flash_bytes} B",
+        hint=f"give at least --flash-budget {flash_bytes}; constants shrink with the model only",
+        exit_code=ExitCode.DOES_NOT_FIT,
+    )
 
 
 def _check_fit(compilation: Compilation, board: Board) -> int | None:

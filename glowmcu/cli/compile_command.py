@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from glowmcu.api import compile as compile_model
+from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.progress import profiling_bar
@@ -35,6 +36,19 @@ from glowmcu.report.tables import layer_table, summary_lines
     show_default=True,
     help="double: TensorFlow Lite Micro's numbers; single: XNNPACK's.",
 )
+@click.option(
+    "--flash-budget",
+    type=byte_count,
+    metavar="BYTES",
+    help="Most flash for code and constants: 65536, 64K.",
+)
+@click.option(
+    "--arena-budget",
+    "--ram-budget",
+    type=byte_count,
+    metavar="BYTES",
+    help="Most RAM for the arena: 20480, 20K.",
+)
 @quantization_options
 @input_options
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
@@ -46,6 +60,8 @@ def compile_command(
     name: str | None,
     optimize: str,
     rounding: str,
+    flash_budget: int | None,
+    arena_budget: int | None,
     quantized: QuantizationArguments,
     inputs: InputOptions,
     dump_ir: Path | None,
@@ -60,6 +76,8 @@ def compile_command(
             name=name,
             optimize=optimize,
             rounding=rounding,
+            flash_budget=flash_budget,
+            arena_budget=arena_budget,
             profile=quantized.profile,
             samples=quantized.samples,
             preprocess=quantized.preprocess,

@@ -14,6 +14,7 @@ from rich.progress import Progress as Bar
 
 from glowmcu.api import TuningProgress, TuningResult, tune
 from glowmcu.api.tuning import DEFAULT_TRIALS
+from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.quantization_arguments import preprocess_option, samples_option
@@ -55,8 +56,15 @@ _INTERRUPTED = 130
     type=click.Choice(["int8", "float"]),
     help="Type of the bundle's inputs and outputs.",
 )
-@click.option("--arena-budget", type=int, help="Bytes of RAM for the arena.")
-@click.option("--flash-budget", type=int, help="Bytes of flash for code and constants.")
+@click.option(
+    "--arena-budget", type=byte_count, metavar="BYTES", help="Bytes of RAM for the arena."
+)
+@click.option(
+    "--flash-budget",
+    type=byte_count,
+    metavar="BYTES",
+    help="Bytes of flash for code and constants.",
+)
 @click.option("--cycle-budget", type=int, help="Cycles of one inference.")
 @click.option(
     "--trials", type=int, default=DEFAULT_TRIALS, show_default=True, help="Trials at most."

@@ -126,7 +126,8 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
 
 
 def _rest(total: int | None, parts: Iterable[int]) -> int | None:
-    return None if total is None else total - sum(parts)
+    """What belongs to no layer; layers come from a marked build that can be a little larger."""
+    return None if total is None else max(total - sum(parts), 0)
 
 
 def board_table(boards: Sequence[Board]) -> Table:

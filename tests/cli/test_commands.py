@@ -76,6 +76,22 @@ def test_name_board_rounding_and_goal_arrive_in_the_bundle(glowmcu_cli: Run) -> 
     assert "int8_t *Net7_input(void *arena)" in Path("out/Net7.h").read_text()
 
 
+@pytest.mark.arm
+def test_budgets_are_kept_and_named_in_the_bundle(glowmcu_cli: Run, bundle: str) -> None:
+    plain = glowmcu.load(bundle).report
+    assert plain.code_bytes is not None
+    flash = plain.weights_bytes + plain.code_bytes - 200
+    budgets = ["--flash-budget", str(flash), "--ram-budget", f"{-(-plain.arena_bytes // 1024)}K"]
+    body = object_of(
+        glowmcu_cli(
+            "compile", "digits.tflite", "--board", "nrf52", "-o", "within", *budgets, "--json"
+        )
+    )
+    assert body["weights_bytes"] + body["code_bytes"] <= flash
+    assert body["options"]["flash_budget"] == str(flash)
+    assert glowmcu_cli("verify", "within", "--on", "host").exit_code == 0
+
+
 def test_run_json_tells_outputs_by_their_sha256(glowmcu_cli: Run, bundle: str) -> None:
     body = object_of(
         glowmcu_cli("run", bundle, "--input", "pixels.npy", "--output", "results", "--json")
@@ -155,7 +171,8 @@ def test_bench_tells_the_cost_of_every_layer(glowmcu_cli: Run, bundle: str) -> N
     layers = glowmcu.load(bundle).manifest.layers
     assert [row["index"] for row in body["layers"]] == [layer.index for layer in layers]
     assert [row["macs"] for row in body["layers"]] == [layer.macs for layer in layers]
-    assert sum(row["instructions"] for row in body["layers"]) <= body["instructions"]
+    # Markers between layers can keep gcc from moving a few instructions.
+    assert sum(row["instructions"] for row in body["layers"]) <= 1.01 * body["instructions"]
     ended = glowmcu_cli("bench", bundle)
     assert ended.exit_code == 0
     assert "cycles/MAC" in ended.out

@@ -6,6 +6,7 @@ Each text says what, where, expected and got, and what to try next; tests/golden
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,8 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
     ("unknown board", USAGE, "compile digits.tflite --board nrf25"),
     ("unknown board nothing like it", USAGE, "compile digits.tflite --board zzzzzz"),
     ("too large for the board", DOES_NOT_FIT, "compile large.tflite --board microbit"),
+    ("arena budget too small", DOES_NOT_FIT, "compile digits.tflite --arena-budget 64"),
+    ("budget that is no number of bytes", USAGE, "compile digits.tflite --flash-budget lots"),
     ("name with a digit first", USAGE, "compile digits.tflite --name 9lives"),
     ("name that is a keyword", USAGE, "compile digits.tflite --name int"),
     ("name with a path", USAGE, "compile digits.tflite --name ../x"),
@@ -179,3 +182,14 @@ def test_a_bug_of_ours_is_exit_code_70_and_asks_for_a_report(
     assert ended.err.startswith("error[GM900]: internal error, a bug of glowmcu ")
     assert "a wheel came off" in ended.err
     assert "please report it" in ended.err
+
+
+def test_a_flash_budget_that_nothing_keeps_says_how_much_would_do(glowmcu_cli: Run) -> None:
+    """No golden text: estimates change with every calibration."""
+    ended = glowmcu_cli("compile", "digits.tflite", "--flash-budget", "1K")
+    assert ended.exit_code == DOES_NOT_FIT
+    found = re.search(r"error\[GM402\]: the flash budget is 1024 B, .* about (\d+) B", ended.err)
+    assert found is not None, ended.err
+    assert f"--flash-budget {found[1]}" in ended.err
+    enough = glowmcu_cli("compile", "digits.tflite", "--flash-budget", f"{int(found[1]) * 5 // 4}")
+    assert enough.exit_code == 0, enough.err
