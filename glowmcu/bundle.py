@@ -31,11 +31,38 @@ class Report:
 
 
 @dataclass(frozen=True)
+class KernelOption:
+    """A kernel that can compute a layer, and its estimated cost for one inference.
+
+    `code_bytes` count once for all layers with the same `function` (empty: the layer's own).
+    """
+
+    kernel: str
+    cycles: int
+    code_bytes: int
+    flash_bytes: int
+    scratch_bytes: int
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class LayerChoice:
+    """The kernel of the layer `index` and what else was possible, the fewest cycles first."""
+
+    index: int
+    name: str
+    op: str
+    chosen: KernelOption
+    others: tuple[KernelOption, ...]
+
+
+@dataclass(frozen=True)
 class Bundle:
     """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
 
     `known_code_bytes` saves the cross compiler a second turn where the size was measured already;
-    `notes` is what a compilation has to say besides, and empty for a bundle from disk.
+    `notes` is what a compilation has to say besides, `choices` which kernels it had for each layer;
+    both are empty for a bundle from disk.
     """
 
     path: Path
@@ -43,6 +70,7 @@ class Bundle:
     board: Board
     known_code_bytes: int | None = None
     notes: tuple[str, ...] = ()
+    choices: tuple[LayerChoice, ...] = ()
 
     @cached_property
     def report(self) -> Report:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.model_file import read_model_file
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven, quantization_request
 from glowmcu.board import Board, does_not_fit, find_board, fit
@@ -82,7 +83,14 @@ def compile(
     compilation, code = _compile_within(read_model_file(path), str(path), options, found)
     folder = Path(output) if output is not None else Path("build") / bundle_name
     emit(compilation, folder)
-    return Bundle(folder, compilation.manifest, found, code, notes=_notes(compilation, path))
+    return Bundle(
+        folder,
+        compilation.manifest,
+        found,
+        code,
+        notes=_notes(compilation, path),
+        choices=kernel_choices(compilation),
+    )
 
 
 def _notes(compilation: Compilation, model: Path) -> tuple[str, ...]:

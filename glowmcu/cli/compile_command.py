@@ -9,11 +9,12 @@ import click
 from glowmcu.api import compile as compile_model
 from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options
-from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.progress import profiling_bar
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.input_options import InputOptions
 from glowmcu.report.json_report import compile_json
+from glowmcu.report.kernels import choice_table, choices_html
 from glowmcu.report.tables import layer_table, summary_lines
 
 
@@ -51,6 +52,13 @@ from glowmcu.report.tables import layer_table, summary_lines
 )
 @quantization_options
 @input_options
+@click.option("--explain", is_flag=True, help="Show which kernels were possible, and their costs.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Write the same as a page.",
+)
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
 @json_option
 def compile_command(
@@ -64,6 +72,8 @@ def compile_command(
     arena_budget: int | None,
     quantized: QuantizationArguments,
     inputs: InputOptions,
+    explain: bool,
+    report: Path | None,
     dump_ir: Path | None,
     as_json: bool,
 ) -> None:
@@ -88,11 +98,13 @@ def compile_command(
             dump_ir=dump_ir,
             observer=observer,
         )
+    if report is not None:
+        write_text(report, choices_html(bundle))
     if as_json:
         print_json(compile_json(bundle))
         return
     out = console()
-    out.print(layer_table(bundle.manifest))
+    out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
     for line in summary_lines(bundle):
         out.print(line)
     out.print(f"  next     glowmcu verify {bundle.path} --on host,cortex-m", markup=False)

@@ -134,13 +134,17 @@ class Kernel:
         )
 
     def price(self, site: Site, target: Target) -> Cost:
-        """What selection goes by: `cost`, with cycles and code as calibrated where they are."""
+        """What selection goes by: `cost`, with cycles and code as calibrated where they are.
+
+        Of a variant with several functions each says its own size.
+        """
         estimate = self.cost(site, target)
         work = self.work(site, target)
         prices = cost_table().prices(self.name, target.core.name)
         if prices is None or not prices.covers(work):
             return estimate
-        code_bytes = prices.code_bytes if estimate.code_bytes else 0
+        single = estimate.code_bytes and not estimate.code_key
+        code_bytes = prices.code_bytes if single else estimate.code_bytes
         return replace(estimate, cycles=prices.cycles(work), code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from glowmcu.bundle import Bundle
+from glowmcu.bundle import Bundle, LayerChoice
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.verify.measurement import Array, Measurement
 
@@ -17,6 +17,7 @@ Json = dict[str, object]
 def compile_json(bundle: Bundle) -> Json:
     """Of `compile --json`."""
     report, manifest = bundle.report, bundle.manifest
+    choices = {choice.index: choice_json(choice) for choice in bundle.choices}
     return {
         "name": manifest.name,
         "bundle": str(bundle.path),
@@ -29,10 +30,22 @@ def compile_json(bundle: Bundle) -> Json:
         "macs": report.macs,
         "inputs": [tensor_json(entry) for entry in report.inputs],
         "outputs": [tensor_json(entry) for entry in report.outputs],
-        "layers": [dataclasses.asdict(layer) for layer in report.layers],
+        "layers": [
+            {**dataclasses.asdict(layer), **choices.get(layer.index, {})} for layer in report.layers
+        ],
         "options": manifest.options,
         "notes": list(bundle.notes),
         "files": [*manifest.sources, *manifest.headers],
+    }
+
+
+def choice_json(choice: LayerChoice) -> Json:
+    """Estimates of a layer's kernel, and of the kernels that were possible too."""
+    chosen = dataclasses.asdict(choice.chosen)
+    del chosen["kernel"]
+    return {
+        "estimate": chosen,
+        "alternatives": [dataclasses.asdict(option) for option in choice.others],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,27 @@ def test_budgets_are_kept_and_named_in_the_bundle(glowmcu_cli: Run, bundle: str)
     assert body["weights_bytes"] + body["code_bytes"] <= flash
     assert body["options"]["flash_budget"] == str(flash)
     assert glowmcu_cli("verify", "within", "--on", "host").exit_code == 0
+
+
+def test_compile_tells_which_kernels_were_possible_and_what_they_would_cost(
+    glowmcu_cli: Run,
+) -> None:
+    command = ("compile", "digits.tflite", "--board", "nrf52", "-o", "out")
+    body = object_of(glowmcu_cli(*command, "--json"))
+    softmax = body["layers"][-1]
+    assert softmax["kernel"] == "softmax.table"
+    (other,) = softmax["alternatives"]
+    assert other["kernel"] == "softmax.portable"
+    assert other["cycles"] > softmax["estimate"]["cycles"] > 0
+    assert 0 == other["flash_bytes"] < softmax["estimate"]["flash_bytes"]
+    shown = glowmcu_cli(*command, "--explain", "--report", "kernels.html")
+    assert shown.exit_code == 0, shown.err
+    page = Path("kernels.html").read_text()
+    for layer in body["layers"]:
+        for option in [{"kernel": layer["kernel"], **layer["estimate"]}, *layer["alternatives"]]:
+            cycles = f"{option['cycles']:,}".replace(",", " ")
+            assert f"<td>{option['kernel']}</td><td>{cycles}</td>" in page
+            assert re.search(rf"{re.escape(option['kernel'])} +{cycles} ", shown.out)
 
 
 def test_run_json_tells_outputs_by_their_sha256(glowmcu_cli: Run, bundle: str) -> None:
