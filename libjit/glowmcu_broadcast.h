@@ -57,4 +57,36 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_broadcast_s8(glowmcu_pair_function one
     } while (i < axes);
 }
 
+/* What an operator does to one run of the innermost axis. */
+typedef void (*glowmcu_run_function)(const void *p, const glowmcu_walk *walk, const int8_t *a,
+    const int8_t *b, int8_t *out);
+
+/* The same by whole runs. */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_broadcast_runs_s8(glowmcu_run_function one,
+    const void *p, const glowmcu_walk *walk, const int8_t *a, const int8_t *b, int8_t *out)
+{
+    int32_t left[GLOWMCU_BROADCAST_AXES];
+    int32_t i;
+
+    for (i = 0; i < walk->axes; ++i) {
+        left[i] = walk->axis[3 * i];
+    }
+    do {
+        one(p, walk, a, b, out);
+        out += walk->run;
+        a += walk->run * walk->step_a;
+        b += walk->run * walk->step_b;
+        for (i = 0; i < walk->axes; ++i) {
+            const int32_t *axis = walk->axis + 3 * i;
+            a += axis[1];
+            b += axis[2];
+            --left[i];
+            if (left[i] > 0) {
+                break;
+            }
+            left[i] = axis[0];
+        }
+    } while (i < walk->axes);
+}
+
 #endif /* GLOWMCU_BROADCAST_H */

@@ -27,6 +27,11 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_load_word(const void *from)
     return word;
 }
 
+static GLOWMCU_ALWAYS_INLINE void glowmcu_store_word(void *to, uint32_t word)
+{
+    memcpy(to, &word, sizeof word);
+}
+
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_low_half(uint32_t word)
 {
     return (int16_t)(uint16_t)(word & 0xFFFFu);
@@ -189,6 +194,18 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_smmlar(int32_t a, int32_t b, int32_
     return result;
 #else
     return glowmcu_wrapping_add(c, (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32));
+#endif
+}
+
+/* sum + the high 32 of the 48 bits of x * y.lo, rounded down. */
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_smlawb(int32_t x, uint32_t y, int32_t sum)
+{
+#if GLOWMCU_HAS_DSP
+    int32_t result;
+    __asm__("smlawb %0, %1, %2, %3" : "=r"(result) : "r"(x), "r"(y), "r"(sum));
+    return result;
+#else
+    return glowmcu_wrapping_add(sum, (int32_t)(((int64_t)x * glowmcu_low_half(y)) >> 16));
 #endif
 }
 

@@ -1,0 +1,227 @@
+"""Sums of two int8 operands as one line of integer arithmetic, proved equal pair by pair.
+
+    out = saturate_int8((a * p + b * q + c) >> s)
+
+What an operator gives for all pairs that can occur is tabulated by its own meaning. Slopes near the
+real factors leave an interval for c: its width is a concave function of the slopes, so its maximum
+is found by a grid that closes in on it, among the few pairs that were seen to bound it so far.
+Integers are then rounded from there, the interval for c taken anew from what those integers give
+for every pair, and an empty one means: no such form.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.operation import Rounding, Signature
+from glowmcu.ir.value_range import ValueRange
+from glowmcu.ops.elementwise import Add, Sub
+
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
+_LOWEST, _HIGHEST = -128, 127
+_INT32_END = 2**31
+
+#: Slopes are looked for so far from the real factors, by grids of so many points a side, each a
+#: third of the one before.
+_REACH, _GRID, _ZOOMS = 2.0**-14, 13, 14
+#: No pair further from bounding c than this can bound it within reach: 2 * 2 * 128 * _REACH.
+_NEAR = 2.0**-5
+_CUTS = 40
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How a core multiplies: `p` and `q` carry `extra` more binary places than the sum, which each
+    product loses rounding down; `shift` is s. `tries` neighbours of a rounded slope are looked at.
+    """
+
+    shift: int
+    extra: int
+    tries: int
+
+
+#: One 32-bit multiplication a product; 22 places leave room for |sum| < 512.
+PLAIN = Arithmetic(shift=22, extra=0, tries=2)
+#: SMLAW of an operand times 2^8: the high 32 of 48 bits. 20 places leave room for |sum| < 2048.
+HIGH_WORD = Arithmetic(shift=20, extra=8, tries=0)
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """Integer constants of the form; c holds the output zero point, rounding, both zero points."""
+
+    p: int
+    q: int
+    c: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Every pair that can occur, `a` down and `b` across, and its result."""
+
+    a: _Ints
+    b: _Ints
+    results: _Ints
+
+    def accumulators(self, p: int, q: int, extra: int) -> _Ints:
+        """a * p + b * q as the core computes it."""
+        return ((self.a * p) >> extra)[:, np.newaxis] + ((self.b * q) >> extra)
+
+
+def linear_form(
+    op: Add | Sub,
+    signature: Signature,
+    ranges: tuple[ValueRange | None, ...],
+    rounding: Rounding,
+    arithmetic: Arithmetic,
+) -> LinearForm | None:
+    """The constants for operands within `ranges`; None where no exact ones were found."""
+    if op.clamp_range(signature) != (_LOWEST, _HIGHEST):
+        return None
+    # Shapes do not matter: layers of the same scales share one search.
+    alike = Signature(
+        tuple(type_.with_shape(()) for type_ in signature.inputs),
+        tuple(type_.with_shape(()) for type_ in signature.outputs),
+    )
+    limits = tuple(_limits(range_) for range_ in ranges)
+    return _search(op, alike, limits, rounding, arithmetic)
+
+
+def _limits(range_: ValueRange | None) -> tuple[int, int]:
+    if range_ is None or range_.low.size == 0:
+        return _LOWEST, _HIGHEST
+    return int(range_.low.min()), int(range_.high.max())
+
+
+@lru_cache(maxsize=256)
+def _search(
+    op: Add | Sub,
+    signature: Signature,
+    limits: tuple[tuple[int, int], ...],
+    rounding: Rounding,
+    arithmetic: Arithmetic,
+) -> LinearForm | None:
+    pairs = _tabulate(op, signature, limits, rounding)
+    a, b = signature.inputs
+    sign = -1.0 if isinstance(op, Sub) else 1.0
+    real = np.array([a.scale, sign * b.scale]) / signature.output.scale
+    unit = 2.0 ** (arithmetic.shift + arithmetic.extra)
+    if float(np.abs(real).max()) * unit >= _INT32_END - arithmetic.tries - 1:
+        return None
+    slopes = _best_slopes(pairs, real)
+    if slopes is None:
+        return None
+    p, q = (round(float(slope) * unit) for slope in slopes)
+    for moved in _neighbours(arithmetic.tries):
+        form = _form(pairs, p + moved[0], q + moved[1], arithmetic)
+        if form is not None:
+            return form
+    return None
+
+
+def _neighbours(tries: int) -> list[tuple[int, int]]:
+    """Offsets of two integers, nearest first."""
+    steps = range(-tries, tries + 1)
+    return sorted(itertools.product(steps, steps), key=lambda step: step[0] ** 2 + step[1] ** 2)
+
+
+def _tabulate(
+    op: Add | Sub, signature: Signature, limits: tuple[tuple[int, int], ...], rounding: Rounding
+) -> _Pairs:
+    a, b = (np.arange(low, high + 1, dtype=np.int8) for low, high in limits)
+    (results,) = op.evaluate((a[:, np.newaxis], b[np.newaxis]), signature, rounding)
+    return _Pairs(a.astype(np.int64), b.astype(np.int64), results.astype(np.int64))
+
+
+def _best_slopes(pairs: _Pairs, real: _Floats) -> _Floats | None:
+    """Slopes near `real` (results are within rounding of the real sum) that leave c most room; None
+    where none leave any.
+    """
+    rest = pairs.results - real[0] * pairs.a[:, np.newaxis] - real[1] * pairs.b
+    # A saturated result is as good from far beyond: it bounds c from one side only.
+    lower, upper = pairs.results > _LOWEST, pairs.results < _HIGHEST
+    if not (lower.any() and upper.any()):
+        return real
+    least = rest.max(where=lower, initial=-np.inf)
+    most = rest.min(where=upper, initial=np.inf)
+    below = _bounds(pairs, rest, lower & (rest > least - _NEAR))
+    above = _bounds(pairs, rest + 1.0, upper & (rest < most + _NEAR))
+    move, seen = np.zeros(2), (_Bounds.none(), _Bounds.none())
+    for _ in range(_CUTS):
+        first, last = below.at(move), above.at(move)
+        cuts = below.take(int(first.argmax())), above.take(int(last.argmin()))
+        width = float(last.min() - first.max())
+        seen = seen[0].joined(cuts[0]), seen[1].joined(cuts[1])
+        moved, hoped = _widest(*seen)
+        if hoped <= 0.0 or hoped - width < 1e-3 * hoped:
+            break
+        move = moved
+    slopes: _Floats = real + move
+    return slopes if width > 0.0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Bounds:
+    """Pairs (2, n) and the bounds on c (n) that they are at the real slopes."""
+
+    points: _Floats
+    values: _Floats
+
+    @staticmethod
+    def none() -> _Bounds:
+        return _Bounds(np.zeros((2, 0)), np.zeros(0))
+
+    def at(self, move: _Floats) -> _Floats:
+        """The bounds when slopes are moved; for many moves (m, 2) a row each."""
+        found: _Floats = self.values - move @ self.points
+        return found
+
+    def take(self, index: int) -> _Bounds:
+        return _Bounds(self.points[:, [index]], self.values[[index]])
+
+    def joined(self, other: _Bounds) -> _Bounds:
+        return _Bounds(
+            np.hstack([self.points, other.points]), np.hstack([self.values, other.values])
+        )
+
+
+def _bounds(pairs: _Pairs, values: _Floats, chosen: npt.NDArray[np.bool_]) -> _Bounds:
+    rows, columns = np.nonzero(chosen)
+    points = np.stack([pairs.a[rows], pairs.b[columns]]).astype(np.float64)
+    return _Bounds(points, values[rows, columns])
+
+
+def _widest(below: _Bounds, above: _Bounds) -> tuple[_Floats, float]:
+    """The move within reach that leaves the widest interval, and its width."""
+    steps = np.linspace(-1.0, 1.0, _GRID)
+    grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+    best, reach, width = np.zeros(2), _REACH, 0.0
+    for _ in range(_ZOOMS):
+        moves = np.vstack([best, np.clip(best + reach * grid, -_REACH, _REACH)])
+        widths = above.at(moves).min(axis=1) - below.at(moves).max(axis=1)
+        best, width = moves[widths.argmax()], float(widths.max())
+        reach /= 3.0
+    return best, width
+
+
+def _form(pairs: _Pairs, p: int, q: int, arithmetic: Arithmetic) -> LinearForm | None:
+    """The form with these slopes and the middle of what is left for c; checked on every pair."""
+    sums = pairs.accumulators(p, q, arithmetic.extra)
+    shift, results = arithmetic.shift, pairs.results
+    least = ((results << shift) - sums).max(where=results > _LOWEST, initial=-_INT32_END)
+    most = (((results + 1) << shift) - 1 - sums).min(where=results < _HIGHEST, initial=_INT32_END)
+    if least > most:
+        return None
+    c = int(least + most) // 2
+    # The first product joins c before the second does.
+    partial = ((pairs.a * p) >> arithmetic.extra) + c
+    if max(np.abs(values).max() for values in (sums + c, partial)) >= _INT32_END:
+        return None
+    equal = np.clip((sums + c) >> shift, _LOWEST, _HIGHEST) == results
+    return LinearForm(p, q, c) if abs(c) < _INT32_END and bool(equal.all()) else None

@@ -1,0 +1,107 @@
+"""Kernels of int8 add and sub in a linear form that is proved for every pair of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.broadcasting import walk
+from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.linear_form import HIGH_WORD, PLAIN, Arithmetic, LinearForm, linear_form
+from glowmcu.ops.elementwise import Add, Sub
+
+
+@kernel("sum.linear", Add, Sub)
+class LinearSum(Kernel):
+    """Two multiplications, a shift and a clamp an element; any core."""
+
+    arithmetic: ClassVar[Arithmetic] = PLAIN
+    function: ClassVar[str] = "glowmcu_linear_sum"
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        types = (*site.signature.inputs, site.signature.output)
+        return (
+            all(type_.element is ElementType.I8 and type_.quantization for type_ in types)
+            and self._form(site) is not None
+        )
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(9.0 * site.signature.output.element_count + 60.0, 200, 32)
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        elements, runs = _elements_and_runs(site)
+        return {"element": elements, "run": runs, "call": 1}
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return 32
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        form = self._form(site)
+        assert form is not None
+        signature = site.signature
+        shapes = [type_.shape for type_ in signature.inputs]
+        fields = (
+            Field("p", form.p),
+            Field("q", form.q),
+            Field("c", form.c),
+            Field("walk", walk(shapes, signature.output.shape)),
+        )
+        return KernelCode(
+            function=f"{self.function}_s8",
+            operands=(0, 1),
+            header=f"{self.function}.h",
+            parameters=Parameters(self.function, fields),
+            notes=("(a * p + b * q + c) >> s is what TensorFlow Lite computes, for every pair",),
+        )
+
+    def _form(self, site: Site) -> LinearForm | None:
+        op = site.node.op
+        assert isinstance(op, Add | Sub)
+        return linear_form(op, site.signature, site.input_ranges, site.rounding, self.arithmetic)
+
+
+@kernel("sum.linear_dsp", Add, Sub)
+class LinearSumDsp(LinearSum):
+    """The same on four elements a word; cores with the DSP instructions."""
+
+    arithmetic: ClassVar[Arithmetic] = HIGH_WORD
+    function: ClassVar[str] = "glowmcu_linear_sum_dsp"
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return target.core.has_dsp and super().accepts(site, target)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        elements, runs = _elements_and_runs(site)
+        _, step = _run(site)
+        return Cost((6.0 if step else 11.0) * elements + 45.0 * runs + 60.0, 330, 32)
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        """Whole blocks of eight, and elements one by one."""
+        elements, runs = _elements_and_runs(site)
+        run, step = _run(site)
+        single = run % 8 if step else run
+        return {
+            "element": elements - single * runs,
+            "single_element": single * runs,
+            "run": runs,
+            "call": 1,
+        }
+
+
+def _run(site: Site) -> tuple[int, bool]:
+    """Elements of the innermost loop, and whether both operands step along it."""
+    fields = {
+        field.name: field.value
+        for field in walk(
+            [type_.shape for type_ in site.signature.inputs], site.signature.output.shape
+        ).fields
+    }
+    run = fields["run"]
+    assert isinstance(run, int)
+    return run, fields["step_a"] == 1 and fields["step_b"] == 1
+
+
+def _elements_and_runs(site: Site) -> tuple[int, int]:
+    elements = site.signature.output.element_count
+    return elements, elements // max(_run(site)[0], 1)

@@ -1,0 +1,58 @@
+"""Small models with no choice of kernel: the Python meaning against a computer and a core."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.kernels.choices import KernelChoices
+from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.host import Host
+from glowmcu.verify.measurement import Measurement
+from tests.support.check_model import expect_equal, random_inputs, write_bundle
+
+Array = npt.NDArray[Any]
+#: Undefined behaviour ends the process.
+_SANITIZED = ("-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
+
+
+def compile_forced(data: bytes, variant: str, core: str) -> Compilation:
+    """The model with `variant` wherever that accepts a node."""
+    options = Options("m", core=core, kernels=KernelChoices(everywhere=variant))
+    return compile_model(data, "m.tflite", options)
+
+
+def variants_of(compilation: Compilation) -> set[str]:
+    """The kernels of all nodes that compute."""
+    return {selection.kernel_name for selection in compilation.selections.values()}
+
+
+def check_forced(
+    data: bytes,
+    variant: str,
+    core: str = "cortex-m4",
+    inputs: Sequence[Sequence[Array]] | None = None,
+    count: int = 1,
+) -> Measurement:
+    """AssertionError unless `variant` computes all layers as they are meant, on a computer and on
+    the modelled core; returns what the core measured on the first inputs.
+    """
+    compilation = compile_forced(data, variant, core)
+    assert variants_of(compilation) == {variant}
+    sets = inputs if inputs is not None else random_inputs(compilation, count)
+    with tempfile.TemporaryDirectory() as work:
+        folder = write_bundle(compilation, Path(work))
+        on_core = CortexM(core).run(folder, sets)
+        on_host = Host(_SANITIZED).run(folder, sets)
+    for arrays, host, modelled in zip(sets, on_host, on_core, strict=True):
+        for index, want in enumerate(run_graph(compilation.imported, arrays)):
+            expect_equal(np.asarray(host.outputs[index]), want, "C on a computer")
+            expect_equal(np.asarray(modelled.outputs[index]), want, f"C on {core}")
+    return on_core[0]
