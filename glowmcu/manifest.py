@@ -67,6 +67,38 @@ class BufferEntry:
 
 
 @dataclass(frozen=True)
+class SimplifiedLayer:
+    """A layer that lost output channels, which never change or nobody reads, or input channels."""
+
+    name: str
+    op: str
+    channels_before: int
+    channels_after: int
+    constant_channels: int
+    unread_channels: int
+    macs_saved: int
+    weights_bytes_saved: int
+
+
+@dataclass(frozen=True)
+class SimplificationEntry:
+    """What interval analysis proved not to matter. Weights in bytes of the model's own type.
+
+    By the name of their result: nodes that became constants, nodes that are no more, operators
+    whose clamp never binds.
+    """
+
+    macs_before: int
+    macs_after: int
+    weights_bytes_before: int
+    weights_bytes_after: int
+    layers: tuple[SimplifiedLayer, ...]
+    constant_results: tuple[str, ...]
+    removed_nodes: tuple[str, ...]
+    dropped_clamps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes."""
 
@@ -88,6 +120,7 @@ class Manifest:
     buffers: tuple[BufferEntry, ...]
     sources: tuple[str, ...]
     headers: tuple[str, ...]
+    simplification: SimplificationEntry | None = None
 
     def to_json(self) -> str:
         """Stable text: keys in field order, two-space indent, final newline."""
@@ -124,4 +157,13 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["layers"] = tuple(LayerEntry(**row) for row in body["layers"])
     body["buffers"] = tuple(BufferEntry(**row) for row in body["buffers"])
     body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
+    body["simplification"] = _simplification(body.get("simplification"))
     return Manifest(**body)
+
+
+def _simplification(row: dict[str, Any] | None) -> SimplificationEntry | None:
+    if row is None:
+        return None
+    names = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
+    layers = tuple(SimplifiedLayer(**layer) for layer in row["layers"])
+    return SimplificationEntry(**{**row, **names, "layers": layers})

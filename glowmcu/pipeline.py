@@ -32,6 +32,7 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
 from glowmcu.lowering.float_passes import prepare_for_quantization
 from glowmcu.lowering.passes import Observer, lower
+from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, live_bytes, plan_memory
@@ -62,6 +63,7 @@ class Options:
     quantization: QuantizationRequest | None = None
     budgets: Budgets = field(default_factory=Budgets)
     kernels: KernelChoices | None = None
+    simplify: bool = True
     dump_ir: Path | None = None
     dump_constants: bool = False
 
@@ -199,7 +201,8 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         )
         imported = quantized.quantized.graph
         dump.graph("quantize", imported)
-    graph = lower(imported, dump.graph)
+    watch = SimplificationWatch(dump.graph)
+    graph = lower(imported, watch, options.simplify)
     dump.finish(graph)
     target = Target(core(options.core), options.goal)
     selections, plan = planned_kernels(graph, target, options)
@@ -218,6 +221,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         single_rounding=options.rounding is Rounding.SINGLE,
         vectors=golden_vectors(imported),
         exact_outputs=exact_outputs(imported),
+        simplification=watch.told(),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     done = Compilation(imported, graph, selections, plan, files, manifest, dump.notes)
@@ -287,6 +291,7 @@ def _options_text(options: Options) -> dict[str, str]:
     text = {
         "optimize": options.goal.value,
         "rounding": options.rounding.value,
+        "simplify": "" if options.simplify else "no",
         "define": ",".join(f"{name}={size}" for name, size in symbols),
         "bind": bound_text(options.inputs.bind),
         "flash_budget": str(options.budgets.flash_bytes or ""),

@@ -17,7 +17,13 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
-from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
+from glowmcu.manifest import (
+    BufferEntry,
+    LayerEntry,
+    Manifest,
+    SimplificationEntry,
+    TensorEntry,
+)
 from glowmcu.resources import find_resource
 from glowmcu.test_vectors import FLOAT_TOLERANCE, PATTERN_EXPRESSIONS
 
@@ -62,6 +68,7 @@ class BundleFacts:
     single_rounding: bool
     exact_outputs: tuple[bool, ...]
     vectors: tuple[GoldenVector, ...] = ()
+    simplification: SimplificationEntry | None = None
 
 
 def bundle_files(
@@ -214,6 +221,7 @@ def _manifest(
         ),
         sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),
         headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
+        simplification=facts.simplification,
     )
 
 
