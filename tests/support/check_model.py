@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.test_vectors import FLOAT_TOLERANCE
 from glowmcu.verify.comparison import wrong_elements
@@ -65,13 +66,15 @@ def check_model(
     rtol: float = FLOAT_TOLERANCE,
     atol: float = 0.0,
 ) -> Compilation:
-    """Compile `data` (TFLite or ONNX); compare the imported graph, the lowered graph, the C and the
-    oracle.
+    """Compile `data` (TFLite or ONNX); compare the imported graph, the lowered graph (simplified or
+    not), the C and the oracle.
 
+    Without `options` the C computes all channels: a layer that saturates is to be tested, too.
     Outputs computed in float may be off by `atol` and `rtol` of their largest magnitude.
     """
     name = "model.tflite" if data[4:8] == b"TFL3" else "model.onnx"
-    compilation = compile_model(data, name, options or Options("m"))
+    compilation = compile_model(data, name, options or Options("m", simplify=False))
+    simplified = lower(compilation.imported)
     exact = exact_outputs(compilation.imported)
     sets = inputs if inputs is not None else random_inputs(compilation, count)
     with tempfile.TemporaryDirectory() as work:
@@ -80,11 +83,13 @@ def check_model(
     for arrays, result in zip(sets, measured, strict=True):
         meaning = run_graph(compilation.imported, arrays)
         lowered = run_graph(compilation.graph, arrays)
+        simple = run_graph(simplified, arrays)
         wanted = oracle(data, arrays) if oracle else meaning
         for index, want in enumerate(wanted):
             for got, what in (
                 (meaning[index], "Python meaning against oracle"),
                 (lowered[index], "lowered graph against meaning"),
+                (simple[index], "simplified graph against meaning"),
                 (result.outputs[index], "C against meaning"),
             ):
                 expect_close(got, want, f"output {index}: {what}", exact[index], rtol, atol)
