@@ -61,7 +61,8 @@ def softmax_model(case: Case, element: str = "int8") -> bytes:
 @pytest.mark.parametrize("case", SOFTMAX_CASES.values(), ids=SOFTMAX_CASES)
 def test_softmax_equals_tflm(case: Case, variant: str, element: str) -> None:
     data = softmax_model(case, element)
-    options = Options("m", kernels=KernelChoices(everywhere=variant))
+    # Simplified, the softmax of one element is a constant.
+    options = Options("m", kernels=KernelChoices(everywhere=variant), simplify=False)
     done = check_model(data, oracle=run_tflm, options=options, count=6)
     assert {chosen.kernel_name for chosen in done.selections.values()} == {variant}
 
