@@ -96,10 +96,17 @@ class Bundle:
         return list(self.measure(inputs, on="host").outputs)
 
     def measure(
-        self, inputs: Sequence[Array], on: str = "cortex-m", core: str | None = None
+        self,
+        inputs: Sequence[Array],
+        on: str = "cortex-m",
+        core: str | None = None,
+        wait_states: int = 0,
     ) -> Measurement:
-        """One inference on an executor, with what it costs there. Raises GlowmcuError GM6xx."""
-        return self.measure_all([inputs], on, core)[0]
+        """One inference on an executor, with what it costs there. Raises GlowmcuError GM6xx.
+
+        `wait_states` are the flash's, in the cycle model of `cortex-m`.
+        """
+        return executor(on, self.board, core, wait_states).run(self.path, [inputs])[0]
 
     def measure_all(
         self, inputs: Sequence[Sequence[Array]], on: str = "cortex-m", core: str | None = None

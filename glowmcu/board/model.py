@@ -58,7 +58,8 @@ class RenodeTarget:
 class Board:
     """A board. `memory` is empty and `placement` None for a board without limits (`generic`).
 
-    `core` names a `glowmcu.cores.Core`; `clock_hz` is the highest the board runs at, None unknown.
+    `core` names a `glowmcu.cores.Core`; `clock_hz` is the highest the board runs at and
+    `flash_wait_states` what its flash takes then, before any cache; None unknown.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Board:
     qemu: QemuTarget | None
     renode: RenodeTarget | None
     file: Path
+    flash_wait_states: int | None = None
 
     def region(self, name: str) -> Region:
         """The region called `name`, which must exist."""

@@ -25,6 +25,7 @@ _KEYS: dict[str, type] = {
     "mcu": str,
     "core": str,
     "clock_hz": int,
+    "flash_wait_states": int,
     "memory": list,
     "placement": dict,
     "qemu": dict,
@@ -50,7 +51,8 @@ def read_board(path: Path) -> Board:
         title=checks.text(body, "title"),
         mcu=checks.text(body, "mcu"),
         core=checks.one_of(body, "core", core_names(), ""),
-        clock_hz=checks.clock(body),
+        clock_hz=checks.optional_number(body, "clock_hz", 1),
+        flash_wait_states=checks.optional_number(body, "flash_wait_states", 0),
         memory=_memory(checks, body),
         placement=checks.section(body, "placement", Placement),
         qemu=checks.section(body, "qemu", QemuTarget),
@@ -118,8 +120,8 @@ class _Checks:
             self.add("GM704", f"{where}{key} is {value}; it must be {least} to 2^32 - 1")
         return value if type(value) is int else least
 
-    def clock(self, body: dict[str, Any]) -> int | None:
-        return self.number(body, "clock_hz", 1, "") if "clock_hz" in body else None
+    def optional_number(self, body: dict[str, Any], key: str, least: int) -> int | None:
+        return self.number(body, key, least, "") if key in body else None
 
     def section(self, body: dict[str, Any], key: str, section: type[_Section]) -> _Section | None:
         """An optional table of its own."""

@@ -1,4 +1,4 @@
-"""`glowmcu run`, `glowmcu verify`, `glowmcu bench`: use a bundle."""
+"""`glowmcu run`: one inference of a bundle."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from pathlib import Path
 import click
 import numpy as np
 
-from glowmcu.bundle import Bundle, load
+from glowmcu.bundle import load
 from glowmcu.cli.input_arguments import read_array
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import error
-from glowmcu.report.json_report import bench_json, run_json
-from glowmcu.report.tables import bench_table, count
+from glowmcu.report.json_report import run_json
+from glowmcu.report.tables import count
 from glowmcu.verify.executors import EXECUTOR_NAMES
 from glowmcu.verify.measurement import Measurement
-from glowmcu.verify.verification import seeded_inputs
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
 _BOARD = click.option("--board", help="Another board than the bundle was compiled for.")
@@ -76,32 +75,3 @@ def run_command(
             f"{where}: {count(measured.instructions)} instructions, "
             f"{count(measured.cycles)} cycles, {count(measured.stack_bytes)} B of stack"
         )
-
-
-@click.command("bench")
-@_BUNDLE
-@_BOARD
-@click.option("--core", help="Measure on another core than the board's, cortex-m0plus say.")
-@json_option
-def bench_command(bundle: Path, board: str | None, core: str | None, as_json: bool) -> None:
-    """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack."""
-    loaded = load(bundle, board)
-    measured = _bench(loaded, core)
-    name = core or loaded.board.core
-    if as_json:
-        print_json(bench_json(loaded.manifest, measured, name))
-        return
-    out = console()
-    out.print(bench_table(loaded.manifest, measured))
-    clock = loaded.board.clock_hz if core is None else None
-    time = (
-        f", {1e3 * (measured.cycles or 0) / clock:.2f} ms at {clock // 10**6} MHz" if clock else ""
-    )
-    out.print(
-        f"{name}, zero wait states: {count(measured.cycles)} cycles{time}, "
-        f"{count(measured.stack_bytes)} B of stack"
-    )
-
-
-def _bench(loaded: Bundle, core: str | None) -> Measurement:
-    return loaded.measure(seeded_inputs(loaded.manifest, 1), on="cortex-m", core=core)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import click
 
+from glowmcu.cli.bench_command import bench_command
 from glowmcu.cli.compile_command import compile_command
-from glowmcu.cli.execute_commands import bench_command, run_command
+from glowmcu.cli.execute_commands import run_command
 from glowmcu.cli.list_commands import boards_command, inspect_command, ops_command
 from glowmcu.cli.profile_command import export_command, profile_command
 from glowmcu.cli.tune_command import tune_command

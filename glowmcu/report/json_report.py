@@ -85,11 +85,12 @@ def _output_json(entry: TensorEntry, array: Array, file: Path | None) -> Json:
     }
 
 
-def bench_json(manifest: Manifest, measured: Measurement, core: str) -> Json:
+def bench_json(manifest: Manifest, measured: Measurement, core: str, wait_states: int = 0) -> Json:
     """Of `bench --json`."""
     macs = {layer.index: layer.macs for layer in manifest.layers}
     return {
         "core": core,
+        "wait_states": wait_states,
         "instructions": measured.instructions,
         "cycles": measured.cycles,
         "stack_bytes": measured.stack_bytes,

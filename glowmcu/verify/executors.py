@@ -20,8 +20,9 @@ _QEMU_MACHINES = {
 }
 
 
-def executor(name: str, board: Board, core: str | None = None) -> Executor:
-    """The executor `name` set up for `board`; `core` replaces the board's. Raises GM606.
+def executor(name: str, board: Board, core: str | None = None, wait_states: int = 0) -> Executor:
+    """The executor `name` set up for `board`; `core` replaces the board's, `wait_states` are the
+    flash's in the cycle model. Raises GM606.
 
     Modules are imported here, since Unicorn and its friends are extras.
     """
@@ -33,7 +34,7 @@ def executor(name: str, board: Board, core: str | None = None) -> Executor:
     if name == "cortex-m":
         from glowmcu.verify.cortex_m.executor import CortexM
 
-        return CortexM(core_name)
+        return CortexM(core_name, wait_states=wait_states)
     if name == "qemu":
         from glowmcu.verify.qemu import Qemu
 

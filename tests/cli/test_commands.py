@@ -187,6 +187,22 @@ def test_verify_ends_with_1_where_the_code_is_wrong(glowmcu_cli: Run, bundle: st
 
 
 @pytest.mark.arm
+def test_bench_shows_hot_blocks_and_what_wait_states_cost(glowmcu_cli: Run, bundle: str) -> None:
+    plain = object_of(glowmcu_cli("bench", bundle, "--json"))
+    slow = object_of(glowmcu_cli("bench", bundle, "--wait-states", "board", "--hot=2", "--json"))
+    assert (plain["wait_states"], slow["wait_states"]) == (0, 2)
+    assert slow["cycles"] > plain["cycles"]
+    assert slow["instructions"] == plain["instructions"]
+    assert [len(block["code"]) > 0 for block in slow["hot"]] == [True, True]
+    assert "hot" not in plain
+    shown = glowmcu_cli("bench", bundle, "--hot", "1")
+    assert re.search(r"1\. \d+\.\d %  [\d ]+ cycles, [\d ]+ times", shown.out)
+    wrong = glowmcu_cli("bench", "--hot", bundle)
+    assert wrong.exit_code == 2
+    assert "the bundle goes before --hot" in wrong.err
+
+
+@pytest.mark.arm
 def test_bench_tells_the_cost_of_every_layer(glowmcu_cli: Run, bundle: str) -> None:
     body = object_of(glowmcu_cli("bench", bundle, "--json"))
     assert body["core"] == "cortex-m4"

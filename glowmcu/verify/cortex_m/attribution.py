@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from glowmcu.verify.cortex_m.cost_model import cost_block
-from glowmcu.verify.cortex_m.costs import InOrder, Scoreboard
+from glowmcu.verify.cortex_m.costs import Flash, InOrder, Scoreboard
 from glowmcu.verify.cortex_m.counting import Counts
 from glowmcu.verify.cortex_m.decode import Decoder, Instruction
 from glowmcu.verify.cortex_m.elf import Program
@@ -33,13 +33,18 @@ class Cost:
 
 @dataclass(frozen=True)
 class BlockUse:
-    """A basic block of one run: where it is, how often it ran, what all its runs cost."""
+    """A basic block of one run: where it is, how often it ran, what all its runs cost.
+
+    `steps` are those it ran in, the one with the most cycles first.
+    """
 
     address: int
     symbol: str
     executions: int
     cost: Cost
     text: tuple[str, ...]
+    addresses: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ class _Block:
     pieces: tuple[tuple[int | None, Cost], ...]
     taken: Cost
     text: tuple[str, ...]
+    addresses: tuple[int, ...]
 
 
 class Accountant:
@@ -77,7 +83,9 @@ class Accountant:
         program: Program,
         table: InOrder | Scoreboard,
         read_code: Callable[[int, int], bytes],
+        flash: Flash | None = None,
     ) -> None:
+        self._jump = Cost(0, flash.wait_states if flash else 0)
         self._program = program
         self._table = table
         self._read_code = read_code
@@ -86,19 +94,17 @@ class Accountant:
 
     def settle(self, counts: Counts) -> Account:
         """The costs of one run."""
-        steps: dict[int | None, Cost] = {None: Cost()}
+        costs: dict[tuple[int | None, int], Cost] = {}
         executions: dict[int, int] = {}
-        block_costs: dict[int, Cost] = {}
 
         def charge(step: int | None, address: int, cost: Cost) -> None:
-            steps[step] = steps.get(step, Cost()) + cost
-            block_costs[address] = block_costs.get(address, Cost()) + cost
+            costs[step, address] = costs.get((step, address), Cost()) + cost
 
         for step, edges in counts.edges.items():
             for (previous, address), times in edges.items():
                 if previous is not None and address != previous + counts.sizes[previous]:
                     left = self._block(previous, counts.sizes[previous])
-                    charge(step, previous, left.taken * times)
+                    charge(step, previous, (left.taken + self._jump) * times)
                 if not self._is_code(address):
                     continue
                 executions[address] = executions.get(address, 0) + times
@@ -106,26 +112,56 @@ class Accountant:
                 for begins, cost in self._block(address, counts.sizes[address]).pieces:
                     owner = begins if begins is not None else owner
                     charge(owner, address, cost * times)
+        for step, reads in counts.line_reads.items():
+            for address, lines in reads.items():
+                charge(step, address, self._jump * lines)
+        return self._account(counts, executions, costs)
+
+    def _account(
+        self,
+        counts: Counts,
+        executions: dict[int, int],
+        costs: dict[tuple[int | None, int], Cost],
+    ) -> Account:
+        steps: dict[int | None, Cost] = {}
+        for (step, _), cost in costs.items():
+            steps[step] = steps.get(step, Cost()) + cost
         known = {step: steps[step] for step in sorted(s for s in steps if s is not None)}
+        outside = steps.get(None, Cost())
         return Account(
-            total=sum(known.values(), steps[None]),
-            outside=steps[None],
+            total=sum(known.values(), outside),
+            outside=outside,
             steps=known,
-            blocks=self._uses(counts, executions, block_costs),
+            blocks=self._uses(counts, executions, costs),
         )
 
     def _uses(
-        self, counts: Counts, executions: dict[int, int], costs: dict[int, Cost]
+        self,
+        counts: Counts,
+        executions: dict[int, int],
+        costs: dict[tuple[int | None, int], Cost],
     ) -> tuple[BlockUse, ...]:
+        by_block: dict[int, dict[int | None, Cost]] = {address: {} for address in executions}
+        for (step, address), cost in costs.items():
+            by_block[address][step] = cost
         return tuple(
-            BlockUse(
-                address,
-                self._program.function_at(address),
-                executions[address],
-                costs[address],
-                self._block(address, counts.sizes[address]).text,
-            )
+            self._use(address, counts.sizes[address], executions[address], by_block[address])
             for address in sorted(executions)
+        )
+
+    def _use(
+        self, address: int, size_bytes: int, executions: int, by_step: dict[int | None, Cost]
+    ) -> BlockUse:
+        block = self._block(address, size_bytes)
+        known = [(cost.cycles, step) for step, cost in by_step.items() if step is not None]
+        return BlockUse(
+            address,
+            self._program.function_at(address),
+            executions,
+            sum(by_step.values(), Cost()),
+            block.text,
+            block.addresses,
+            tuple(step for _, step in sorted(known, key=lambda item: (-item[0], item[1]))),
         )
 
     def _is_code(self, address: int) -> bool:
@@ -152,4 +188,5 @@ class Accountant:
             begins, cost = pieces[-1]
             pieces[-1] = (begins, cost + Cost(1, cycles))
         text = tuple(instruction.text for instruction in instructions)
-        return _Block(tuple(pieces), Cost(0, costs.taken_extra), text)
+        addresses = tuple(instruction.address for instruction in instructions)
+        return _Block(tuple(pieces), Cost(0, costs.taken_extra), text, addresses)

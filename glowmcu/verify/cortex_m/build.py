@@ -48,8 +48,13 @@ class Build:
         return self.shipped is self.marked
 
 
-def build_bundle(bundle_dir: Path, manifest: Manifest, core: Core) -> Build:
-    """Compile and link the bundle. Raises GM61x as `toolchain.build_elf` does."""
+def build_bundle(
+    bundle_dir: Path, manifest: Manifest, core: Core, debug_lines: bool = False
+) -> Build:
+    """Compile and link the bundle, which `debug_lines` does not change. Raises GM61x as
+    `toolchain.build_elf` does.
+    """
+    debug = ("-g1",) if debug_lines else ()
     entry = f"{manifest.name}_run"
     with tempfile.TemporaryDirectory(prefix="glowmcu_cortex_m_") as scratch:
         folder = Path(scratch)
@@ -60,12 +65,14 @@ def build_bundle(bundle_dir: Path, manifest: Manifest, core: Core) -> Build:
         for index, name in enumerate(manifest.sources):
             source = bundle_dir / name
             plain.append(
-                toolchain.compile_object(source, [bundle_dir], core.flags, folder / f"{index}.o")
+                toolchain.compile_object(
+                    source, [bundle_dir], core.flags, folder / f"{index}.o", debug
+                )
             )
             marked.append(plain[-1])
             if _has_steps(source):
                 marked[-1] = toolchain.compile_object(
-                    source, [bundle_dir], core.flags, folder / f"{index}m.o", (), [header]
+                    source, [bundle_dir], core.flags, folder / f"{index}m.o", debug, [header]
                 )
         programs = [
             read_program(

@@ -1,4 +1,4 @@
-"""What each core's documentation says an instruction costs, as data. Zero wait states throughout.
+"""What each core's documentation says an instruction costs, as data; `Flash` adds wait states.
 
 `InOrder` is for the single-issue cores with published tables: costs add up, with the few overlaps
 that the manuals describe. `Scoreboard` is for cores whose timing Arm does not publish: issue
@@ -50,6 +50,18 @@ class Scoreboard:
     memory_slots: int = 1
     words_per_cycle: int = 1
     taken: int = 1
+
+
+@dataclass(frozen=True)
+class Flash:
+    """A flash with wait states, for code and constants; simple on purpose, for every chip differs.
+
+    Fetches in a straight line are prefetched and free. A jump waits, and so does a read of data (a
+    literal, a weight) from another line than the last read's. A chip's caches would hide a part.
+    """
+
+    wait_states: int = 0
+    line_bytes: int = 16
 
 
 CORTEX_M0 = InOrder(

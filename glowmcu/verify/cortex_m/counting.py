@@ -19,29 +19,49 @@ class Counts:
 
     `step` is the one that ran when the block was entered (None before the first), `previous` None
     at the start; blocks are known by address. `sizes`: bytes of each block.
+    `line_reads[step][block]` = how often the block read data from another line of flash than the
+    last read's; empty unless asked for.
     """
 
     edges: dict[int | None, EdgeTable] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
+    line_reads: dict[int | None, dict[int, int]] = field(default_factory=dict)
 
 
 class EdgeCounter:
-    """Attaches to a machine once; `begin` gives the counts of a run, `end` completes them."""
+    """Attaches to a machine once; `begin` gives the counts of a run, `end` completes them.
 
-    def __init__(self, machine: Machine) -> None:
+    With `line_bytes` reads of data from flash are counted too, which makes a run several times
+    slower.
+    """
+
+    def __init__(self, machine: Machine, line_bytes: int | None = None) -> None:
         counts = Counts()
         table: EdgeTable = {}
+        reads: dict[int, int] = {}
         previous: int | None = None
+        last_line: int | None = None
 
         def begin() -> Counts:
-            nonlocal counts, table, previous
-            counts, previous = Counts(), None
+            nonlocal counts, table, reads, previous, last_line
+            counts, previous, last_line = Counts(), None, None
             table = counts.edges.setdefault(None, {})
+            reads = counts.line_reads.setdefault(None, {})
             return counts
 
         def enter_step(step: int) -> None:
-            nonlocal table
+            nonlocal table, reads
             table = counts.edges.setdefault(step, {})
+            reads = counts.line_reads.setdefault(step, {})
+
+        def read(_uc: Any, _kind: int, address: int, size: int, _value: int, _data: Any) -> None:
+            nonlocal last_line
+            assert line_bytes is not None and previous is not None
+            first, last = address // line_bytes, (address + size - 1) // line_bytes
+            lines = (first != last_line) + (last != first)
+            last_line = last
+            if lines:
+                reads[previous] = reads.get(previous, 0) + lines
 
         def count(_uc: Any, address: int, size: int, _data: Any) -> None:
             nonlocal previous
@@ -60,3 +80,5 @@ class EdgeCounter:
         self.end = end
         machine.on_step = enter_step
         machine.add_block_hook(count)
+        if line_bytes is not None:
+            machine.add_flash_read_hook(read)

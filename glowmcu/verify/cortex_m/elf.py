@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,23 @@ class Function:
 
 
 @dataclass(frozen=True)
+class SourceLine:
+    """A line of C, by the file's name without its folder."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Program:
-    """A linked program. `functions` by address; `markers`: address to the step beginning there."""
+    """A linked program. `functions` by address; `markers`: address to the step beginning there;
+    `lines`: address to the C line that begins there, empty without debug information.
+    """
 
     segments: tuple[Segment, ...]
     functions: tuple[Function, ...]
     markers: dict[int, int]
+    lines: dict[int, SourceLine] = field(default_factory=dict)
 
     def address_of(self, function: str) -> int:
         """Address of a function that must exist."""
@@ -57,6 +69,17 @@ class Program:
             if address < function.address + max(function.size_bytes, 1):
                 return function.name
         return f"{address:#x}"
+
+    def line_at(self, address: int) -> SourceLine | None:
+        """The C line that the code at `address` was made from."""
+        index = bisect.bisect_right(self._line_starts, address) - 1
+        if index < 0 or self.function_at(self._line_starts[index]) != self.function_at(address):
+            return None
+        return self.lines[self._line_starts[index]]
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return sorted(self.lines)
 
     def same_code(self, other: Program) -> bool:
         """Whether both load the same bytes to the same places."""
@@ -78,6 +101,7 @@ def read_program(elf: Path) -> Program:
         )
         functions: list[Function] = []
         markers: dict[int, int] = {}
+        lines = _lines(file) if file.has_dwarf_info() else {}
         symbols: Any = file.get_section_by_name(".symtab")
         for symbol in symbols.iter_symbols():
             address = symbol["st_value"] & ~1
@@ -88,4 +112,19 @@ def read_program(elf: Path) -> Program:
             elif symbol["st_info"]["type"] == "STT_FUNC":
                 functions.append(Function(symbol.name, address, symbol["st_size"]))
     functions.sort(key=lambda item: (item.address, item.name))
-    return Program(segments, tuple(functions), markers)
+    return Program(segments, tuple(functions), markers, lines)
+
+
+def _lines(file: Any) -> dict[int, SourceLine]:
+    """DWARF's line table; where several lines share an address, the last one counts."""
+    lines: dict[int, SourceLine] = {}
+    dwarf = file.get_dwarf_info()
+    for unit in dwarf.iter_CUs():
+        program = dwarf.line_program_for_CU(unit)
+        first = 0 if program.header.version >= 5 else 1
+        names = [entry.name.decode(errors="replace") for entry in program.header.file_entry]
+        for entry in program.get_entries():
+            state = entry.state
+            if state is not None and not state.end_sequence and state.line:
+                lines[state.address] = SourceLine(names[state.file - first], state.line)
+    return lines

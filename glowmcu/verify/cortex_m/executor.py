@@ -16,7 +16,7 @@ from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.alignment import AlignmentCheck
 from glowmcu.verify.cortex_m.attribution import Account, Accountant
 from glowmcu.verify.cortex_m.build import build_bundle
-from glowmcu.verify.cortex_m.costs import cost_table
+from glowmcu.verify.cortex_m.costs import Flash, cost_table
 from glowmcu.verify.cortex_m.counting import EdgeCounter
 from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.cortex_m.machine import Machine
@@ -33,12 +33,14 @@ class DetailedMeasurement:
 
     `account` splits by step and block; it is None when nothing was counted. Where
     `markers_changed_code`, it describes the marked build and its total differs a little from the
-    measurement's, which is always that of the code as it ships.
+    measurement's, which is always that of the code as it ships. `program` is the one it
+    describes, with C lines where the executor was made with `debug_lines`.
     """
 
     measurement: Measurement
     account: Account | None
     markers_changed_code: bool
+    program: Program | None = None
 
 
 class CortexM:
@@ -47,7 +49,8 @@ class CortexM:
     With `count=False` only outputs and stack are found, several times faster. `timeout_seconds`
     is for one inference. `check_alignment` finds unaligned accesses of several words, at several
     times the running time. `slow_multiplier` is for an M0 or M0+ synthesized with the
-    32-cycle multiplier.
+    32-cycle multiplier; `wait_states` are those of the flash (see `costs.Flash`). With
+    `debug_lines` the bundle is built so that `CortexM.measure` knows the C line of every address.
     """
 
     name = "cortex-m"
@@ -59,9 +62,13 @@ class CortexM:
         timeout_seconds: float = TIMEOUT_SECONDS,
         check_alignment: bool = False,
         slow_multiplier: bool = False,
+        wait_states: int = 0,
+        debug_lines: bool = False,
     ) -> None:
         self._core = cores.core(core_name)
         self._slow_multiplier = slow_multiplier
+        self._flash = Flash(wait_states)
+        self._debug_lines = debug_lines
         self._check_alignment = check_alignment
         self._count = count
         self._timeout_seconds = timeout_seconds
@@ -94,10 +101,11 @@ class CortexM:
         self._check_here()
         for arrays in inputs:
             check_inputs(manifest, arrays)
-        build = build_bundle(bundle_dir, manifest, self._core)
+        build = build_bundle(bundle_dir, manifest, self._core, self._debug_lines)
         marked = self._bench(build.marked, manifest)
         shipped = marked if build.is_same else self._bench(build.shipped, manifest)
-        return [self._infer(manifest, shipped, marked, arrays) for arrays in inputs]
+        found = [self._infer(manifest, shipped, marked, arrays) for arrays in inputs]
+        return [replace(one, program=build.marked) for one in found]
 
     def _check_here(self) -> None:
         if self._core.unicorn_model is None:
@@ -118,8 +126,9 @@ class CortexM:
         if not self._count:
             return _Bench(machine, self._timeout_seconds)
         table = cost_table(self._core.name, self._slow_multiplier)
-        accountant = Accountant(program, table, machine.read_code)
-        return _Bench(machine, self._timeout_seconds, EdgeCounter(machine), accountant)
+        accountant = Accountant(program, table, machine.read_code, self._flash)
+        line_bytes = self._flash.line_bytes if self._flash.wait_states else None
+        return _Bench(machine, self._timeout_seconds, EdgeCounter(machine, line_bytes), accountant)
 
     def _infer(
         self, manifest: Manifest, shipped: _Bench, marked: _Bench, arrays: Sequence[Array]

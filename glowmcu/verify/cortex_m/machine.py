@@ -95,6 +95,15 @@ class Machine:
         self._uc.hook_add(both, hook)
         self._uc.ctl_flush_tb()
 
+    def add_flash_read_hook(self, hook: AccessHook) -> None:
+        """The same for each read of data in the program's constant segments."""
+        for segment in self._program.segments:
+            if not segment.writable and segment.size_bytes:
+                end = segment.address + segment.size_bytes - 1
+                kind = self._unicorn.UC_HOOK_MEM_READ
+                self._uc.hook_add(kind, hook, begin=segment.address, end=end)
+        self._uc.ctl_flush_tb()
+
     def reset(self) -> None:
         """Memory as after power-on: statics initialized, arena and stack poisoned."""
         self._uc.mem_write(ARENA_BASE, self._canary)

@@ -1,0 +1,102 @@
+"""`glowmcu bench`: what a bundle costs on the modelled core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from glowmcu.board import Board
+from glowmcu.bundle import load
+from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.errors import error
+from glowmcu.report.hot_blocks import hot_json, hot_lines
+from glowmcu.report.json_report import bench_json
+from glowmcu.report.tables import bench_table, count
+from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
+from glowmcu.verify.verification import seeded_inputs
+
+_HOT_BLOCKS = 10
+
+
+def _block_count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1000:
+        raise click.BadParameter(
+            f"expected 1 to 1000, got {text!r}: the bundle goes before --hot, or write --hot=10"
+        )
+    return int(text)
+
+
+@click.command("bench")
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option("--board", help="Another board than the bundle was compiled for.")
+@click.option("--core", help="Measure on another core than the board's, cortex-m0plus say.")
+@click.option(
+    "--wait-states",
+    default="0",
+    show_default=True,
+    metavar="N|board",
+    help="Of the flash, roughly: jumps and reads of other lines wait. board: what its file says.",
+)
+@click.option(
+    "--hot",
+    is_flag=False,
+    flag_value=str(_HOT_BLOCKS),
+    type=_block_count,
+    metavar="[N]",
+    help=f"Show the N ({_HOT_BLOCKS}) basic blocks that cost most, with their code.",
+)
+@json_option
+def bench_command(
+    bundle: Path,
+    board: str | None,
+    core: str | None,
+    wait_states: str,
+    hot: int | None,
+    as_json: bool,
+) -> None:
+    """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack."""
+    loaded = load(bundle, board)
+    waits, name = _wait_states(wait_states, loaded.board), core or loaded.board.core
+    inputs = seeded_inputs(loaded.manifest, 1)
+    if hot is None:
+        measured = loaded.measure(inputs, core=core, wait_states=waits)
+        blocks: tuple[HotBlock, ...] = ()
+    else:
+        measured, blocks = hottest_blocks(loaded.path, inputs, name, hot, waits)
+    if as_json:
+        body = bench_json(loaded.manifest, measured, name, waits)
+        print_json(body if hot is None else {**body, "hot": hot_json(blocks)})
+        return
+    out = console()
+    out.print(bench_table(loaded.manifest, measured))
+    for line in hot_lines(blocks):
+        out.print(line, markup=False)
+    clock = loaded.board.clock_hz if core is None else None
+    time = (
+        f", {1e3 * (measured.cycles or 0) / clock:.2f} ms at {clock // 10**6} MHz" if clock else ""
+    )
+    memory = f"flash with {waits} wait states (approximate)" if waits else "zero wait states"
+    out.print(
+        f"{name}, {memory}: {count(measured.cycles)} cycles{time}, "
+        f"{count(measured.stack_bytes)} B of stack"
+    )
+
+
+def _wait_states(text: str, board: Board) -> int:
+    if text == "board":
+        if board.flash_wait_states is None:
+            raise error(
+                "GM720",
+                f"the file of {board.name} does not say how many wait states its flash has",
+                str(board.file),
+                "add flash_wait_states = N there, or give the number: --wait-states N",
+            )
+        return board.flash_wait_states
+    if not text.isdecimal() or int(text) > 100:
+        raise click.BadParameter(
+            f"expected a number up to 100 or the word board, got {text!r}",
+            click.get_current_context(),
+            param_hint="--wait-states",
+        )
+    return int(text)

@@ -1,0 +1,65 @@
+"""The basic blocks in which a bundle spends its time, with their code and C lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glowmcu.verify.cortex_m.attribution import BlockUse
+from glowmcu.verify.cortex_m.elf import Program
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.measurement import Array, Measurement
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    """One instruction, and the C it was made from: empty and 0 where that is not known."""
+
+    address: int
+    text: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class HotBlock:
+    """A basic block: straight code from where something jumps to. `share` is of all cycles.
+
+    `layers` are indices of the steps it ran in, the one with the most cycles first. Blocks may
+    overlap: what is jumped into the middle of has two.
+    """
+
+    function: str
+    address: int
+    executions: int
+    instructions: int
+    cycles: int
+    share: float
+    layers: tuple[int, ...]
+    code: tuple[CodeLine, ...]
+
+
+def hottest_blocks(
+    bundle_dir: Path, inputs: Sequence[Array], core_name: str, count: int, wait_states: int = 0
+) -> tuple[Measurement, tuple[HotBlock, ...]]:
+    """One inference, and the `count` blocks with the most cycles; errors as in `CortexM`."""
+    executor = CortexM(core_name, wait_states=wait_states, debug_lines=True)
+    (found,) = executor.measure(bundle_dir, [inputs])
+    assert found.account is not None and found.program is not None
+    total = found.account.total.cycles
+    hottest = found.account.hottest(count)
+    return found.measurement, tuple(_hot_block(use, found.program, total) for use in hottest)
+
+
+def _hot_block(use: BlockUse, program: Program, total_cycles: int) -> HotBlock:
+    code = []
+    for address, text in zip(use.addresses, use.text, strict=True):
+        place = program.line_at(address)
+        code.append(CodeLine(address, text, *((place.file, place.line) if place else ())))
+    cost = use.cost
+    share = cost.cycles / max(total_cycles, 1)
+    return HotBlock(
+        use.symbol, use.address, use.executions, cost.instructions, cost.cycles, share, use.steps,
+        tuple(code),
+    )  # fmt: skip
