@@ -97,6 +97,76 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_sxtb16_ror8(uint32_t word)
 #endif
 }
 
+/* Halves of `sums` plus {byte 0, byte 2}, each modulo 2^16. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_sxtab16(uint32_t sums, uint32_t word)
+{
+#if GLOWMCU_HAS_DSP
+    uint32_t result;
+    __asm__("sxtab16 %0, %1, %2" : "=r"(result) : "r"(sums), "r"(word));
+    return result;
+#else
+    const uint32_t x = glowmcu_sxtb16(word);
+
+    return ((sums + x) & 0xFFFFu) | ((sums & 0xFFFF0000u) + (x & 0xFFFF0000u));
+#endif
+}
+
+/* Halves of `sums` plus {byte 1, byte 3}, each modulo 2^16. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_sxtab16_ror8(uint32_t sums, uint32_t word)
+{
+#if GLOWMCU_HAS_DSP
+    uint32_t result;
+    __asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(result) : "r"(sums), "r"(word));
+    return result;
+#else
+    return glowmcu_sxtab16(sums, word >> 8);
+#endif
+}
+
+/* The larger int8 of each pair of bytes. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_max_bytes(uint32_t x, uint32_t y)
+{
+    uint32_t result;
+#if GLOWMCU_HAS_DSP
+    __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(result) : "r"(x), "r"(y) : "cc");
+#else
+    result = 0;
+    for (uint32_t at = 0; at < 32; at += 8) {
+        const uint32_t a = (x >> at) & 0xFFu;
+        const uint32_t b = (y >> at) & 0xFFu;
+        result |= (((a ^ 0x80u) >= (b ^ 0x80u)) ? a : b) << at;
+    }
+#endif
+    return result;
+}
+
+/* The smaller int8 of each pair of bytes. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_min_bytes(uint32_t x, uint32_t y)
+{
+#if GLOWMCU_HAS_DSP
+    uint32_t result;
+    __asm__("ssub8 %0, %1, %2\n\tsel %0, %2, %1" : "=&r"(result) : "r"(x), "r"(y) : "cc");
+    return result;
+#else
+    return ~glowmcu_max_bytes(~x, ~y);
+#endif
+}
+
+/* The low bytes of four numbers, `a` lowest. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_pack_bytes(int32_t a, int32_t b, int32_t c,
+    int32_t d)
+{
+#if GLOWMCU_HAS_DSP
+    __asm__("bfi %0, %1, #8, #8" : "+r"(a) : "r"(b));
+    __asm__("bfi %0, %1, #16, #8" : "+r"(a) : "r"(c));
+    __asm__("bfi %0, %1, #24, #8" : "+r"(a) : "r"(d));
+    return (uint32_t)a;
+#else
+    return ((uint32_t)a & 0xFFu) | (((uint32_t)b & 0xFFu) << 8) | (((uint32_t)c & 0xFFu) << 16)
+        | ((uint32_t)d << 24);
+#endif
+}
+
 /* {lo of a, lo of b}. */
 static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_pack_low(uint32_t a, uint32_t b)
 {

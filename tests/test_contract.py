@@ -72,6 +72,14 @@ def norm_model() -> bytes:
     return finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="y")], [])
 
 
+POOL_SAMPLES = (
+    "odd size, same padding",
+    "odd size, nine channels",
+    "stride larger than the kernel",
+    "batch of three",
+)
+
+
 @cache
 def samples() -> dict[str, bytes]:
     """Models of one operator, at least one for each operator whose rows need rows of its input."""
@@ -86,7 +94,7 @@ def samples() -> dict[str, bytes]:
     for name, wide in test_wide_layers.ROW_SAMPLES.items():
         found[name] = test_wide_layers.layer_model(wide)
     for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
-        for name in ("odd size, same padding", "stride larger than the kernel", "batch of three"):
+        for name in POOL_SAMPLES:
             case = test_pooling.CASES[name]
             found[f"{kind}, {name}"] = test_pooling.pool_model(kind, case)
             real = test_pooling.pool_model(kind, case, dtype="float32")

@@ -31,6 +31,7 @@ CASES = {
     "whole image of five rows": Case((1, 5, 1, 64), (5, 1), (5, 1)),
     "whole image, prime channels": Case((1, 7, 5, 13), (7, 5)),
     "odd size, same padding": Case((1, 5, 7, 2), (3, 3), (2, 2), "SAME"),
+    "odd size, nine channels": Case((1, 5, 7, 9), (3, 3), (2, 2), "SAME"),
     "even kernel, same padding": Case((1, 6, 5, 3), (2, 4), (1, 3), "SAME"),
     "kernel larger than the image": Case((1, 2, 3, 2), (5, 7), (1, 1), "SAME"),
     "stride larger than the kernel": Case((1, 9, 8, 2), (2, 1), (3, 5)),
