@@ -43,6 +43,7 @@ def compile(
     bind: Mapping[str, Array] | None = None,
     flash_budget: int | None = None,
     arena_budget: int | None = None,
+    simplify: bool = True,
     dump_ir: str | Path | None = None,
     observer: Observer | None = None,
 ) -> Bundle:
@@ -58,7 +59,8 @@ def compile(
     done, `observer` is told how far profiling has come. Without either it stays float.
 
     `flash_budget` (code and constants) and `arena_budget` are bytes: within them kernels are chosen
-    by the goal.
+    by the goal. `simplify=False` keeps channels and operators that no input can change or that
+    nobody reads.
 
     `input_shapes` fixes dynamic shapes by input name,
     `define` the symbolic sizes of an ONNX model; `bind` turns inputs into constants by name;
@@ -78,6 +80,7 @@ def compile(
         inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
         quantization=quantization_request(profile, samples, preprocess, quantization, observer),
         budgets=_budgets(flash_budget, arena_budget),
+        simplify=simplify,
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
     )
     compilation, code = _compile_within(read_model_file(path), str(path), options, found)

@@ -74,6 +74,7 @@ def tune(
     arena_budget: int | None = None,
     flash_budget: int | None = None,
     cycle_budget: int | None = None,
+    simplify: bool = True,
     trials: int = DEFAULT_TRIALS,
     time_limit: float | None = None,
     jobs: int = 1,
@@ -88,7 +89,8 @@ def tune(
 
     The best is written to `output`, a profile that `compile` takes; beside it the trials, with
     which a search that was stopped goes on. Ranges are those of `profile`, or of the samples.
-    `measure` runs every trial on the modelled core instead of estimating its cycles.
+    `measure` runs every trial on the modelled core instead of estimating its cycles; `simplify` is
+    that of `compile`.
 
     Raises GM3xx for samples, labels and profiles, GM342 where nothing fits.
     """
@@ -108,6 +110,7 @@ def tune(
         goal=_choice(Goal, optimize, "optimize"),
         rounding=_choice(Rounding, rounding, "rounding"),
         inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
+        simplify=simplify,
     )
     pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
     source = SampleSource(samples, pixels)
@@ -171,7 +174,9 @@ def _job(
         name = "" if isinstance(profile, Profile) else str(profile)
         check_profile(measured, graph, sha256, name)
     target = Target(core(options.core), options.goal)
-    return Job(graph, measured, samples, classes, target, build if measure else None), sha256
+    measuring = build if measure else None
+    job = Job(graph, measured, samples, classes, target, measuring, options.simplify)
+    return job, sha256
 
 
 def _state_path(output: Path | None) -> Path | None:
@@ -182,7 +187,7 @@ def _key(job: Job, sha256: str, settings: Settings, options: Options) -> str:
     inputs = options.inputs
     target = (
         options.board, options.core, options.goal.value, options.rounding.value,
-        settings.start.interface.value, job.build is not None,
+        settings.start.interface.value, job.build is not None, options.simplify,
         sorted(inputs.shapes.items()), sorted(inputs.symbols.items()),
     )  # fmt: skip
     return key_of(sha256, job.profile, job.samples, job.labels, repr(target))

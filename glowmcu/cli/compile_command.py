@@ -12,9 +12,11 @@ from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.progress import profiling_bar
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
+from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.input_options import InputOptions
 from glowmcu.report.json_report import compile_json
 from glowmcu.report.kernels import choice_table, choices_html
+from glowmcu.report.simplification import simplification_table
 from glowmcu.report.tables import layer_table, summary_lines
 
 
@@ -50,9 +52,10 @@ from glowmcu.report.tables import layer_table, summary_lines
     metavar="BYTES",
     help="Most RAM for the arena: 20480, 20K.",
 )
+@simplify_option
 @quantization_options
 @input_options
-@click.option("--explain", is_flag=True, help="Show which kernels were possible, and their costs.")
+@click.option("--explain", is_flag=True, help="Show what was simplified, and all possible kernels.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
@@ -70,6 +73,7 @@ def compile_command(
     rounding: str,
     flash_budget: int | None,
     arena_budget: int | None,
+    simplify: bool,
     quantized: QuantizationArguments,
     inputs: InputOptions,
     explain: bool,
@@ -88,6 +92,7 @@ def compile_command(
             rounding=rounding,
             flash_budget=flash_budget,
             arena_budget=arena_budget,
+            simplify=simplify,
             profile=quantized.profile,
             samples=quantized.samples,
             preprocess=quantized.preprocess,
@@ -105,6 +110,8 @@ def compile_command(
         return
     out = console()
     out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
+    if explain and bundle.manifest.simplification is not None:
+        out.print(simplification_table(bundle.manifest.simplification))
     for line in summary_lines(bundle):
         out.print(line)
     out.print(f"  next     glowmcu verify {bundle.path} --on host,cortex-m", markup=False)

@@ -18,6 +18,7 @@ from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.quantization_arguments import preprocess_option, samples_option
+from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.input_options import InputOptions
 from glowmcu.report.plots import can_plot, pareto_svg
 from glowmcu.report.tuning import tuning_files, tuning_json, tuning_lines, tuning_table
@@ -65,6 +66,7 @@ _INTERRUPTED = 130
     metavar="BYTES",
     help="Bytes of flash for code and constants.",
 )
+@simplify_option
 @click.option("--cycle-budget", type=int, help="Cycles of one inference.")
 @click.option(
     "--trials", type=int, default=DEFAULT_TRIALS, show_default=True, help="Trials at most."

@@ -33,10 +33,17 @@ def compile_json(bundle: Bundle) -> Json:
         "layers": [
             {**dataclasses.asdict(layer), **choices.get(layer.index, {})} for layer in report.layers
         ],
+        "simplification": simplification_json(manifest),
         "options": manifest.options,
         "notes": list(bundle.notes),
         "files": [*manifest.sources, *manifest.headers],
     }
+
+
+def simplification_json(manifest: Manifest) -> Json | None:
+    """What was proved not to matter, by layer; None where nothing was."""
+    entry = manifest.simplification
+    return None if entry is None else dataclasses.asdict(entry)
 
 
 def choice_json(choice: LayerChoice) -> Json:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.bundle import Bundle, KernelOption, LayerChoice
+from glowmcu.report.simplification import simplification_html
 from glowmcu.report.tables import count, plain_table
 
 _HEADINGS = ("cycles", "code B", "flash B", "scratch B")
@@ -70,13 +71,14 @@ def choices_html(bundle: Bundle) -> str:
     listed = "".join(f"<li>{name}: {html_escape(text)}</li>\n" for name, text in facts)
     headings = "".join(f"<th>{text}</th>" for text in ("step", "kernel", *_HEADINGS, "", "layer"))
     rows = "".join(_html_rows(choice) for choice in bundle.choices)
+    simplified = simplification_html(manifest)
     title = f"Kernels of {html_escape(manifest.name)}"
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title}</title>\n'
         f"<style>\n{_STYLE}</style>\n<h1>{title}</h1>\n<ul>\n{listed}</ul>\n"
         "<p>For each layer the kernel that was chosen, then what else was possible. Code counts "
         "once for all layers that share a function; “own” is a function of this layer alone.</p>\n"
-        f"<table>\n<tr>{headings}</tr>\n{rows}</table>\n</html>\n"
+        f"<table>\n<tr>{headings}</tr>\n{rows}</table>\n{simplified}</html>\n"
     )
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from glowmcu.board import Board
 from glowmcu.bundle import Bundle
-from glowmcu.manifest import Manifest
+from glowmcu.manifest import Manifest, SimplificationEntry
 from glowmcu.verify.measurement import Measurement
 
 _MOST_NOTES = 12
@@ -45,6 +45,9 @@ def summary_lines(bundle: Bundle) -> list[str]:
     else:
         lines.append(f"  code     {count(report.code_bytes)} B at -O2 for {board.core}")
     lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps")
+    if manifest.simplification is not None:
+        said = simplification_sentences(manifest.simplification)
+        lines += [f"  proved   {text}" for text in said]
     lines += _fit_lines(bundle)
     lines += _quantization_lines(manifest)
     lines += [f"  note     {escape(note)}" for note in bundle.notes[:_MOST_NOTES]]
@@ -54,6 +57,28 @@ def summary_lines(bundle: Bundle) -> list[str]:
         )
     lines.append(f"  bundle   {escape(str(bundle.path))}/{escape(manifest.name)}.h")
     return lines
+
+
+def simplification_sentences(entry: SimplificationEntry) -> list[str]:
+    """What went, and why."""
+    constant = sum(layer.constant_channels for layer in entry.layers)
+    unread = sum(layer.unread_channels for layer in entry.layers)
+    others = (
+        (len(entry.constant_results), "results never change"),
+        (len(entry.removed_nodes), "operators change nothing or are not needed"),
+        (len(entry.dropped_clamps), "clamps are wider than what they clamp"),
+    )
+    rest = [f"{number} {what}" for number, what in others if number]
+    sentences = [", ".join(rest)] if rest else []
+    if constant + unread == 0:
+        return sentences
+    macs = count(entry.macs_before - entry.macs_after)
+    weights = count(entry.weights_bytes_before - entry.weights_bytes_after)
+    return [
+        f"{count(constant)} channels never change, {count(unread)} are never read: "
+        f"{macs} MACs and {weights} B of weights less",
+        *sentences,
+    ]
 
 
 def _quantization_lines(manifest: Manifest) -> list[str]:

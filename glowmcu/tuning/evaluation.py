@@ -64,6 +64,7 @@ class Job:
     labels: Array | None
     target: Target
     build: Build | None = None
+    simplify: bool = True
 
 
 class Evaluator:
@@ -84,7 +85,7 @@ class Evaluator:
         job = self._job
         try:
             graph = quantize(job.graph, job.profile, options, self._samples).graph
-            cost = estimated_cost(graph, job.target)
+            cost = estimated_cost(graph, job.target, job.simplify)
             if job.build is not None:
                 cost = self._measured_cost(job.build, options, cost)
         except GlowmcuError as cause:
@@ -148,12 +149,12 @@ def predictions(output: Array) -> Array:
     return (rows[:, 0] > 0.5).astype(np.int64) if rows.shape[1] == 1 else rows.argmax(axis=1)
 
 
-def estimated_cost(graph: Graph, target: Target) -> Cost:
+def estimated_cost(graph: Graph, target: Target, simplify: bool = True) -> Cost:
     """Cycles and code by the kernels' own estimates, constants as packed, the arena as planned.
 
     Raises GM501 where no kernel computes a node.
     """
-    lowered = lower(graph)
+    lowered = lower(graph, simplified=simplify)
     selections = select_kernels(lowered, target)
     plan = plan_memory(build_program(lowered, selections))
     cycles = sum(item.cost.cycles for item in selections.values())
