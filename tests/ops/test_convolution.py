@@ -34,6 +34,7 @@ class Case:
     out_scale: float = 0.35
     out_zero_point: int = 9
     weights: int | None = None
+    least_weight: int = -128
     weights_scale: float = 0.02
     weights_zero_point: int = 0
     weights_type: str = "int8"
@@ -109,7 +110,7 @@ def conv_model(kind: str, case: Case) -> bytes:
         if is_depthwise
         else (case.depth_out, *case.kernel, depth // case.groups)
     )
-    low, high = (-8, 7) if case.weights_type == "int4" else (-128, 127)
+    low, high = (-8, 7) if case.weights_type == "int4" else (case.least_weight, 127)
     values = generator.integers(low, high + 1, kernel)
     if case.weights is not None:
         values = np.full(kernel, case.weights)

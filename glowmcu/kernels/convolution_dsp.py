@@ -1,0 +1,237 @@
+"""conv_2d on cores with DSP instructions: any kernel, stride, padding and dilation, ungrouped.
+
+Input rows are widened once into a window of int16 rows; two output pixels and four channels are
+computed at a time from one stream of constants. See libjit/glowmcu_conv_2d_rows.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from glowmcu.goals import Goal
+from glowmcu.ir.types import ElementType
+from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.convolution import constant, is_constant, is_int8
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.pixel_pairs import PairStream, needs_wide, pair_form, pair_stream
+from glowmcu.kernels.requantization import requantization_task
+from glowmcu.kernels.row_window import RowWindow, row_window
+from glowmcu.ops.convolution import Conv2D
+
+#: Cycles that a byte of the window is worth, where it saves moving rows.
+_WINDOW_WORTH = {Goal.BALANCED: 10.0, Goal.SPEED: 2.0}
+#: Cycles to move a word of a row that stays in the window.
+_MOVE_CYCLES = 3.0
+
+
+def is_ungrouped(site: Site) -> bool:
+    """Whether every output channel reads all input channels."""
+    x, weights = site.signature.inputs[:2]
+    return x.shape[3] == weights.shape[3]
+
+
+def is_plain_int8_conv(site: Site) -> bool:
+    """An ungrouped int8 convolution whose weights are known."""
+    is_stored_int8 = site.signature.inputs[0].element is ElementType.I8
+    return is_constant(site, 1, 2) and is_int8(site) and is_stored_int8 and is_ungrouped(site)
+
+
+def window_of(site: Site) -> RowWindow:
+    """The walk over the input."""
+    op = site.node.op
+    assert isinstance(op, Conv2D)
+    return row_window(op, site.signature)
+
+
+def window_rows(window: RowWindow, goal: Goal) -> int:
+    """Rows of the window: the fewer, the more often those that stay are moved to its start."""
+    worth = _WINDOW_WORTH.get(goal)
+    advance = window.rows_at_once * window.strides[0]
+    kept = window.least_rows - advance
+    if worth is None or kept <= 0:
+        return window.least_rows
+    turns = -(-window.out_rows // window.rows_at_once)
+    move = _MOVE_CYCLES * kept * window.pitch / 2
+
+    def price(extra: int) -> float:
+        moves = -(-turns // (extra + 1)) - 1
+        return moves * move + worth * 2 * window.pitch * extra * advance
+
+    return window.least_rows + advance * min(range(turns), key=price)
+
+
+def row_chunks(window: RowWindow, weights: Int64Array) -> Int64Array:
+    """Weights OHWI as (channels, chunks, steps, 2), zeros where a chunk is not full."""
+    chunk = window.chunk
+    channels = len(weights)
+    values = weights.reshape(-1, window.segment_values)
+    if window.shuffled:
+        values = values.reshape(-1, 4)[:, [0, 2, 1, 3]].reshape(-1, window.segment_values)
+    room = window.parts * chunk.steps * 2 - window.segment_values
+    padded = np.pad(values, ((0, 0), (0, room)))
+    return padded.reshape(channels, -1, len(chunk.offsets), 2)
+
+
+def stream_of(site: Site, window: RowWindow) -> PairStream | None:
+    """The layer's constants, None where no requantization form is exact."""
+    task = requantization_task(site)
+    form = pair_form(task)
+    if form is None:
+        return None
+    weights = constant(site, 1).astype(np.int64)
+    wide = needs_wide(form, task, weights)
+    return pair_stream(form, row_chunks(window, weights), window.ways, wide)
+
+
+@kernel("conv_2d.rows_dsp", Conv2D)
+class RowsConv2D(Kernel):
+    """Two pixels by four channels from widened input rows, SMLAD on packed weights."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not target.core.has_dsp or not is_plain_int8_conv(site):
+            return False
+        return window_of(site).fits and pair_form(requantization_task(site)) is not None
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        window = window_of(site)
+        stream = stream_of(site, window)
+        assert stream is not None
+        groups = window.pairs * (len(stream.words) // stream.group_words)
+        rows = min(window.in_rows, window.out_rows * window.strides[0])
+        chunks = len(window.chunk_places)
+        return {
+            "step": groups * chunks * len(window.chunk.offsets),
+            "chunk": groups * chunks if chunks > 1 else 0,
+            f"group_{stream.kind}": groups,
+            "pair": window.pairs,
+            "value": rows * window.in_columns * window.channels,
+            "row": window.out_rows,
+            "call": 1,
+        }
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        window = window_of(site)
+        return window.scratch_bytes(window_rows(window, target.goal))
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        stream = stream_of(site, window_of(site))
+        assert stream is not None
+        return stream.words.nbytes
+
+    def code_key(self, site: Site, target: Target) -> str:
+        window = window_of(site)
+        stream = stream_of(site, window)
+        assert stream is not None
+        return _function(window, stream)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        work = self.work(site, target)
+        cycles = sum(_CYCLES[name] * amount for name, amount in work.items())
+        steps = len(window_of(site).chunk.offsets)
+        return Cost(
+            cycles * site.signature.inputs[0].shape[0],
+            1000 + 54 * steps,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key=self.code_key(site, target),
+        )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        window = window_of(site)
+        stream = stream_of(site, window)
+        assert stream is not None
+        weights = constant(site, 1)
+        bound = accumulator_bound(site, weights.reshape(len(weights), -1), constant(site, 2))
+        rows = window_rows(window, target.goal)
+        return KernelCode(
+            function=_function(window, stream),
+            operands=(0,),
+            template="conv_2d_rows_dsp.c.j2",
+            view=_view(window, stream),
+            parameters=Parameters("glowmcu_conv_2d_rows", _fields(site, window, stream, rows)),
+            rows=window.out_rows,
+            batches=site.signature.inputs[0].shape[0],
+            scratch_bytes=window.scratch_bytes(rows),
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+_CYCLES = {
+    "step": 15.0,
+    "chunk": 8.0,
+    "group_floor": 58.0,
+    "group_two_sided": 80.0,
+    "group_literal": 96.0,
+    "pair": 15.0,
+    "value": 1.8,
+    "row": 250.0,
+    "call": 200.0,
+}
+
+
+def _function(window: RowWindow, stream: PairStream) -> str:
+    loop = "_loop" if window.ways else ""
+    wide = "_wide" if stream.wide else ""
+    shift = f"_s{stream.shift}" if stream.shift else ""
+    shape = f"{window.distance}_{window.chunk.name}{loop}"
+    return f"glowmcu_conv_2d_rows_{shape}{wide}_{stream.kind}{shift}"
+
+
+def _view(window: RowWindow, stream: PairStream) -> dict[str, object]:
+    chunk = window.chunk
+    return {
+        "headers": ("glowmcu_conv_2d_rows.h",),
+        "form": stream.kind,
+        "shift": stream.shift,
+        "wide": stream.wide,
+        "distance": window.distance,
+        "loops": bool(window.ways),
+        "rows": chunk.rows,
+        "row_bytes": chunk.row_bytes,
+        "segments": chunk.segments,
+        "segment_bytes": chunk.segment_bytes,
+        "steps": chunk.steps,
+        "offsets": chunk.offsets,
+    }
+
+
+def _fields(site: Site, window: RowWindow, stream: PairStream, rows: int) -> tuple[Field, ...]:
+    op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
+    assert isinstance(op, Conv2D)
+    clamp_min, clamp_max = stream.form.clamp or (-128, 127)
+    comment = "a group: start, weights, requantization"
+    return (
+        Field("in_height", window.in_rows),
+        Field("in_row", window.in_columns * window.channels),
+        Field("in_zero_point", x.zero_point),
+        Field("shuffled", int(window.shuffled)),
+        Field("pitch", window.pitch),
+        Field("left", window.left),
+        Field("window_rows", rows),
+        Field("kernel_rows", window.kernel_rows),
+        Field("stride_y", op.strides[0]),
+        Field("pad_top", op.padding[0]),
+        Field("out_width", window.out_columns),
+        Field("out_channels", out.shape[3]),
+        Field("pixel_values", window.pixel_values),
+        Field("across", window.across),
+        Field("clamp_min", clamp_min),
+        Field("clamp_max", clamp_max),
+        Field("stream", ConstantArray("stream", stream.words.view(np.int32), comment)),
+        Field("stream_words", len(stream.words)),
+        Field("group_words", stream.group_words),
+    )

@@ -1,0 +1,229 @@
+/*
+ * glowmcu_conv_2d_rows.h: int8 convolution from a window of int16 rows.
+ *
+ * Each input row is widened once into the window, with the zero point wherever padding is, so that
+ * sums run over stored values and every tap of the kernel exists. See glowmcu_pixel_pairs.h for
+ * what computes the pixels.
+ */
+#ifndef GLOWMCU_CONV_2D_ROWS_H
+#define GLOWMCU_CONV_2D_ROWS_H
+
+#include "glowmcu_pixel_pairs.h"
+
+typedef struct {
+    int32_t in_height;
+    int32_t in_row; /* values in a row of the input */
+    int32_t in_zero_point;
+    int32_t shuffled;    /* a window holds values 0 2 1 3 of every four */
+    int32_t pitch;       /* values in a row of the window, even */
+    int32_t left;        /* values of padding before a row */
+    int32_t window_rows; /* that the window has room for */
+    int32_t kernel_rows; /* of the input, under one output pixel */
+    int32_t stride_y;
+    int32_t pad_top;
+    int32_t out_width;
+    int32_t out_channels;
+    int32_t pixel_values; /* in the window, from one output pixel to the next */
+    int32_t across;       /* a pair's pixels are that far apart; 0: one row below the other */
+    int32_t clamp_min;
+    int32_t clamp_max;
+    const int32_t *stream;
+    int32_t stream_words;
+    int32_t group_words; /* of the stream for four output channels */
+} glowmcu_conv_2d_rows;
+
+/* `value` for all of `count` halves. */
+static void glowmcu_fill_halves(int16_t *out, int32_t count, int32_t value)
+{
+    const uint32_t both = glowmcu_halves(value, value);
+
+    for (; count >= 8; count -= 8, out += 8) {
+        memcpy(out, &both, sizeof both);
+        memcpy(out + 2, &both, sizeof both);
+        memcpy(out + 4, &both, sizeof both);
+        memcpy(out + 6, &both, sizeof both);
+    }
+    for (; count > 0; --count) {
+        *out++ = (int16_t)value;
+    }
+}
+
+/* `count` words to a lower address. */
+static void glowmcu_move_words(const int16_t *from, int16_t *to, int32_t count)
+{
+    for (; count >= 4; count -= 4, from += 8, to += 8) {
+        const uint32_t a = glowmcu_load_word(from);
+        const uint32_t b = glowmcu_load_word(from + 2);
+        const uint32_t c = glowmcu_load_word(from + 4);
+        const uint32_t d = glowmcu_load_word(from + 6);
+        memcpy(to, &a, sizeof a);
+        memcpy(to + 2, &b, sizeof b);
+        memcpy(to + 4, &c, sizeof c);
+        memcpy(to + 6, &d, sizeof d);
+    }
+    for (; count > 0; --count, from += 2, to += 2) {
+        memcpy(to, from, sizeof(uint32_t));
+    }
+}
+
+/* Four int8 values to int16: in memory order, or as 0 2 1 3. */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_widen_four(uint32_t four, int16_t *out, int32_t shuffled)
+{
+    const uint32_t even = glowmcu_sxtb16(four);
+    const uint32_t odd = glowmcu_sxtb16_ror8(four);
+    const uint32_t low = shuffled ? even : glowmcu_pack_low(even, odd);
+    const uint32_t high = shuffled ? odd : glowmcu_pack_high(even, odd);
+
+    memcpy(out, &low, sizeof low);
+    memcpy(out + 2, &high, sizeof high);
+}
+
+/* `count` int8 values to int16; `count % 4` is 0 where they are shuffled. */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_widen(const int8_t *in, int16_t *out, int32_t count,
+    int32_t shuffled)
+{
+    for (; count >= 16; count -= 16, in += 16, out += 16) {
+        const uint32_t a = glowmcu_load_word(in);
+        const uint32_t b = glowmcu_load_word(in + 4);
+        const uint32_t c = glowmcu_load_word(in + 8);
+        const uint32_t d = glowmcu_load_word(in + 12);
+        glowmcu_widen_four(a, out, shuffled);
+        glowmcu_widen_four(b, out + 4, shuffled);
+        glowmcu_widen_four(c, out + 8, shuffled);
+        glowmcu_widen_four(d, out + 12, shuffled);
+    }
+    for (; count >= 4; count -= 4, in += 4, out += 4) {
+        glowmcu_widen_four(glowmcu_load_word(in), out, shuffled);
+    }
+    for (; count > 0; --count) {
+        *out++ = *in++;
+    }
+}
+
+/* Input row `y`, or padding, into a row of the window. */
+static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_t *in, int32_t y,
+    int16_t *row)
+{
+    if (y < 0 || y >= p->in_height) {
+        glowmcu_fill_halves(row, p->pitch, p->in_zero_point);
+    } else if (p->shuffled) {
+        glowmcu_widen(in + y * p->in_row, row + p->left, p->in_row, 1);
+    } else {
+        glowmcu_widen(in + y * p->in_row, row + p->left, p->in_row, 0);
+    }
+}
+
+/* `count` pairs, all channels; those beyond a multiple of four share a group with others. */
+static void glowmcu_conv_2d_rows_run(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
+    const int16_t *pixel, int8_t *out, int32_t second, int32_t count)
+{
+    const int32_t *end = p->stream + p->stream_words;
+    const int32_t pixel_bytes = p->pixel_values * 2;
+    const int32_t extra = p->out_channels % 4;
+
+    if (count <= 0) {
+        return;
+    }
+    if (p->out_channels < 4) {
+        for (; count > 0; --count, pixel += p->pixel_values, out += p->out_channels) {
+            int8_t results[8];
+            pairs(pixel, p->stream, end, results, 4, 1, pixel_bytes, 0);
+            for (int32_t i = 0; i < p->out_channels; ++i) {
+                out[second + i] = results[4 + i];
+            }
+            for (int32_t i = 0; i < p->out_channels; ++i) {
+                out[i] = results[i];
+            }
+        }
+        return;
+    }
+    if (extra != 0) {
+        const int32_t *last = end - p->group_words;
+        pairs(pixel, last, end, out + p->out_channels - 4, second, count, pixel_bytes,
+            p->out_channels - 4);
+        end = last;
+    }
+    pairs(pixel, p->stream, end, out, second, count, pixel_bytes, extra);
+}
+
+/* Output row with its window at `top`, or two rows where pairs are one below the other. */
+static void glowmcu_conv_2d_rows_row(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
+    const int16_t *top, int8_t *out, int32_t rows)
+{
+    if (p->across == 0) {
+        const int32_t below = (rows == 2) ? p->out_width * p->out_channels : 0;
+        glowmcu_conv_2d_rows_run(p, pairs, top, out, below, p->out_width);
+        return;
+    }
+    for (int32_t x = 0; x < p->out_width; x += 2 * p->across) {
+        const int32_t left = p->out_width - x;
+        const int32_t first = (left < p->across) ? left : p->across;
+        const int32_t second = (left - first < p->across) ? left - first : p->across;
+        const int16_t *pixel = top + x * p->pixel_values;
+        int8_t *result = out + x * p->out_channels;
+        glowmcu_conv_2d_rows_run(p, pairs, pixel, result, p->across * p->out_channels, second);
+        glowmcu_conv_2d_rows_run(p, pairs, pixel + second * p->pixel_values,
+            result + second * p->out_channels, 0, first - second);
+    }
+}
+
+static void glowmcu_clamp_s8(int8_t *values, int32_t count, int32_t low, int32_t high)
+{
+    for (int32_t i = 0; i < count; ++i) {
+        const int32_t value = values[i];
+        values[i] = (int8_t)((value < low) ? low : ((value > high) ? high : value));
+    }
+}
+
+/* What the window holds: input rows [base, next), the first one at its start. */
+typedef struct {
+    int16_t *rows;
+    int32_t base;
+    int32_t next;
+} glowmcu_conv_2d_window;
+
+/* Makes room for input rows from `top`: those that are there already move to the start. */
+static void glowmcu_conv_2d_window_move(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d_window *w,
+    int32_t top)
+{
+    if (w->next > top) {
+        const int16_t *from = w->rows + (top - w->base) * p->pitch;
+        glowmcu_move_words(from, w->rows, (w->next - top) * p->pitch / 2);
+    }
+    w->base = top;
+}
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` and `out` are the tensors' first bytes and may not overlap; `scratch` is the window.
+ */
+static void glowmcu_conv_2d_rows_s8(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
+    const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
+{
+    const int32_t out_row = p->out_width * p->out_channels;
+    const int32_t at_once = (p->across == 0) ? 2 : 1;
+    const int32_t room = p->window_rows - p->kernel_rows - (at_once - 1) * p->stride_y;
+    const int32_t start = first_row * p->stride_y - p->pad_top;
+    glowmcu_conv_2d_window w = {(int16_t *)(void *)scratch, start, start};
+
+    glowmcu_fill_halves(w.rows, p->window_rows * p->pitch, p->in_zero_point);
+    for (int32_t oy = first_row; oy < end_row; oy += at_once) {
+        const int32_t rows = (end_row - oy < at_once) ? end_row - oy : at_once;
+        const int32_t top = oy * p->stride_y - p->pad_top;
+        const int32_t end = top + p->kernel_rows + (rows - 1) * p->stride_y;
+        int8_t *result = out + oy * out_row;
+        if (top - w.base > room) {
+            glowmcu_conv_2d_window_move(p, &w, top);
+        }
+        w.next = (w.next < top) ? top : w.next;
+        for (; w.next < end; ++w.next) {
+            glowmcu_conv_2d_rows_load(p, in, w.next, w.rows + (w.next - w.base) * p->pitch);
+        }
+        glowmcu_conv_2d_rows_row(p, pairs, w.rows + (top - w.base) * p->pitch, result, rows);
+        if (p->clamp_min > -128 || p->clamp_max < 127) {
+            glowmcu_clamp_s8(result, rows * out_row, p->clamp_min, p->clamp_max);
+        }
+    }
+}
+
+#endif /* GLOWMCU_CONV_2D_ROWS_H */
