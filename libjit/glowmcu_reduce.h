@@ -14,9 +14,10 @@ typedef struct {
     int32_t count; /* 0 to GLOWMCU_REDUCE_LOOPS */
     int32_t at[GLOWMCU_REDUCE_LOOPS];
     int32_t offset; /* of the current element */
-} glowmcu_walk;
+} glowmcu_reduce_walk;
 
-static inline void glowmcu_walk_start(glowmcu_walk *walk, const int32_t *loops, int32_t count)
+static inline void glowmcu_reduce_walk_start(glowmcu_reduce_walk *walk, const int32_t *loops,
+    int32_t count)
 {
     walk->loops = loops;
     walk->count = count;
@@ -27,7 +28,7 @@ static inline void glowmcu_walk_start(glowmcu_walk *walk, const int32_t *loops, 
 }
 
 /* One step; 0 when all elements have been seen. */
-static inline int32_t glowmcu_walk_next(glowmcu_walk *walk)
+static inline int32_t glowmcu_reduce_walk_next(glowmcu_reduce_walk *walk)
 {
     for (int32_t axis = walk->count - 1; axis >= 0; --axis) {
         const int32_t *loop = walk->loops + 2 * axis;

@@ -19,23 +19,23 @@ static void glowmcu_reduce_extreme_s8(const glowmcu_reduce_extreme *p, const voi
     const int8_t *from = (const int8_t *)in;
     int8_t *to = (int8_t *)out;
     const int32_t *innermost = p->loops + 2 * (p->out_loops + p->group_loops - 1);
-    glowmcu_walk result;
+    glowmcu_reduce_walk result;
 
-    glowmcu_walk_start(&result, p->loops, p->out_loops);
+    glowmcu_reduce_walk_start(&result, p->loops, p->out_loops);
     do {
         int32_t best = -128;
-        glowmcu_walk group;
-        glowmcu_walk_start(&group, p->loops + 2 * p->out_loops, p->group_loops - 1);
+        glowmcu_reduce_walk group;
+        glowmcu_reduce_walk_start(&group, p->loops + 2 * p->out_loops, p->group_loops - 1);
         do {
             const int8_t *x = from + result.offset + group.offset;
             for (int32_t i = 0; i < innermost[0]; ++i) {
                 const int32_t value = x[i * innermost[1]] ^ p->flip;
                 best = (value > best) ? value : best;
             }
-        } while (glowmcu_walk_next(&group));
+        } while (glowmcu_reduce_walk_next(&group));
         *to = (int8_t)(best ^ p->flip);
         ++to;
-    } while (glowmcu_walk_next(&result));
+    } while (glowmcu_reduce_walk_next(&result));
 }
 
 #endif /* GLOWMCU_REDUCE_EXTREME_H */

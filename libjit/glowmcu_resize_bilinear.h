@@ -22,12 +22,12 @@ typedef struct {
     int32_t lower;
     int32_t upper;
     int32_t fraction; /* distance from lower, 0 to 1023; down to -512 where lower is upper */
-} glowmcu_between;
+} glowmcu_blend;
 
-static inline glowmcu_between glowmcu_between_of(int32_t place, int32_t size)
+static inline glowmcu_blend glowmcu_blend_of(int32_t place, int32_t size)
 {
     const int32_t above = (place + 1023) >> 10;
-    glowmcu_between between;
+    glowmcu_blend between;
 
     between.lower = (place < 0) ? 0 : place >> 10;
     between.upper = (above < size) ? above : size - 1;
@@ -56,11 +56,11 @@ static void glowmcu_resize_bilinear_s8(const glowmcu_resize_bilinear *p, const i
     int8_t *pixel = out + first_row * p->out_width * p->channels;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_between ys = glowmcu_between_of(oy * p->step_y + p->start_y, p->in_height);
+        const glowmcu_blend ys = glowmcu_blend_of(oy * p->step_y + p->start_y, p->in_height);
         const int8_t *above = in + ys.lower * row;
         const int8_t *below = in + ys.upper * row;
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
-            const glowmcu_between xs = glowmcu_between_of(ox * p->step_x + p->start_x, p->in_width);
+            const glowmcu_blend xs = glowmcu_blend_of(ox * p->step_x + p->start_x, p->in_width);
             const int32_t left = xs.lower * p->channels;
             const int32_t right = xs.upper * p->channels;
             const int32_t above_left = (1024 - ys.fraction) * (1024 - xs.fraction);

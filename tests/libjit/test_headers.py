@@ -1,0 +1,41 @@
+"""Headers of libjit get along with any others that one bundle can need."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from glowmcu.resources import resource_dir
+from glowmcu.verify.host import STRICT_FLAGS, host_compiler
+
+LIBJIT = resource_dir("libjit")
+#: Bodies for one instruction set: included by the header that says what they do.
+_BODIES = ("_armv6m.h", "_armv7m.h")
+HEADERS = sorted(path.name for path in LIBJIT.glob("*.h") if not path.name.endswith(_BODIES))
+#: Endings of headers for one kind of core, which need not meet.
+KINDS = ("dsp", "mve", "nodsp")
+_UNUSED = ("-Wno-unused-function", "-fsyntax-only")
+
+
+def kind_of(header: str) -> str:
+    return next((kind for kind in KINDS if header.endswith(f"_{kind}.h")), "")
+
+
+def check(tmp_path: Path, headers: list[str]) -> None:
+    compiler = host_compiler() or pytest.skip("needs a C compiler")
+    source = tmp_path / "headers.c"
+    source.write_text("".join(f'#include "{header}"\n' for header in headers))
+    command = [compiler, *STRICT_FLAGS, *_UNUSED, f"-I{LIBJIT}", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_headers_of_a_kind_of_core_can_be_included_together(kind: str, tmp_path: Path) -> None:
+    check(tmp_path, [header for header in HEADERS if kind_of(header) in ("", kind)])
+
+
+def test_a_mean_of_a_sum_compiles(tmp_path: Path) -> None:
+    check(tmp_path, ["glowmcu_add.h", "glowmcu_reduce_sum_s8.h"])
