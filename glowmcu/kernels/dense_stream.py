@@ -1,0 +1,193 @@
+"""The stream of constants of layers where every output reads all inputs of one place.
+
+A block is for 4 or 8 output channels, two a pair. Words, in the order of the inner loops:
+
+    starts      floor: of the high sums, S; else of S, then of the low sums, L; wide: of all sums
+    weights     for every step of two inputs a word a pair, 256 * high + low, or (wide) a channel
+    place       twice the block's first channel, and 1 where `flag` is set
+    constants   of requantization, channel by channel
+
+Blocks come from the last to channel 0, so that place 0 ends them; the last one overlaps its
+neighbour where the channels do not fill it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.pixel_pairs import pair_form
+from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask
+
+#: The high channel's weights and sums are 2^8 times the low one's.
+PACKED_SCALE = 256
+
+
+@dataclass(frozen=True)
+class BlockLayout:
+    """Sizes of a block's parts. `channels` is how many it has."""
+
+    kind: FormKind
+    wide: bool
+    channels: int
+
+    @property
+    def started(self) -> bool:
+        """Whether all sums start from a constant."""
+        return self.wide or self.kind is not FormKind.FLOOR
+
+    @property
+    def before(self) -> int:
+        """Words that sums start from."""
+        return self.channels if self.started else self.channels // 2
+
+    @property
+    def channel_words(self) -> int:
+        """Constants of a channel of its own; packed floor sums have three a pair."""
+        return 2 if self.kind is FormKind.FLOOR else 3
+
+    @property
+    def after(self) -> int:
+        """The place and the constants of requantization."""
+        constants = self.channel_words * self.channels
+        return 1 + constants - (0 if self.started else self.channels // 2)
+
+    @property
+    def step_bytes(self) -> int:
+        """Weights of a step."""
+        return 4 * self.channels if self.wide else 2 * self.channels
+
+    def words(self, steps: int) -> int:
+        """The whole block."""
+        return self.before + steps * self.step_bytes // 4 + self.after
+
+
+@dataclass(frozen=True, eq=False)
+class DenseStream:
+    """A layer's constants: `weights` (channels, inputs), without their zero point."""
+
+    form: Form
+    layout: BlockLayout
+    weights: Int64Array
+
+    @property
+    def steps(self) -> int:
+        """Of two inputs, the last one may lack one."""
+        return (self.depth + 1) // 2
+
+    @property
+    def depth(self) -> int:
+        """Inputs of a channel."""
+        return int(self.weights.shape[1])
+
+    @property
+    def blocks(self) -> int:
+        return -(-len(self.weights) // self.layout.channels)
+
+    @property
+    def size_bytes(self) -> int:
+        return 4 * self.blocks * self.layout.words(self.steps)
+
+    @property
+    def suffix(self) -> str:
+        """What the names of functions for such streams end in."""
+        wide = "_wide" if self.layout.wide else ""
+        shift = f"_s{self.form.postshift}" if self.form.postshift else ""
+        return f"{wide}_{self.form.kind.value}{shift}"
+
+    def words(self, flag: int = 0) -> npt.NDArray[np.int32]:
+        """All blocks, the last one first."""
+        count, channels = self.blocks, self.layout.channels
+        order = _channel_order(len(self.weights), channels)
+        starts, constants = _form_words(self.form, self.layout, order)
+        places = np.maximum(order.reshape(count, channels)[:, :1], 0) * 2 + flag
+        parts = (starts, self._weight_words(order), places, constants)
+        words = np.concatenate([part.reshape(count, -1) for part in parts], axis=1)
+        assert words.shape[1] == self.layout.words(self.steps)
+        return (words[::-1].reshape(-1) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+
+    def _weight_words(self, order: Int64Array) -> Int64Array:
+        """(blocks, steps, words of a step)."""
+        halves = _picked(_input_steps(self.weights), order)
+        if not self.layout.wide:
+            halves = PACKED_SCALE * halves[0::2] + halves[1::2]
+        assert np.abs(halves).max(initial=0) <= 2**15
+        words = (halves[..., 0] & 0xFFFF) | ((halves[..., 1] & 0xFFFF) << 16)
+        blocks: Int64Array = words.reshape(self.blocks, -1, self.steps).transpose(0, 2, 1)
+        return blocks
+
+
+def dense_stream(
+    task: RequantizationTask, weights: Int64Array, channels: int
+) -> DenseStream | None:
+    """The stream for blocks of `channels`; None where no requantization form is exact."""
+    form = pair_form(task)
+    if form is None:
+        return None
+    wide = _needs_wide(task, form, weights, channels)
+    return DenseStream(form, BlockLayout(form.kind, wide, channels), weights)
+
+
+def _needs_wide(task: RequantizationTask, form: Form, weights: Int64Array, channels: int) -> bool:
+    """Whether pairs do not fit: weights beside a -128, or a sum that 2^8 times it is too large."""
+    ends = np.stack([task.low, task.high]) + task.bias
+    if form.kind is not FormKind.FLOOR and np.abs(ends).max(initial=0) >= 2**23:
+        return True
+    if np.abs(weights + 0.5).max(initial=0) > 128:
+        return True
+    ordered = _picked(weights, _channel_order(len(weights), channels))
+    packed = PACKED_SCALE * ordered[0::2] + ordered[1::2]
+    return bool(packed.min(initial=0) < -(2**15))
+
+
+def _channel_order(count: int, channels: int) -> Int64Array:
+    """Channels by block; -1 is none."""
+    if count < channels:
+        return np.concatenate([np.arange(count), np.full(channels - count, -1)])
+    whole = np.arange(count // channels * channels)
+    last = np.arange(count - channels, count) if count % channels else np.arange(0)
+    return np.concatenate([whole, last])
+
+
+def _picked(values: Int64Array, order: Int64Array) -> Int64Array:
+    """Along the first axis, zeros for -1."""
+    chosen = (order >= 0).reshape(-1, *(1,) * (values.ndim - 1))
+    return np.where(chosen, values[order], 0)
+
+
+def _input_steps(weights: Int64Array) -> Int64Array:
+    """Weights in the order of the widened inputs: (channels, steps, 2).
+
+    Each four inputs are {0, 2}, {1, 3}; up to three more are {0, 1}, {2}.
+    """
+    count, depth = weights.shape
+    fours = depth // 4 * 4
+    quads = weights[:, :fours].reshape(count, -1, 4)[..., [0, 2, 1, 3]]
+    rest = np.pad(weights[:, fours:], ((0, 0), (0, depth % 2)))
+    return np.concatenate([quads.reshape(count, -1), rest], axis=1).reshape(count, -1, 2)
+
+
+def _form_words(
+    form: Form, layout: BlockLayout, order: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """What comes before and after the weights of each block."""
+    start, addend, multiplier, step, shifts = (
+        _picked(values, order).reshape(-1, layout.channels)
+        for values in (form.start, form.addend, form.multiplier, form.step, form.shifts)
+    )
+    if form.kind is FormKind.LITERAL:
+        constants = [multiplier, step, np.maximum(shifts, 1)]
+    else:
+        constants = [addend, multiplier, step][: layout.channel_words]
+    tail = np.stack(constants, axis=2)
+    if layout.wide:
+        return start, tail
+    if not layout.started:
+        # The high channels' addends are what their sums start from.
+        pairs = tail.reshape(len(tail), -1, 2 * layout.channel_words)
+        return addend[:, 0::2], pairs[:, :, 1:]
+    high, low = start[:, 0::2], start[:, 1::2]
+    return np.concatenate([PACKED_SCALE * high + low, low], axis=1), tail

@@ -1,0 +1,148 @@
+"""fully_connected on cores with DSP instructions: eight output channels at a time.
+
+A row is widened to int16 words once, then meets one stream of constants. For layers of few rows:
+with pairs of rows `conv_2d.pointwise_dsp` reads the weights half as often. See
+libjit/glowmcu_fully_connected_dsp.h and fully_connected_assembly.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glowmcu.kernels.dense_layer import (
+    is_dense_layer,
+    layer_bound_note,
+    layer_stream,
+    pixel_grid,
+)
+from glowmcu.kernels.dense_stream import DenseStream
+from glowmcu.kernels.fully_connected_assembly import STEP_BYTES, row_assembly, walk
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.matmul import FullyConnected
+
+#: Channels of a block.
+_CHANNELS = 8
+
+
+@kernel("fully_connected.dsp", Conv2D, FullyConnected)
+class FullyConnectedDsp(Kernel):
+    """Each row through the stream, SMLAD on packed weights; also a 1x1 convolution of one pixel."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not target.core.has_dsp or not is_dense_layer(site):
+            return False
+        if isinstance(site.node.op, Conv2D) and pixel_grid(site).runs != (1, 1):
+            return False
+        return layer_stream(site, _CHANNELS) is not None
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        stream = _stream(site)
+        rows = _rows(site)
+        wide = " wide" if stream.layout.wide else ""
+        return {
+            f"step{wide}": rows * stream.blocks * stream.steps,
+            f"block {stream.form.kind.value}{wide}": rows * stream.blocks,
+            "input": rows * stream.depth,
+            "row": rows,
+            "clamped": site.signature.output.element_count if stream.form.clamp else 0,
+        }
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        return STEP_BYTES * _stream(site).steps
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return _stream(site).size_bytes
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return _function(_stream(site))
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        work = self.work(site, target)
+        return Cost(
+            sum(_CYCLES[name] * amount for name, amount in work.items()),
+            _CODE_BYTES,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key=self.code_key(site, target),
+        )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        stream = _stream(site)
+        return KernelCode(
+            function=_function(stream),
+            operands=(0,),
+            template="fully_connected_dsp.c.j2",
+            view={
+                "headers": ("glowmcu_fully_connected_dsp.h",),
+                "assembly": row_assembly(stream.layout, stream.form.postshift),
+                "form": stream.form.kind.value,
+                "postshift": stream.form.postshift,
+                "wide": stream.layout.wide,
+            },
+            parameters=Parameters("glowmcu_fully_connected_dsp", _fields(site, stream)),
+            scratch_bytes=self.scratch_bytes(site, target),
+            notes=(layer_bound_note(site),),
+        )
+
+
+#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+_CYCLES = {
+    "step": 19.6,
+    "step wide": 20.6,
+    "block floor": 80.0,
+    "block two_sided": 100.0,
+    "block literal": 110.0,
+    "block floor wide": 85.0,
+    "block two_sided wide": 100.0,
+    "block literal wide": 110.0,
+    "input": 2.4,
+    "row": 90.0,
+    "clamped": 8.0,
+}
+_CODE_BYTES = 1550
+
+
+def _rows(site: Site) -> int:
+    runs, count = pixel_grid(site).runs
+    return runs * count
+
+
+def _stream(site: Site) -> DenseStream:
+    """What `accepts` has found to exist."""
+    stream = layer_stream(site, _CHANNELS)
+    assert stream is not None
+    return stream
+
+
+def _function(stream: DenseStream) -> str:
+    return f"glowmcu_fully_connected_dsp{stream.suffix}"
+
+
+def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
+    way = walk(stream.steps, stream.layout)
+    clamp_min, clamp_max = stream.form.clamp or (1, 0)
+    comment = "see libjit's glowmcu_dense_stream.h"
+    return (
+        Field("stream", ConstantArray("stream", stream.words(), comment)),
+        Field("first_round", way.first_round),
+        Field("last_round", way.last_round),
+        Field("entry", way.entry),
+        Field("jump", way.jump),
+        Field("rows", _rows(site)),
+        Field("depth_in", stream.depth),
+        Field("depth_out", len(stream.weights)),
+        Field("steps", stream.steps),
+        Field("clamp_min", clamp_min),
+        Field("clamp_max", clamp_max),
+    )

@@ -1,0 +1,152 @@
+"""1x1 convolutions and dense layers on cores with DSP instructions: two pixels by four channels.
+
+One function for all shapes: a pair of pixels is widened to int16 words, then meets one stream of
+constants. See libjit/glowmcu_conv_2d_pointwise.h and pointwise_assembly.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glowmcu.kernels.dense_layer import (
+    is_dense_layer,
+    layer_bound_note,
+    layer_stream,
+    pixel_grid,
+)
+from glowmcu.kernels.dense_stream import DenseStream
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.pointwise_assembly import STEP_BYTES, pairs_assembly, walk
+from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.matmul import FullyConnected
+
+#: Channels of a block.
+_CHANNELS = 4
+
+
+@kernel("conv_2d.pointwise_dsp", Conv2D, FullyConnected)
+class PointwiseDsp(Kernel):
+    """Each pair of pixels through the stream, SMLAD on packed weights; any shape."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not target.core.has_dsp or not is_dense_layer(site):
+            return False
+        enough = site.signature.inputs[1].shape[0] >= _CHANNELS
+        return enough and layer_stream(site, _CHANNELS) is not None
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        stream, grid = _stream(site), pixel_grid(site)
+        runs, count = grid.runs
+        pairs = runs * (-(-count // 2))
+        wide = " wide" if stream.layout.wide else ""
+        return {
+            f"step{wide}": pairs * stream.blocks * stream.steps,
+            f"block {stream.form.kind.value}{wide}": pairs * stream.blocks,
+            "input": pairs * stream.depth,
+            "pair": pairs,
+            "run": runs * (1 + count % 2),
+            "clamped": site.signature.output.element_count if stream.form.clamp else 0,
+        }
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        return STEP_BYTES * (-(-site.signature.inputs[1].shape[-1] // 2))
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return _stream(site).size_bytes
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return _function(_stream(site))
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        work = self.work(site, target)
+        return Cost(
+            sum(_CYCLES[name] * amount for name, amount in work.items()),
+            _CODE_BYTES,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key=self.code_key(site, target),
+        )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        stream, grid = _stream(site), pixel_grid(site)
+        return KernelCode(
+            function=_function(stream),
+            operands=(0,),
+            template="conv_2d_pointwise_dsp.c.j2",
+            view={
+                "headers": ("glowmcu_conv_2d_pointwise.h",),
+                "assembly": pairs_assembly(stream.layout, stream.form.postshift),
+                "form": stream.form.kind.value,
+                "postshift": stream.form.postshift,
+                "wide": stream.layout.wide,
+            },
+            parameters=Parameters("glowmcu_conv_2d_pointwise", _fields(site, stream)),
+            rows=grid.rows,
+            batches=grid.batches,
+            scratch_bytes=self.scratch_bytes(site, target),
+            notes=(layer_bound_note(site),),
+        )
+
+
+#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+_CYCLES = {
+    "step": 15.0,
+    "step wide": 16.0,
+    "block floor": 58.0,
+    "block two_sided": 75.0,
+    "block literal": 88.0,
+    "block floor wide": 64.0,
+    "block two_sided wide": 76.0,
+    "block literal wide": 88.0,
+    "input": 3.6,
+    "pair": 28.0,
+    "run": 110.0,
+    "clamped": 8.0,
+}
+_CODE_BYTES = 1330
+
+
+def _stream(site: Site) -> DenseStream:
+    """What `accepts` has found to exist."""
+    stream = layer_stream(site, _CHANNELS)
+    assert stream is not None
+    return stream
+
+
+def _function(stream: DenseStream) -> str:
+    return f"glowmcu_conv_2d_pointwise{stream.suffix}"
+
+
+def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
+    grid, depth = pixel_grid(site), stream.depth
+    way = walk(stream.steps, stream.layout)
+    clamp_min, clamp_max = stream.form.clamp or (1, 0)
+    words = stream.words(way.is_single)
+    return (
+        Field("stream", ConstantArray("stream", words, "see libjit's glowmcu_dense_stream.h")),
+        Field("rest", depth % 8 + 8 * way.is_single),
+        Field("eights_bytes", depth // 8 * 4 * STEP_BYTES),
+        Field("first_round", way.first_round),
+        Field("last_round", way.last_round),
+        Field("entry", way.entry),
+        Field("jump", way.jump),
+        Field("depth_in", depth),
+        Field("depth_out", len(stream.weights)),
+        Field("steps", stream.steps),
+        Field("out_width", grid.columns),
+        Field("in_step", grid.step),
+        Field("in_row", grid.row_step),
+        Field("is_dense", int(grid.is_dense)),
+        Field("clamp_min", clamp_min),
+        Field("clamp_max", clamp_max),
+    )

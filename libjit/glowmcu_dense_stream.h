@@ -1,0 +1,126 @@
+/*
+ * glowmcu_dense_stream.h: blocks of output channels that read all inputs of one place.
+ *
+ * The stream of constants is described in glowmcu/kernels/dense_stream.py: packed weights are
+ * 256 * high + low of two channels, so their sum is S = 256 * H + L, and that of their low bytes L.
+ * Kernels of Armv7E-M are assembly on that stream, elsewhere the C here does the same.
+ */
+#ifndef GLOWMCU_DENSE_STREAM_H
+#define GLOWMCU_DENSE_STREAM_H
+
+#include "glowmcu_dsp.h"
+
+#define GLOWMCU_FORM_FLOOR 0
+#define GLOWMCU_FORM_TWO_SIDED 1
+#define GLOWMCU_FORM_LITERAL 2
+
+/* Inputs as words: {x0, x2}, {x1, x3} of each four, then {x0, x1}, {x2} of up to three. */
+static inline void glowmcu_dense_widen(const int8_t *in, int32_t depth, uint32_t *words,
+    int32_t stride)
+{
+    for (; depth >= 4; depth -= 4, in += 4, words += 2 * stride) {
+        const uint32_t four = glowmcu_load_word(in);
+        words[0] = glowmcu_sxtb16(four);
+        words[stride] = glowmcu_sxtb16_ror8(four);
+    }
+    if (depth > 0) {
+        words[0] = glowmcu_halves(in[0], (depth > 1) ? in[1] : 0);
+    }
+    if (depth > 2) {
+        words[stride] = glowmcu_halves(in[2], 0);
+    }
+}
+
+#if !GLOWMCU_HAS_DSP
+/* What a function is made for. */
+typedef struct {
+    int32_t channels; /* of a block, 8 at most */
+    int32_t form;
+    int32_t postshift;
+    int32_t wide;
+} glowmcu_dense_shape;
+
+/* Packed sums are S, L, S, L, …. Returns what follows the weights. */
+static inline const int32_t *glowmcu_dense_sums(const glowmcu_dense_shape *k,
+    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *w, int32_t sums[8])
+{
+    const int32_t pairs = k->channels / 2;
+
+    for (int32_t i = 0; i < k->channels; ++i) {
+        if (k->wide != 0) {
+            sums[i] = w[i];
+        } else {
+            sums[i] = ((i & 1) == 0) ? w[i / 2] : 0;
+            if ((i & 1) != 0 && k->form != GLOWMCU_FORM_FLOOR) {
+                sums[i] = w[pairs + i / 2];
+            }
+        }
+    }
+    w += (k->wide != 0 || k->form != GLOWMCU_FORM_FLOOR) ? k->channels : pairs;
+    for (int32_t step = 0; step < steps; ++step, words += stride) {
+        for (int32_t i = 0; i < k->channels; ++i) {
+            uint32_t weights = (uint32_t)((k->wide != 0) ? w[i] : w[i / 2]);
+            if (k->wide == 0 && (i & 1) != 0) {
+                weights = glowmcu_sxtb16(weights);
+            }
+            sums[i] = glowmcu_smlad(*words, weights, sums[i]);
+        }
+        w += (k->wide != 0) ? k->channels : pairs;
+    }
+    return w;
+}
+
+/* One result; `scaled` is 2^8 times the sum, `c` the channel's constants. */
+static inline int8_t glowmcu_dense_requantize(const glowmcu_dense_shape *k, int32_t scaled,
+    int32_t sum, const int32_t *c)
+{
+    int32_t x;
+
+    if (k->form == GLOWMCU_FORM_LITERAL) {
+        x = glowmcu_smmlar((int32_t)((uint32_t)sum << 1), c[0], c[1]);
+        x = glowmcu_wrapping_add(x, sum >> 31) >> c[2];
+    } else {
+        const int32_t step = (k->form == GLOWMCU_FORM_FLOOR) ? 0 : (c[2] & (sum >> 31));
+        x = glowmcu_smmla(glowmcu_wrapping_add(scaled, c[0]), c[1], step) >> k->postshift;
+    }
+    return (int8_t)glowmcu_saturate_s8(x);
+}
+
+/* The channels of a block for one place in the input; returns the next block. */
+static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
+    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *block, int8_t *out)
+{
+    int32_t sums[8];
+    const int32_t *c = glowmcu_dense_sums(k, words, stride, steps, block, sums);
+
+    out += c[0] >> 1;
+    ++c;
+    for (int32_t i = 0; i < k->channels; ++i) {
+        if (k->wide == 0 && (i & 1) == 0) {
+            const int32_t high = (int32_t)((uint32_t)sums[i] - (uint32_t)sums[i + 1]);
+            if (k->form == GLOWMCU_FORM_FLOOR) {
+                const int32_t in_sum[2] = {0, c[0]};
+                out[i] = glowmcu_dense_requantize(k, high, 0, in_sum);
+                ++c;
+                continue;
+            }
+            out[i] = glowmcu_dense_requantize(k, high, high >> 8, c);
+        } else {
+            out[i] = glowmcu_dense_requantize(k, (int32_t)((uint32_t)sums[i] << 8), sums[i], c);
+        }
+        c += (k->form == GLOWMCU_FORM_FLOOR) ? 2 : 3;
+    }
+    return c;
+}
+#endif
+
+/* Into [lowest, highest], where a fused activation needs it: nothing when they are crossed. */
+static inline void glowmcu_dense_clamp(int8_t *out, int32_t count, int32_t lowest, int32_t highest)
+{
+    for (int32_t i = 0; i < count && lowest <= highest; ++i) {
+        const int32_t x = out[i];
+        out[i] = (int8_t)((x < lowest) ? lowest : ((x > highest) ? highest : x));
+    }
+}
+
+#endif /* GLOWMCU_DENSE_STREAM_H */

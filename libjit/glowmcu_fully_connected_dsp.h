@@ -1,0 +1,65 @@
+/*
+ * glowmcu_fully_connected_dsp.h: int8 matrix-vector product, eight output channels at a time.
+ *
+ * The inner function is assembly made by glowmcu/kernels/fully_connected_assembly.py, or C on the
+ * same stream of constants.
+ */
+#ifndef GLOWMCU_FULLY_CONNECTED_DSP_H
+#define GLOWMCU_FULLY_CONNECTED_DSP_H
+
+#include "glowmcu_dense_stream.h"
+
+typedef struct {
+    /* In the order that the assembly loads. */
+    const int32_t *stream;
+    int32_t first_round; /* for these see `Walk` in fully_connected_assembly.py */
+    int32_t last_round;
+    int32_t entry;
+    int32_t jump;
+
+    int32_t rows;
+    int32_t depth_in;
+    int32_t depth_out;
+    int32_t steps; /* of two inputs, rounded up */
+    int32_t clamp_min;
+    int32_t clamp_max; /* below clamp_min: nothing is left to clamp */
+} glowmcu_fully_connected_dsp;
+
+/* All channels of one row; at least eight are written. `words` are [steps]. */
+typedef void (*glowmcu_fully_connected_row)(const glowmcu_fully_connected_dsp *p,
+    const uint32_t *words, int8_t *out);
+
+#if !GLOWMCU_HAS_DSP
+static inline void glowmcu_fully_connected_portable(const glowmcu_fully_connected_dsp *p,
+    const uint32_t *words, int8_t *out, int32_t form, int32_t postshift, int32_t wide)
+{
+    const glowmcu_dense_shape shape = {8, form, postshift, wide};
+    const int32_t *block = p->stream;
+
+    for (int32_t i = 0; i < p->depth_out; i += 8) {
+        block = glowmcu_dense_block(&shape, words, 1, p->steps, block, out);
+    }
+}
+#endif
+
+/* `in` is [rows][depth_in], `out` [rows][depth_out]; they may not overlap. */
+static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
+    glowmcu_fully_connected_row one, const int8_t *in, int8_t *out, int8_t *scratch)
+{
+    uint32_t *words = (uint32_t *)(void *)scratch;
+    int8_t *const first = out;
+
+    for (int32_t row = 0; row < p->rows; ++row, in += p->depth_in, out += p->depth_out) {
+        glowmcu_dense_widen(in, p->depth_in, words, 1);
+        if (p->depth_out >= 8) {
+            one(p, words, out);
+        } else {
+            int8_t aside[8];
+            one(p, words, aside);
+            memcpy(out, aside, (size_t)p->depth_out);
+        }
+    }
+    glowmcu_dense_clamp(first, p->rows * p->depth_out, p->clamp_min, p->clamp_max);
+}
+
+#endif /* GLOWMCU_FULLY_CONNECTED_DSP_H */
