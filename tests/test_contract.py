@@ -72,6 +72,17 @@ def norm_model() -> bytes:
     return finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="y")], [])
 
 
+#: Channels enough for kernels that take 8 or 16 at a time.
+VECTOR_SAMPLES = {
+    "1x1, sixteen channels": (
+        "CONV_2D",
+        test_convolution.Case((2, 5, 3, 16), 6, (1, 1), out_scale=2.0),
+    ),
+    "twenty channels": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case((2, 7, 5, 20), 20, (3, 3), padding="SAME", out_scale=2.0),
+    ),
+}
 POOL_SAMPLES = (
     "odd size, same padding",
     "odd size, nine channels",
@@ -91,6 +102,8 @@ def samples() -> dict[str, bytes]:
     for name in ("two groups", "groups and dilation", "seventeen channels", "1x1, stride 2"):
         case = test_convolution.CONV_CASES[name]
         found[f"CONV_2D, {name}"] = test_convolution.conv_model("CONV_2D", case)
+    for name, (kind, case) in VECTOR_SAMPLES.items():
+        found[f"{kind}, {name}"] = test_convolution.conv_model(kind, case)
     for name, wide in test_wide_layers.ROW_SAMPLES.items():
         found[name] = test_wide_layers.layer_model(wide)
     for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
@@ -166,7 +179,7 @@ class RowKernel:
         folder.mkdir()
         write_bundle(compilation, folder)
         wrapper = folder / "rows.c"
-        wrapper.write_text(_wrapper(compilation.files["m.c"], _rows(compilation)))
+        wrapper.write_text(_wrapper(compilation.files["m.c"], *_rows(compilation)))
         library = folder / "rows.so"
         compiler = host_compiler() or pytest.skip("needs a C compiler")
         sources = [str(wrapper), str(folder / "m_weights.c")]
@@ -181,17 +194,22 @@ class RowKernel:
         self._library.m_rows(*pointers, first, end)
 
 
-def _rows(compilation: Compilation) -> int:
-    return compilation.selections[the_node(compilation)].code.rows
+def _rows(compilation: Compilation) -> tuple[int, int]:
+    """Rows and scratch bytes of the kernel."""
+    code = compilation.selections[the_node(compilation)].code
+    return code.rows, code.scratch_bytes
 
 
-def _wrapper(text: str, rows: int) -> str:
+def _wrapper(text: str, rows: int, scratch_bytes: int) -> str:
     """`m.c` with one more function: its run, on pointers and rows that are handed in."""
     (body,) = re.findall(r"void m_run\(void \*arena\)\n\{\n[^;]*;\n(.*?)\n\}\n", text, re.DOTALL)
     body, inputs = re.subn(r"\ba \+ AT_IN0\b", "in", body)
+    body, scratch = re.subn(r"\ba \+ AT_0_SCRATCH\b", "m_scratch", body)
     body, outputs = re.subn(r"\ba \+ AT_0_\w+", "out", body)
     body, calls = re.subn(rf"\b0,\s+{rows}\);", "first_row, end_row);", body)
-    assert (inputs, outputs, calls) == (1, 1, 1), text
+    assert (inputs, outputs, calls, scratch) == (1, 1, 1, int(scratch_bytes > 0)), text
+    if scratch:
+        text += f"\nstatic GLOWMCU_ALIGNED(4) int8_t m_scratch[{scratch_bytes}];\n"
     head = "void m_rows(int8_t *in, int8_t *out, int32_t first_row, int32_t end_row)"
     return f"{text}\n{head};\n{head}\n{{\n{body}\n}}\n"
 

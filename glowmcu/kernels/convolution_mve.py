@@ -1,0 +1,197 @@
+"""conv_2d, fully_connected and one-channel depthwise_conv_2d on cores with Helium.
+
+All are rows of int8 times a packed matrix: see libjit/glowmcu_matrix_mve.h. Rows are read where
+they lie, or gathered from the image first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.convolution import constant, is_constant, is_int8
+from glowmcu.kernels.kernel import (
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.matrix_mve import (
+    BLOCK,
+    MATRIX_CYCLES,
+    matrix_parameters,
+    matrix_work,
+    padded_depth,
+    stream_bytes,
+)
+from glowmcu.kernels.requantization import Form, requantization_task
+from glowmcu.kernels.scale_mve import vector_form
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.matmul import FullyConnected
+
+Weights = npt.NDArray[np.int8]
+
+#: Instructions to gather a part of a window, and 16 bytes of it.
+_GATHER_CYCLES = {"window": 40.0, "part": 16.0, "part_block": 3.0}
+
+
+def matrix_of(site: Site) -> Weights:
+    """Weights as (channels, bytes of a window)."""
+    weights = constant(site, 1).astype(np.int8)
+    if isinstance(site.node.op, DepthwiseConv2D):
+        return np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
+    return weights.reshape(len(weights), -1)
+
+
+def _is_matrix(site: Site) -> bool:
+    """Whether every output reads the same inputs, with int8 weights around 0."""
+    op, (x, weights, _) = site.node.op, site.signature.inputs
+    if not (is_constant(site, 1, 2) and is_int8(site) and x.element is ElementType.I8):
+        return False
+    if isinstance(op, Conv2D):
+        return x.shape[3] == weights.shape[3]
+    if isinstance(op, DepthwiseConv2D):
+        return x.shape[3] == 1
+    assert weights.quantization is not None
+    return not any(weights.quantization.zero_points)
+
+
+def _form(site: Site) -> Form:
+    form = vector_form(requantization_task(site))
+    assert form is not None
+    return form
+
+
+def _is_pointwise(site: Site) -> bool:
+    """Whether windows are the rows of the input as they lie."""
+    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+    if isinstance(op, FullyConnected):
+        return True
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    return weights.shape[1:3] == (1, 1) and x.shape[1:3] == out.shape[1:3] and op.strides == (1, 1)
+
+
+def _pixels(site: Site) -> int:
+    """Rows of results: output pixels."""
+    return site.signature.output.element_count // len(matrix_of(site))
+
+
+def _geometry(site: Site) -> dict[str, int]:
+    """What `glowmcu_conv_2d_mve` says of the walk; a fully connected layer is a 1x1 convolution."""
+    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+    image, kernel = x.shape, weights.shape[1:3]
+    if isinstance(op, FullyConnected):
+        image, kernel = (1, 1, _pixels(site), weights.shape[1]), (1, 1)
+        strides, dilations, padding = (1, 1), (1, 1), (0, 0, 0, 0)
+    else:
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        strides, dilations, padding = op.strides, op.dilations, op.padding
+    is_dense = dilations[1] == 1
+    return {
+        "in_height": image[1],
+        "in_width": image[2],
+        "out_width": image[2] if isinstance(op, FullyConnected) else out.shape[2],
+        "kernel_height": kernel[0],
+        "stride_y": strides[0],
+        "stride_x": strides[1],
+        "dilation_y": dilations[0],
+        "dilation_x": dilations[1],
+        "pad_top": padding[0],
+        "pad_left": padding[1],
+        "pixel": image[3],
+        "parts": 1 if is_dense else kernel[1],
+        "part_pixels": kernel[1] if is_dense else 1,
+        "in_zero_point": x.zero_point,
+    }
+
+
+class _MatrixKernel(Kernel):
+    """What both ways to get at the rows share."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not target.core.has_mve or not _is_matrix(site):
+            return False
+        return vector_form(requantization_task(site)) is not None
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        channels, depth = matrix_of(site).shape
+        return stream_bytes(channels, depth, _form(site))
+
+    def code(self, site: Site, struct: str, fields: tuple[Field, ...], scratch: int) -> KernelCode:
+        """A call with the matrix in front of `fields`."""
+        matrix = matrix_of(site)
+        bound = accumulator_bound(site, matrix, constant(site, 2))
+        shape = site.signature.output.shape
+        is_dense = isinstance(site.node.op, FullyConnected)
+        head = Field("matrix", matrix_parameters(matrix, _form(site)))
+        return KernelCode(
+            function=f"{struct}_s8",
+            operands=(0,),
+            header=f"{struct}.h",
+            parameters=Parameters(struct, (head, *fields)),
+            rows=1 if is_dense else shape[1],
+            batches=1 if is_dense else shape[0],
+            scratch_bytes=scratch,
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+@kernel("matrix.rows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class RowsMatrix(_MatrixKernel):
+    """Pixels or vectors of whole 16 bytes, read where they lie."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return (
+            super().accepts(site, target)
+            and _is_pointwise(site)
+            and matrix_of(site).shape[1] % BLOCK == 0
+        )
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        return matrix_work(_pixels(site), matrix_of(site), _form(site))
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        cycles = sum(MATRIX_CYCLES[name] * n for name, n in self.work(site, target).items())
+        flash = self.flash_bytes(site, target)
+        return Cost(cycles, 700, flash, code_key="glowmcu_pointwise_mve_s8")
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        fields = (Field("out_width", _geometry(site)["out_width"]),)
+        return self.code(site, "glowmcu_pointwise_mve", fields, 0)
+
+
+@kernel("matrix.windows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class WindowsMatrix(_MatrixKernel):
+    """Any window, two of them gathered into scratch at a time."""
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        pixels, geometry = _pixels(site), _geometry(site)
+        parts = pixels * geometry["kernel_height"] * geometry["parts"]
+        part_blocks = -(-geometry["part_pixels"] * geometry["pixel"] // BLOCK)
+        gathering = {"window": pixels, "part": parts, "part_block": parts * part_blocks}
+        return {**matrix_work(pixels, matrix_of(site), _form(site)), **gathering}
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        return 2 * padded_depth(matrix_of(site).shape[1])
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        prices = {**MATRIX_CYCLES, **_GATHER_CYCLES}
+        return Cost(
+            sum(prices[name] * amount for name, amount in self.work(site, target).items()),
+            1000,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key="glowmcu_conv_2d_mve_s8",
+        )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        fields = tuple(Field(name, value) for name, value in _geometry(site).items())
+        return self.code(site, "glowmcu_conv_2d_mve", fields, self.scratch_bytes(site, target))
