@@ -89,8 +89,7 @@ def tune(
 
     The best is written to `output`, a profile that `compile` takes; beside it the trials, with
     which a search that was stopped goes on. Ranges are those of `profile`, or of the samples.
-    `measure` runs every trial on the modelled core instead of estimating its cycles; `simplify` is
-    that of `compile`.
+    `measure` counts cycles on the modelled core, not by estimate; `simplify` is as for `compile`.
 
     Raises GM3xx for samples, labels and profiles, GM342 where nothing fits.
     """
