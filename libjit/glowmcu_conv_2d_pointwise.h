@@ -53,7 +53,7 @@ static inline void glowmcu_pointwise_portable(const glowmcu_conv_2d_pointwise *p
         const int32_t *block = p->stream;
         glowmcu_dense_widen(run->in + pixel * run->in_step, p->depth_in, run->scratch, 2);
         for (int32_t i = 0; i < p->depth_out; i += 4) {
-            block = glowmcu_dense_block(&shape, run->scratch, 2, p->steps, block,
+            block = glowmcu_dense_block(&shape, run->scratch, 2, p->steps, block, NULL,
                 run->out + pixel * run->out_step);
         }
     }

@@ -86,15 +86,19 @@ static inline int8_t glowmcu_dense_requantize(const glowmcu_dense_shape *k, int3
     return (int8_t)glowmcu_saturate_s8(x);
 }
 
-/* The channels of a block for one place in the input; returns the next block. */
+/*
+ * The channels of a block for one place in the input; returns the next block. `shared` are
+ * constants of all channels, NULL where each has its own.
+ */
 static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
-    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *block, int8_t *out)
+    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *block,
+    const int32_t *shared, int8_t *out)
 {
     int32_t sums[8];
-    const int32_t *c = glowmcu_dense_sums(k, words, stride, steps, block, sums);
+    const int32_t *next = glowmcu_dense_sums(k, words, stride, steps, block, sums);
+    const int32_t *c = (shared != NULL) ? shared : next + 1;
 
-    out += c[0] >> 1;
-    ++c;
+    out += next[0] >> 1;
     for (int32_t i = 0; i < k->channels; ++i) {
         if (k->wide == 0 && (i & 1) == 0) {
             const int32_t high = (int32_t)((uint32_t)sums[i] - (uint32_t)sums[i + 1]);
@@ -108,9 +112,11 @@ static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
         } else {
             out[i] = glowmcu_dense_requantize(k, (int32_t)((uint32_t)sums[i] << 8), sums[i], c);
         }
-        c += (k->form == GLOWMCU_FORM_FLOOR) ? 2 : 3;
+        if (shared == NULL) {
+            c += (k->form == GLOWMCU_FORM_FLOOR) ? 2 : 3;
+        }
     }
-    return c;
+    return (shared != NULL) ? next + 1 : c;
 }
 #endif
 

@@ -16,6 +16,9 @@ typedef struct {
     int32_t last_round;
     int32_t entry;
     int32_t jump;
+    int32_t multiplier; /* of all channels where the function is uniform */
+    int32_t step;
+    int32_t shift;
 
     int32_t rows;
     int32_t depth_in;
@@ -31,13 +34,16 @@ typedef void (*glowmcu_fully_connected_row)(const glowmcu_fully_connected_dsp *p
 
 #if !GLOWMCU_HAS_DSP
 static inline void glowmcu_fully_connected_portable(const glowmcu_fully_connected_dsp *p,
-    const uint32_t *words, int8_t *out, int32_t form, int32_t postshift, int32_t wide)
+    const uint32_t *words, int8_t *out, int32_t form, int32_t postshift, int32_t wide,
+    int32_t uniform)
 {
     const glowmcu_dense_shape shape = {8, form, postshift, wide};
+    const int32_t shared[3] = {p->multiplier, p->step, p->shift};
     const int32_t *block = p->stream;
 
     for (int32_t i = 0; i < p->depth_out; i += 8) {
-        block = glowmcu_dense_block(&shape, words, 1, p->steps, block, out);
+        block = glowmcu_dense_block(&shape, words, 1, p->steps, block,
+            (uniform != 0) ? shared : NULL, out);
     }
 }
 #endif

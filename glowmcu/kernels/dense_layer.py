@@ -72,9 +72,9 @@ def pixel_grid(site: Site) -> PixelGrid:
     )
 
 
-def layer_stream(site: Site, channels: int) -> DenseStream | None:
+def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStream | None:
     """The constants in blocks of `channels`; None where no requantization form is exact."""
-    return dense_stream(requantization_task(site), dense_weights(site), channels)
+    return dense_stream(requantization_task(site), dense_weights(site), channels, uniform)
 
 
 def dense_weights(site: Site) -> Int64Array:

@@ -5,7 +5,7 @@ A block is for 4 or 8 output channels, two a pair. Words, in the order of the in
     starts      floor: of the high sums, S; else of S, then of the low sums, L; wide: of all sums
     weights     for every step of two inputs a word a pair, 256 * high + low, or (wide) a channel
     place       twice the block's first channel, and 1 where `flag` is set
-    constants   of requantization, channel by channel
+    constants   of requantization, channel by channel; none where all channels share theirs
 
 Blocks come from the last to channel 0, so that place 0 ends them; the last one overlaps its
 neighbour where the channels do not fill it.
@@ -13,26 +13,30 @@ neighbour where the channels do not fill it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.pixel_pairs import pair_form
-from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask
+from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask, find_form
+from glowmcu.ops.fixed_point import wrap_int32
 
 #: The high channel's weights and sums are 2^8 times the low one's.
 PACKED_SCALE = 256
+#: A literal step keeps within 32 bits.
+_MOST_SHIFT = 22
 
 
 @dataclass(frozen=True)
 class BlockLayout:
-    """Sizes of a block's parts. `channels` is how many it has."""
+    """Sizes of a block's parts. `channels` is how many it has; `uniform`: they share constants."""
 
     kind: FormKind
     wide: bool
     channels: int
+    uniform: bool = False
 
     @property
     def started(self) -> bool:
@@ -52,6 +56,8 @@ class BlockLayout:
     @property
     def after(self) -> int:
         """The place and the constants of requantization."""
+        if self.uniform:
+            return 1
         constants = self.channel_words * self.channels
         return 1 + constants - (0 if self.started else self.channels // 2)
 
@@ -95,8 +101,16 @@ class DenseStream:
     def suffix(self) -> str:
         """What the names of functions for such streams end in."""
         wide = "_wide" if self.layout.wide else ""
+        kind = "uniform" if self.layout.uniform else self.form.kind.value
         shift = f"_s{self.form.postshift}" if self.form.postshift else ""
-        return f"{wide}_{self.form.kind.value}{shift}"
+        return f"{wide}_{kind}{shift}"
+
+    @property
+    def shared_constants(self) -> tuple[int, int, int]:
+        """Multiplier, step and shift of a uniform layer."""
+        assert self.layout.uniform
+        form = self.form
+        return int(form.multiplier[0]), int(form.step[0]), int(form.shifts[0])
 
     def words(self, flag: int = 0) -> npt.NDArray[np.int32]:
         """All blocks, the last one first."""
@@ -121,14 +135,38 @@ class DenseStream:
 
 
 def dense_stream(
-    task: RequantizationTask, weights: Int64Array, channels: int
+    task: RequantizationTask, weights: Int64Array, channels: int, uniform: bool = False
 ) -> DenseStream | None:
-    """The stream for blocks of `channels`; None where no requantization form is exact."""
-    form = pair_form(task)
+    """The stream for blocks of `channels`; None where no requantization form is exact.
+
+    `uniform` allows for channels that share their constants: no proof, no words of their own.
+    """
+    form = uniform_form(task) if uniform else None
+    is_uniform = form is not None
+    if form is None:
+        form = pair_form(task)
     if form is None:
         return None
     wide = _needs_wide(task, form, weights, channels)
-    return DenseStream(form, BlockLayout(form.kind, wide, channels), weights)
+    return DenseStream(form, BlockLayout(form.kind, wide, channels, is_uniform), weights)
+
+
+def uniform_form(task: RequantizationTask) -> Form | None:
+    """The literal form where all channels have one scale and it fits."""
+    literal = find_form(task, kinds=(FormKind.LITERAL,))
+    right = -task.shifts
+    same = (task.multipliers == task.multipliers[0]).all() and (right == right[0]).all()
+    largest = np.abs(np.stack([task.low, task.high]) + task.bias).max(initial=0)
+    # A channel of one result has constants of its own, and none of these bounds, in `literal`.
+    if literal is None or not same or not 1 <= right[0] <= _MOST_SHIFT or largest >= 2**30:
+        return None
+    return replace(
+        literal,
+        start=wrap_int32(task.offset + task.bias),
+        multiplier=task.multipliers,
+        step=(np.full_like(right, task.zero_point) << right) + (np.int64(1) << (right - 1)),
+        shifts=right,
+    )
 
 
 def _needs_wide(task: RequantizationTask, form: Form, weights: Int64Array, channels: int) -> bool:
@@ -182,7 +220,7 @@ def _form_words(
         constants = [multiplier, step, np.maximum(shifts, 1)]
     else:
         constants = [addend, multiplier, step][: layout.channel_words]
-    tail = np.stack(constants, axis=2)
+    tail = np.stack(constants, axis=2)[:, :, : 0 if layout.uniform else None]
     if layout.wide:
         return start, tail
     if not layout.started:

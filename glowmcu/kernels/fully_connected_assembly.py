@@ -24,7 +24,7 @@ _HIGH = ("r6", "r8", "r10", "r12")
 _LOW = ("r7", "r9", "r11", "lr")
 
 #: The stack frame, in the order of the registers that fill it.
-_FIRST, _LAST, _ENTRY, _JUMP, _OUT, _FRAME = range(0, 24, 4)
+_FIRST, _LAST, _ENTRY, _JUMP, _MULTIPLIER, _STEP, _SHIFT, _OUT, _FRAME = range(0, 36, 4)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def _enter(layout: BlockLayout) -> Iterator[str]:
     yield ".p2align 2 /* for adr */"
     yield "push {r4-r11, lr}"
     yield f"sub sp, #{_FRAME}"
-    yield from ("mov r8, r2", "ldm r0, {r3-r7}", "add r4, r1", "add r5, r1")
-    yield from ("adr.w r0, 7f", "add r6, r0", "stm sp, {r4-r8}")
+    yield from ("mov r11, r2", "ldm r0, {r3-r10}", "add r4, r1", "add r5, r1")
+    yield from ("adr.w r0, 7f", "add r6, r0", "stm sp, {r4-r11}")
     yield f"sub r1, r3, #{_round_bytes(layout) + 4 * layout.after}"
 
 
@@ -116,20 +116,27 @@ def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
     yield from (f"ldr r5, [r1, #{at}]", f"ldr r0, [sp, #{_OUT}]")
     yield from ("lsrs r5, r5, #1", "add r0, r5")
     at += 4
+    if layout.uniform:
+        yield f"ldr r2, [sp, #{_MULTIPLIER}]"
+        yield from (f"ldr r3, [sp, #{_STEP}]", f"ldr r4, [sp, #{_SHIFT}]")
     for pair, (high, low) in enumerate(zip(_HIGH, _LOW, strict=True)):
-        packed = () if layout.wide else (low,)
-        if not layout.started:
-            parts = [(3, floor_pair((high,), (low,), postshift))]
-        else:
-            parts = [
-                (layout.channel_words, one_channel(layout.kind, postshift, (high,), packed)),
-                (layout.channel_words, one_channel(layout.kind, postshift, (low,))),
-            ]
-        for words, lines in parts:
+        for words, lines in _parts(layout, postshift, high, low):
             yield from (f"ldr r{2 + i}, [r1, #{at + 4 * i}]" for i in range(words))
             yield from lines
             at += 4 * words
         yield from (f"strb {high}, [r0, #{2 * pair}]", f"strb {low}, [r0, #{2 * pair + 1}]")
+
+
+def _parts(
+    layout: BlockLayout, postshift: int, high: str, low: str
+) -> Iterator[tuple[int, Iterator[str]]]:
+    """Of two channels: how many constants, and what happens with them."""
+    if not layout.started:
+        yield 3, floor_pair((high,), (low,), postshift)
+        return
+    words = 0 if layout.uniform else layout.channel_words
+    yield words, one_channel(layout.kind, postshift, (high,), () if layout.wide else (low,))
+    yield words, one_channel(layout.kind, postshift, (low,))
 
 
 def _start(layout: BlockLayout) -> Iterator[str]:

@@ -44,15 +44,16 @@ class FullyConnectedDsp(Kernel):
             return False
         if isinstance(site.node.op, Conv2D) and pixel_grid(site).runs != (1, 1):
             return False
-        return layer_stream(site, _CHANNELS) is not None
+        return layer_stream(site, _CHANNELS, uniform=True) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         stream = _stream(site)
         rows = _rows(site)
+        kind = "uniform" if stream.layout.uniform else stream.form.kind.value
         wide = " wide" if stream.layout.wide else ""
         return {
             f"step{wide}": rows * stream.blocks * stream.steps,
-            f"block {stream.form.kind.value}{wide}": rows * stream.blocks,
+            f"block {kind}{wide}": rows * stream.blocks,
             "input": rows * stream.depth,
             "row": rows,
             "clamped": site.signature.output.element_count if stream.form.clamp else 0,
@@ -89,6 +90,7 @@ class FullyConnectedDsp(Kernel):
                 "form": stream.form.kind.value,
                 "postshift": stream.form.postshift,
                 "wide": stream.layout.wide,
+                "uniform": stream.layout.uniform,
             },
             parameters=Parameters("glowmcu_fully_connected_dsp", _fields(site, stream)),
             scratch_bytes=self.scratch_bytes(site, target),
@@ -100,6 +102,8 @@ class FullyConnectedDsp(Kernel):
 _CYCLES = {
     "step": 19.6,
     "step wide": 20.6,
+    "block uniform": 80.0,
+    "block uniform wide": 80.0,
     "block floor": 80.0,
     "block two_sided": 100.0,
     "block literal": 110.0,
@@ -120,7 +124,7 @@ def _rows(site: Site) -> int:
 
 def _stream(site: Site) -> DenseStream:
     """What `accepts` has found to exist."""
-    stream = layer_stream(site, _CHANNELS)
+    stream = layer_stream(site, _CHANNELS, uniform=True)
     assert stream is not None
     return stream
 
@@ -132,6 +136,7 @@ def _function(stream: DenseStream) -> str:
 def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
     way = walk(stream.steps, stream.layout)
     clamp_min, clamp_max = stream.form.clamp or (1, 0)
+    shared = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
     comment = "see libjit's glowmcu_dense_stream.h"
     return (
         Field("stream", ConstantArray("stream", stream.words(), comment)),
@@ -139,6 +144,9 @@ def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
         Field("last_round", way.last_round),
         Field("entry", way.entry),
         Field("jump", way.jump),
+        Field("multiplier", shared[0]),
+        Field("step", shared[1]),
+        Field("shift", shared[2]),
         Field("rows", _rows(site)),
         Field("depth_in", stream.depth),
         Field("depth_out", len(stream.weights)),

@@ -32,6 +32,8 @@ from glowmcu.ops.matmul import FullyConnected
 
 #: Channels of a block.
 _CHANNELS = 4
+#: Weights from which on a single pixel is not worth looking for a form: it goes through twice.
+_LARGE_ROW = 4096
 
 
 @kernel("conv_2d.pointwise_dsp", Conv2D, FullyConnected)
@@ -41,8 +43,12 @@ class PointwiseDsp(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_dsp or not is_dense_layer(site):
             return False
-        enough = site.signature.inputs[1].shape[0] >= _CHANNELS
-        return enough and layer_stream(site, _CHANNELS) is not None
+        weights = site.signature.inputs[1]
+        if weights.shape[0] < _CHANNELS or (
+            pixel_grid(site).runs == (1, 1) and weights.element_count > _LARGE_ROW
+        ):
+            return False
+        return layer_stream(site, _CHANNELS) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         stream, grid = _stream(site), pixel_grid(site)
