@@ -10,7 +10,7 @@ glowmcu.profile("kws.onnx", samples="data/", output="kws.profile.json")
 bundle = glowmcu.compile("kws.onnx", profile="kws.profile.json", board="nrf52")
 """
 
-from glowmcu.api import Profile, Quantization, compile, export, profile, tune
+from glowmcu.api import Profile, Quantization, compile, export, profile, tune, tune_kernels
 from glowmcu.bundle import Bundle, Report, load
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.version import __version__
@@ -29,4 +29,5 @@ __all__ = [
     "load",
     "profile",
     "tune",
+    "tune_kernels",
 ]

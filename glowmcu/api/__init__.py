@@ -1,6 +1,7 @@
 """The public Python API; `glowmcu` re-exports it."""
 
 from glowmcu.api.compilation import compile
+from glowmcu.api.kernel_tuning import KernelProgress, KernelTuningResult, tune_kernels
 from glowmcu.api.quantization import export, profile
 from glowmcu.api.tuning import TuningProgress, TuningResult, tune
 from glowmcu.api.verification import VerificationReport, verify_bundle
@@ -9,6 +10,8 @@ from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import Progress
 
 __all__ = [
+    "KernelProgress",
+    "KernelTuningResult",
     "Profile",
     "Progress",
     "Quantization",
@@ -19,5 +22,6 @@ __all__ = [
     "export",
     "profile",
     "tune",
+    "tune_kernels",
     "verify_bundle",
 ]

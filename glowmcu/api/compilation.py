@@ -22,6 +22,7 @@ from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import Compilation, Options, compile_model, default_name, emit
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.profiling import Observer
+from glowmcu.tuning.kernel_file import choices_for
 
 #: Stack that a firmware needs besides the arena; measured runs stay far below.
 _STACK_RESERVE_BYTES = 1024
@@ -44,6 +45,7 @@ def compile(
     flash_budget: int | None = None,
     arena_budget: int | None = None,
     simplify: bool = True,
+    kernels: str | Path | None = None,
     dump_ir: str | Path | None = None,
     observer: Observer | None = None,
 ) -> Bundle:
@@ -60,38 +62,43 @@ def compile(
 
     `flash_budget` (code and constants) and `arena_budget` are bytes: within them kernels are chosen
     by the goal. `simplify=False` keeps channels and operators that no input can change or that
-    nobody reads.
+    nobody reads. `kernels` is a file of `glowmcu.tune_kernels`: its choices are taken.
 
-    `input_shapes` fixes dynamic shapes by input name,
-    `define` the symbolic sizes of an ONNX model; `bind` turns inputs into constants by name;
-    `dump_ir` a folder that receives the IR after every pass.
+    `input_shapes` fixes dynamic shapes by input name, `define` the symbolic sizes of an ONNX model;
+    `bind` turns inputs into constants by name; `dump_ir` receives the IR after every pass.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """
-    path = Path(model)
-    found = find_board(board)
-    bundle_name = default_name(path) if name is None else name
+    path, found = Path(model), find_board(board)
+    data = read_model_file(path)
     options = Options(
-        name=bundle_name,
+        name=default_name(path) if name is None else name,
         board=found.name,
         core=found.core,
-        goal=_choice(Goal, optimize, "optimize"),
-        rounding=_choice(Rounding, rounding, "rounding"),
+        goal=choice_of(Goal, optimize, "optimize"),
+        rounding=choice_of(Rounding, rounding, "rounding"),
         inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
         quantization=quantization_request(profile, samples, preprocess, quantization, observer),
-        budgets=_budgets(flash_budget, arena_budget),
+        budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
+        kernels=None if kernels is None else choices_for(Path(kernels), data, found.core),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
     )
-    compilation, code = _compile_within(read_model_file(path), str(path), options, found)
-    folder = Path(output) if output is not None else Path("build") / bundle_name
+    return _written(data, path, options, found, None if output is None else Path(output))
+
+
+def _written(
+    data: bytes, model: Path, options: Options, board: Board, output: Path | None
+) -> Bundle:
+    compilation, code = _compile_within(data, str(model), options, board)
+    folder = Path("build") / options.name if output is None else output
     emit(compilation, folder)
     return Bundle(
         folder,
         compilation.manifest,
-        found,
+        board,
         code,
-        notes=_notes(compilation, path),
+        notes=_notes(compilation, model),
         choices=kernel_choices(compilation),
     )
 
@@ -113,7 +120,8 @@ def _notes(compilation: Compilation, model: Path) -> tuple[str, ...]:
 _Choice = TypeVar("_Choice", Goal, Rounding)
 
 
-def _choice(kind: type[_Choice], word: str, option: str) -> _Choice:
+def choice_of(kind: type[_Choice], word: str, option: str) -> _Choice:
+    """The member of an enum that a word names. Raises GM710."""
     try:
         return kind(word)
     except ValueError as cause:
@@ -121,7 +129,8 @@ def _choice(kind: type[_Choice], word: str, option: str) -> _Choice:
         raise error("GM710", f"{option} must be one of {names}, got {word!r}") from cause
 
 
-def _budgets(flash_bytes: int | None, arena_bytes: int | None) -> Budgets:
+def budgets_of(flash_bytes: int | None, arena_bytes: int | None) -> Budgets:
+    """Raises GM710 for what is no size."""
     for option, budget in (("flash_budget", flash_bytes), ("arena_budget", arena_bytes)):
         if budget is not None and budget <= 0:
             raise error("GM710", f"{option} must be a number of bytes above 0, got {budget}")

@@ -111,8 +111,7 @@ def tune(
         inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
         simplify=simplify,
     )
-    pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
-    source = SampleSource(samples, pixels)
+    source = SampleSource(samples, read_preprocessing(Path(preprocess)) if preprocess else None)
     classes = Path(labels) if isinstance(labels, str | Path) else labels
     build = Build(read_model_file(path), str(path), options, found)
     job, sha256 = _job(build, source, classes, profile, measure)

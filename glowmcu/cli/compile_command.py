@@ -55,6 +55,12 @@ from glowmcu.report.tables import layer_table, summary_lines
 @simplify_option
 @quantization_options
 @input_options
+@click.option(
+    "--kernels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the kernels that `glowmcu tune --kernels` chose.",
+)
 @click.option("--explain", is_flag=True, help="Show what was simplified, and all possible kernels.")
 @click.option(
     "--report",
@@ -76,6 +82,7 @@ def compile_command(
     simplify: bool,
     quantized: QuantizationArguments,
     inputs: InputOptions,
+    kernels: Path | None,
     explain: bool,
     report: Path | None,
     dump_ir: Path | None,
@@ -100,6 +107,7 @@ def compile_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            kernels=kernels,
             dump_ir=dump_ir,
             observer=observer,
         )

@@ -16,6 +16,7 @@ from glowmcu.api import TuningProgress, TuningResult, tune
 from glowmcu.api.tuning import DEFAULT_TRIALS
 from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options
+from glowmcu.cli.kernel_tuning import check_sample_search, kernel_options, run_kernel_tuning
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.quantization_arguments import preprocess_option, samples_option
 from glowmcu.cli.simplify_option import simplify_option
@@ -28,7 +29,7 @@ _INTERRUPTED = 130
 
 @click.command("tune")
 @click.argument("model", type=click.Path(path_type=Path))
-@samples_option(required=True)
+@samples_option(required=False)
 @preprocess_option
 @click.option(
     "--labels",
@@ -75,19 +76,29 @@ _INTERRUPTED = 130
 @click.option("-j", "--jobs", type=int, default=1, show_default=True, help="Processes.")
 @click.option("--measure", is_flag=True, help="Run every trial on the modelled core.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Default: <model>.tuned.profile.json."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Default: <model>.tuned.profile.json; with --kernels <model>.kernels.json.",
 )
+@kernel_options
 @input_options
 @json_option
 def tune_command(
     model: Path, samples: tuple[Path, ...], output: Path | None, inputs: InputOptions,
-    as_json: bool, **others: object,
+    as_json: bool, kernels: bool, cache: Path | None, **others: object,
 ) -> int:  # fmt: skip
     """Search the quantization of the float MODEL that is best on SAMPLES, for `compile --profile`.
 
     Greatest accuracy with labels, least error of the outputs without. A search that was stopped
     goes on when it is started again.
+
+    With --kernels: measure which kernels are best for MODEL on the board's modelled core, for
+    `compile --kernels`. That needs no samples; a float model is quantized by --profile.
     """
+    if kernels:
+        return run_kernel_tuning(click.get_current_context(), output, cache, inputs, as_json)
+    check_sample_search(click.get_current_context())
     file = Path(f"{model.stem}.tuned.profile.json") if output is None else output
     with _bar(as_json) as observer:
         result = tune(

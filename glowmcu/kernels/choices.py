@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.ir.graph import Node
@@ -17,12 +17,26 @@ Candidates = Mapping[Node, Mapping[Kernel, Cost]]
 class KernelChoices:
     """Variants by name: `layers` a node each, `everywhere` for all nodes that it accepts.
 
-    Nodes that are not named stay open.
+    Nodes that are not named stay open. `cycles` were measured, by node and variant: they count in
+    the place of estimates. `source` is the file they come from.
     """
 
     layers: Mapping[str, str] = field(default_factory=dict)
     everywhere: str = ""
+    cycles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     source: str = ""
+
+    def measured(self, candidates: Candidates) -> Candidates:
+        """`candidates` with the measured cycles."""
+        return {
+            node: {
+                kernel: replace(
+                    cost, cycles=self.cycles.get(node.name, {}).get(kernel.name, cost.cycles)
+                )
+                for kernel, cost in found.items()
+            }
+            for node, found in candidates.items()
+        }
 
     def narrowed(self, candidates: Candidates) -> dict[Node, Mapping[Kernel, Cost]]:
         """`candidates` without what the choices rule out. Raises GM507 for each impossible one."""

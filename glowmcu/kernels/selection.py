@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant
-from glowmcu.ir.value_ranges import value_ranges
+from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import Candidates, KernelChoices
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
 from glowmcu.kernels.search import Totals, cheapest_set, function_key, set_totals
@@ -53,16 +53,18 @@ def select_kernels(
     choices: KernelChoices | None = None,
     flash_budget: int | None = None,
     scratch_limits: Mapping[str, int] | None = None,
+    ranges: ValueRanges | None = None,
 ) -> dict[Node, Selection]:
     """A variant for every node that computes, the cheapest set by the target's goal.
 
     `choices` are decisions made already; `scratch_limits` are bytes by node name, held where a
-    variant can. Raises GM501 naming all nodes that have no variant, GM507 for choices that cannot
-    be, GM402 where no set that was found is within the flash budget, GM5xx where a proof fails.
+    variant can; `ranges` what values can hold where more is known than the graph says. Raises
+    GM501 naming all nodes that have no variant, GM507 for choices that cannot be, GM402 where no
+    set that was found is within the flash budget, GM5xx where a proof fails.
     """
-    ranges = value_ranges(graph)
+    known = ranges or value_ranges(graph)
     sites = {
-        node: site_of(graph, node, ranges)
+        node: site_of(graph, node, known)
         for node in graph.nodes
         if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
     }
@@ -70,6 +72,8 @@ def select_kernels(
     problems = [_no_kernel(node) for node, found in possible.items() if not found]
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    if choices is not None:
+        possible = choices.measured(possible)
     candidates = _limited(possible, scratch_limits or {})
     if choices is not None:
         candidates = choices.narrowed(candidates)

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from glowmcu.errors import GlowmcuError, error
@@ -40,6 +41,16 @@ def missing() -> str | None:
         f"{DEFAULT_GCC} is not on PATH: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi, "
         f"or set {GCC_VARIABLE} to the compiler"
     )
+
+
+def compiler_version() -> str:
+    """The cross compiler's own words, on one line. Raises GM610 when there is none."""
+    return _version_of(find_gcc())
+
+
+@cache
+def _version_of(_gcc: Path | None) -> str:
+    return run_gcc(["--version"], ()).splitlines()[0]
 
 
 def build_elf(

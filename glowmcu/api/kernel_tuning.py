@@ -1,0 +1,137 @@
+"""`glowmcu.tune_kernels`: measure which kernels are best for a model, as a file for `compile`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from glowmcu.api.compilation import budgets_of, choice_of
+from glowmcu.api.model_file import read_model_file
+from glowmcu.api.quantization import ProfileGiven, quantization_request
+from glowmcu.board import find_board
+from glowmcu.errors import error
+from glowmcu.goals import Goal
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.operation import Array, Rounding
+from glowmcu.ir.types import Shape
+from glowmcu.pipeline import Options
+from glowmcu.tuning.kernel_cache import KernelCache, default_cache
+from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
+from glowmcu.tuning.kernel_tuner import KernelTuning, Observer
+from glowmcu.tuning.kernel_tuner import Progress as KernelProgress
+from glowmcu.tuning.kernel_tuner import tune_kernels as tune
+from glowmcu.version import __version__
+
+__all__ = ["KernelProgress", "KernelTuningResult", "MeasuredLayer", "tune_kernels"]
+
+
+@dataclass(frozen=True)
+class MeasuredLayer:
+    """A layer: kernels by estimate and by measurement, and the measured cycles of all."""
+
+    index: int
+    name: str
+    op: str
+    estimated: str
+    chosen: str
+    cycles: dict[str, float]
+
+
+@dataclass(frozen=True)
+class KernelTuningResult:
+    """`cycles_before` and `cycles_after` are sums of measured layers, with the kernels that
+    estimates would choose and with the chosen ones. `measured` ran now, `known` were in the cache,
+    `equal` are candidates that another layer has, too.
+    """
+
+    core: str
+    cycles_before: float
+    cycles_after: float
+    layers: tuple[MeasuredLayer, ...]
+    measured: int
+    known: int
+    equal: int
+    output: Path | None
+
+
+def tune_kernels(
+    model: str | Path,
+    *,
+    output: str | Path | None = None,
+    board: str = "generic",
+    optimize: str = "balanced",
+    rounding: str = "double",
+    profile: ProfileGiven | None = None,
+    flash_budget: int | None = None,
+    arena_budget: int | None = None,
+    simplify: bool = True,
+    input_shapes: Mapping[str, Shape] | None = None,
+    define: Mapping[str, int] | None = None,
+    bind: Mapping[str, Array] | None = None,
+    cache: str | Path | None = None,
+    observer: Observer | None = None,
+) -> KernelTuningResult:
+    """Run every kernel that can compute a layer of the model on the board's modelled core and keep
+    the set that is best for the goal, in a file for `compile(kernels=...)`.
+
+    What was measured once is in `cache`, a folder (default: the user's cache folder). A float model
+    is quantized by `profile`. Options are those of `compile`; those that decide the layers must be
+    the same there. Raises GM348 where the cache cannot be written, and as `compile` does.
+    """
+    path, found = Path(model), find_board(board)
+    data = read_model_file(path)
+    options = Options(
+        name="tuned",
+        board=found.name,
+        core=found.core,
+        goal=choice_of(Goal, optimize, "optimize"),
+        rounding=choice_of(Rounding, rounding, "rounding"),
+        inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
+        quantization=quantization_request(profile, None, None, None, None),
+        budgets=budgets_of(flash_budget, arena_budget),
+        simplify=simplify,
+    )
+    folder = default_cache() if cache is None else Path(cache)
+    tuned = tune(data, str(path), options, KernelCache(folder), observer)
+    file = None if output is None else Path(output)
+    result = _result(tuned, found.core, file)
+    if file is not None:
+        stored = KernelFile(
+            hashlib.sha256(data).hexdigest(), found.core, optimize, __version__,
+            {layer.name: layer.chosen for layer in result.layers}, tuned.cycles,
+        )  # fmt: skip
+        _write(file, kernel_file_text(stored))
+    return result
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as cause:
+        raise error("GM718", f"cannot write the kernels: {cause.strerror}", str(file)) from cause
+
+
+def _result(tuned: KernelTuning, core: str, output: Path | None) -> KernelTuningResult:
+    layers = tuple(
+        MeasuredLayer(
+            index,
+            run.node.name,
+            run.node.op.name,
+            tuned.before.selections[run.node].kernel_name,
+            tuned.after[run.node].kernel_name,
+            tuned.cycles[run.node.name],
+        )
+        for index, run in enumerate(tuned.before.plan.program.runs)
+    )
+    return KernelTuningResult(
+        core,
+        sum(layer.cycles[layer.estimated] for layer in layers),
+        sum(layer.cycles[layer.chosen] for layer in layers),
+        layers,
+        tuned.measured,
+        tuned.known,
+        tuned.equal,
+        output,
+    )

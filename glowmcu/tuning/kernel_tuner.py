@@ -1,0 +1,107 @@
+"""Which kernels are best for a model when they are measured instead of estimated.
+
+Every candidate of every layer runs once on the modelled core; layers that are equal count as one.
+Selection then searches with the measured cycles, the goal and the budgets as always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from glowmcu.cores import core
+from glowmcu.ir.graph import Node
+from glowmcu.ir.value_ranges import value_ranges
+from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.kernel import Target, site_of
+from glowmcu.kernels.selection import Selection
+from glowmcu.pipeline import Compilation, Options, compile_model, planned_kernels
+from glowmcu.tuning.kernel_cache import KernelCache
+from glowmcu.tuning.kernel_trials import Trial, measure, trial
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Measurements done and wanted; `kernel` is being measured."""
+
+    done: int
+    total: int
+    kernel: str
+
+
+Observer = Callable[[Progress], None]
+Cycles = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class KernelTuning:
+    """`before` by estimates, `after` by measured cycles; `cycles` by layer and kernel.
+
+    `measured` candidates ran now, `known` ones were in the cache, `equal` ones were as another.
+    """
+
+    before: Compilation
+    after: dict[Node, Selection]
+    cycles: Cycles
+    measured: int
+    known: int
+    equal: int
+
+    def total(self, selections: dict[Node, Selection]) -> float:
+        """Measured cycles of all layers."""
+        return sum(self.cycles[node.name][item.kernel_name] for node, item in selections.items())
+
+
+def tune_kernels(
+    data: bytes,
+    file_name: str,
+    options: Options,
+    cache: KernelCache,
+    observer: Observer | None = None,
+) -> KernelTuning:
+    """Raises as `compile_model` does, GM61x and GM65x where nothing can be measured here."""
+    before = compile_model(data, file_name, replace(options, kernels=None))
+    target = Target(core(options.core), options.goal)
+    trials = _trials(before, target)
+    unique = {item.key: item for found in trials.values() for item in found.values()}
+    stored = {key: cache.get(key) for key in unique}
+    known = {key: value for key, value in stored.items() if value is not None}
+    wanted = [item for key, item in unique.items() if key not in known]
+    measured = _measure(wanted, target, cache, observer)
+    every = {**known, **measured}
+    cycles = {
+        node.name: {kernel: every[item.key] for kernel, item in found.items()}
+        for node, found in trials.items()
+    }
+    choices = KernelChoices(cycles=cycles)
+    after, _ = planned_kernels(before.graph, target, replace(options, kernels=choices))
+    count = sum(map(len, trials.values()))
+    return KernelTuning(before, after, cycles, len(wanted), len(known), count - len(unique))
+
+
+def _trials(compilation: Compilation, target: Target) -> dict[Node, dict[str, Trial]]:
+    """By node and kernel."""
+    graph = compilation.graph
+    ranges = value_ranges(graph)
+    found: dict[Node, dict[str, Trial]] = {}
+    for node, item in compilation.selections.items():
+        site = site_of(graph, node, ranges)
+        kernels = [item.kernel_name, *(name for name, _ in item.alternatives)]
+        found[node] = {name: trial(site, name, target) for name in kernels}
+    return found
+
+
+def _measure(
+    wanted: list[Trial], target: Target, cache: KernelCache, observer: Observer | None
+) -> dict[str, float]:
+    measured: dict[str, float] = {}
+    for kernel in dict.fromkeys(item.kernel for item in wanted):
+        if observer is not None:
+            observer(Progress(len(measured), len(wanted), kernel))
+        together = [item for item in wanted if item.kernel == kernel]
+        for item, cycles in measure(together, target):
+            measured[item.key] = cycles
+            cache.put(item.key, cycles, f"{kernel} on {item.site.node.name} {target.core.name}")
+    if observer is not None and wanted:
+        observer(Progress(len(measured), len(wanted), ""))
+    return measured
