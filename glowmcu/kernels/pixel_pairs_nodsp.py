@@ -1,0 +1,96 @@
+"""Weights for two products in one multiplication, of two pixels or of two outputs.
+
+What `libjit/glowmcu_pair_sums_nodsp.h` and `libjit/glowmcu_output_pairs_nodsp.h` read.
+
+A group of four taps has its sums in 16 bits when its weights' magnitudes add up to 255 at most;
+what exceeds that is taken from the largest weights and listed as extras.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array
+from glowmcu.ir.value_range import Int64Array
+
+TAPS = 4
+GROUP_WORDS = 5
+_MOST = 255
+#: What an extra's bit fields hold.
+MOST_WORDS = 4096
+MOST_OUTPUTS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class PairWeights:
+    """`stream` is uint8 (output pairs, groups, taps, 2) or words (output fours, groups, taps);
+    `extras` are bit fields.
+    """
+
+    stream: Array
+    extras: Array
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.stream.nbytes + self.extras.nbytes)
+
+
+def group_count(taps: int) -> int:
+    """Groups of four."""
+    return -(-taps // TAPS)
+
+
+def stream_bytes(taps: int) -> int:
+    """A stream in scratch."""
+    return 4 * GROUP_WORDS * group_count(taps)
+
+
+def fits(taps: int, outputs: int) -> bool:
+    """Whether extras can name every tap and output."""
+    return GROUP_WORDS * group_count(taps) <= MOST_WORDS and outputs <= MOST_OUTPUTS
+
+
+def pack_pairs(weights: Array) -> PairWeights:
+    """Pack int8 weights (outputs, taps) for products of two pixels."""
+    kept, taken = _split(_padded(weights, 2))
+    pairs = kept.reshape(-1, 2, *kept.shape[1:]).transpose(0, 2, 3, 1)
+    return PairWeights((pairs + 128).astype(np.uint8), _extras(taken))
+
+
+def pack_output_pairs(weights: Array) -> PairWeights:
+    """Pack int8 weights (outputs, taps) for products of two outputs."""
+    kept, taken = _split(_padded(weights, 4))
+    fours = kept.reshape(-1, 4, *kept.shape[1:]).transpose(0, 2, 3, 1)
+    words = np.ascontiguousarray((fours + 128).astype(np.uint8)).view("<i4")[..., 0]
+    return PairWeights(words.astype(np.int32), _extras(taken))
+
+
+def _padded(weights: Array, multiple: int) -> Int64Array:
+    """(outputs, groups, taps) with zeros up to whole groups and a multiple of outputs."""
+    outputs, taps = weights.shape
+    groups = group_count(taps)
+    wide = np.zeros((-(-outputs // multiple) * multiple, groups * TAPS), np.int64)
+    wide[:outputs, :taps] = weights
+    return wide.reshape(-1, groups, TAPS)
+
+
+def _split(weights: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """What stays in the groups and what becomes extras, the largest weights first."""
+    kept = weights.copy()
+    for _ in range(TAPS):
+        excess = np.maximum(np.abs(kept).sum(axis=2) - _MOST, 0)
+        largest = np.abs(kept).argmax(axis=2)[..., np.newaxis]
+        weight = np.take_along_axis(kept, largest, axis=2)
+        step = np.sign(weight) * np.minimum(np.abs(weight), excess[..., np.newaxis])
+        np.put_along_axis(kept, largest, weight - step, axis=2)
+    assert int(np.abs(kept).sum(axis=2).max(initial=0)) <= _MOST
+    return kept, weights - kept
+
+
+def _extras(taken: Int64Array) -> Array:
+    output, group, tap = np.nonzero(taken)
+    words = GROUP_WORDS * group + 1 + tap
+    fields = (words << 20) | (output << 8) | (taken[output, group, tap] & 0xFF)
+    return fields.astype(np.uint32).view(np.int32)

@@ -1,0 +1,118 @@
+/*
+ * glowmcu_scale_nodsp.h: sums to int8 with 32-bit products only, for cores without SMULL.
+ *
+ * Narrow: one line through all thresholds, proved by the compiler; saturation is part of it.
+ * Literal: TensorFlow Lite's double rounding, its 64-bit product made of four of 16 x 16 bits.
+ */
+#ifndef GLOWMCU_SCALE_NODSP_H
+#define GLOWMCU_SCALE_NODSP_H
+
+#include "glowmcu_base.h"
+#include "glowmcu_thumb.h"
+
+typedef struct {
+    const int32_t *starts;  /* a word a channel */
+    const int32_t *factors; /* two words a channel, or for all; see the two functions */
+    int32_t factor_step;    /* 2, or 0 for all */
+    int32_t fine_shift;     /* 0: literal */
+    int32_t postshift;
+    int32_t span_shift;
+    int32_t out_zero_point;
+    int32_t clamp_min;
+    int32_t clamp_max;
+} glowmcu_scale;
+
+/* round(a * b / 2^31), halves up; b >= 0. */
+static inline int32_t glowmcu_halves_high_mul(int32_t a, int32_t b)
+{
+    const uint32_t a_low = (uint32_t)a & 0xFFFFu;
+    const uint32_t b_low = (uint32_t)b & 0xFFFFu;
+    const int32_t a_high = a >> 16;
+    const int32_t b_high = b >> 16;
+    const int32_t cross = a_high * (int32_t)b_low;
+    /* Below 2^32: 65535 * 32767 + 65534 + 2^14 + 32767. */
+    const uint32_t low = a_low * (uint32_t)b_high + ((a_low * b_low) >> 16) + 0x4000u
+        + ((uint32_t)cross & 0x7FFFu);
+
+    return 2 * a_high * b_high + (cross >> 15) + (int32_t)(low >> 15);
+}
+
+/* Starts: low. Factors: fine, high; span, addend (16 bits each, the first in the low half). */
+#if GLOWMCU_THUMB == 1
+#include "glowmcu_scale_armv6m.h"
+#else
+static void glowmcu_scale_narrow(const glowmcu_scale *p, const int32_t *sums, int32_t step,
+    int8_t *out, int32_t count)
+{
+    const int32_t *start = p->starts;
+    const int32_t *factors = p->factors;
+    const int32_t factor_step = p->factor_step;
+    const int8_t *end = out + count;
+    const int32_t fine_shift = p->fine_shift;
+    const int32_t postshift = p->postshift;
+    const int32_t span_shift = p->span_shift;
+    const int32_t clamp_min = p->clamp_min;
+
+    while (out != end) {
+        const int32_t above = *sums - *start;
+        int32_t value = clamp_min;
+
+        if (above > 0) {
+            const uint32_t multiplier = (uint32_t)factors[0];
+            const uint32_t limits = (uint32_t)factors[1];
+            const uint32_t span = (limits & 0xFFFFu) << span_shift;
+            uint32_t u = (uint32_t)above;
+            if (u > span) {
+                u = span;
+            }
+            /* Both products are below 2^32, and so is the sum. */
+            u = u * (multiplier >> 16) + ((u * (multiplier & 0xFFFFu)) >> fine_shift)
+                + (limits >> 16);
+            value += (int32_t)(u >> postshift);
+        }
+        *out = (int8_t)value;
+        ++out;
+        sums += step;
+        ++start;
+        factors += factor_step;
+    }
+}
+#endif
+
+/* Starts: what is added. Factors: multiplier; right shift (0 to 30). */
+static void glowmcu_scale_literal(const glowmcu_scale *p, const int32_t *sums, int32_t step,
+    int8_t *out, int32_t count)
+{
+    const int32_t *start = p->starts;
+    const int32_t *factors = p->factors;
+    const int32_t factor_step = p->factor_step;
+    const int8_t *end = out + count;
+
+    while (out != end) {
+        const int32_t shift = factors[1];
+        const int32_t half = (int32_t)(((uint32_t)1 << shift) >> 1);
+        int32_t x = glowmcu_halves_high_mul(*sums + *start, factors[0]);
+
+        x += (shift != 0) ? half + (x >> 31) : 0;
+        x = (x >> shift) + p->out_zero_point;
+        x = (x < p->clamp_min) ? p->clamp_min : x;
+        *out = (int8_t)((x > p->clamp_max) ? p->clamp_max : x);
+        ++out;
+        sums += step;
+        ++start;
+        factors += factor_step;
+    }
+}
+
+/* `count` sums, `step` words apart, to all channels of a pixel. */
+static inline void glowmcu_scale_sums(const glowmcu_scale *p, const int32_t *sums, int32_t step,
+    int8_t *out, int32_t count)
+{
+    if (p->fine_shift != 0) {
+        glowmcu_scale_narrow(p, sums, step, out, count);
+    } else {
+        glowmcu_scale_literal(p, sums, step, out, count);
+    }
+}
+
+#endif /* GLOWMCU_SCALE_NODSP_H */

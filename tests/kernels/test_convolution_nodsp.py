@@ -1,0 +1,96 @@
+"""Convolutions without DSP instructions, on a computer and on the instructions of both cores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glowmcu.kernels.pixel_pairs_nodsp import GROUP_WORDS, pack_pairs
+from tests.ops.test_convolution import NUMBERS, SPATIAL, Case, conv_model
+from tests.support.forced_variant import check_forced, compile_forced, variants_of
+
+CONV, DEPTHWISE = "conv_2d.pairs_nodsp", "depthwise_conv_2d.taps_nodsp"
+CORES = ("cortex-m0plus", "cortex-m3")
+
+SHAPES = {
+    "one tap": Case((1, 1, 1, 1), 1, (1, 1)),
+    "three taps, three outputs": Case((1, 3, 3, 3), 3, (1, 1)),
+    "four taps, two outputs": Case((1, 2, 2, 4), 2, (1, 1)),
+    "five taps, one output": Case((1, 3, 5, 5), 1, (1, 1)),
+    "eight taps, one pixel": Case((1, 1, 1, 8), 6, (1, 1)),
+    "thirteen taps, odd pixels": Case((1, 3, 3, 13), 5, (1, 1)),
+    "groups across rows of the window": Case((1, 5, 7, 3), 4, (3, 3), padding="SAME"),
+    "a long column": Case((1, 21, 10, 1), 8, (10, 4), (2, 2), padding="SAME"),
+}
+FORMS = {
+    "narrow": Case((1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=-128, out_scale=4.0),
+    "narrow, relu6": Case(
+        (1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=-100, activation="RELU6",
+        out_scale=0.04,
+    ),
+    "literal": Case((1, 4, 5, 12), 7, (3, 3), padding="SAME", out_zero_point=17, out_scale=4.0),
+    "weights all -128": Case((1, 4, 5, 12), 7, (3, 3), weights=-128, out_scale=90.0),
+    "weights all 127": Case((1, 4, 5, 12), 7, (3, 3), weights=127, out_scale=90.0),
+}  # fmt: skip
+
+
+DEPTHWISE_SHAPES = {
+    "one tap, one channel": Case((1, 2, 3, 1), 1, (1, 1)),
+    "nine taps, seven channels": Case((1, 4, 5, 7), 7, (3, 3), padding="SAME"),
+    "multiplier 5": Case((1, 4, 4, 3), 15, (3, 3), padding="SAME"),
+    "one channel to eight": Case((1, 6, 5, 1), 8, (3, 3), (2, 2), padding="SAME"),
+    "sixteen taps": Case((1, 20, 1, 5), 5, (16, 1)),
+    "two rows of five": Case((1, 5, 9, 4), 4, (2, 5), padding="SAME"),
+}
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("case", [*SHAPES, *FORMS])
+def test_pairs_of_pixels_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
+    check_forced(conv_model("CONV_2D", {**SHAPES, **FORMS}[case]), CONV, core, count=2)
+
+
+@pytest.mark.parametrize("case", SPATIAL)
+def test_pairs_of_pixels_walk_every_window(case: str) -> None:
+    check_forced(conv_model("CONV_2D", SPATIAL[case]), CONV, "cortex-m0plus")
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("case", [*DEPTHWISE_SHAPES, *FORMS])
+def test_unrolled_taps_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
+    table = {**DEPTHWISE_SHAPES, **{name: _depthwise(case) for name, case in FORMS.items()}}
+    check_forced(conv_model("DEPTHWISE_CONV_2D", table[case]), DEPTHWISE, core, count=2)
+
+
+def _depthwise(case: Case) -> Case:
+    return replace(case, depth_out=case.shape[3])
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_without_an_exact_form_stay_with_the_portable_kernel(case: str, kind: str) -> None:
+    variant = CONV if kind == "CONV_2D" else DEPTHWISE
+    data = conv_model(kind, NUMBERS[case])
+    if case == "scale above 1":
+        assert variant not in variants_of(compile_forced(data, variant, "generic"))
+    else:
+        check_forced(data, variant, "generic")
+
+
+@pytest.mark.parametrize("taps", [1, 4, 5, 9])
+def test_packed_groups_stay_in_sixteen_bits_and_extras_make_up_for_them(taps: int) -> None:
+    weights = np.random.default_rng(taps).choice([-128, -100, 3, 127], (5, taps))
+    packed = pack_pairs(weights.astype(np.int8))
+    pairs, groups = packed.stream.shape[:2]
+    kept = packed.stream.astype(np.int64) - 128
+    assert np.abs(kept).sum(axis=2).max() <= 255
+    whole = kept.transpose(0, 3, 1, 2).reshape(2 * pairs, 4 * groups)
+    for extra in packed.extras.view(np.uint32):
+        group, tap = divmod(int(extra) >> 20, GROUP_WORDS)
+        output = int(extra) >> 8 & 0xFFF
+        whole[output, 4 * group + tap - 1] += (int(extra) & 0xFF ^ 0x80) - 0x80
+    assert (whole[:5, :taps] == weights).all()
+    assert not whole[5:].any()
+    assert not whole[:, taps:].any()

@@ -1,0 +1,98 @@
+"""The narrow form equals TensorFlow Lite's rounding at and around every threshold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glowmcu.ir.operation import Rounding
+from glowmcu.kernels.requantization import RequantizationTask
+from glowmcu.kernels.requantization_narrow import NarrowForm, find_narrow_form
+from glowmcu.ops.fixed_point import quantize_multiplier
+
+
+def task_of(
+    scales: list[float],
+    reach: int,
+    zero_point: int = -128,
+    clamp: tuple[int, int] = (-128, 127),
+    rounding: Rounding = Rounding.DOUBLE,
+    seed: int = 0,
+) -> RequantizationTask:
+    """One channel a scale, random bias and offset."""
+    generator = np.random.default_rng(seed)
+    parts = [quantize_multiplier(scale) for scale in scales]
+    count = len(scales)
+    edge = np.full(count, reach, np.int64)
+    return RequantizationTask(
+        multipliers=np.array([part[0] for part in parts], np.int64),
+        shifts=np.array([part[1] for part in parts], np.int64),
+        bias=generator.integers(-reach // 2, reach // 2, count),
+        offset=generator.integers(-reach, reach, count),
+        low=-edge,
+        high=edge,
+        zero_point=zero_point,
+        clamp=clamp,
+        rounding=rounding,
+    )
+
+
+def mismatches(task: RequantizationTask, form: NarrowForm) -> int:
+    """Accumulators of the reach, all of them, whose result differs."""
+    wrong = 0
+    for start in range(int(task.low.min()), int(task.high.max()) + 1, 1 << 16):
+        at = np.arange(start, min(start + (1 << 16), int(task.high.max()) + 1))
+        accumulators = np.broadcast_to(at, (len(task.bias), len(at)))
+        want = np.clip(task.outputs(accumulators), *task.clamp)
+        got = form.outputs(accumulators - task.offset[:, np.newaxis])
+        wrong += int((want != got).sum())
+    return wrong
+
+
+SCALES = [0.0121, 0.0077, 0.0031, 0.0016]
+
+
+@pytest.mark.parametrize("reach", [3, 255, 4096, 300_000])
+@pytest.mark.parametrize("rounding", list(Rounding))
+def test_every_accumulator_of_the_reach_has_its_result(reach: int, rounding: Rounding) -> None:
+    task = task_of(SCALES, reach, rounding=rounding, seed=reach)
+    form = find_narrow_form(task)
+    assert form is not None
+    assert mismatches(task, form) == 0
+
+
+@pytest.mark.parametrize("clamp", [(-128, 127), (-128, -1), (-90, 127), (-90, 41)])
+def test_the_activation_is_part_of_the_form(clamp: tuple[int, int]) -> None:
+    task = task_of([0.011, 0.0031], 60_000, zero_point=clamp[0], clamp=clamp)
+    form = find_narrow_form(task)
+    assert form is not None
+    assert mismatches(task, form) == 0
+
+
+def test_a_channel_that_gives_one_result_only_keeps_it() -> None:
+    task = task_of([1e-7, 0.004, 1e-7], 20_000)
+    task = replace(task, bias=np.array([2**30, 100, -(2**29)]))
+    form = find_narrow_form(task)
+    assert form is not None
+    assert mismatches(task, form) == 0
+
+
+def test_channels_of_one_scale_share_their_factors() -> None:
+    form = find_narrow_form(task_of([0.0037] * 9, 30_000))
+    assert form is not None
+    assert (form.factors == form.factors[:1]).all()
+
+
+def test_rounding_away_from_zero_on_both_sides_has_no_single_line() -> None:
+    assert find_narrow_form(task_of(SCALES, 300_000, zero_point=3)) is None
+
+
+def test_no_product_exceeds_32_bits() -> None:
+    task = task_of(SCALES, 300_000)
+    form = find_narrow_form(task)
+    assert form is not None
+    u = form.span << form.span_shift
+    assert (u * form.fine < 2**32).all()
+    assert (u * form.high + ((u * form.fine) >> form.fine_shift) + form.addend < 2**32).all()
