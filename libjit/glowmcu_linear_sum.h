@@ -16,11 +16,19 @@ typedef struct {
     glowmcu_walk walk;
 } glowmcu_linear_sum;
 
-static inline int8_t glowmcu_linear_sum_one(int32_t sum)
+/* saturate(sum >> 22) */
+static GLOWMCU_ALWAYS_INLINE int8_t glowmcu_linear_sum_out(int32_t sum)
 {
-    const int32_t out = sum >> GLOWMCU_LINEAR_SUM_SHIFT;
-
-    return (int8_t)((out < -128) ? -128 : ((out > 127) ? 127 : out));
+    int32_t out;
+#if defined(__ARM_FEATURE_SAT) && !defined(GLOWMCU_PORTABLE)
+    __asm__("ssat %0, #8, %1, asr #22" : "=r"(out) : "r"(sum));
+#else
+    out = sum >> GLOWMCU_LINEAR_SUM_SHIFT;
+    if ((uint32_t)(out + 128) > 255u) { /* one comparison where nothing saturates */
+        out = (out < 0) ? -128 : 127;
+    }
+#endif
+    return (int8_t)out;
 }
 
 static inline void glowmcu_linear_sum_run(const void *parameters, const glowmcu_walk *walk,
@@ -32,19 +40,28 @@ static inline void glowmcu_linear_sum_run(const void *parameters, const glowmcu_
     const int32_t c = s->c;
     const int32_t step_a = walk->step_a;
     const int32_t step_b = walk->step_b;
-    const int8_t *end = out + walk->run;
+    int32_t left = walk->run;
 
-    while (end - out >= 2) {
-        const int32_t first = c + a[0] * p + b[0] * q;
-        const int32_t second = c + a[step_a] * p + b[step_b] * q;
-        out[0] = glowmcu_linear_sum_one(first);
-        out[1] = glowmcu_linear_sum_one(second);
-        a += 2 * step_a;
-        b += 2 * step_b;
-        out += 2;
+    if (step_a == 1 && step_b == 1) {
+        for (; left >= 4; left -= 4) {
+            const int32_t sum0 = c + a[0] * p + b[0] * q;
+            const int32_t sum1 = c + a[1] * p + b[1] * q;
+            const int32_t sum2 = c + a[2] * p + b[2] * q;
+            const int32_t sum3 = c + a[3] * p + b[3] * q;
+            out[0] = glowmcu_linear_sum_out(sum0);
+            out[1] = glowmcu_linear_sum_out(sum1);
+            out[2] = glowmcu_linear_sum_out(sum2);
+            out[3] = glowmcu_linear_sum_out(sum3);
+            a += 4;
+            b += 4;
+            out += 4;
+        }
     }
-    if (out < end) {
-        *out = glowmcu_linear_sum_one(c + *a * p + *b * q);
+    for (; left > 0; --left) {
+        *out = glowmcu_linear_sum_out(c + *a * p + *b * q);
+        a += step_a;
+        b += step_b;
+        ++out;
     }
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
+from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import Shape
 
 
@@ -72,3 +73,19 @@ def walk(shapes: Sequence[Shape], out: Shape) -> Parameters:
         Field("axis", table if rows else None),
     )
     return Parameters("glowmcu_walk", fields)
+
+
+def walk_work(signature: Signature, block: int) -> dict[str, float]:
+    """Work of a loop that takes `block` elements at once where both operands step along a run, the
+    rest one by one.
+    """
+    shapes = [type_.shape for type_ in signature.inputs]
+    innermost = loop_axes(shapes, signature.output.shape)[-1]
+    runs = signature.output.element_count // max(innermost.size, 1)
+    single = innermost.size % block if innermost.strides == (1, 1) else innermost.size
+    return {
+        "call": 1.0,
+        "run": runs,
+        "element": (innermost.size - single) * runs,
+        "single_element": single * runs,
+    }

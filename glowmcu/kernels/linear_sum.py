@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from glowmcu.ir.types import ElementType
-from glowmcu.kernels.broadcasting import walk
+from glowmcu.kernels.broadcasting import walk, walk_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.linear_form import HIGH_WORD, PLAIN, Arithmetic, LinearForm, linear_form
 from glowmcu.ops.elementwise import Add, Sub
@@ -30,8 +30,7 @@ class LinearSum(Kernel):
         return Cost(9.0 * site.signature.output.element_count + 60.0, 200, 32)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        elements, runs = _elements_and_runs(site)
-        return {"element": elements, "run": runs, "call": 1}
+        return walk_work(site.signature, 4)
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         return 32
@@ -72,36 +71,9 @@ class LinearSumDsp(LinearSum):
         return target.core.has_dsp and super().accepts(site, target)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        elements, runs = _elements_and_runs(site)
-        _, step = _run(site)
-        return Cost((6.0 if step else 11.0) * elements + 45.0 * runs + 60.0, 330, 32)
+        work = self.work(site, target)
+        prices = {"element": 6.2, "single_element": 11.0, "run": 50.0, "call": 60.0}
+        return Cost(sum(prices[name] * amount for name, amount in work.items()), 560, 32)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        """Whole blocks of eight, and elements one by one."""
-        elements, runs = _elements_and_runs(site)
-        run, step = _run(site)
-        single = run % 8 if step else run
-        return {
-            "element": elements - single * runs,
-            "single_element": single * runs,
-            "run": runs,
-            "call": 1,
-        }
-
-
-def _run(site: Site) -> tuple[int, bool]:
-    """Elements of the innermost loop, and whether both operands step along it."""
-    fields = {
-        field.name: field.value
-        for field in walk(
-            [type_.shape for type_ in site.signature.inputs], site.signature.output.shape
-        ).fields
-    }
-    run = fields["run"]
-    assert isinstance(run, int)
-    return run, fields["step_a"] == 1 and fields["step_b"] == 1
-
-
-def _elements_and_runs(site: Site) -> tuple[int, int]:
-    elements = site.signature.output.element_count
-    return elements, elements // max(_run(site)[0], 1)
+        return walk_work(site.signature, 4)
