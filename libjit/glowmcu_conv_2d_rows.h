@@ -48,21 +48,39 @@ static void glowmcu_fill_halves(int16_t *out, int32_t count, int32_t value)
     }
 }
 
-/* `count` words to a lower address. */
-static void glowmcu_move_words(const int16_t *from, int16_t *to, int32_t count)
+/* `blocks` times eight words to a lower address, at least one block. */
+#if GLOWMCU_HAS_DSP
+__attribute__((naked, noinline)) static void glowmcu_move_blocks(
+    const int16_t *from GLOWMCU_UNUSED, int16_t *to GLOWMCU_UNUSED, int32_t blocks GLOWMCU_UNUSED)
 {
-    for (; count >= 4; count -= 4, from += 8, to += 8) {
-        const uint32_t a = glowmcu_load_word(from);
-        const uint32_t b = glowmcu_load_word(from + 2);
-        const uint32_t c = glowmcu_load_word(from + 4);
-        const uint32_t d = glowmcu_load_word(from + 6);
-        memcpy(to, &a, sizeof a);
-        memcpy(to + 2, &b, sizeof b);
-        memcpy(to + 4, &c, sizeof c);
-        memcpy(to + 6, &d, sizeof d);
+    __asm__ volatile(
+        "push {r4-r11}\n"
+        "1:\n\t"
+        "ldmia r0!, {r4-r11}\n\t"
+        "stmia r1!, {r4-r11}\n\t"
+        "subs r2, #1\n\t"
+        "bne 1b\n\t"
+        "pop {r4-r11}\n\t"
+        "bx lr\n\t"
+    );
+}
+#else
+static void glowmcu_move_blocks(const int16_t *from, int16_t *to, int32_t blocks)
+{
+    memmove(to, from, (size_t)blocks * 32);
+}
+#endif
+
+/* `count` values, an even number, to a lower address. */
+static void glowmcu_move_halves(const int16_t *from, int16_t *to, int32_t count)
+{
+    const int32_t blocks = count / 16;
+
+    if (blocks > 0) {
+        glowmcu_move_blocks(from, to, blocks);
     }
-    for (; count > 0; --count, from += 2, to += 2) {
-        memcpy(to, from, sizeof(uint32_t));
+    for (int32_t i = 16 * blocks; i < count; ++i) {
+        to[i] = from[i];
     }
 }
 
@@ -100,6 +118,17 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_widen(const int8_t *in, int16_t *out, 
     }
 }
 
+/* What lies beside the rows of the window, whichever they are. */
+static void glowmcu_conv_2d_rows_pad(const glowmcu_conv_2d_rows *p, int16_t *row)
+{
+    const int32_t right = p->left + p->in_row;
+
+    for (int32_t i = 0; i < p->window_rows; ++i, row += p->pitch) {
+        glowmcu_fill_halves(row, p->left, p->in_zero_point);
+        glowmcu_fill_halves(row + right, p->pitch - right, p->in_zero_point);
+    }
+}
+
 /* Input row `y`, or padding, into a row of the window. */
 static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_t *in, int32_t y,
     int16_t *row)
@@ -121,9 +150,6 @@ static void glowmcu_conv_2d_rows_run(const glowmcu_conv_2d_rows *p, glowmcu_pixe
     const int32_t pixel_bytes = p->pixel_values * 2;
     const int32_t extra = p->out_channels % 4;
 
-    if (count <= 0) {
-        return;
-    }
     if (p->out_channels < 4) {
         for (; count > 0; --count, pixel += p->pixel_values, out += p->out_channels) {
             int8_t results[8];
@@ -161,9 +187,13 @@ static void glowmcu_conv_2d_rows_row(const glowmcu_conv_2d_rows *p, glowmcu_pixe
         const int32_t second = (left - first < p->across) ? left - first : p->across;
         const int16_t *pixel = top + x * p->pixel_values;
         int8_t *result = out + x * p->out_channels;
-        glowmcu_conv_2d_rows_run(p, pairs, pixel, result, p->across * p->out_channels, second);
-        glowmcu_conv_2d_rows_run(p, pairs, pixel + second * p->pixel_values,
-            result + second * p->out_channels, 0, first - second);
+        if (second > 0) {
+            glowmcu_conv_2d_rows_run(p, pairs, pixel, result, p->across * p->out_channels, second);
+        }
+        if (first > second) {
+            glowmcu_conv_2d_rows_run(p, pairs, pixel + second * p->pixel_values,
+                result + second * p->out_channels, 0, first - second);
+        }
     }
 }
 
@@ -188,7 +218,7 @@ static void glowmcu_conv_2d_window_move(const glowmcu_conv_2d_rows *p, glowmcu_c
 {
     if (w->next > top) {
         const int16_t *from = w->rows + (top - w->base) * p->pitch;
-        glowmcu_move_words(from, w->rows, (w->next - top) * p->pitch / 2);
+        glowmcu_move_halves(from, w->rows, (w->next - top) * p->pitch);
     }
     w->base = top;
 }
@@ -206,7 +236,7 @@ static void glowmcu_conv_2d_rows_s8(const glowmcu_conv_2d_rows *p, glowmcu_pixel
     const int32_t start = first_row * p->stride_y - p->pad_top;
     glowmcu_conv_2d_window w = {(int16_t *)(void *)scratch, start, start};
 
-    glowmcu_fill_halves(w.rows, p->window_rows * p->pitch, p->in_zero_point);
+    glowmcu_conv_2d_rows_pad(p, w.rows);
     for (int32_t oy = first_row; oy < end_row; oy += at_once) {
         const int32_t rows = (end_row - oy < at_once) ? end_row - oy : at_once;
         const int32_t top = oy * p->stride_y - p->pad_top;

@@ -88,17 +88,35 @@ typedef void (*glowmcu_pixel_pairs)(const int16_t *pixel, const int32_t *stream,
     "sxtb16 r4, r4\n\t"         \
     "sxtb16 r5, r5\n\t"
 
+#define GLOWMCU_PAIRS_PRODUCTS      \
+    "smlad r6, r2, r4, r6\n\t"      \
+    "smlad r8, r3, r4, r8\n\t"      \
+    "smlad r10, r2, r5, r10\n\t"    \
+    "smlad r12, r3, r5, r12\n\t"    \
+    GLOWMCU_PAIRS_LOW_BYTES         \
+    "smlad r7, r2, r4, r7\n\t"      \
+    "smlad r9, r3, r4, r9\n\t"      \
+    "smlad r11, r2, r5, r11\n\t"    \
+    "smlad lr, r3, r5, lr\n\t"
+
 #define GLOWMCU_PAIRS_STEP(x0, x1, w0, w1) \
     GLOWMCU_PAIRS_LOAD(x0, x1, w0, w1)     \
-    "smlad r6, r2, r4, r6\n\t"             \
-    "smlad r8, r3, r4, r8\n\t"             \
-    "smlad r10, r2, r5, r10\n\t"           \
-    "smlad r12, r3, r5, r12\n\t"           \
-    GLOWMCU_PAIRS_LOW_BYTES                \
-    "smlad r7, r2, r4, r7\n\t"             \
-    "smlad r9, r3, r4, r9\n\t"             \
-    "smlad r11, r2, r5, r11\n\t"           \
-    "smlad lr, r3, r5, lr\n\t"
+    GLOWMCU_PAIRS_PRODUCTS
+
+/* Values that are not neighbours: x0 and y0 of the first pixel, x1 and y1 of the second. */
+#define GLOWMCU_PAIRS_JOIN(x0, y0, x1, y1) \
+    "ldrh r2, [r0, #" #x0 "]\n\t"          \
+    "ldrh r4, [r0, #" #y0 "]\n\t"          \
+    "ldrh r3, [r0, #" #x1 "]\n\t"          \
+    "ldrh r5, [r0, #" #y1 "]\n\t"          \
+    "pkhbt r2, r2, r4, lsl #16\n\t"        \
+    "pkhbt r3, r3, r5, lsl #16\n\t"
+
+#define GLOWMCU_PAIRS_JOINED_STEP(x0, y0, x1, y1, w0, w1) \
+    GLOWMCU_PAIRS_JOIN(x0, y0, x1, y1)                    \
+    "ldr r4, [r1, #" #w0 "]\n\t"                          \
+    "ldr r5, [r1, #" #w1 "]\n\t"                          \
+    GLOWMCU_PAIRS_PRODUCTS
 
 /*
  * What the sums start from: of the high channels a constant of the stream, or of all. FIRST is
@@ -142,18 +160,27 @@ typedef void (*glowmcu_pixel_pairs)(const int16_t *pixel, const int32_t *stream,
     "smuad r11, r2, r5\n\t"               \
     "smuad lr, r3, r5\n\t"
 
+#define GLOWMCU_PAIRS_WIDE_PRODUCTS(w2, w3) \
+    "smlad r6, r2, r4, r6\n\t"              \
+    "smlad r8, r3, r4, r8\n\t"              \
+    "smlad r7, r2, r5, r7\n\t"              \
+    "smlad r9, r3, r5, r9\n\t"              \
+    "ldr r4, [r1, #" #w2 "]\n\t"            \
+    "ldr r5, [r1, #" #w3 "]\n\t"            \
+    "smlad r10, r2, r4, r10\n\t"            \
+    "smlad r12, r3, r4, r12\n\t"            \
+    "smlad r11, r2, r5, r11\n\t"            \
+    "smlad lr, r3, r5, lr\n\t"
+
 #define GLOWMCU_PAIRS_WIDE_STEP(x0, x1, w0, w1, w2, w3) \
     GLOWMCU_PAIRS_LOAD(x0, x1, w0, w1)                  \
-    "smlad r6, r2, r4, r6\n\t"                          \
-    "smlad r8, r3, r4, r8\n\t"                          \
-    "smlad r7, r2, r5, r7\n\t"                          \
-    "smlad r9, r3, r5, r9\n\t"                          \
-    "ldr r4, [r1, #" #w2 "]\n\t"                        \
-    "ldr r5, [r1, #" #w3 "]\n\t"                        \
-    "smlad r10, r2, r4, r10\n\t"                        \
-    "smlad r12, r3, r4, r12\n\t"                        \
-    "smlad r11, r2, r5, r11\n\t"                        \
-    "smlad lr, r3, r5, lr\n\t"
+    GLOWMCU_PAIRS_WIDE_PRODUCTS(w2, w3)
+
+#define GLOWMCU_PAIRS_WIDE_JOINED_STEP(x0, y0, x1, y1, w0, w1, w2, w3) \
+    GLOWMCU_PAIRS_JOIN(x0, y0, x1, y1)                                 \
+    "ldr r4, [r1, #" #w0 "]\n\t"                                       \
+    "ldr r5, [r1, #" #w1 "]\n\t"                                       \
+    GLOWMCU_PAIRS_WIDE_PRODUCTS(w2, w3)
 
 /*
  * Between chunks the stream holds the way to the next one's pixels; after the last one -1, which
@@ -263,11 +290,8 @@ typedef struct {
     int32_t wide;
     int32_t distance; /* from the first pixel of a pair to the second */
     int32_t loops;    /* more than one chunk of weights a group */
-    int32_t rows;     /* a chunk: rows of segments of steps of two values */
-    int32_t row_bytes;
-    int32_t segments;
-    int32_t segment_bytes;
-    int32_t steps;
+    int32_t steps;    /* of a chunk, two values each */
+    const int16_t *offsets; /* of the steps' values from the pixel, [steps][2] */
 } glowmcu_pixel_pairs_shape;
 
 /* Four accumulators of one pixel; packed sums are S, L, S, L. */
@@ -287,20 +311,29 @@ static inline void glowmcu_pixel_sums_step(const glowmcu_pixel_pairs_shape *k, u
     }
 }
 
+/* The two values of a step. */
+static inline uint32_t glowmcu_pixel_values(const uint8_t *pixel, const int16_t offsets[2])
+{
+    int16_t low;
+    int16_t high;
+
+    memcpy(&low, pixel + offsets[0], sizeof low);
+    memcpy(&high, pixel + offsets[1], sizeof high);
+    return glowmcu_halves(low, high);
+}
+
 /* All chunks of a group; returns what follows in the stream. */
 static inline const int32_t *glowmcu_pixel_sums_group(const glowmcu_pixel_pairs_shape *k,
     const uint8_t *pixel, const int32_t *w, glowmcu_pixel_sums *first, glowmcu_pixel_sums *second)
 {
     for (;;) {
-        for (int32_t row = 0; row < k->rows; ++row) {
-            for (int32_t segment = 0; segment < k->segments; ++segment) {
-                const uint8_t *x = pixel + row * k->row_bytes + segment * k->segment_bytes;
-                for (int32_t step = 0; step < k->steps; ++step, x += 4) {
-                    glowmcu_pixel_sums_step(k, glowmcu_load_word(x), w, first);
-                    glowmcu_pixel_sums_step(k, glowmcu_load_word(x + k->distance), w, second);
-                    w += k->wide ? 4 : 2;
-                }
-            }
+        for (int32_t step = 0; step < k->steps; ++step) {
+            const int16_t *offsets = k->offsets + 2 * step;
+            const uint32_t near = glowmcu_pixel_values(pixel, offsets);
+            const uint32_t far = glowmcu_pixel_values(pixel + k->distance, offsets);
+            glowmcu_pixel_sums_step(k, near, w, first);
+            glowmcu_pixel_sums_step(k, far, w, second);
+            w += k->wide ? 4 : 2;
         }
         if (!k->loops) {
             return w;

@@ -34,7 +34,7 @@ from glowmcu.ops.convolution import Conv2D
 #: Cycles that a byte of the window is worth, where it saves moving rows.
 _WINDOW_WORTH = {Goal.BALANCED: 10.0, Goal.SPEED: 2.0}
 #: Cycles to move a word of a row that stays in the window.
-_MOVE_CYCLES = 3.0
+_MOVE_CYCLES = 2.75
 
 
 def is_ungrouped(site: Site) -> bool:
@@ -76,13 +76,19 @@ def window_rows(window: RowWindow, goal: Goal) -> int:
 def row_chunks(window: RowWindow, weights: Int64Array) -> Int64Array:
     """Weights OHWI as (channels, chunks, steps, 2), zeros where a chunk is not full."""
     chunk = window.chunk
-    channels = len(weights)
     values = weights.reshape(-1, window.segment_values)
     if window.shuffled:
         values = values.reshape(-1, 4)[:, [0, 2, 1, 3]].reshape(-1, window.segment_values)
-    room = window.parts * chunk.steps * 2 - window.segment_values
-    padded = np.pad(values, ((0, 0), (0, room)))
-    return padded.reshape(channels, -1, len(chunk.offsets), 2)
+    room = window.parts * chunk.values - window.segment_values
+    segments = np.pad(values, ((0, 0), (0, room))).reshape(
+        len(weights), -1, chunk.rows * chunk.segments, chunk.values
+    )
+    even = chunk.values // 2 * 2
+    inside = segments[..., :even].reshape(*segments.shape[:2], -1)
+    ends = segments[..., even:].reshape(*segments.shape[:2], -1)
+    if ends.shape[2] % 2:
+        ends = np.pad(ends, ((0, 0), (0, 0), (0, 1)))
+    return np.concatenate([inside, ends], axis=2).reshape(*segments.shape[:2], -1, 2)
 
 
 def stream_of(site: Site, window: RowWindow) -> PairStream | None:
@@ -113,7 +119,7 @@ class RowsConv2D(Kernel):
         rows = min(window.in_rows, window.out_rows * window.strides[0])
         chunks = len(window.chunk_places)
         return {
-            "step": groups * chunks * len(window.chunk.offsets),
+            "step": groups * chunks * window.chunk.steps,
             "chunk": groups * chunks if chunks > 1 else 0,
             f"group_{stream.kind}": groups,
             "pair": window.pairs,
@@ -140,10 +146,9 @@ class RowsConv2D(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
         cycles = sum(_CYCLES[name] * amount for name, amount in work.items())
-        steps = len(window_of(site).chunk.offsets)
         return Cost(
             cycles * site.signature.inputs[0].shape[0],
-            1000 + 54 * steps,
+            1000 + 54 * window_of(site).chunk.steps,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
@@ -192,7 +197,6 @@ def _function(window: RowWindow, stream: PairStream) -> str:
 
 
 def _view(window: RowWindow, stream: PairStream) -> dict[str, object]:
-    chunk = window.chunk
     return {
         "headers": ("glowmcu_conv_2d_rows.h",),
         "form": stream.kind,
@@ -200,12 +204,7 @@ def _view(window: RowWindow, stream: PairStream) -> dict[str, object]:
         "wide": stream.wide,
         "distance": window.distance,
         "loops": bool(window.ways),
-        "rows": chunk.rows,
-        "row_bytes": chunk.row_bytes,
-        "segments": chunk.segments,
-        "segment_bytes": chunk.segment_bytes,
-        "steps": chunk.steps,
-        "offsets": chunk.offsets,
+        "offsets": window.chunk.offsets,
     }
 
 

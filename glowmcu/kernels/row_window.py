@@ -23,25 +23,46 @@ _WORTH_GOING_BELOW = 0.03
 
 @dataclass(frozen=True)
 class Chunk:
-    """Steps in a straight line: `rows` of `segments` of `steps`, distances in bytes."""
+    """What is computed in a straight line: `rows` of `segments` of `values`, distances in bytes.
+
+    A step is two neighbouring values. Where segments end in a single one, two of these make a step;
+    a last single one takes what follows it along, with a weight of 0.
+    """
 
     rows: int
     row_bytes: int
     segments: int
     segment_bytes: int
-    steps: int
+    values: int
 
     @property
-    def offsets(self) -> tuple[int, ...]:
-        """Of each step from the chunk's first."""
-        places = product(range(self.rows), range(self.segments), range(self.steps))
-        return tuple(r * self.row_bytes + s * self.segment_bytes + 4 * i for r, s, i in places)
+    def offsets(self) -> tuple[tuple[int, int], ...]:
+        """Of both values of each step from the chunk's first value."""
+        starts = [
+            row * self.row_bytes + segment * self.segment_bytes
+            for row, segment in product(range(self.rows), range(self.segments))
+        ]
+        pairs = [(at + 4 * i, at + 4 * i + 2) for at in starts for i in range(self.values // 2)]
+        if self.values % 2:
+            ends = [at + 2 * self.values - 2 for at in starts]
+            pairs += list(zip(ends[0::2], ends[1::2], strict=False))
+            pairs += [(ends[-1], ends[-1] + 2)] * (len(ends) % 2)
+        return tuple(pairs)
+
+    @property
+    def steps(self) -> int:
+        return -(-self.rows * self.segments * self.values // 2)
+
+    @property
+    def reach(self) -> int:
+        """Bytes to the end of the last value."""
+        return max(high for _, high in self.offsets) + 2
 
     @property
     def name(self) -> str:
         rows = f"{self.rows}x{self.row_bytes}_" if self.rows > 1 else ""
         segments = f"{self.segments}x{self.segment_bytes}_" if self.segments > 1 else ""
-        return f"{rows}{segments}{self.steps}"
+        return f"{rows}{segments}{self.values}"
 
 
 @dataclass(frozen=True)
@@ -111,26 +132,25 @@ class RowWindow:
         """Chunks that a segment is cut into."""
         if self.chunk.rows * self.chunk.segments > 1:
             return 1
-        return -(-self.segment_values // (2 * self.chunk.steps))
+        return -(-self.segment_values // self.chunk.values)
 
     @property
     def chunk(self) -> Chunk:
         """The largest straight line that fits."""
-        rows, segments = self.kernel[0], self.segments
-        steps = -(-self.segment_values // 2)
+        rows, segments, values = self.kernel[0], self.segments, self.segment_values
         row_bytes = 2 * self.dilations[0] * self.pitch
         segment_bytes = 2 * self.dilations[1] * self.channels
-        whole = Chunk(rows, row_bytes, segments, segment_bytes, steps)
-        if rows * segments * steps <= _MOST_ALONE and self._fits(whole):
+        whole = Chunk(rows, row_bytes, segments, segment_bytes, values)
+        if whole.steps <= _MOST_ALONE and self._fits(whole):
             return whole
-        row = Chunk(1, 0, segments, segment_bytes, steps)
-        if segments > 1 and segments * steps <= _MOST_LOOPED and self._fits(row):
+        row = Chunk(1, 0, segments, segment_bytes, values)
+        if segments > 1 and row.steps <= _MOST_LOOPED and self._fits(row):
             return row
-        parts = -(-steps // _MOST_LOOPED)
-        return Chunk(1, 0, 1, 0, -(-steps // parts))
+        parts = -(-values // (2 * _MOST_LOOPED))
+        return Chunk(1, 0, 1, 0, 2 * -(-values // (2 * parts)))
 
     def _fits(self, chunk: Chunk) -> bool:
-        return self.distance + max(chunk.offsets) <= _MOST_OFFSET
+        return self.distance + chunk.reach <= _MOST_OFFSET
 
     @property
     def fits(self) -> bool:
@@ -145,7 +165,7 @@ class RowWindow:
         segments = range(0, self.segments, chunk.segments)
         return tuple(
             2 * (row * self.dilations[0] * self.pitch + segment * self.dilations[1] * self.channels)
-            + 4 * part * chunk.steps
+            + 2 * part * chunk.values
             for row, segment, part in product(rows, segments, range(self.parts))
         )
 
@@ -159,7 +179,7 @@ class RowWindow:
     def scratch_bytes(self, rows: int) -> int:
         """A window of `rows`, with room for what is read beyond it and not used."""
         last_pixel = 2 * (self.out_columns - 1) * self.pixel_values
-        last_read = last_pixel + self.distance + self.chunk_places[-1] + max(self.chunk.offsets) + 4
+        last_read = last_pixel + self.distance + self.chunk_places[-1] + self.chunk.reach
         lowest = 2 * (rows - self.least_rows) * self.pitch
         size = max(2 * rows * self.pitch, lowest + last_read)
         return -(-size // 4) * 4
