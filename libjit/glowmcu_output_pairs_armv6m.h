@@ -6,6 +6,11 @@
 #ifndef GLOWMCU_OUTPUT_PAIRS_ARMV6M_H
 #define GLOWMCU_OUTPUT_PAIRS_ARMV6M_H
 
+#include "glowmcu_thumb.h"
+
+struct glowmcu_output_job;
+
+#if GLOWMCU_THUMB == 1
 /* One tap: element r2, mask r5, four outputs' weights at r7. */
 #define GLOWMCU_OUTPUT_TAP   \
     "ldmia r7!, {r3}\n\t"    \
@@ -19,7 +24,7 @@
     "adds r1, r1, r3\n\t"
 
 __attribute__((naked, noinline, used)) static void glowmcu_output_pairs(
-    const glowmcu_output_job *job __attribute__((unused)))
+    const struct glowmcu_output_job *job __attribute__((unused)))
 {
     __asm__(
         ".syntax unified\n\t"
@@ -90,5 +95,7 @@ __attribute__((naked, noinline, used)) static void glowmcu_output_pairs(
         "mov r11, r4\n\t"
         "pop {r4, r5, r6, r7, pc}\n");
 }
+
+#endif
 
 #endif /* GLOWMCU_OUTPUT_PAIRS_ARMV6M_H */

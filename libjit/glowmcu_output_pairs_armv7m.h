@@ -6,6 +6,11 @@
 #ifndef GLOWMCU_OUTPUT_PAIRS_ARMV7M_H
 #define GLOWMCU_OUTPUT_PAIRS_ARMV7M_H
 
+#include "glowmcu_thumb.h"
+
+struct glowmcu_output_job;
+
+#if GLOWMCU_THUMB == 2
 /* One tap: element `x`, mask r7, four outputs' weights `w`; r1 grows from `start`. */
 #define GLOWMCU_OUTPUT_TAP(x, w, start)      \
     "and r6, r7, " w ", lsr #8\n\t"          \
@@ -14,7 +19,7 @@
     "mla r0, " x ", r6, r0\n\t"
 
 __attribute__((naked, noinline, used)) static void glowmcu_output_pairs(
-    const glowmcu_output_job *job __attribute__((unused)))
+    const struct glowmcu_output_job *job __attribute__((unused)))
 {
     __asm__(
         ".syntax unified\n\t"
@@ -63,5 +68,7 @@ __attribute__((naked, noinline, used)) static void glowmcu_output_pairs(
         "add sp, sp, #20\n\t"
         "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
 }
+
+#endif
 
 #endif /* GLOWMCU_OUTPUT_PAIRS_ARMV7M_H */

@@ -13,7 +13,7 @@
 #include "glowmcu_base.h"
 #include "glowmcu_thumb.h"
 
-typedef struct {
+typedef struct glowmcu_output_job {
     const uint32_t *stream;
     const int32_t *weights; /* [output_fours][groups][4 taps] of four bytes */
     int32_t groups;         /* at least 1 */

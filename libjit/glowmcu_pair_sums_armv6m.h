@@ -7,6 +7,11 @@
 #ifndef GLOWMCU_PAIR_SUMS_ARMV6M_H
 #define GLOWMCU_PAIR_SUMS_ARMV6M_H
 
+#include "glowmcu_thumb.h"
+
+struct glowmcu_pair_job;
+
+#if GLOWMCU_THUMB == 1
 /* One tap: element pair `x`, weights of two outputs. */
 #define GLOWMCU_PAIR_TAP(x, first, second) \
     "ldrb r3, [r4, #" first "]\n\t"        \
@@ -32,7 +37,7 @@
     "add r10, r1\n\t"
 
 __attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
-    const glowmcu_pair_job *job __attribute__((unused)))
+    const struct glowmcu_pair_job *job __attribute__((unused)))
 {
     __asm__(
         ".syntax unified\n\t"
@@ -93,5 +98,7 @@ __attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
         "mov r11, r4\n\t"
         "pop {r4, r5, r6, r7, pc}\n");
 }
+
+#endif
 
 #endif /* GLOWMCU_PAIR_SUMS_ARMV6M_H */

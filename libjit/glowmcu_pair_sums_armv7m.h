@@ -6,6 +6,11 @@
 #ifndef GLOWMCU_PAIR_SUMS_ARMV7M_H
 #define GLOWMCU_PAIR_SUMS_ARMV7M_H
 
+#include "glowmcu_thumb.h"
+
+struct glowmcu_pair_job;
+
+#if GLOWMCU_THUMB == 2
 #define GLOWMCU_PAIR_GROUP(w0, w1, w2, w3, w4, w5, w6, w7)                       \
     "ldmia r12!, {r0, r2, r3, r4, r5}\n\t" /* correction, X0, X1, X2, X3 */      \
     "ldrb r6, [lr, #" w0 "]\n\t"                                                 \
@@ -30,7 +35,7 @@
     "add r11, r11, r1, asr #16\n\t"
 
 __attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
-    const glowmcu_pair_job *job __attribute__((unused)))
+    const struct glowmcu_pair_job *job __attribute__((unused)))
 {
     __asm__(
         ".syntax unified\n\t"
@@ -73,5 +78,7 @@ __attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
         "add sp, sp, #24\n\t"
         "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
 }
+
+#endif
 
 #endif /* GLOWMCU_PAIR_SUMS_ARMV7M_H */

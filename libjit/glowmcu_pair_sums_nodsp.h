@@ -14,7 +14,7 @@
 #include "glowmcu_base.h"
 #include "glowmcu_thumb.h"
 
-typedef struct {
+typedef struct glowmcu_pair_job {
     const uint32_t *stream;
     const uint8_t *weights; /* [output_pairs][groups][4 taps][2 outputs], + 128 */
     int32_t groups;         /* at least 1 */

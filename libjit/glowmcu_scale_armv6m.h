@@ -6,10 +6,17 @@
 #ifndef GLOWMCU_SCALE_ARMV6M_H
 #define GLOWMCU_SCALE_ARMV6M_H
 
+#include <stdint.h>
+
+#include "glowmcu_thumb.h"
+
+struct glowmcu_scale;
+
+#if GLOWMCU_THUMB == 1
 __attribute__((naked, noinline, used)) static void glowmcu_scale_narrow(
-    const glowmcu_scale *p __attribute__((unused)), const int32_t *sums __attribute__((unused)),
-    int32_t step __attribute__((unused)), int8_t *out __attribute__((unused)),
-    int32_t count __attribute__((unused)))
+    const struct glowmcu_scale *p __attribute__((unused)),
+    const int32_t *sums __attribute__((unused)), int32_t step __attribute__((unused)),
+    int8_t *out __attribute__((unused)), int32_t count __attribute__((unused)))
 {
     __asm__(
         ".syntax unified\n\t"
@@ -80,5 +87,7 @@ __attribute__((naked, noinline, used)) static void glowmcu_scale_narrow(
         "mov r4, r10\n\t"
         "b 3b\n");
 }
+
+#endif
 
 #endif /* GLOWMCU_SCALE_ARMV6M_H */

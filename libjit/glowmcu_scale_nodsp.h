@@ -10,7 +10,7 @@
 #include "glowmcu_base.h"
 #include "glowmcu_thumb.h"
 
-typedef struct {
+typedef struct glowmcu_scale {
     const int32_t *starts;  /* a word a channel */
     const int32_t *factors; /* two words a channel, or for all; see the two functions */
     int32_t factor_step;    /* 2, or 0 for all */

@@ -4,6 +4,8 @@
 #ifndef GLOWMCU_THUMB_H
 #define GLOWMCU_THUMB_H
 
+#include "glowmcu_base.h"
+
 /* 1: Armv6-M and Armv8-M baseline. 2: Armv7-M and above. 0: another machine, or GLOWMCU_PORTABLE. */
 #if !defined(__thumb__) || defined(GLOWMCU_PORTABLE)
 #define GLOWMCU_THUMB 0
