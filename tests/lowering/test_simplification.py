@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 
+from glowmcu.cores import core
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph
+from glowmcu.kernels.kernel import Target
 from glowmcu.lowering import passes, simplify
 from glowmcu.lowering.simplification import SimplificationWatch, simplification
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.lookup import Lookup
+from glowmcu.tuning.evaluation import estimated_cost
 from tests.ir.graphs import GraphBuilder, int8
 from tests.lowering.channel_graphs import LIKE, NETWORKS
 
@@ -101,3 +105,15 @@ def test_a_watch_hands_everything_on() -> None:
     told = watch.told()
     assert told is not None
     assert told.macs_after < told.macs_before
+
+
+def test_tuning_estimates_what_the_bundle_will_be() -> None:
+    b = GraphBuilder()
+    x = b.input(int8(1, 8, 8, 4, scale=1, zero_point=0))
+    weights = np.arange(32).reshape(8, 4) % 7 - 3
+    hidden = pointwise(b, x, weights, [10**6] * 6 + [0, 0])
+    graph = b.finish(pointwise(b, hidden, [[1, -1, 2, 0, 1, -2, 1, 1]], [0]))
+    target = Target(core("cortex-m4"), Goal.BALANCED)
+    simple, plain = estimated_cost(graph, target), estimated_cost(graph, target, simplify=False)
+    assert simple.cycles < plain.cycles
+    assert simple.flash_bytes < plain.flash_bytes
