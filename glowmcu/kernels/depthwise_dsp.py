@@ -1,0 +1,202 @@
+"""Depthwise convolution for cores with the DSP extension (Armv7E-M, Armv8-M).
+
+A 3x3 window without dilation runs over lines of the image that are expanded to words of two
+neighbours (`libjit/glowmcu_depthwise_conv_2d_dsp.h`); `depthwise_assembly.py` has the inner loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from glowmcu.ir.operation import Array
+from glowmcu.kernels.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.convolution import constant, is_constant, is_int8
+from glowmcu.kernels.depthwise_assembly import WORD_STEP, PassShape, pass_assembly
+from glowmcu.kernels.depthwise_forms import (
+    Words,
+    form_constants,
+    form_name,
+    scaled_form,
+    weights_of,
+)
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.requantization import Form, requantization_task
+from glowmcu.ops.convolution import DepthwiseConv2D
+
+#: The loop keeps the step from output to output in the low half of a register.
+_MOST_STEP = 2**16 - 1
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of the image; steps are bytes from position to position."""
+
+    in_length: int
+    in_step: int
+    out_length: int
+    out_step: int
+    stride: int
+    pad_before: int
+
+    def fields(self) -> tuple[Field, ...]:
+        """In the order of `glowmcu_depthwise_axis`."""
+        return tuple(Field(name, value) for name, value in vars(self).items())
+
+    @property
+    def suits_lines(self) -> bool:
+        """Whether the loop can run along it."""
+        return self.stride in (1, 2) and self.out_step <= _MOST_STEP
+
+    @property
+    def words(self) -> int:
+        """Words of two positions that all outputs need, for a window of three."""
+        return (self.out_length + 1) // 2 + 1 if self.stride == 1 else self.out_length + 1
+
+
+def _op(site: Site) -> DepthwiseConv2D:
+    assert isinstance(site.node.op, DepthwiseConv2D)
+    return site.node.op
+
+
+def _axes(site: Site) -> tuple[Axis, Axis]:
+    """Down (from row to row) and along the rows."""
+    op, x, out = _op(site), site.signature.inputs[0].shape, site.signature.output.shape
+    steps = ((x[2] * x[3], out[2] * out[3]), (x[3], out[3]))
+    down, right = (
+        Axis(x[1 + axis], steps[axis][0], out[1 + axis], steps[axis][1], op.strides[axis],
+             op.padding[axis])
+        for axis in (0, 1)
+    )  # fmt: skip
+    return down, right
+
+
+def line_axis(site: Site) -> int | None:
+    """The axis that lines follow: the longer one, 0 for columns; None when neither suits."""
+    axes = _axes(site)
+    suited = [axis for axis in (1, 0) if axes[axis].suits_lines]
+    return max(suited, key=lambda axis: axes[axis].out_length, default=None)
+
+
+def _form(site: Site) -> Form | None:
+    return scaled_form(requantization_task(site))
+
+
+def _blocks(weights: Array, constants: Words) -> Words:
+    """Four channels a row; the last four once more where channels are no multiple of four.
+
+    `weights` are (lines, taps, channels); the loop reads a line's bytes as k1, k0, k2.
+    """
+    channels = weights.shape[2]
+    first = [min(start, channels - 4) for start in range(0, channels, 4)]
+    ordered = weights[:, [1, 0, 2]].transpose(2, 0, 1).astype(np.int8)
+    rows = []
+    for start in first:
+        taps = np.ascontiguousarray(ordered[start : start + 4]).reshape(-1).view(np.int32)
+        rows.append(np.concatenate([taps, constants[start : start + 4].reshape(-1)]))
+    return np.stack(rows)
+
+
+@kernel("depthwise_conv_2d.lines_dsp", DepthwiseConv2D)
+class LinesDepthwise(Kernel):
+    """3x3 without dilation, stride 1 or 2 along the lines; four channels at a time."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not (target.core.has_dsp and is_constant(site, 1, 2) and is_int8(site)):
+            return False
+        x, weights, _ = site.signature.inputs
+        op = _op(site)
+        suits = (
+            weights.shape[1:3] == (3, 3)
+            and op.dilations == (1, 1)
+            and x.shape[3] == weights.shape[3]
+            and x.shape[3] >= 4
+            and line_axis(site) is not None
+        )
+        return suits and _form(site) is not None
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(
+            2.2 * site.node.macs,
+            1400,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key=self.code_key(site, target),
+        )
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return 68 * -(-site.signature.output.shape[3] // 4)
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        return WORD_STEP * self._lines(site)[0].words
+
+    def code_key(self, site: Site, target: Target) -> str:
+        form = _form(site)
+        assert form is not None
+        stride = self._lines(site)[0].stride
+        return f"glowmcu_depthwise_3x3_stride_{stride}_{form_name(form)}"
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        form = _form(site)
+        assert form is not None
+        weights = constant(site, 1)
+        bound = accumulator_bound(site, weights.reshape(-1, weights.shape[3]).T, constant(site, 2))
+        shape = self._shape(site)
+        clamp_min, clamp_max = form.clamp or (-128, 127)
+        along, across, columns = *self._lines(site), line_axis(site) == 0
+        taps = weights_of(form, weights[0].transpose(1, 0, 2) if columns else weights[0])
+        zero_point = site.signature.output.zero_point
+        blocks = _blocks(taps, form_constants(form, zero_point))
+        fields = (
+            Field("along", Parameters("glowmcu_depthwise_axis", along.fields())),
+            Field("across", Parameters("glowmcu_depthwise_axis", across.fields())),
+            Field("rows_are_along", int(columns)),
+            Field("channels", weights.shape[3]),
+            Field("in_zero_point", site.signature.inputs[0].zero_point),
+            Field("unrolled", shape.unrolled),
+            Field("clamp_min", clamp_min),
+            Field("clamp_max", clamp_max),
+            Field("rounding", 2 * zero_point + 1),
+            Field("block_words", blocks.shape[1]),
+            Field("blocks", ConstantArray("blocks", blocks)),
+        )
+        return KernelCode(
+            function=self.code_key(site, target),
+            operands=(0,),
+            template="depthwise_lines_dsp.c.j2",
+            view={
+                "assembly": pass_assembly(shape),
+                "stride": shape.stride,
+                "form": shape.kind.name,
+                "postshift": shape.postshift,
+                "headers": ("glowmcu_depthwise_conv_2d_dsp.h",),
+            },
+            parameters=Parameters("glowmcu_depthwise_3x3", fields),
+            rows=site.signature.output.shape[1],
+            batches=site.signature.output.shape[0],
+            scratch_bytes=self.scratch_bytes(site, target),
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+    @staticmethod
+    def _lines(site: Site) -> tuple[Axis, Axis]:
+        """The axis of the lines and the other one."""
+        down, right = _axes(site)
+        return (down, right) if line_axis(site) == 0 else (right, down)
+
+    def _shape(self, site: Site) -> PassShape:
+        form = _form(site)
+        assert form is not None
+        stride = self._lines(site)[0].stride
+        return PassShape(stride, form.kind, form.postshift, form.clamp is not None)

@@ -1,0 +1,59 @@
+/*
+ * glowmcu_depthwise_forms.h: how sums become int8 in the portable twins of depthwise loops.
+ *
+ * Two forms, see glowmcu/kernels/depthwise_forms.py; `q` are a channel's two constants.
+ */
+#ifndef GLOWMCU_DEPTHWISE_FORMS_H
+#define GLOWMCU_DEPTHWISE_FORMS_H
+
+#include "glowmcu_dsp.h"
+
+#if !GLOWMCU_HAS_DSP
+#define GLOWMCU_DEPTHWISE_FLOOR 0   /* addend, multiplier */
+#define GLOWMCU_DEPTHWISE_LITERAL 1 /* start << 5 | (shift - 1), multiplier */
+
+/* `rounding` is 2 * out_zero_point + 1. */
+static inline int32_t glowmcu_depthwise_literal(int32_t doubled, const int32_t *q,
+    int32_t rounding)
+{
+    const int32_t shift = (q[0] & 31) + 1;
+    const int32_t step = rounding * (int32_t)(1u << (shift - 1));
+
+    return glowmcu_saturate_s8(
+        (glowmcu_smmlar(doubled, q[1], step) + (doubled >> 31)) >> shift);
+}
+
+/* From a sum of plain products. */
+static inline int32_t glowmcu_depthwise_finish(int32_t sum, const int32_t *q, int32_t form,
+    int32_t preshift, int32_t postshift, int32_t rounding)
+{
+    int32_t v;
+
+    if (form == GLOWMCU_DEPTHWISE_FLOOR) {
+        const int32_t x = glowmcu_wrapping_add(q[0], (int32_t)((uint32_t)sum << preshift));
+        return glowmcu_saturate_s8(glowmcu_smmul(x, q[1]) >> postshift);
+    }
+    v = glowmcu_wrapping_add(q[0] >> 5, sum);
+    return glowmcu_depthwise_literal((int32_t)((uint32_t)v << 1), q, rounding);
+}
+
+/* What sums of products with weights scaled by 2^8 begin with. */
+static inline int32_t glowmcu_depthwise_start(const int32_t *q, int32_t form)
+{
+    const uint32_t start = (uint32_t)q[0];
+
+    return (form == GLOWMCU_DEPTHWISE_LITERAL) ? (int32_t)((start & ~31u) << 3) : (int32_t)start;
+}
+
+/* From such a sum. */
+static inline int32_t glowmcu_depthwise_finish_scaled(int32_t sum, const int32_t *q, int32_t form,
+    int32_t postshift, int32_t rounding)
+{
+    if (form == GLOWMCU_DEPTHWISE_FLOOR) {
+        return glowmcu_saturate_s8(glowmcu_smmul(sum, q[1]) >> postshift);
+    }
+    return glowmcu_depthwise_literal(sum >> 7, q, rounding);
+}
+#endif
+
+#endif /* GLOWMCU_DEPTHWISE_FORMS_H */
