@@ -2,7 +2,8 @@
 
 Every variant that names its work runs all samples that it accepts on the modelled core; prices are
 the non-negative least squares of cycles over amounts. A Cortex-M55 has no cycle model: there QEMU's
-instruction counts stand for cycles. `--core` and `--variant` renew a part and keep the rest.
+instruction counts stand for cycles. `--core`, `--variant` and `--missing` renew
+a part and keep the rest.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,12 @@ from benchmarks.calibration_layers import KINDS, model, sample_count
 from benchmarks.least_squares import fit_prices
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.kernels.choices import KernelChoices
-from glowmcu.kernels.cost_table import TABLE_FILE
-from glowmcu.kernels.kernel import Kernel, load_kernels
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.kernels.cost_table import TABLE_FILE, cost_table
+from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
+from glowmcu.lowering.passes import lower
+from glowmcu.pipeline import Compilation, Options, compile_model, reference_graph
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m import CortexM
 from glowmcu.verify.qemu import Qemu
@@ -168,29 +172,49 @@ def calibrated_variants() -> list[str]:
     return sorted(name for name, k in everyone.items() if type(k).work is not Kernel.work)
 
 
-def calibrate(variants: list[str], cores: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Rows (variant, core, prices) for all that can run."""
+def calibrate(jobs: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Rows (variant, core, prices) for all jobs (variant, core) that can run."""
     with Progress(disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("calibrating", total=len(variants) * len(cores))
-        for variant in variants:
-            for core_name in cores:
-                progress.update(task, advance=1, description=f"{variant} on {core_name}")
-                found = measure(variant, core_name)
-                if found.samples:
-                    yield variant, core_name, prices(found)
+        task = progress.add_task("calibrating", total=len(jobs))
+        for variant, core_name in jobs:
+            progress.update(task, advance=1, description=f"{variant} on {core_name}")
+            found = measure(variant, core_name)
+            if len(found.samples) > len({name for s in found.samples for name in s.work}):
+                yield variant, core_name, prices(found)
+
+
+def unpriced(kind: str) -> set[tuple[str, str]]:
+    """Variants and cores that compute samples of `kind` but have no price for their work."""
+    graph = lower(reference_graph(model(kind), "sample.tflite"))
+    ranges = value_ranges(graph)
+    found = set()
+    for node in graph.nodes:
+        site = site_of(graph, node, ranges)
+        for core_name, variant in product(CORES, load_kernels().get(type(node.op), ())):
+            target = Target(core(core_name))
+            work = variant.work(site, target) if variant.accepts(site, target) else {}
+            known = cost_table().prices(variant.name, core_name)
+            if work and (known is None or not known.covers(work)):
+                found.add((variant.name, core_name))
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--core", action="append", choices=CORES, help="repeatable")
     parser.add_argument("--variant", action="append", help="repeatable; a prefix such as conv_2d.")
+    parser.add_argument("--missing", action="store_true", help="only what has no prices yet")
     options = parser.parse_args()
     known = calibrated_variants()
     wanted = tuple(options.variant or ("",))
     chosen = [name for name in known if name.startswith(wanted)]
     table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
     stored = {name: row for name, row in table["variants"].items() if name in known}
-    for variant, core_name, row in calibrate(chosen, list(options.core or CORES)):
+    jobs = list(product(chosen, options.core or CORES))
+    if options.missing:
+        missing = set().union(*map(unpriced, KINDS))
+        jobs = [job for job in jobs if job in missing]
+    for variant, core_name, row in calibrate(jobs):
         stored.setdefault(variant, {})[core_name] = row
         print(f"{variant:34} {core_name:14} {row['layers']:3} layers  {row['code_bytes']:5} B  "
               f"misfit {100 * row['error']:5.1f} %  {row['cycles']}", flush=True)  # fmt: skip

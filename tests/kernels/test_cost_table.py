@@ -1,0 +1,122 @@
+"""The prices of kernels: how they are fitted, that none is missing, and that they predict."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import glowmcu
+from benchmarks.calibrate import CORES, unpriced
+from benchmarks.calibration_layers import KINDS
+from benchmarks.least_squares import fit_prices, non_negative_least_squares
+from glowmcu.cores import core_names
+from glowmcu.kernels.cost_table import PRICED_AS, TABLE_FILE, Prices, cost_table
+from glowmcu.kernels.kernel import load_kernels
+from glowmcu.pipeline import Options
+from glowmcu.tuning.kernel_cache import KernelCache
+from glowmcu.tuning.kernel_tuner import tune_kernels
+from glowmcu.verify.verification import seeded_inputs
+
+#: Worst misfit of one layer's estimate, and of a whole model's.
+LAYER_TOLERANCE, MODEL_TOLERANCE = 0.25, 0.10
+
+
+@given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=4), st.integers(0, 1000))
+def test_prices_that_explain_everything_are_found(prices: list[float], seed: int) -> None:
+    amounts = np.random.default_rng(seed).uniform(1.0, 50.0, (12, len(prices)))
+    cycles = amounts @ np.array(prices)
+    found = non_negative_least_squares(amounts, cycles)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(amounts @ found, cycles, rtol=1e-6, atol=1e-6)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4))
+def test_no_set_of_non_negative_prices_fits_better(seed: int, columns: int) -> None:
+    generator = np.random.default_rng(seed)
+    amounts, cycles = generator.normal(size=(8, columns)), generator.normal(size=8)
+    found = non_negative_least_squares(amounts, cycles)
+    assert (found >= 0).all()
+    misfit = float(np.sum((amounts @ found - cycles) ** 2))
+    for size in range(columns + 1):
+        for free in map(list, itertools.combinations(range(columns), size)):
+            other = np.linalg.lstsq(amounts[:, free], cycles, rcond=None)[0]
+            if (other >= 0).all():
+                assert misfit <= np.sum((amounts[:, free] @ other - cycles) ** 2) + 1e-9
+
+
+def test_two_amounts_that_always_go_together_share_the_price() -> None:
+    amounts = np.array([[1.0, 1.0], [3.0, 3.0], [7.0, 7.0]])
+    found = fit_prices(amounts, amounts[:, 0] * 5, np.ones(3))
+    assert found.sum() == pytest.approx(5.0)
+
+
+def test_work_without_a_price_is_not_covered() -> None:
+    prices = Prices({"mac": 2.0, "call": 10.0}, 100)
+    assert prices.covers({"mac": 3.0})
+    assert prices.cycles({"mac": 3.0, "call": 1.0}) == 16.0
+    assert not prices.covers({"mac": 3.0, "row": 1.0})
+    assert not prices.covers({})
+
+
+def test_the_table_is_as_calibration_writes_it() -> None:
+    text = TABLE_FILE.read_text(encoding="utf-8")
+    assert json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n" == text
+    variants = {kernel.name for found in load_kernels().values() for kernel in found}
+    assert set(cost_table().variants) <= variants
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whoever_names_work_has_prices_on_every_core(kind: str) -> None:
+    assert not unpriced(kind), "python -m benchmarks.calibrate --missing"
+
+
+def test_every_core_is_priced_as_a_calibrated_one() -> None:
+    assert {PRICED_AS.get(name, name) for name in core_names()} == set(CORES)
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("board", ["nrf52", "rp2040"])
+@pytest.mark.parametrize("name", ["kws", "vww", "ic", "ad", "sww"])
+def test_estimates_are_near_what_layers_take(
+    name: str, board: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    file = shared_dir / "models" / f"{name}_int8.tflite"
+    bundle = glowmcu.compile(file, board=board, output=tmp_path / "b", name=name)
+    measured = bundle.measure(seeded_inputs(bundle.manifest, 1))
+    total = measured.cycles or 0
+    wrong = []
+    for choice, layer in zip(bundle.choices, measured.layers, strict=True):
+        cycles = layer.cycles or 0
+        if cycles > 0.01 * total and abs(choice.chosen.cycles / cycles - 1) > LAYER_TOLERANCE:
+            wrong.append(f"{choice.chosen.kernel}: {choice.chosen.cycles} for {cycles} cycles")
+    assert not wrong, "\n".join(wrong)
+    estimate = sum(choice.chosen.cycles for choice in bundle.choices)
+    assert estimate == pytest.approx(total, rel=MODEL_TOLERANCE)
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("name", ["kws", "ic"])
+def test_the_kernel_with_the_least_estimate_is_the_quickest_or_nearly(
+    name: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    file = shared_dir / "models" / f"{name}_int8.tflite"
+    options = Options(name, core="cortex-m4")
+    tuned = tune_kernels(file.read_bytes(), file.name, options, KernelCache(tmp_path))
+    total = tuned.total(tuned.before.selections)
+    wrong = []
+    for node, item in tuned.before.selections.items():
+        estimates = {item.kernel_name: item.cost.cycles}
+        estimates.update({kernel: cost.cycles for kernel, cost in item.alternatives})
+        cycles = tuned.cycles[node.name]
+        best = min(estimates, key=lambda kernel: estimates[kernel])
+        if cycles[best] > 1.1 * min(cycles.values()) and cycles[best] > 0.01 * total:
+            wrong.append(f"{node.op.name}: {estimates} measured {cycles}")
+    assert not wrong, "\n".join(wrong)
