@@ -57,29 +57,25 @@ __attribute__((naked, noinline)) static void glowmcu_linear_sum_dsp_words(
         "ldr r12, [sp, #36]\n\t"
         "ldm r0, {r4-r6}\n\t"
         "mov r7, #0xFF00FF00\n\t"
-        "subs r1, r1, #4\n\t"
-        "blt 2f\n\t"
+        "cmp r1, #0\n\t"
+        "ble 3f\n\t"
+        "tst r1, #1\n\t"
+        "beq 1f\n\t"
+        "sub r2, r2, #4\n\t" /* an odd count begins with the second word of a turn */
+        "sub r3, r3, #4\n\t"
+        "sub r12, r12, #4\n\t"
+        "add r1, r1, #1\n\t"
+        "b 2f\n\t"
         "1:\n\t"
         GLOWMCU_LINEAR_SUM_WORD("0")
-        GLOWMCU_LINEAR_SUM_WORD("4")
-        GLOWMCU_LINEAR_SUM_WORD("8")
-        GLOWMCU_LINEAR_SUM_WORD("12")
-        "add r2, r2, #16\n\t"
-        "add r3, r3, #16\n\t"
-        "add r12, r12, #16\n\t"
-        "subs r1, r1, #4\n\t"
-        "bge 1b\n\t"
         "2:\n\t"
-        "adds r1, r1, #4\n\t"
-        "ble 4f\n\t"
+        GLOWMCU_LINEAR_SUM_WORD("4")
+        "add r2, r2, #8\n\t"
+        "add r3, r3, #8\n\t"
+        "add r12, r12, #8\n\t"
+        "subs r1, r1, #2\n\t"
+        "bgt 1b\n\t"
         "3:\n\t"
-        GLOWMCU_LINEAR_SUM_WORD("0")
-        "add r2, r2, #4\n\t"
-        "add r3, r3, #4\n\t"
-        "add r12, r12, #4\n\t"
-        "subs r1, r1, #1\n\t"
-        "bgt 3b\n\t"
-        "4:\n\t"
         "pop {r4-r11, pc}\n\t");
 }
 #endif

@@ -27,7 +27,7 @@ class LinearSum(Kernel):
         )
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(9.0 * site.signature.output.element_count + 60.0, 200, 32)
+        return Cost(9.3 * site.signature.output.element_count + 110.0, 432, 32)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         return walk_work(site.signature, 4)
@@ -72,8 +72,8 @@ class LinearSumDsp(LinearSum):
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
-        prices = {"element": 6.2, "single_element": 11.0, "run": 50.0, "call": 60.0}
-        return Cost(sum(prices[name] * amount for name, amount in work.items()), 560, 32)
+        prices = {"element": 6.6, "single_element": 22.0, "run": 92.0, "call": 34.0}
+        return Cost(sum(prices[name] * amount for name, amount in work.items()), 512, 32)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         return walk_work(site.signature, 4)

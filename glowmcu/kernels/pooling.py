@@ -37,7 +37,8 @@ def pool_work(site: Site) -> dict[str, float]:
     }
 
 
-def _grid(site: Site) -> Field:
+def pool_grid(site: Site) -> Parameters:
+    """Where windows lie, as a `glowmcu_pool_grid`."""
     op, x, out = _op(site), site.signature.inputs[0], site.signature.output
     fields = (
         Field("in_height", x.shape[1]),
@@ -53,7 +54,11 @@ def _grid(site: Site) -> Field:
         Field("pad_top", op.padding[0]),
         Field("pad_left", op.padding[1]),
     )
-    return Field("grid", Parameters("glowmcu_pool_grid", fields))
+    return Parameters("glowmcu_pool_grid", fields)
+
+
+def _grid(site: Site) -> Field:
+    return Field("grid", pool_grid(site))
 
 
 def _code(site: Site, name: str, suffix: str, struct: str, *fields: Field) -> KernelCode:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from glowmcu.kernels.convolution import is_int8
-from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, kernel
-from glowmcu.kernels.pooling import integer_code
+from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.pooling import pool_grid
 from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
@@ -26,23 +25,60 @@ def _accepts(site: Site, target: Target) -> bool:
 
 
 def _work(site: Site) -> dict[str, float]:
-    """Of eight channels, then four, at a time over the window."""
+    """Of four channels at a time: pairs of taps in a row, then a last one."""
     window = window_work(_op(site), site.signature, _op(site).kernel)
-    channels = site.signature.output.shape[3]
-    eights, fours = channels // 8, -(-(channels % 8) // 4)
+    words = -(-site.signature.output.shape[3] // 4)
     return {
         "call": 1.0,
         "pixel": window.pixels,
-        "eight_tap": window.taps * eights,
-        "four_tap": window.taps * fours,
-        "row": window.rows * (eights + fours),
-        "word": window.pixels * (2 * eights + fours),
+        "word": window.pixels * words,
+        "row": window.rows * words,
+        "tap": window.taps * words,
     }
 
 
 def _code(site: Site, name: str) -> KernelCode:
-    code = integer_code(site, name)
-    return replace(code, function=f"glowmcu_{name}_dsp_s8", header=f"glowmcu_{name}_dsp.h")
+    op, out = _op(site), site.signature.output
+    fields = (
+        Field("grid", _grid(site)),
+        *(
+            Field(bound, (limit & 0xFF) * 0x01010101)
+            for bound, limit in zip(
+                ("clamp_min", "clamp_max"), op.clamp_range(site.signature), strict=True
+            )
+        ),
+    )
+    return KernelCode(
+        function=f"glowmcu_{name}_dsp_s8",
+        operands=(0,),
+        header=f"glowmcu_{name}_dsp.h",
+        parameters=Parameters("glowmcu_pool_2d_dsp", fields),
+        rows=out.shape[1],
+        batches=out.shape[0],
+    )
+
+
+def _grid(site: Site) -> Parameters:
+    """Where windows lie; one that sees the whole image sees it as a single row."""
+    grid = pool_grid(site)
+    _, height, width, channels = site.signature.inputs[0].shape
+    window = window_work(_op(site), site.signature, _op(site).kernel)
+    batches, *size, _ = site.signature.output.shape
+    if size != [1, 1] or window.taps != batches * height * width:
+        return grid
+    row = {
+        "in_height": 1,
+        "in_width": height * width,
+        "channels": channels,
+        "out_width": 1,
+        "kernel_height": 1,
+        "kernel_width": height * width,
+        "pad_top": 0,
+        "pad_left": 0,
+    }
+    return Parameters(
+        grid.struct, tuple(Field(field.name, row.get(field.name, 1)) for field in grid.fields)
+    )
 
 
 @kernel("average_pool_2d.dsp", AveragePool2D)
@@ -60,7 +96,7 @@ class AveragePoolDsp(Kernel):
         return _work(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return _estimate(site, word=22.0, code_bytes=460)
+        return _estimate(site, word=40.0, code_bytes=608)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return _code(site, "average_pool_2d")
@@ -77,7 +113,7 @@ class MaxPoolDsp(Kernel):
         return _work(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        return _estimate(site, word=6.0, code_bytes=400)
+        return _estimate(site, word=25.0, code_bytes=532)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return _code(site, "max_pool_2d")
@@ -85,6 +121,5 @@ class MaxPoolDsp(Kernel):
 
 def _estimate(site: Site, word: float, code_bytes: int) -> Cost:
     work = _work(site)
-    prices = {"call": 60.0, "pixel": 120.0, "eight_tap": 12.0, "four_tap": 9.0, "row": 8.0}
-    prices["word"] = word
+    prices = {"call": 60.0, "pixel": 120.0, "word": word, "row": 12.0, "tap": 6.5}
     return Cost(sum(prices[name] * amount for name, amount in work.items()), code_bytes)
