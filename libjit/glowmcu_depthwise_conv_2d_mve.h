@@ -10,12 +10,18 @@
 #include "glowmcu_window.h"
 
 typedef struct {
+    int32_t channels; /* at least 8 */
+    int32_t kernel_height;
+    glowmcu_scale_mve scale;
+    /*
+     * For eight channels after eight: weights [kernel_height][kernel_width][8] of int8, then
+     * constants of the scale, of even and of odd channels in turn.
+     */
+    const int32_t *stream;
+    int32_t kernel_width;
     int32_t in_height;
     int32_t in_width;
-    int32_t channels; /* at least 8 */
     int32_t out_width;
-    int32_t kernel_height;
-    int32_t kernel_width;
     int32_t stride_y;
     int32_t stride_x;
     int32_t dilation_y;
@@ -23,10 +29,7 @@ typedef struct {
     int32_t pad_top;
     int32_t pad_left;
     int32_t in_zero_point;
-    glowmcu_scale_mve scale;
-    const int8_t *weights;    /* for eight channels after eight: [kernel_height][kernel_width][8] */
-    const int32_t *constants; /* for eight channels after eight: vectors of even and of odd ones */
-} glowmcu_depthwise_mve;
+} glowmcu_depthwise_conv_2d_mve;
 
 /* The taps of one output pixel that are inside the image; steps are in bytes. */
 typedef struct {
@@ -40,7 +43,7 @@ typedef struct {
 } glowmcu_depthwise_mve_window;
 
 /* Eight channels of one pixel. `x` and `w` point to the first tap's. */
-static inline void glowmcu_depthwise_mve_eight(const glowmcu_depthwise_mve *p,
+static inline void glowmcu_depthwise_mve_eight(const glowmcu_depthwise_conv_2d_mve *p,
     const glowmcu_depthwise_mve_window *window, const int8_t *x, const int8_t *w, const int32_t *c,
     int8_t *out)
 {
@@ -79,7 +82,7 @@ static inline void glowmcu_depthwise_mve_eight(const glowmcu_depthwise_mve *p,
 }
 
 static inline glowmcu_depthwise_mve_window glowmcu_depthwise_mve_taps(
-    const glowmcu_depthwise_mve *p, const int8_t *in, glowmcu_taps ys, glowmcu_taps xs)
+    const glowmcu_depthwise_conv_2d_mve *p, const int8_t *in, glowmcu_taps ys, glowmcu_taps xs)
 {
     const int32_t image_row = p->in_width * p->channels;
     glowmcu_depthwise_mve_window window;
@@ -99,11 +102,11 @@ static inline glowmcu_depthwise_mve_window glowmcu_depthwise_mve_taps(
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in` and
  * `out` are the tensors' first bytes and may not overlap.
  */
-static void glowmcu_depthwise_mve_s8(const glowmcu_depthwise_mve *p, const int8_t *in, int8_t *out,
+static void glowmcu_depthwise_conv_2d_mve_s8(const glowmcu_depthwise_conv_2d_mve *p, const int8_t *in, int8_t *out,
     int32_t first_row, int32_t end_row)
 {
-    const int32_t weights_step = 8 * p->kernel_height * p->kernel_width;
-    const int32_t constants_step = 8 * GLOWMCU_SCALE_MVE_VECTORS(&p->scale);
+    const int32_t weights_words = 2 * p->kernel_height * p->kernel_width;
+    const int32_t constants_words = 8 * GLOWMCU_SCALE_MVE_VECTORS(&p->scale);
 
     out += first_row * p->out_width * p->channels;
     for (int32_t oy = first_row; oy < end_row; ++oy) {
@@ -113,17 +116,16 @@ static void glowmcu_depthwise_mve_s8(const glowmcu_depthwise_mve *p, const int8_
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, p->dilation_x, p->in_width);
             const glowmcu_depthwise_mve_window window = glowmcu_depthwise_mve_taps(p, in, ys, xs);
-            const int8_t *w = p->weights + window.skipped;
-            const int32_t *c = p->constants;
+            const int32_t *stream = p->stream;
             int32_t oc = 0;
             for (;;) {
-                glowmcu_depthwise_mve_eight(p, &window, window.x + oc, w, c, out + oc);
+                glowmcu_depthwise_mve_eight(p, &window, window.x + oc,
+                    (const int8_t *)stream + window.skipped, stream + weights_words, out + oc);
                 if (oc + 8 >= p->channels) {
                     break;
                 }
                 oc = (oc + 16 <= p->channels) ? oc + 8 : p->channels - 8;
-                w += weights_step;
-                c += constants_step;
+                stream += weights_words + constants_words;
             }
         }
     }

@@ -1,0 +1,69 @@
+/*
+ * glowmcu_linear_sum_mve.h: int8 add and sub of whole tensors where one line of int32 arithmetic
+ * gives the literal result; the compiler has checked every pair of operands. Four elements a vector.
+ */
+#ifndef GLOWMCU_LINEAR_SUM_MVE_H
+#define GLOWMCU_LINEAR_SUM_MVE_H
+
+#include "glowmcu_broadcast.h"
+#include "glowmcu_mve.h"
+
+#define GLOWMCU_LINEAR_SUM_MVE_SHIFT 22
+
+typedef struct {
+    int32_t p;
+    int32_t q;
+    int32_t c; /* |c + a * p| and |c + a * p + b * q| < 2^31 */
+    glowmcu_walk walk;
+} glowmcu_linear_sum_mve;
+
+#if GLOWMCU_HAS_MVE
+/* Saturated results in the lowest byte of each lane: |sum >> 22| <= 2^9 is inside the lower half. */
+static GLOWMCU_ALWAYS_INLINE int32x4_t glowmcu_linear_sum_mve_four(int32x4_t a, int32x4_t b,
+    int32x4_t p, int32_t q, int32_t c)
+{
+    const int32x4_t sum = vmlaq_n_s32(vmlasq_n_s32(a, p, c), b, q);
+    const int32x4_t out = vshrq_n_s32(sum, GLOWMCU_LINEAR_SUM_MVE_SHIFT);
+
+    return vreinterpretq_s32_s8(
+        vqmovnbq_s16(vreinterpretq_s8_s32(out), vreinterpretq_s16_s32(out)));
+}
+#endif
+
+static inline void glowmcu_linear_sum_mve_run(const void *parameters, const glowmcu_walk *walk,
+    const int8_t *a, const int8_t *b, int8_t *out)
+{
+    const glowmcu_linear_sum_mve *s = (const glowmcu_linear_sum_mve *)parameters;
+    const int32_t q = s->q;
+    const int32_t c = s->c;
+#if GLOWMCU_HAS_MVE
+    const int32x4_t p = vdupq_n_s32(s->p);
+    const mve_pred16_t rest = vctp32q((uint32_t)walk->run & 3u);
+
+    for (int32_t fours = walk->run >> 2; fours > 0; --fours) {
+        vstrbq_s32(out, glowmcu_linear_sum_mve_four(vldrbq_s32(a), vldrbq_s32(b), p, q, c));
+        a += 4;
+        b += 4;
+        out += 4;
+    }
+    vstrbq_p_s32(out, glowmcu_linear_sum_mve_four(vldrbq_z_s32(a, rest), vldrbq_z_s32(b, rest), p,
+        q, c), rest);
+#else
+    for (int32_t i = 0; i < walk->run; ++i) {
+        const int32_t sum = (c + a[i] * s->p + b[i] * q) >> GLOWMCU_LINEAR_SUM_MVE_SHIFT;
+        out[i] = (int8_t)((sum < -128) ? -128 : ((sum > 127) ? 127 : sum));
+    }
+#endif
+}
+
+/*
+ * saturate((a * p + b * q + c) >> 22). Shapes as `p->walk` says: both operands step along its runs.
+ * `out` may be the same memory as an operand with as many elements.
+ */
+static void glowmcu_linear_sum_mve_s8(const glowmcu_linear_sum_mve *p, const int8_t *a,
+    const int8_t *b, int8_t *out)
+{
+    glowmcu_broadcast_runs_s8(glowmcu_linear_sum_mve_run, p, &p->walk, a, b, out);
+}
+
+#endif /* GLOWMCU_LINEAR_SUM_MVE_H */
