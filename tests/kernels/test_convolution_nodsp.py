@@ -41,7 +41,10 @@ DEPTHWISE_SHAPES = {
     "nine taps, seven channels": Case((1, 4, 5, 7), 7, (3, 3), padding="SAME"),
     "multiplier 5": Case((1, 4, 4, 3), 15, (3, 3), padding="SAME"),
     "one channel to eight": Case((1, 6, 5, 1), 8, (3, 3), (2, 2), padding="SAME"),
-    "sixteen taps": Case((1, 20, 1, 5), 5, (16, 1)),
+    "twenty taps": Case((1, 24, 1, 5), 5, (20, 1)),
+    "twenty-one taps": Case((1, 24, 1, 5), 5, (21, 1)),
+    "5x5": Case((1, 6, 7, 9), 9, (5, 5), padding="SAME"),
+    "as many taps as are unrolled": Case((1, 9, 5, 2), 2, (8, 4)),
     "two rows of five": Case((1, 5, 9, 4), 4, (2, 5), padding="SAME"),
 }
 
