@@ -1,0 +1,168 @@
+"""Every form equals TensorFlow Lite's arithmetic on every accumulator that can occur."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glowmcu.ir.operation import Rounding
+from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask, find_form
+from glowmcu.ops.fixed_point import wrap_int32
+
+
+def computed(form: Form, task: RequantizationTask, accumulators: Int64Array) -> Int64Array:
+    """What the C of the form computes, in wrapping 32 bits where C wraps."""
+    raw = accumulators - task.offset[:, np.newaxis]
+    addend, multiplier = form.addend[:, np.newaxis], form.multiplier[:, np.newaxis]
+    v = wrap_int32(raw + form.start[:, np.newaxis])
+    step = form.step[:, np.newaxis]
+    if form.kind is FormKind.FLOOR:
+        high = wrap_int32(addend + (raw << form.preshift)) * multiplier >> 32
+        out = high >> form.postshift
+    elif form.kind is FormKind.TWO_SIDED:
+        high = wrap_int32(addend + (v << form.preshift)) * multiplier >> 32
+        out = (high + np.where(v < 0, step, 0)) >> form.postshift
+    else:
+        x = ((2 * v * multiplier + 2**31) >> 32) + step + (v >> 31)
+        out = x >> form.shifts[:, np.newaxis]
+    saturated = np.clip(out, -128, 127)
+    result: Int64Array = np.clip(saturated, *(form.clamp or (-128, 127)))
+    return result
+
+
+def task_of(
+    multipliers: list[int],
+    shifts: list[int],
+    bias: list[int],
+    reach: tuple[int, int],
+    zero_point: int = -128,
+    clamp: tuple[int, int] = (-128, 127),
+    rounding: Rounding = Rounding.DOUBLE,
+    offset: int = 0,
+) -> RequantizationTask:
+    """A task whose channels have the same reach."""
+    count = len(bias)
+    return RequantizationTask(
+        np.array(multipliers, np.int64),
+        np.array(shifts, np.int64),
+        np.array(bias, np.int64),
+        np.full(count, offset, np.int64),
+        np.full(count, reach[0], np.int64),
+        np.full(count, reach[1], np.int64),
+        zero_point,
+        clamp,
+        rounding,
+    )
+
+
+def assert_exact(form: Form, task: RequantizationTask) -> None:
+    """Over the whole reach of all channels."""
+    assert int((task.high - task.low).max()) < 2**22
+    accumulators = np.arange(int(task.low[0]), int(task.high[0]) + 1)[np.newaxis, :]
+    wanted = np.clip(task.outputs(accumulators.repeat(len(task.bias), axis=0)), *task.clamp)
+    assert np.array_equal(computed(form, task, accumulators), wanted)
+
+
+TYPICAL = task_of(
+    [1518500250, 1073741824, 2147483647, 1300000001], [-9, -8, -10, -9], [311, -2000, 0, 5],
+    (-90000, 110000), offset=-4711,
+)  # fmt: skip
+
+
+def test_a_layer_that_ends_in_relu_needs_three_instructions() -> None:
+    form = find_form(TYPICAL)
+    assert form is not None
+    assert form.kind is FormKind.FLOOR
+    assert form.clamp is None
+    assert_exact(form, TYPICAL)
+
+
+@pytest.mark.parametrize("zero_point", [-127, -1, 0, 3, 60])
+def test_another_zero_point_needs_a_line_for_each_sign(zero_point: int) -> None:
+    task = replace(TYPICAL, zero_point=zero_point)
+    form = find_form(task)
+    assert form is not None
+    assert form.kind is FormKind.TWO_SIDED
+    assert_exact(form, task)
+
+
+@pytest.mark.parametrize("zero_point", [-128, 5])
+def test_single_rounding_has_one_line_at_any_zero_point(zero_point: int) -> None:
+    task = replace(TYPICAL, zero_point=zero_point, rounding=Rounding.SINGLE)
+    form = find_form(task)
+    assert form is not None
+    assert form.kind is FormKind.FLOOR
+    assert_exact(form, task)
+
+
+def test_a_coarse_preshift_falls_back_to_the_literal_form() -> None:
+    form = find_form(TYPICAL, preshifts=(0,))
+    assert form is not None
+    assert form.kind is FormKind.LITERAL
+    assert_exact(form, TYPICAL)
+
+
+def test_a_clamp_that_binds_is_named_and_one_that_does_not_is_not() -> None:
+    binding = replace(TYPICAL, clamp=(-120, 100))
+    form = find_form(binding)
+    assert form is not None
+    assert form.clamp == (-120, 100)
+    assert_exact(form, binding)
+    slack = replace(TYPICAL, high=np.full(4, 500), clamp=(-128, 100))
+    loose = find_form(slack)
+    assert loose is not None
+    assert loose.clamp is None
+    assert_exact(loose, slack)
+
+
+@pytest.mark.parametrize("kind", [FormKind.FLOOR, FormKind.LITERAL])
+def test_a_channel_without_influence_may_have_any_bias_and_scale(kind: FormKind) -> None:
+    task = task_of(
+        [1518500250, 0, 1 << 30, 1 << 30], [-9, 0, -28, 1], [311, 17, 1 << 30, -(2**29)],
+        (-1000, 1500),
+    )  # fmt: skip
+    form = find_form(task, kinds=(kind,))
+    assert form is not None
+    assert form.kind is kind
+    assert_exact(form, task)
+
+
+def test_a_left_shift_that_wraps_has_no_form() -> None:
+    assert find_form(task_of([1 << 30], [12], [0], (-(2**20), 2**20))) is None
+
+
+def test_a_wrong_constant_would_be_seen() -> None:
+    form = find_form(TYPICAL)
+    assert form is not None
+    spoiled = replace(form, addend=form.addend + 256)
+    with pytest.raises(AssertionError):
+        assert_exact(spoiled, TYPICAL)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(2**30, 2**31 - 1),
+    st.integers(-14, 0),
+    st.integers(-(2**17), 2**17),
+    st.tuples(st.integers(-(2**17), 0), st.integers(1, 2**17)),
+    st.integers(-128, 127),
+    st.integers(-(2**18), 2**18),
+)
+def test_whatever_form_is_found_is_exact(
+    multiplier: int,
+    shift: int,
+    bias: int,
+    reach: tuple[int, int],
+    zero_point: int,
+    offset: int,
+) -> None:
+    task = task_of([multiplier], [shift], [bias], reach, zero_point, offset=offset)
+    for kind in FormKind:
+        form = find_form(task, kinds=(kind,))
+        if form is not None:
+            assert_exact(form, task)
