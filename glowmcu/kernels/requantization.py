@@ -8,7 +8,8 @@ With raw = sum(w * x), true accumulator = raw + offset + bias, and hi32 the high
     literal    v = start + raw; x = hi32(2 * v * multiplier + 2^31) + step + (v >> 31)
                out = ssat8(x >> shift)
 
-They take 3, 4 and 5 instructions. `floor` needs one line through all thresholds, so an output zero point of -128 or single rounding;
+They take 3, 4 and 5 instructions. `floor` needs one line through all thresholds, so an output zero
+point of -128 or single rounding;
 `two-sided` has a line for each sign, as rounding away from zero does; `literal` needs no proof.
 Sums of constants are modulo 2^32: only the final operand of the product must fit 32 bits.
 """
