@@ -32,6 +32,7 @@ typedef struct {
     glowmcu_depthwise_axis along;  /* a line */
     glowmcu_depthwise_axis across; /* from line to line */
     int32_t rows_are_along;        /* lines are the image's columns */
+    int32_t part;                  /* most outputs of a line that the scratch has room for */
     int32_t channels;
     int32_t in_zero_point;
     int32_t unrolled;              /* blocks of two outputs in a round of the loop */
@@ -288,28 +289,17 @@ static inline void glowmcu_depthwise_fill(const glowmcu_depthwise_3x3 *p,
     }
 }
 
-/*
- * Output rows [first_row, end_row) with the loop `run_lines`. Reads the input rows under them, writes
- * only those rows. `in` and `out` may not overlap. Scratch: 128 bytes a word of a line.
- */
-static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
-    int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
-    glowmcu_depthwise_lines run_lines)
+/* `outputs` outputs from `first` on of the output lines [first_line, end_line). */
+static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p, const int8_t *in,
+    int8_t *out, uint32_t *words, int32_t first, int32_t outputs, int32_t first_line,
+    int32_t end_line, glowmcu_depthwise_lines run_lines)
 {
-    const int32_t first = p->rows_are_along ? first_row : 0;
-    const int32_t outputs = p->rows_are_along ? end_row - first_row : p->along.out_length;
-    const int32_t first_line = p->rows_are_along ? 0 : first_row;
-    const int32_t end_line = p->rows_are_along ? p->across.out_length : end_row;
     const int32_t band = (GLOWMCU_DEPTHWISE_LINES - 3) / p->across.stride + 1;
     const int32_t is_fresh = (end_line - first_line <= band);
-    uint32_t *words = (uint32_t *)(void *)scratch;
     const int32_t *block = p->blocks;
     glowmcu_depthwise_plan plan;
     glowmcu_depthwise_pass pass;
 
-    if (end_row <= first_row) {
-        return;
-    }
     glowmcu_depthwise_start_lines(p, outputs, &pass);
     glowmcu_depthwise_plan_line(p, first, outputs, &plan);
     glowmcu_depthwise_pad(&plan, words, 1, plan.count * (GLOWMCU_DEPTHWISE_WORD / 4));
@@ -319,11 +309,29 @@ static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int
         const int32_t c = (channel + 4 <= p->channels) ? channel : p->channels - 4;
         for (int32_t line = first_line; line < end_line; line += band) {
             pass.lines = (end_line - line < band) ? end_line - line : band;
-            glowmcu_depthwise_fill(p, &plan, in + c, words, line, pass.lines,
-                is_fresh);
+            glowmcu_depthwise_fill(p, &plan, in + c, words, line, pass.lines, is_fresh);
             run_lines(words, out + c + line * p->across.out_step, block, &pass);
         }
         block += p->block_words;
+    }
+}
+
+/*
+ * Output rows [first_row, end_row) with the loop `run_lines`. Reads the input rows under them, writes
+ * only those rows. `in` and `out` may not overlap. Scratch: 128 bytes a word of a line's part.
+ */
+static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
+    int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
+    glowmcu_depthwise_lines run_lines)
+{
+    const int32_t end = p->rows_are_along ? end_row : p->along.out_length;
+    const int32_t first_line = p->rows_are_along ? 0 : first_row;
+    const int32_t end_line = p->rows_are_along ? p->across.out_length : end_row;
+
+    for (int32_t i = p->rows_are_along ? first_row : 0; i < end; i += p->part) {
+        const int32_t outputs = (end - i < p->part) ? end - i : p->part;
+        glowmcu_depthwise_3x3_part(p, in, out, (uint32_t *)(void *)scratch, i, outputs, first_line,
+            end_line, run_lines);
     }
 }
 

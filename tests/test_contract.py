@@ -82,6 +82,18 @@ VECTOR_SAMPLES = {
         "DEPTHWISE_CONV_2D",
         test_convolution.Case((2, 7, 5, 20), 20, (3, 3), padding="SAME", out_scale=2.0),
     ),
+    "thirteen columns, stride 2": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case((1, 9, 25, 5), 5, (3, 3), (2, 2), padding="SAME", out_scale=2.0),
+    ),
+    "window of one column": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case((2, 9, 2, 7), 7, (4, 1), padding="SAME", out_scale=2.0),
+    ),
+    "window of one row": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case((1, 4, 9, 4), 4, (1, 5), (2, 1), padding="SAME", out_scale=2.0),
+    ),
 }
 POOL_SAMPLES = (
     "odd size, same padding",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glowmcu.goals import Goal
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant, is_int8
@@ -35,8 +36,25 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
+#: Outputs of a line whose words are in the scratch at a time, half as many with stride 2.
+_MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 12}
 #: The loop keeps the step from output to output in the low half of a register.
 _MOST_STEP = 2**16 - 1
+
+
+#: Of `work` on a Cortex-M4.
+_CYCLES = {
+    "call": 200.0,
+    "fill": 85.0,
+    "band": 330.0,
+    "line in": 30.0,
+    "word": 15.5,
+    "line out": 24.0,
+    "pair floor 1": 30.3,
+    "pair floor 2": 33.5,
+    "pair literal 1": 41.0,
+    "pair literal 2": 44.0,
+}
 
 
 @dataclass(frozen=True)
@@ -59,10 +77,9 @@ class Axis:
         """Whether the loop can run along it."""
         return self.stride in (1, 2) and self.out_step <= _MOST_STEP
 
-    @property
-    def words(self) -> int:
-        """Words of two positions that all outputs need, for a window of three."""
-        return (self.out_length + 1) // 2 + 1 if self.stride == 1 else self.out_length + 1
+    def words(self, outputs: int) -> int:
+        """Words of two positions that so many outputs need, for a window of three."""
+        return (outputs + 1) // 2 + 1 if self.stride == 1 else outputs + 1
 
 
 def _op(site: Site) -> DepthwiseConv2D:
@@ -87,6 +104,14 @@ def line_axis(site: Site) -> int | None:
     axes = _axes(site)
     suited = [axis for axis in (1, 0) if axes[axis].suits_lines]
     return max(suited, key=lambda axis: axes[axis].out_length, default=None)
+
+
+def part_of(along: Axis, goal: Goal) -> int:
+    """Outputs of a line at a time: all, or equal parts where scratch is dear."""
+    most = _MOST_OUTPUTS[goal] // along.stride
+    parts = -(-along.out_length // most)
+    even = -(-along.out_length // parts)
+    return min(even + even % 2, along.out_length)
 
 
 def _form(site: Site) -> Form | None:
@@ -127,19 +152,42 @@ class LinesDepthwise(Kernel):
         return suits and _form(site) is not None
 
     def cost(self, site: Site, target: Target) -> Cost:
+        cycles = sum(_CYCLES[name] * amount for name, amount in self.work(site, target).items())
         return Cost(
-            2.2 * site.node.macs,
-            1400,
+            cycles,
+            1500,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
         )
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        along, across = self._lines(site)
+        form = _form(site)
+        assert form is not None
+        batches, *_, channels = site.signature.output.shape
+        part = part_of(along, target.goal)
+        parts = batches * -(-along.out_length // part)
+        blocks = parts * -(-channels // 4)
+        bands = -(-across.out_length // (5 // across.stride + 1))
+        lines = (across.out_length - bands) * across.stride + 3 * bands
+        pairs = 4 * blocks * across.out_length * ((part + 1) / 2)
+        return {
+            "call": 1.0,
+            "fill": parts * along.words(part),
+            "band": blocks * bands,
+            "line in": blocks * min(lines, across.in_length + 2 * (bands - 1)),
+            "word": blocks * min(lines, across.in_length + 2 * (bands - 1)) * along.words(part),
+            "line out": 4 * blocks * across.out_length,
+            f"pair {form.kind.value} {along.stride}": pairs,
+        }
+
     def flash_bytes(self, site: Site, target: Target) -> int:
         return 68 * -(-site.signature.output.shape[3] // 4)
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
-        return WORD_STEP * self._lines(site)[0].words
+        along, _ = self._lines(site)
+        return WORD_STEP * along.words(part_of(along, target.goal))
 
     def code_key(self, site: Site, target: Target) -> str:
         form = _form(site)
@@ -162,6 +210,7 @@ class LinesDepthwise(Kernel):
             Field("along", Parameters("glowmcu_depthwise_axis", along.fields())),
             Field("across", Parameters("glowmcu_depthwise_axis", across.fields())),
             Field("rows_are_along", int(columns)),
+            Field("part", part_of(along, target.goal)),
             Field("channels", weights.shape[3]),
             Field("in_zero_point", site.signature.inputs[0].zero_point),
             Field("unrolled", shape.unrolled),

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from glowmcu.cores import core
+from glowmcu.goals import Goal
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
 from glowmcu.ops.convolution import DepthwiseConv2D
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case, conv_model
+from tests.support.check_model import expect_equal, random_inputs, write_bundle
 from tests.support.forced_variant import check_forced, compile_forced
 
 LINES, TAPS = "depthwise_conv_2d.lines_dsp", "depthwise_conv_2d.taps_dsp"
@@ -181,3 +189,31 @@ def test_lines_leave_other_windows_to_taps(case: Case) -> None:
 def test_scales_near_one_have_no_form_for_these_loops() -> None:
     case = replace(BASE, scale=0.1, weights_scale=0.02, out_scale=0.003)
     assert not accepted(case, "cortex-m4") & ALL
+
+
+PARTS = {
+    "rows of 41": Case((1, 4, 41, 5), 5, (3, 3), padding="SAME", out_scale=2.0),
+    "columns of 27, stride 2": Case(
+        (1, 27, 3, 4), 4, (3, 3), (2, 2), padding="SAME", out_scale=2.0
+    ),
+    "no padding": Case((1, 30, 3, 4), 4, (3, 3), out_scale=2.0),
+}
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("case", PARTS.values(), ids=PARTS)
+def test_lines_in_parts_give_the_same_from_less_scratch(case: Case, tmp_path: Path) -> None:
+    def compiled(goal: Goal) -> Compilation:
+        choices = KernelChoices(everywhere=LINES)
+        options = Options("m", core="cortex-m4", goal=goal, kernels=choices, simplify=False)
+        return compile_model(conv_model("DEPTHWISE_CONV_2D", case), "m.tflite", options)
+
+    done = compiled(Goal.RAM)
+    (small,) = (selection.scratch_bytes for selection in done.selections.values())
+    (large,) = (selection.scratch_bytes for selection in compiled(Goal.SPEED).selections.values())
+    assert small < large
+    inputs = random_inputs(done, 2)
+    folder = write_bundle(done, tmp_path)
+    for executor in (Host(("-O1",)), CortexM("cortex-m4", count=False)):
+        for arrays, result in zip(inputs, executor.run(folder, inputs), strict=True):
+            expect_equal(np.asarray(result.outputs[0]), run_graph(done.imported, arrays)[0], "C")
