@@ -6,8 +6,7 @@
 #define GLOWMCU_LINEAR_SUM_H
 
 #include "glowmcu_broadcast.h"
-
-#define GLOWMCU_LINEAR_SUM_SHIFT 22
+#include "glowmcu_line.h"
 
 typedef struct {
     int32_t p;
@@ -15,21 +14,6 @@ typedef struct {
     int32_t c; /* |c + a * p| and |c + a * p + b * q| < 2^31 */
     glowmcu_walk walk;
 } glowmcu_linear_sum;
-
-/* saturate(sum >> 22) */
-static GLOWMCU_ALWAYS_INLINE int8_t glowmcu_linear_sum_out(int32_t sum)
-{
-    int32_t out;
-#if defined(__ARM_FEATURE_SAT) && !defined(GLOWMCU_PORTABLE)
-    __asm__("ssat %0, #8, %1, asr #22" : "=r"(out) : "r"(sum));
-#else
-    out = sum >> GLOWMCU_LINEAR_SUM_SHIFT;
-    if ((uint32_t)(out + 128) > 255u) { /* one comparison where nothing saturates */
-        out = (out < 0) ? -128 : 127;
-    }
-#endif
-    return (int8_t)out;
-}
 
 static inline void glowmcu_linear_sum_run(const void *parameters, const glowmcu_walk *walk,
     const int8_t *a, const int8_t *b, int8_t *out)
@@ -48,17 +32,17 @@ static inline void glowmcu_linear_sum_run(const void *parameters, const glowmcu_
             const int32_t sum1 = c + a[1] * p + b[1] * q;
             const int32_t sum2 = c + a[2] * p + b[2] * q;
             const int32_t sum3 = c + a[3] * p + b[3] * q;
-            out[0] = glowmcu_linear_sum_out(sum0);
-            out[1] = glowmcu_linear_sum_out(sum1);
-            out[2] = glowmcu_linear_sum_out(sum2);
-            out[3] = glowmcu_linear_sum_out(sum3);
+            out[0] = (int8_t)glowmcu_line_out(sum0);
+            out[1] = (int8_t)glowmcu_line_out(sum1);
+            out[2] = (int8_t)glowmcu_line_out(sum2);
+            out[3] = (int8_t)glowmcu_line_out(sum3);
             a += 4;
             b += 4;
             out += 4;
         }
     }
     for (; left > 0; --left) {
-        *out = glowmcu_linear_sum_out(c + *a * p + *b * q);
+        *out = (int8_t)glowmcu_line_out(c + *a * p + *b * q);
         a += step_a;
         b += step_b;
         ++out;

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from glowmcu.ir.types import ElementType
 from glowmcu.kernels.broadcasting import walk, walk_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.linear_form import HIGH_WORD, PLAIN, Arithmetic, LinearForm, linear_form
+from glowmcu.kernels.proved_elements import is_int8
 from glowmcu.ops.elementwise import Add, Sub
 
 
@@ -20,11 +20,7 @@ class LinearSum(Kernel):
     function: ClassVar[str] = "glowmcu_linear_sum"
 
     def accepts(self, site: Site, target: Target) -> bool:
-        types = (*site.signature.inputs, site.signature.output)
-        return (
-            all(type_.element is ElementType.I8 and type_.quantization for type_ in types)
-            and self._form(site) is not None
-        )
+        return is_int8(site.signature) and self._form(site) is not None
 
     def cost(self, site: Site, target: Target) -> Cost:
         return Cost(9.3 * site.signature.output.element_count + 110.0, 432, 32)

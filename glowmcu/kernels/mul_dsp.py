@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from glowmcu.ir.operation import Rounding
-from glowmcu.ir.types import ElementType
 from glowmcu.kernels.broadcasting import walk, walk_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.proved_elements import folds_product, product_fields
 from glowmcu.ops.elementwise import Mul
-
-#: addend = (zero point + 1/2) << shift, and what is added to it, stay inside int32.
-_SHIFTS = range(1, 23)
 
 
 @kernel("mul.dsp", Mul)
@@ -21,15 +17,7 @@ class MulDsp(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         op, signature = site.node.op, site.signature
         assert isinstance(op, Mul)
-        types = (*signature.inputs, signature.output)
-        if not all(type_.element is ElementType.I8 and type_.quantization for type_ in types):
-            return False
-        return (
-            target.core.has_dsp
-            and site.rounding is Rounding.DOUBLE
-            and op.clamp_range(signature) == ElementType.I8.limits
-            and -op.scale(signature).shift in _SHIFTS
-        )
+        return target.core.has_dsp and folds_product(op, signature, site.rounding)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         return walk_work(site.signature, 4)
@@ -46,14 +34,10 @@ class MulDsp(Kernel):
         op, signature = site.node.op, site.signature
         assert isinstance(op, Mul)
         a, b = signature.inputs
-        scale = op.scale(signature)
-        right = -scale.shift
         fields = (
             Field("minus_zero_a", _in_both_halves(-a.zero_point)),
             Field("minus_zero_b", _in_both_halves(-b.zero_point)),
-            Field("multiplier", scale.multiplier),
-            Field("addend", (signature.output.zero_point << right) + (1 << (right - 1))),
-            Field("shift", right),
+            *product_fields(op, signature),
             Field("walk", walk([a.shape, b.shape], signature.output.shape)),
         )
         return KernelCode(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glowmcu.ir.operation import Operation, Signature
+from glowmcu.ir.operation import Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType, element_type_of
 from glowmcu.kernels.broadcasting import Axis, jumps, loop_axes
-from glowmcu.kernels.element_code import ElementCode, element_code_of
+from glowmcu.kernels.element_code import ElementCode
 from glowmcu.kernels.kernel import (
     Cost,
     Kernel,
@@ -18,6 +18,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.proved_elements import best_code, proved_code
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.stack import Member, Stack
 
@@ -72,12 +73,20 @@ def _members(
     return (only,), (signature,)
 
 
-def member_codes(op: Operation, signature: Signature) -> tuple[ElementCode | None, ...]:
+def member_codes(
+    op: Operation, signature: Signature, rounding: Rounding
+) -> tuple[ElementCode | None, ...]:
     """The element code of every member."""
     members, signatures = _members(op, signature)
     return tuple(
-        element_code_of(member.op, inner) for member, inner in zip(members, signatures, strict=True)
+        best_code(member.op, inner, rounding)
+        for member, inner in zip(members, signatures, strict=True)
     )
+
+
+def _codes(site: Site) -> tuple[ElementCode, ...]:
+    codes = member_codes(site.node.op, site.signature, site.rounding)
+    return tuple(code for code in codes if code is not None)
 
 
 @kernel("elementwise.baked", *_ELEMENTWISE)
@@ -85,7 +94,7 @@ class BakedLoop(Kernel):
     """`k_<step>`: one pass over the result, intermediate values in registers; any core."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        return None not in member_codes(site.node.op, site.signature)
+        return None not in member_codes(site.node.op, site.signature, site.rounding)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         types = (*site.signature.inputs, *site.signature.outputs)
@@ -94,13 +103,15 @@ class BakedLoop(Kernel):
         elements = site.signature.output.element_count
         axes = loop_axes([type_.shape for type_ in site.signature.inputs], types[-1].shape)
         work = {"call": 1.0, "element": float(elements), "run": elements / max(axes[-1].size, 1)}
-        members, _ = _members(site.node.op, site.signature)
-        for member in members:
-            work[member.op.name] = work.get(member.op.name, 0.0) + elements
+        members, signatures = _members(site.node.op, site.signature)
+        for member, signature in zip(members, signatures, strict=True):
+            proved = proved_code(member.op, signature, site.rounding) is not None
+            name = f"proved {member.op.name}" if proved else member.op.name
+            work[name] = work.get(name, 0.0) + elements
         return work
 
     def cost(self, site: Site, target: Target) -> Cost:
-        codes = [code for code in member_codes(site.node.op, site.signature) if code]
+        codes = _codes(site)
         operands = len(site.signature.inputs)
         per_element = sum(code.cycles for code in codes) + 2 * operands + 6
         code_bytes = sum(code.code_bytes for code in codes) + 10 * operands + 40
@@ -110,7 +121,7 @@ class BakedLoop(Kernel):
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature
-        codes = tuple(code for code in member_codes(op, signature) if code is not None)
+        codes = _codes(site)
         headers = {header for code in codes for header in code.headers}
         view: dict[str, Any] = {
             "headers": tuple(sorted(headers)),

@@ -15,8 +15,9 @@ from tests.support.forced_variant import check_forced, compile_forced, variants_
 
 CORES = {"sum.linear": "cortex-m3", "sum.linear_dsp": "cortex-m4"}
 VARIANTS = tuple(CORES)
-#: scales of a, b, out; zero points; activation.
-NUMBERS = {
+#: Operator; scales of a, b, out; zero points; activation.
+Numbers = tuple[str, tuple[float, ...], tuple[int, ...], int]
+NUMBERS: dict[str, Numbers] = {
     "residual": ("ADD", (0.0613729, 0.0837187, 0.0926431), (-128, 4, -128), RELU),
     "equal scales, ties away from zero": ("ADD", (0.1, 0.1, 0.2), (0, 0, 0), NONE),
     "zero points at both ends": ("ADD", (0.1, 0.07, 0.11), (-128, 127, 0), NONE),
@@ -54,7 +55,7 @@ def signature_of(scales: tuple[float, ...], points: tuple[int, ...]) -> Signatur
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS)
-def test_every_pair_gives_the_literal_result(variant: str, case) -> None:  # type: ignore[no-untyped-def]
+def test_every_pair_gives_the_literal_result(variant: str, case: Numbers) -> None:
     kind, scales, points, activation = case
     data = pair_model(kind, [(256, 1), (1, 256)], "int8", scales, points, activation)
     check_forced(data, variant, CORES[variant], inputs=ALL_PAIRS)
@@ -85,7 +86,9 @@ def literal(op: Add | Sub, signature: Signature, low: int = -128) -> np.ndarray:
     return op.evaluate((a, b), signature, Rounding.DOUBLE)[0]
 
 
-def form_results(op, signature, arithmetic: Arithmetic, low: int = -128):  # type: ignore[no-untyped-def]
+def form_results(
+    op: Add | Sub, signature: Signature, arithmetic: Arithmetic, low: int = -128
+) -> np.ndarray | None:
     """What a core would compute for every pair, or None; int32 may not overflow on the way."""
     whole = ValueRange(np.array([low]), np.array([127]))
     form = linear_form(op, signature, (whole, whole), Rounding.DOUBLE, arithmetic)

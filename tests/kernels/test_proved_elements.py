@@ -1,0 +1,55 @@
+"""elementwise.baked with proved elements: alone and in stacks, on every kind of core."""
+
+from __future__ import annotations
+
+import pytest
+
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.pipeline import Options, compile_model
+from tests.kernels.test_linear_sum import SCALES, Numbers
+from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, pair_model
+from tests.support.forced_variant import check_forced
+
+NAME = "elementwise.baked"
+CASES: dict[str, Numbers] = {
+    "add": ("ADD", (0.0613729, 0.0837187, 0.0926431), (-128, 4, -128), RELU),
+    "sub": ("SUB", SCALES, (3, -7, 5), NONE),
+    "mul": ("MUL", (0.031, 0.047, 0.3), (-128, 127, 0), NONE),
+    "add that ties, literal": ("ADD", (0.5, 0.25, 0.6), (3, -7, 5), NONE),
+    "mul by more than one, literal": ("MUL", (3.1, 7.3, 11.9), (-128, 127, 0), NONE),
+}
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_pair(case: Numbers, core: str) -> None:
+    kind, *numbers = case
+    data = pair_model(kind, [(256, 1), (1, 256)], "int8", *numbers)
+    check_forced(data, NAME, core, inputs=ALL_PAIRS)
+
+
+def stacked_model() -> bytes:
+    """(a + b) * a - b."""
+    builder = ModelBuilder()
+    a = builder.input("a", (1, 3, 37), "int8", SCALES[0], 3)
+    b = builder.input("b", (37,), "int8", SCALES[1], -7)
+    total = builder.tensor("total", (1, 3, 37), "int8", SCALES[2], 5)
+    product = builder.tensor("product", (1, 3, 37), "int8", 0.0713331, -60)
+    out = builder.tensor("out", (1, 3, 37), "int8", 0.0813779, 11)
+    builder.op("ADD", [a, b], [total], {"fused_activation_function": NONE})
+    builder.op("MUL", [total, a], [product], {"fused_activation_function": NONE})
+    builder.op("SUB", [product, b], [out], {"fused_activation_function": NONE})
+    builder.output(out)
+    return builder.finish()
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
+def test_a_stack_of_sums_and_products(core: str) -> None:
+    check_forced(stacked_model(), NAME, core)
+
+
+def test_a_proved_element_has_no_literal_requantization() -> None:
+    files = compile_model(stacked_model(), "m.tflite", Options("m", core="cortex-m4")).files
+    assert "glowmcu_line.h" in files
+    assert "glowmcu_folded_product.h" in files
+    assert "glowmcu_requantize.h" not in files
