@@ -19,12 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.value_range import Int64Array
-from glowmcu.kernels.pixel_pairs import pair_form
-from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask, find_form
+from glowmcu.kernels.requantization import (
+    Form,
+    FormKind,
+    RequantizationTask,
+    find_form,
+    largest_postshift,
+)
 from glowmcu.ops.fixed_point import wrap_int32
 
 #: The high channel's weights and sums are 2^8 times the low one's.
-PACKED_SCALE = 256
+_PACKED_BITS = 8
+PACKED_SCALE = 2**_PACKED_BITS
+#: Post shifts that most layers can have, so that they share a function; each kind in turn.
+_COMMON_POSTSHIFTS = {FormKind.FLOOR: (12, 9, 6), FormKind.TWO_SIDED: (14, 11, 8)}
 #: A literal step keeps within 32 bits.
 _MOST_SHIFT = 22
 
@@ -144,11 +152,22 @@ def dense_stream(
     form = uniform_form(task) if uniform else None
     is_uniform = form is not None
     if form is None:
-        form = pair_form(task)
+        form = _own_form(task)
     if form is None:
         return None
     wide = _needs_wide(task, form, weights, channels)
     return DenseStream(form, BlockLayout(form.kind, wide, channels, is_uniform), weights)
+
+
+def _own_form(task: RequantizationTask) -> Form | None:
+    """The cheapest exact form for packed weights, if possible with a common post shift."""
+    most = largest_postshift(task, _PACKED_BITS)
+    for kind, preferred in _COMMON_POSTSHIFTS.items():
+        common = [shift for shift in preferred if shift <= most][:1]
+        form = find_form(task, (_PACKED_BITS,), (*common, most), (kind,))
+        if form is not None:
+            return form
+    return find_form(task, kinds=(FormKind.LITERAL,))
 
 
 def uniform_form(task: RequantizationTask) -> Form | None:

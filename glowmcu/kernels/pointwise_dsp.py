@@ -26,7 +26,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.pointwise_assembly import STEP_BYTES, pairs_assembly, walk
+from glowmcu.kernels.pointwise_assembly import ROUND_STEPS, STEP_BYTES, pairs_assembly, walk
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -96,7 +96,7 @@ class PointwiseDsp(Kernel):
                 "postshift": stream.form.postshift,
                 "wide": stream.layout.wide,
             },
-            parameters=Parameters("glowmcu_conv_2d_pointwise", _fields(site, stream)),
+            parameters=Parameters("glowmcu_conv_2d_pointwise", dense_fields(site, stream)),
             rows=grid.rows,
             batches=grid.batches,
             scratch_bytes=self.scratch_bytes(site, target),
@@ -133,9 +133,12 @@ def _function(stream: DenseStream) -> str:
     return f"glowmcu_conv_2d_pointwise{stream.suffix}"
 
 
-def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
+def dense_fields(
+    site: Site, stream: DenseStream, round_steps: int = ROUND_STEPS
+) -> tuple[Field, ...]:
+    """Of a `glowmcu_conv_2d_pointwise`, for a function with rounds of `round_steps`."""
     grid, depth = pixel_grid(site), stream.depth
-    way = walk(stream.steps, stream.layout)
+    way = walk(stream.steps, stream.layout, round_steps)
     clamp_min, clamp_max = stream.form.clamp or (1, 0)
     words = stream.words(way.is_single)
     return (

@@ -1,0 +1,125 @@
+"""fully_connected.dsp: all sizes around blocks and rounds, all forms, C and assembly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glowmcu.kernels import dense_stream
+from glowmcu.kernels.dense_layer import layer_stream
+from glowmcu.kernels.dense_stream import DenseStream
+from glowmcu.kernels.kernel import site_of
+from tests.ops.test_convolution import Case, conv_model
+from tests.ops.test_matmul import Dense, dense_model
+from tests.support.forced_variant import check_forced, compile_forced, variants_of
+
+NAME = "fully_connected.dsp"
+
+#: int4 weights can be packed; others, at random, hold -128 beside negative ones.
+CASES = {
+    **{f"{depth} inputs": Dense(1, depth, 9, weights_type="int4") for depth in (1, 2, 3, 4, 5, 7)},
+    **{f"{depth} inputs": Dense(1, depth, 8, weights_type="int4") for depth in (31, 32, 33, 34)},
+    **{f"{depth} inputs": Dense(1, depth, 8, weights_type="int4") for depth in (64, 66, 131)},
+    **{f"{count} outputs": Dense(1, 10, count, weights_type="int4") for count in (1, 2, 7, 8)},
+    **{f"{count} outputs": Dense(1, 10, count, weights_type="int4") for count in (9, 15, 16, 29)},
+    "three rows": Dense(3, 13, 11, weights_type="int4"),
+    "three rows, few outputs": Dense(3, 13, 5, weights_type="int4"),
+    "wide": Dense(2, 31, 17),
+    "wide, many inputs": Dense(1, 131, 12, out_scale=4.0),
+    "a scale for each output": Dense(2, 33, 9, per_channel=True, weights_type="int4"),
+    "a scale for each output, wide": Dense(2, 33, 9, per_channel=True),
+    "a scale for each output, output zero point -128": Dense(
+        2, 33, 9, per_channel=True, weights_type="int4", out_zero_point=-128
+    ),
+    "a scale for each output, wide, output zero point -128": Dense(
+        2, 33, 9, per_channel=True, out_zero_point=-128
+    ),
+    "relu": Dense(2, 16, 9, activation="RELU"),
+    "relu6": Dense(2, 16, 9, activation="RELU6", out_scale=0.04, weights_type="int4"),
+    "weights zero point 5": Dense(2, 16, 9, weights_zero_point=5),
+    "weights zero point -128": Dense(2, 16, 9, weights_zero_point=-128),
+    "weights all -128, input zero point 127": Dense(2, 16, 9, zero_point=127, weights=-128),
+    "weights all 0": Dense(2, 16, 9, weights=0),
+    "tiny scale": Dense(2, 16, 9, out_scale=500.0, weights_type="int4"),
+    "fine scale": Dense(2, 3, 9, out_scale=0.01, weights_type="int4"),
+    "input of rank 4": Dense(1, 24, 9, shape=(1, 2, 3, 4)),
+}
+
+
+def stream_of(case: Dense) -> DenseStream:
+    compilation = compile_forced(dense_model(case), NAME, "cortex-m4")
+    (node,) = compilation.selections
+    stream = layer_stream(site_of(compilation.graph, node), 8, uniform=True)
+    assert stream is not None
+    return stream
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_layer_is_computed_as_it_is_meant(case: Dense) -> None:
+    check_forced(dense_model(case), NAME, count=2)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", ["cortex-m7", "cortex-m33"])
+def test_other_cores_with_the_instructions_compute_the_same(name: str) -> None:
+    check_forced(dense_model(CASES["66 inputs"]), NAME, name)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("seed", range(6))
+def test_random_layers_are_computed_as_they_are_meant(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, depth, outputs = (int(random.integers(1, top)) for top in (4, 150, 40))
+    case = Dense(
+        rows,
+        depth,
+        outputs,
+        per_channel=bool(random.integers(0, 2)),
+        zero_point=int(random.integers(-128, 128)),
+        out_zero_point=int(random.choice([-128, -5, 127])),
+        weights_type=str(random.choice(["int4", "int8"])),
+        out_scale=float(random.uniform(0.5, 3)),
+    )
+    check_forced(dense_model(case), NAME, count=2)
+
+
+@pytest.mark.arm
+def test_a_convolution_of_one_pixel_is_a_row() -> None:
+    check_forced(conv_model("CONV_2D", Case((1, 1, 1, 37), 11, (1, 1), out_scale=3.0)), NAME)
+
+
+def test_a_convolution_of_more_pixels_is_left_to_others() -> None:
+    data = conv_model("CONV_2D", Case((1, 1, 2, 37), 11, (1, 1), out_scale=3.0))
+    assert NAME not in variants_of(compile_forced(data, NAME, "cortex-m4"))
+
+
+def test_the_cases_reach_every_form_and_both_layouts() -> None:
+    layouts = {stream_of(case).suffix.rstrip("0123456789") for case in CASES.values()}
+    assert layouts >= {
+        f"{wide}_{kind}" for wide in ("", "_wide") for kind in ("floor_s", "two_sided_s", "uniform")
+    }
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("weights_type", ["int4", "int8"])
+def test_where_no_line_is_found_the_literal_form_is_computed(
+    weights_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense_stream, "_COMMON_POSTSHIFTS", {})
+    case = Dense(2, 131, 12, out_scale=4.0, per_channel=True, weights_type=weights_type)
+    assert stream_of(case).suffix.endswith("_literal")
+    check_forced(dense_model(case), NAME, count=2)
+
+
+def test_layers_of_one_scale_need_no_constants_of_requantization() -> None:
+    stream = stream_of(Dense(1, 128, 128, weights_type="int4"))
+    assert stream.words().nbytes == 128 * 128 + (8 + 1) * 4 * 16
+
+
+def test_layers_of_one_scale_share_a_function_whatever_their_scale_is() -> None:
+    some, other = (
+        stream_of(Dense(1, 16, 8, weights_type="int4", out_scale=scale)) for scale in (0.05, 2.0)
+    )
+    assert some.shared_constants != other.shared_constants
+    assert some.suffix == other.suffix == "_uniform"
