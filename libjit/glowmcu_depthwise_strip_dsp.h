@@ -44,33 +44,47 @@ typedef struct {
 typedef void (*glowmcu_depthwise_strip_loop)(int8_t *scratch, int8_t *out, const int32_t *block,
     const glowmcu_depthwise_strip *strip);
 
+/* Channel c of both positions becomes the word to[c]. */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_put_words(uint32_t a, uint32_t b, uint32_t *to)
+{
+    const uint32_t low = glowmcu_pack_low(a, b);
+    const uint32_t high = glowmcu_pack_high(a, b);
+
+    to[0] = glowmcu_sxtb16(low);
+    to[1] = glowmcu_sxtb16_ror8(low);
+    to[2] = glowmcu_sxtb16(high);
+    to[3] = glowmcu_sxtb16_ror8(high);
+}
+
 /* `count` words of a line from position `first` on, which may be negative. */
 static void glowmcu_depthwise_expand_strip(const glowmcu_depthwise_strips *p, const int8_t *line,
     int32_t first, uint32_t *to, int32_t count)
 {
     const uint32_t padding = (uint32_t)(p->in_zero_point & 0xFF) * 0x01010101u;
     const int32_t step = p->in_step;
+    const int32_t length = p->in_length;
 
-    for (; count > 0; --count) {
+    for (uint32_t *end = to + 4 * count; to < end; to += 4, first += 2) {
         uint32_t a = padding;
         uint32_t b = padding;
-        uint32_t low;
-        uint32_t high;
-        if (first >= 0 && first < p->in_length) {
+        if (first >= 0 && first + 1 < length) {
+            const int8_t *x = line + first * step;
+            const int8_t *x_end = line + (length - 1) * step;
+            for (; x < x_end && to < end; x += 2 * step, first += 2, to += 4) {
+                glowmcu_depthwise_put_words(
+                    glowmcu_load_word(x), glowmcu_load_word(x + step), to);
+            }
+            if (to == end) {
+                return;
+            }
+        }
+        if (first >= 0 && first < length) {
             a = glowmcu_load_word(line + first * step);
         }
-        ++first;
-        if (first >= 0 && first < p->in_length) {
-            b = glowmcu_load_word(line + first * step);
+        if (first + 1 >= 0 && first + 1 < length) {
+            b = glowmcu_load_word(line + (first + 1) * step);
         }
-        ++first;
-        low = glowmcu_pack_low(a, b);
-        high = glowmcu_pack_high(a, b);
-        to[0] = glowmcu_sxtb16(low);
-        to[1] = glowmcu_sxtb16_ror8(low);
-        to[2] = glowmcu_sxtb16(high);
-        to[3] = glowmcu_sxtb16_ror8(high);
-        to += 4;
+        glowmcu_depthwise_put_words(a, b, to);
     }
 }
 

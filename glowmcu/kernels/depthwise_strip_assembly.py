@@ -26,16 +26,20 @@ _OUTPUTS, _OUT_STEP, _WORDS, _WEIGHTS_STEP, _ROUNDING, _CLAMP = 0, 4, 8, 12, 16,
 
 @dataclass(frozen=True)
 class StripShape:
-    """How sums become int8; `postshift` is unused by the literal form."""
+    """How sums become int8 (`postshift` is unused by the literal form), for how many words of
+    weights: 0 for any number.
+    """
 
     kind: FormKind
     postshift: int
     clamped: bool
+    words: int = 0
 
 
 def strip_assembly(shape: StripShape) -> tuple[str, ...]:
     """The whole function: arguments scratch, out, block, pass in r0 to r3."""
-    return (*_enter(), *_channel(shape), *_four_outputs(), *_finish(shape), *_leave())
+    sums = _four_outputs_of(shape.words) if shape.words else _four_outputs()
+    return (*_enter(), *_channel(shape), *sums, *_finish(shape), *_leave())
 
 
 def _enter() -> Iterator[str]:
@@ -82,7 +86,27 @@ def _channel(shape: StripShape) -> Iterator[str]:
     yield f"add r2, sp, #{_START}"
     yield "stm r2, {r4-r7}"
     yield f"ldr r11, [sp, #{_LINE}]"
+    yield f"ldr r2, [sp, #{_SCRATCH}]"
     yield f"ldrd lr, r12, [r3, #{_OUTPUTS}]"
+
+
+def _four_outputs_of(words: int) -> Iterator[str]:
+    """Sums of four outputs, unrolled; r2 stays, weights alternate between pairs of registers."""
+    yield "3: /* four outputs */"
+    yield f"ldr r7, [sp, #{_START}]"
+    yield from ("ldr r8, [r11]", "ldr r9, [r2]", "ldr r10, [r2, #4]")
+    yield from ("mov r6, r7", "smlad r4, r8, r9, r7", "smlad r5, r8, r10, r7")
+    before, now = ("r9", "r10"), ("r0", "r3")
+    for word in range(1, words):
+        yield f"ldr r8, [r11, #{16 * word}]"
+        yield f"ldr {now[0]}, [r2, #{8 * word}]"
+        yield f"ldr {now[1]}, [r2, #{8 * word + 4}]"
+        yield from _multiply(_SUMS[2:], before)
+        yield from _multiply(_SUMS[:2], now)
+        before, now = now, before
+    yield f"ldr r8, [r11, #{16 * words}]"
+    yield "adds r11, #32"
+    yield from _multiply(_SUMS[2:], before)
 
 
 def _four_outputs() -> Iterator[str]:
@@ -110,16 +134,15 @@ def _four_outputs() -> Iterator[str]:
     yield from _multiply(_SUMS[2:])
 
 
-def _multiply(sums: tuple[str, ...]) -> Iterator[str]:
-    even, odd = sums
-    yield f"smlad {even}, r8, r9, {even}"
-    yield f"smlad {odd}, r8, r10, {odd}"
+def _multiply(sums: tuple[str, ...], weights: tuple[str, str] = ("r9", "r10")) -> Iterator[str]:
+    for sum_, weight in zip(sums, weights, strict=True):
+        yield f"smlad {sum_}, r8, {weight}, {sum_}"
 
 
 def _finish(shape: StripShape) -> Iterator[str]:
     """Four sums to int8 in memory, fewer at the end."""
-    yield f"add r2, sp, #{_MULTIPLIER}"
-    yield "ldm r2, {r8, r9, r10}"
+    yield f"add r3, sp, #{_MULTIPLIER}"
+    yield "ldm r3, {r8, r9, r10}"
     for sum_ in _SUMS:
         if shape.kind is FormKind.FLOOR:
             yield f"smmul {sum_}, {sum_}, r8"

@@ -22,7 +22,7 @@ from tests.support.check_model import expect_equal, random_inputs, write_bundle
 from tests.support.forced_variant import check_forced, compile_forced
 
 LINES, TAPS = "depthwise_conv_2d.lines_dsp", "depthwise_conv_2d.taps_dsp"
-STRIP = "depthwise_conv_2d.strip_dsp"
+STRIP, UNROLLED = "depthwise_conv_2d.strip_dsp", "depthwise_conv_2d.strip_unrolled_dsp"
 ALL = {LINES, STRIP, TAPS}
 
 
@@ -71,6 +71,7 @@ STRIP_CASES = {
     "5x1, columns two apart": Case((1, 9, 7, 4), 4, (5, 1), (1, 2), out_scale=2.0),
     "1x3, batch of two": Case((2, 2, 6, 4), 4, (1, 3), out_scale=2.0),
 }
+UNROLLED_CASES = {name: case for name, case in STRIP_CASES.items() if max(case.kernel) < 18}
 TAP_CASES = {
     "3x1": Case((1, 9, 1, 8), 8, (3, 1), out_scale=2.0),
     "1x4, same padding": Case((1, 1, 9, 5), 5, (1, 4), padding="SAME", out_scale=2.0),
@@ -119,6 +120,17 @@ def test_strips_compute_what_the_layer_means(case: Case) -> None:
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("case", UNROLLED_CASES.values(), ids=UNROLLED_CASES)
+def test_unrolled_strips_compute_what_the_layer_means(case: Case) -> None:
+    check_forced(conv_model("DEPTHWISE_CONV_2D", case), UNROLLED)
+
+
+def test_long_windows_are_not_unrolled() -> None:
+    assert STRIP in accepted(STRIP_CASES["31 taps, 7 outputs"], "cortex-m4")
+    assert UNROLLED not in accepted(STRIP_CASES["31 taps, 7 outputs"], "cortex-m4")
+
+
+@pytest.mark.arm
 @pytest.mark.parametrize("case", TAP_CASES.values(), ids=TAP_CASES)
 def test_taps_compute_what_the_layer_means(case: Case) -> None:
     check_forced(conv_model("DEPTHWISE_CONV_2D", case), TAPS)
@@ -136,9 +148,10 @@ def strip(case: Case) -> Case:
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("variant", [STRIP, UNROLLED])
 @pytest.mark.parametrize("case", NUMBER_CASES.values(), ids=NUMBER_CASES)
-def test_all_numbers_come_out_of_strips_exactly(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", strip(case)), STRIP)
+def test_all_numbers_come_out_of_strips_exactly(case: Case, variant: str) -> None:
+    check_forced(conv_model("DEPTHWISE_CONV_2D", strip(case)), variant)
 
 
 def functions(variant: str) -> set[str]:
