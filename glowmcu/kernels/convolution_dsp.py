@@ -27,14 +27,14 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.pixel_pairs import PairStream, needs_wide, pair_form, pair_stream
-from glowmcu.kernels.requantization import requantization_task
+from glowmcu.kernels.requantization import Form, FormKind, requantization_task
 from glowmcu.kernels.row_window import RowWindow, row_window
 from glowmcu.ops.convolution import Conv2D
 
 #: Cycles that a byte of the window is worth, where it saves moving rows.
 _WINDOW_WORTH = {Goal.BALANCED: 10.0, Goal.SPEED: 2.0}
 #: Cycles to move a word of a row that stays in the window.
-_MOVE_CYCLES = 2.75
+_MOVE_CYCLES = 2.9
 
 
 def is_ungrouped(site: Site) -> bool:
@@ -102,6 +102,15 @@ def stream_of(site: Site, window: RowWindow) -> PairStream | None:
     return pair_stream(form, row_chunks(window, weights), window.ways, wide)
 
 
+def group_work(form: Form, groups: int) -> dict[str, float]:
+    """Groups of four channels, and how many of them need more than the shortest form."""
+    return {
+        "group": groups,
+        "group two-sided": groups if form.kind is FormKind.TWO_SIDED else 0,
+        "group literal": groups if form.kind is FormKind.LITERAL else 0,
+    }
+
+
 @kernel("conv_2d.rows_dsp", Conv2D)
 class RowsConv2D(Kernel):
     """Two pixels by four channels from widened input rows, SMLAD on packed weights."""
@@ -121,7 +130,7 @@ class RowsConv2D(Kernel):
         return {
             "step": groups * chunks * window.chunk.steps,
             "chunk": groups * chunks if chunks > 1 else 0,
-            f"group_{stream.kind}": groups,
+            **group_work(stream.form, groups),
             "pair": window.pairs,
             "value": rows * window.in_columns * window.channels,
             "row": window.out_rows,
@@ -178,9 +187,9 @@ class RowsConv2D(Kernel):
 _CYCLES = {
     "step": 15.0,
     "chunk": 8.0,
-    "group_floor": 58.0,
-    "group_two_sided": 80.0,
-    "group_literal": 96.0,
+    "group": 70.0,
+    "group two-sided": 15.0,
+    "group literal": 38.0,
     "pair": 15.0,
     "value": 1.8,
     "row": 250.0,
