@@ -2,7 +2,7 @@
 
 SMLAD of packed weights and two inputs gives 256 * H + L, SXTB16 and another SMLAD give L (see
 dense_stream.py): 17 instructions for 16 products. Registers: r0 inputs, r1 stream, r2-r5 words,
-the others sums. A block's steps come in rounds of 16; the first round is entered in its middle.
+the others sums. A block's steps come in rounds, of 16 say; the first is entered in its middle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from glowmcu.kernels.requantization_assembly import floor_pair, one_channel
 
 #: Steps of a round, and the bytes of inputs that one takes.
 ROUND_STEPS, STEP_BYTES = 16, 4
-_ROUND = ROUND_STEPS * STEP_BYTES
 #: One short instruction, 16 long ones; packed or wide.
 _STEP_CODE = 66
 
@@ -39,50 +38,51 @@ class Walk:
     jump: int
 
 
-def walk(steps: int, layout: BlockLayout) -> Walk:
+def walk(steps: int, layout: BlockLayout, round_steps: int = ROUND_STEPS) -> Walk:
     """The way of a block of `steps`."""
-    skipped = -steps % ROUND_STEPS
+    skipped = -steps % round_steps
     return Walk(
         -STEP_BYTES * skipped,
-        STEP_BYTES * steps - _ROUND,
+        STEP_BYTES * (steps - round_steps),
         skipped * _STEP_CODE + 1,
-        _round_bytes(layout) + 4 * (layout.after + layout.before) - skipped * layout.step_bytes,
+        round_steps * layout.step_bytes
+        + 4 * (layout.after + layout.before)
+        - skipped * layout.step_bytes,
     )
 
 
-def row_assembly(layout: BlockLayout, postshift: int) -> tuple[str, ...]:
+def row_assembly(
+    layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS
+) -> tuple[str, ...]:
     """The whole function: r0 is the layer, r1 the widened inputs, r2 the result."""
+    weights = round_steps * layout.step_bytes
     return (
-        *_enter(layout),
+        *_enter(layout, weights),
         "b 8f",
-        *_rounds(layout),
-        *_requantize(layout, postshift),
+        *_rounds(layout, round_steps),
+        *_requantize(layout, postshift, weights),
         "beq 9f",
-        *_start(layout),
+        *_start(layout, weights),
         "9:",
         f"add sp, #{_FRAME}",
         "pop {r4-r11, pc}",
     )
 
 
-def _round_bytes(layout: BlockLayout) -> int:
-    """Weights of a round."""
-    return ROUND_STEPS * layout.step_bytes
-
-
-def _enter(layout: BlockLayout) -> Iterator[str]:
+def _enter(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
     yield ".p2align 2 /* for adr */"
     yield "push {r4-r11, lr}"
     yield f"sub sp, #{_FRAME}"
     yield from ("mov r11, r2", "ldm r0, {r3-r10}", "add r4, r1", "add r5, r1")
     yield from ("adr.w r0, 7f", "add r6, r0", "stm sp, {r4-r11}")
-    yield f"sub r1, r3, #{_round_bytes(layout) + 4 * layout.after}"
+    yield f"sub r1, r3, #{round_bytes + 4 * layout.after}"
 
 
-def _rounds(layout: BlockLayout) -> Iterator[str]:
+def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     """Clear carry: another round follows."""
-    steps = ", ".join(str(step * STEP_BYTES) for step in range(ROUND_STEPS))
-    yield from (f"6: adds r0, #{_ROUND}", f"add r1, #{_round_bytes(layout)}")
+    steps = ", ".join(str(step * STEP_BYTES) for step in range(round_steps))
+    yield f"6: adds r0, #{round_steps * STEP_BYTES}"
+    yield f"add r1, #{round_steps * layout.step_bytes}"
     yield from (f"ldr r2, [sp, #{_LAST}]", "cmp r0, r2")
     yield from ("7: /* a round */", f".irp x, {steps}", "ldr.n r2, [r0, #\\x]")
     yield from _wide_step() if layout.wide else _packed_step()
@@ -110,9 +110,9 @@ def _wide_step() -> Iterator[str]:
             yield f"smlad {sum_}, r2, {weights}, {sum_}"
 
 
-def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
+def _requantize(layout: BlockLayout, postshift: int, round_bytes: int) -> Iterator[str]:
     """Sums to int8 in memory; the place sets zero in the last block."""
-    at = _round_bytes(layout)
+    at = round_bytes
     yield from (f"ldr r5, [r1, #{at}]", f"ldr r0, [sp, #{_OUT}]")
     yield from ("lsrs r5, r5, #1", "add r0, r5")
     at += 4
@@ -139,9 +139,9 @@ def _parts(
     yield words, one_channel(layout.kind, postshift, (low,))
 
 
-def _start(layout: BlockLayout) -> Iterator[str]:
+def _start(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
     """What a block's sums start from, behind the block before."""
-    at = _round_bytes(layout) + 4 * layout.after
+    at = round_bytes + 4 * layout.after
     if layout.wide:
         places = [register for pair in zip(_HIGH, _LOW, strict=True) for register in pair]
     else:

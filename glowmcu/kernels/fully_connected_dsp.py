@@ -8,6 +8,7 @@ libjit/glowmcu_fully_connected_dsp.h and fully_connected_assembly.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from glowmcu.kernels.dense_layer import (
     is_dense_layer,
@@ -16,7 +17,7 @@ from glowmcu.kernels.dense_layer import (
     pixel_grid,
 )
 from glowmcu.kernels.dense_stream import DenseStream
-from glowmcu.kernels.fully_connected_assembly import STEP_BYTES, row_assembly, walk
+from glowmcu.kernels.fully_connected_assembly import ROUND_STEPS, STEP_BYTES, row_assembly, walk
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -38,6 +39,9 @@ _CHANNELS = 8
 @kernel("fully_connected.dsp", Conv2D, FullyConnected)
 class FullyConnectedDsp(Kernel):
     """Each row through the stream, SMLAD on packed weights; also a 1x1 convolution of one pixel."""
+
+    function: ClassVar[str] = "glowmcu_fully_connected_dsp"
+    round_steps: ClassVar[int] = ROUND_STEPS
 
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_dsp or not is_dense_layer(site):
@@ -66,13 +70,13 @@ class FullyConnectedDsp(Kernel):
         return _stream(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return _function(_stream(site))
+        return self.function + _stream(site).suffix
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
         return Cost(
             sum(_CYCLES[name] * amount for name, amount in work.items()),
-            _CODE_BYTES,
+            _CODE_BYTES - _STEP_CODE * (ROUND_STEPS - self.round_steps),
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
@@ -81,18 +85,20 @@ class FullyConnectedDsp(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream = _stream(site)
         return KernelCode(
-            function=_function(stream),
+            function=self.function + stream.suffix,
             operands=(0,),
             template="fully_connected_dsp.c.j2",
             view={
                 "headers": ("glowmcu_fully_connected_dsp.h",),
-                "assembly": row_assembly(stream.layout, stream.form.postshift),
+                "assembly": row_assembly(stream.layout, stream.form.postshift, self.round_steps),
                 "form": stream.form.kind.value,
                 "postshift": stream.form.postshift,
                 "wide": stream.layout.wide,
                 "uniform": stream.layout.uniform,
             },
-            parameters=Parameters("glowmcu_fully_connected_dsp", _fields(site, stream)),
+            parameters=Parameters(
+                "glowmcu_fully_connected_dsp", _fields(site, stream, self.round_steps)
+            ),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
         )
@@ -114,7 +120,7 @@ _CYCLES = {
     "row": 90.0,
     "clamped": 8.0,
 }
-_CODE_BYTES = 1550
+_CODE_BYTES, _STEP_CODE = 1550, 66
 
 
 def _rows(site: Site) -> int:
@@ -129,12 +135,8 @@ def _stream(site: Site) -> DenseStream:
     return stream
 
 
-def _function(stream: DenseStream) -> str:
-    return f"glowmcu_fully_connected_dsp{stream.suffix}"
-
-
-def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
-    way = walk(stream.steps, stream.layout)
+def _fields(site: Site, stream: DenseStream, round_steps: int) -> tuple[Field, ...]:
+    way = walk(stream.steps, stream.layout, round_steps)
     clamp_min, clamp_max = stream.form.clamp or (1, 0)
     shared = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
     comment = "see libjit's glowmcu_dense_stream.h"

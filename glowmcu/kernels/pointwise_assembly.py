@@ -3,7 +3,7 @@
 SMLAD of packed weights and two inputs gives 256 * H + L, SXTB16 and another SMLAD give L: 14
 instructions for 16 products (see dense_stream.py). The scratch has two inputs of the first pixel,
 two of the second, and so on. Registers: r0 scratch, r1 stream, r2-r5 words, the others sums.
-A block's first step starts the sums, the next one enters the round of 16 in its middle.
+A block's first step starts the sums, the next one enters the round (of 16, say) in its middle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from glowmcu.kernels.requantization_assembly import floor_pair, one_channel
 
 #: Steps of a round, and the bytes of scratch that one takes.
 ROUND_STEPS, STEP_BYTES = 16, 8
-_ROUND = ROUND_STEPS * STEP_BYTES
 
 #: Sums by pair of channels, of both pixels.
 _HIGH = (("r6", "r7"), ("r10", "r11"))
@@ -46,47 +45,50 @@ class Walk:
     jump: int
 
 
-def walk(steps: int, layout: BlockLayout) -> Walk:
+def walk(steps: int, layout: BlockLayout, round_steps: int = ROUND_STEPS) -> Walk:
     """The way of a block of `steps`."""
     rest = steps - 1
-    entered = (rest - 1) % ROUND_STEPS + 1 if rest else 0
-    skipped = ROUND_STEPS - entered
+    entered = (rest - 1) % round_steps + 1 if rest else 0
+    skipped = round_steps - entered
     constants = 4 * (layout.after + layout.before)
     return Walk(
-        int(rest <= ROUND_STEPS),
+        int(rest <= round_steps),
         STEP_BYTES * (1 - skipped),
-        STEP_BYTES * steps - _ROUND,
+        STEP_BYTES * (steps - round_steps),
         skipped * (52 if layout.wide else 48) + 1,
-        _round_bytes(layout) + constants + (1 - skipped) * layout.step_bytes,
+        round_steps * layout.step_bytes + constants + (1 - skipped) * layout.step_bytes,
     )
 
 
-def pairs_assembly(layout: BlockLayout, postshift: int) -> tuple[str, ...]:
+def pairs_assembly(
+    layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS
+) -> tuple[str, ...]:
     """The whole function: r0 is the layer, r1 the run of pixels."""
+    weights = round_steps * layout.step_bytes
     return (
-        *_enter(layout),
+        *_enter(layout, weights),
         "b 1f",
         *_next_pair(),
         *_expand(),
-        *_rounds(layout),
-        *_requantize(layout, postshift),
+        *_rounds(layout, round_steps),
+        *_requantize(layout, postshift, weights),
         *_store(layout),
         "beq 9b",
-        *_first_step(layout),
+        *_first_step(layout, weights),
         "10:",
         f"add sp, #{_FRAME}",
         "pop {r4-r11, pc}",
     )
 
 
-def _enter(layout: BlockLayout) -> Iterator[str]:
+def _enter(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
     yield ".p2align 2 /* for adr */"
     yield "push {r4-r11, lr}"
     yield f"sub sp, #{_FRAME}"
     yield "ldm r0, {r2-r8}"
     yield "ldm r1, {r9-r12, lr}"
     yield f"ldr r1, [r1, #{_RUN_PAIRS}]"
-    yield f"sub r2, #{_round_bytes(layout) + 4 * layout.after}"
+    yield f"sub r2, #{round_bytes + 4 * layout.after}"
     yield from (f"add {offset}, r9" for offset in ("r4", "r5", "r6"))
     yield from ("adr.w r0, 7f", "add r7, r0", "stm sp, {r1-r12, lr}")
 
@@ -131,21 +133,17 @@ def _extend(inputs: tuple[str, str], outputs: Sequence[str]) -> Iterator[str]:
             yield f"sxtb16 {outputs[2 * half + place]}, {source}{turned}"
 
 
-def _rounds(layout: BlockLayout) -> Iterator[str]:
+def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     """Clear carry: another round follows."""
-    yield f"6: adds r0, #{_ROUND}"
-    yield from (f"add r1, #{_round_bytes(layout)}", f"ldr r2, [sp, #{_LAST}]", "cmp r0, r2")
+    yield f"6: adds r0, #{round_steps * STEP_BYTES}"
+    yield f"add r1, #{round_steps * layout.step_bytes}"
+    yield from (f"ldr r2, [sp, #{_LAST}]", "cmp r0, r2")
     yield "7: /* a round */"
-    steps = ", ".join(str(step * STEP_BYTES) for step in range(ROUND_STEPS))
+    steps = ", ".join(str(step * STEP_BYTES) for step in range(round_steps))
     yield f".irp x, {steps}"
     yield from ("ldr.n r2, [r0, #\\x]", "ldr.n r3, [r0, #\\x + 4]")
     yield from _weights("\\x * 2" if layout.wide else "\\x", layout, _HIGH, _LOW)
     yield from (".endr", "bcc 6b")
-
-
-def _round_bytes(layout: BlockLayout) -> int:
-    """Weights of a round."""
-    return ROUND_STEPS * layout.step_bytes
 
 
 _Registers = tuple[tuple[str, str], tuple[str, str]]
@@ -155,7 +153,8 @@ def _weights(
     at: int | str, layout: BlockLayout, high: _Registers, low: _Registers
 ) -> Iterator[str]:
     """The weights at r1 times the inputs r2 and r3, on top of `high` and `low`."""
-    size = ".w" if layout.wide else ""
+    # Steps of a round have the same length: the code is entered between them.
+    size = "" if isinstance(at, int) else ".w" if layout.wide else ".n"
     yield from (f"ldr{size} r4, [r1, #{at}]", f"ldr{size} r5, [r1, #{at} + 4]")
     if not layout.wide:
         yield from _multiply(_HIGH, high)
@@ -176,12 +175,12 @@ def _multiply(sums: _Registers, starts: _Registers) -> Iterator[str]:
             yield f"{name} {sums[place][pixel]}, {inputs}, {weights}{end}"
 
 
-def _first_step(layout: BlockLayout) -> Iterator[str]:
+def _first_step(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
     """A block's first step, from the stream behind the block before.
 
     Starts are where they are not written before they are read, r10 is the last sum to be written.
     """
-    at = _round_bytes(layout) + 4 * layout.after
+    at = round_bytes + 4 * layout.after
     places: tuple[str, ...]
     if layout.wide:
         places = ("r7", "r9", "r11", "lr")
@@ -203,12 +202,12 @@ def _first_step(layout: BlockLayout) -> Iterator[str]:
     yield f"ldr pc, [sp, #{_ENTRY}]"
 
 
-def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
+def _requantize(layout: BlockLayout, postshift: int, round_bytes: int) -> Iterator[str]:
     """Sums to int8; r0 becomes the first pixel's channels.
 
     The place sets zero in the last block, and carry before a single round.
     """
-    at = _round_bytes(layout)
+    at = round_bytes
     yield from (f"ldr r5, [r1, #{at}]", f"ldr r0, [sp, #{_OUT}]")
     at += 4
     parts = list(_parts(layout, postshift))

@@ -199,6 +199,6 @@ def test_pixels_of_all_rows_are_one_run_unless_a_stride_leaves_gaps() -> None:
     assert dense_weights(strided).shape == (6, 9)
 
 
-def test_a_large_single_row_is_left_to_the_kernel_for_rows() -> None:
+def test_a_large_single_row_is_left_to_kernels_for_rows() -> None:
     data = dense_model(Dense(1, 128, 64))
-    assert variants_of(compile_forced(data, NAME, "cortex-m4")) == {"fully_connected.dsp"}
+    assert NAME not in variants_of(compile_forced(data, NAME, "cortex-m4"))
