@@ -24,8 +24,8 @@ from glowmcu.ops.elementwise import Add, Sub
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
-_LOWEST, _HIGHEST = -128, 127
-_INT32_END = 2**31
+LOWEST, HIGHEST = -128, 127
+INT32_END = 2**31
 
 #: Slopes are looked for so far from the real factors, by grids of so many points a side, each a
 #: third of the one before.
@@ -62,7 +62,7 @@ class LinearForm:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class Pairs:
     """Every pair that can occur, `a` down and `b` across, and its result."""
 
     a: _Ints
@@ -82,20 +82,23 @@ def linear_form(
     arithmetic: Arithmetic,
 ) -> LinearForm | None:
     """The constants for operands within `ranges`; None where no exact ones were found."""
-    if op.clamp_range(signature) != (_LOWEST, _HIGHEST):
+    if op.clamp_range(signature) != (LOWEST, HIGHEST):
         return None
-    # Shapes do not matter: layers of the same scales share one search.
-    alike = Signature(
+    limits = tuple(_limits(range_) for range_ in ranges)
+    return _search(op, without_shapes(signature), limits, rounding, arithmetic)
+
+
+def without_shapes(signature: Signature) -> Signature:
+    """Layers of the same scales share one search."""
+    return Signature(
         tuple(type_.with_shape(()) for type_ in signature.inputs),
         tuple(type_.with_shape(()) for type_ in signature.outputs),
     )
-    limits = tuple(_limits(range_) for range_ in ranges)
-    return _search(op, alike, limits, rounding, arithmetic)
 
 
 def _limits(range_: ValueRange | None) -> tuple[int, int]:
     if range_ is None or range_.low.size == 0:
-        return _LOWEST, _HIGHEST
+        return LOWEST, HIGHEST
     return int(range_.low.min()), int(range_.high.max())
 
 
@@ -107,45 +110,51 @@ def _search(
     rounding: Rounding,
     arithmetic: Arithmetic,
 ) -> LinearForm | None:
-    pairs = _tabulate(op, signature, limits, rounding)
-    a, b = signature.inputs
-    sign = -1.0 if isinstance(op, Sub) else 1.0
-    real = np.array([a.scale, sign * b.scale]) / signature.output.scale
+    pairs = tabulate(op, signature, limits, rounding)
+    real = real_slopes(op, signature)
     unit = 2.0 ** (arithmetic.shift + arithmetic.extra)
-    if float(np.abs(real).max()) * unit >= _INT32_END - arithmetic.tries - 1:
+    if float(np.abs(real).max()) * unit >= INT32_END - arithmetic.tries - 1:
         return None
     slopes = _best_slopes(pairs, real)
     if slopes is None:
         return None
     p, q = (round(float(slope) * unit) for slope in slopes)
-    for moved in _neighbours(arithmetic.tries):
+    for moved in neighbours(arithmetic.tries):
         form = _form(pairs, p + moved[0], q + moved[1], arithmetic)
         if form is not None:
             return form
     return None
 
 
-def _neighbours(tries: int) -> list[tuple[int, int]]:
+def real_slopes(op: Add | Sub, signature: Signature) -> _Floats:
+    """What the operands' stored values are multiplied by, in real numbers."""
+    a, b = signature.inputs
+    sign = -1.0 if isinstance(op, Sub) else 1.0
+    return np.array([a.scale, sign * b.scale]) / signature.output.scale
+
+
+def neighbours(tries: int) -> list[tuple[int, int]]:
     """Offsets of two integers, nearest first."""
     steps = range(-tries, tries + 1)
     return sorted(itertools.product(steps, steps), key=lambda step: step[0] ** 2 + step[1] ** 2)
 
 
-def _tabulate(
+def tabulate(
     op: Add | Sub, signature: Signature, limits: tuple[tuple[int, int], ...], rounding: Rounding
-) -> _Pairs:
+) -> Pairs:
+    """The results of every pair within the operands' limits."""
     a, b = (np.arange(low, high + 1, dtype=np.int8) for low, high in limits)
     (results,) = op.evaluate((a[:, np.newaxis], b[np.newaxis]), signature, rounding)
-    return _Pairs(a.astype(np.int64), b.astype(np.int64), results.astype(np.int64))
+    return Pairs(a.astype(np.int64), b.astype(np.int64), results.astype(np.int64))
 
 
-def _best_slopes(pairs: _Pairs, real: _Floats) -> _Floats | None:
+def _best_slopes(pairs: Pairs, real: _Floats) -> _Floats | None:
     """Slopes near `real` (results are within rounding of the real sum) that leave c most room; None
     where none leave any.
     """
     rest = pairs.results - real[0] * pairs.a[:, np.newaxis] - real[1] * pairs.b
     # A saturated result is as good from far beyond: it bounds c from one side only.
-    lower, upper = pairs.results > _LOWEST, pairs.results < _HIGHEST
+    lower, upper = pairs.results > LOWEST, pairs.results < HIGHEST
     if not (lower.any() and upper.any()):
         return real
     least = rest.max(where=lower, initial=-np.inf)
@@ -191,7 +200,7 @@ class _Bounds:
         )
 
 
-def _bounds(pairs: _Pairs, values: _Floats, chosen: npt.NDArray[np.bool_]) -> _Bounds:
+def _bounds(pairs: Pairs, values: _Floats, chosen: npt.NDArray[np.bool_]) -> _Bounds:
     rows, columns = np.nonzero(chosen)
     points = np.stack([pairs.a[rows], pairs.b[columns]]).astype(np.float64)
     return _Bounds(points, values[rows, columns])
@@ -210,18 +219,18 @@ def _widest(below: _Bounds, above: _Bounds) -> tuple[_Floats, float]:
     return best, width
 
 
-def _form(pairs: _Pairs, p: int, q: int, arithmetic: Arithmetic) -> LinearForm | None:
+def _form(pairs: Pairs, p: int, q: int, arithmetic: Arithmetic) -> LinearForm | None:
     """The form with these slopes and the middle of what is left for c; checked on every pair."""
     sums = pairs.accumulators(p, q, arithmetic.extra)
     shift, results = arithmetic.shift, pairs.results
-    least = ((results << shift) - sums).max(where=results > _LOWEST, initial=-_INT32_END)
-    most = (((results + 1) << shift) - 1 - sums).min(where=results < _HIGHEST, initial=_INT32_END)
+    least = ((results << shift) - sums).max(where=results > LOWEST, initial=-INT32_END)
+    most = (((results + 1) << shift) - 1 - sums).min(where=results < HIGHEST, initial=INT32_END)
     if least > most:
         return None
     c = int(least + most) // 2
     # The first product joins c before the second does.
     partial = ((pairs.a * p) >> arithmetic.extra) + c
-    if max(np.abs(values).max() for values in (sums + c, partial)) >= _INT32_END:
+    if max(np.abs(values).max() for values in (sums + c, partial)) >= INT32_END:
         return None
-    equal = np.clip((sums + c) >> shift, _LOWEST, _HIGHEST) == results
-    return LinearForm(p, q, c) if abs(c) < _INT32_END and bool(equal.all()) else None
+    equal = np.clip((sums + c) >> shift, LOWEST, HIGHEST) == results
+    return LinearForm(p, q, c) if abs(c) < INT32_END and bool(equal.all()) else None

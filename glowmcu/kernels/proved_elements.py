@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from glowmcu.ir.operation import Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType
+from glowmcu.kernels.bent_form import BentForm, bent_form
 from glowmcu.kernels.element_code import ElementCode, element_code_of
 from glowmcu.kernels.kernel import Field, Parameters
-from glowmcu.kernels.linear_form import PLAIN, linear_form
+from glowmcu.kernels.linear_form import PLAIN, LinearForm, linear_form
 from glowmcu.ops.elementwise import Add, Mul, Sub
 
 #: addend = (zero point + 1/2) << shift, and what is added to it, stay inside int32.
@@ -44,13 +47,7 @@ def product_fields(op: Mul, signature: Signature) -> tuple[Field, ...]:
 def proved_code(op: Operation, signature: Signature, rounding: Rounding) -> ElementCode | None:
     """An element in a form that is shorter than the literal one, None where there is none."""
     if isinstance(op, Add | Sub) and is_int8(signature):
-        form = linear_form(op, signature, (None, None), rounding, PLAIN)
-        if form is None:
-            return None
-        fields = (Field("p", form.p), Field("q", form.q), Field("c", form.c))
-        parameters = Parameters("glowmcu_line", fields)
-        expression = "glowmcu_line_one({p}, {0}, {1})"
-        return ElementCode(expression, 4, 24, ("glowmcu_line.h",), parameters)
+        return _sum_code(op, signature, rounding)
     if isinstance(op, Mul) and folds_product(op, signature, rounding):
         a, b = signature.inputs
         fields = (
@@ -62,6 +59,26 @@ def proved_code(op: Operation, signature: Signature, rounding: Rounding) -> Elem
         expression = "glowmcu_folded_product_one({p}, {0}, {1})"
         return ElementCode(expression, 12, 48, ("glowmcu_folded_product.h",), parameters)
     return None
+
+
+def _sum_code(op: Add | Sub, signature: Signature, rounding: Rounding) -> ElementCode | None:
+    line = linear_form(op, signature, (None, None), rounding, PLAIN)
+    if line is not None:
+        parameters = _parameters("glowmcu_line", line)
+        return ElementCode(
+            "glowmcu_line_one({p}, {0}, {1})", 4, 24, ("glowmcu_line.h",), parameters
+        )
+    bent = bent_form(op, signature, rounding)
+    if bent is None:
+        return None
+    parameters = _parameters("glowmcu_bent_line", bent)
+    return ElementCode(
+        "glowmcu_bent_line_one({p}, {0}, {1})", 7, 40, ("glowmcu_bent_line.h",), parameters
+    )
+
+
+def _parameters(struct: str, form: LinearForm | BentForm) -> Parameters:
+    return Parameters(struct, tuple(Field(name, value) for name, value in asdict(form).items()))
 
 
 def best_code(op: Operation, signature: Signature, rounding: Rounding) -> ElementCode | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.operation import Rounding
+from glowmcu.kernels.bent_form import bent_form
+from glowmcu.kernels.proved_elements import proved_code
+from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.pipeline import Options, compile_model
-from tests.kernels.test_linear_sum import SCALES, Numbers
+from tests.kernels.test_linear_sum import SCALES, Numbers, signature_of
 from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, pair_model
 from tests.support.forced_variant import check_forced
 
@@ -15,7 +20,9 @@ CASES: dict[str, Numbers] = {
     "add": ("ADD", (0.0613729, 0.0837187, 0.0926431), (-128, 4, -128), RELU),
     "sub": ("SUB", SCALES, (3, -7, 5), NONE),
     "mul": ("MUL", (0.031, 0.047, 0.3), (-128, 127, 0), NONE),
-    "add that ties, literal": ("ADD", (0.5, 0.25, 0.6), (3, -7, 5), NONE),
+    "powers of two that tie": ("ADD", (0.5, 0.0625, 0.5), (0, 0, 0), NONE),
+    "difference that ties": ("SUB", (0.5, 0.25, 0.6), (3, -7, 5), NONE),
+    "add that ties, literal": ("ADD", (0.061, 0.083, 0.092), (-128, 4, -128), RELU),
     "mul by more than one, literal": ("MUL", (3.1, 7.3, 11.9), (-128, 127, 0), NONE),
 }
 
@@ -26,6 +33,30 @@ def test_every_pair(case: Numbers, core: str) -> None:
     kind, *numbers = case
     data = pair_model(kind, [(256, 1), (1, 256)], "int8", *numbers)
     check_forced(data, NAME, core, inputs=ALL_PAIRS)
+
+
+@pytest.mark.parametrize("scales", [(0.5, 0.0625, 0.5), (0.03125, 0.5, 0.5), (0.125, 0.25, 1.0)])
+def test_power_of_two_scales_always_have_a_form(scales: tuple[float, ...]) -> None:
+    for op in (Add(), Sub()):
+        for points in ((0, 0, 0), (3, -4, 5), (-128, 0, -128)):
+            assert proved_code(op, signature_of(scales, points), Rounding.DOUBLE) is not None
+
+
+def test_a_bent_line_is_exact_and_stays_inside_int32() -> None:
+    found = 0
+    for points in ((0, 0, 0), (-20, 17, 4), (60, -80, 30)):
+        for op in (Add(), Sub()):
+            signature = signature_of((0.5, 0.03125, 0.5), points)
+            form = bent_form(op, signature, Rounding.DOUBLE)
+            assert form is not None
+            a, b = np.arange(-128, 128).reshape(-1, 1), np.arange(-128, 128)
+            total = form.c + a * form.p + b * form.q
+            bent = total + form.addend - np.where(total < 0, form.bend, 0)
+            assert max(np.abs(total).max(), np.abs(bent).max()) < 2**31
+            (want,) = op.evaluate((a, b), signature, Rounding.DOUBLE)
+            assert np.array_equal(np.clip(bent >> 22, -128, 127), want)
+            found += form.bend > 0
+    assert found == 6
 
 
 def stacked_model() -> bytes:
