@@ -13,7 +13,22 @@
 /* round(a * b / 2^31), halves up; the caller never passes INT32_MIN twice. */
 static inline int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
 {
+#if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1
+    /* Armv6-M has no 64-bit product: four of 16-bit halves instead of a library call. */
+    const uint32_t a_low = (uint32_t)a & 0xFFFFu;
+    const uint32_t b_low = (uint32_t)b & 0xFFFFu;
+    const int32_t a_high = a >> 16;
+    const int32_t b_high = b >> 16;
+    const int32_t cross = a_high * (int32_t)b_low;
+    const int32_t other = (int32_t)a_low * b_high;
+    const uint32_t low = ((a_low * b_low) >> 16) + ((uint32_t)cross & 0x7FFFu)
+        + ((uint32_t)other & 0x7FFFu) + 0x4000u;
+    const uint32_t high = 2u * (uint32_t)(a_high * b_high);
+
+    return (int32_t)(high + (uint32_t)(cross >> 15) + (uint32_t)(other >> 15) + (low >> 15));
+#else
     return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+#endif
 }
 
 /* round(x / 2^exponent), halves away from zero; exponent in [0, 31]. */

@@ -2,12 +2,12 @@
  * glowmcu_scale_nodsp.h: sums to int8 with 32-bit products only, for cores without SMULL.
  *
  * Narrow: one line through all thresholds, proved by the compiler; saturation is part of it.
- * Literal: TensorFlow Lite's double rounding, its 64-bit product made of four of 16 x 16 bits.
+ * Literal: what TensorFlow Lite computes.
  */
 #ifndef GLOWMCU_SCALE_NODSP_H
 #define GLOWMCU_SCALE_NODSP_H
 
-#include "glowmcu_base.h"
+#include "glowmcu_requantize.h"
 #include "glowmcu_thumb.h"
 
 typedef struct glowmcu_scale {
@@ -21,21 +21,6 @@ typedef struct glowmcu_scale {
     int32_t clamp_min;
     int32_t clamp_max;
 } glowmcu_scale;
-
-/* round(a * b / 2^31), halves up; b >= 0. */
-static inline int32_t glowmcu_halves_high_mul(int32_t a, int32_t b)
-{
-    const uint32_t a_low = (uint32_t)a & 0xFFFFu;
-    const uint32_t b_low = (uint32_t)b & 0xFFFFu;
-    const int32_t a_high = a >> 16;
-    const int32_t b_high = b >> 16;
-    const int32_t cross = a_high * (int32_t)b_low;
-    /* Below 2^32: 65535 * 32767 + 65534 + 2^14 + 32767. */
-    const uint32_t low = a_low * (uint32_t)b_high + ((a_low * b_low) >> 16) + 0x4000u
-        + ((uint32_t)cross & 0x7FFFu);
-
-    return 2 * a_high * b_high + (cross >> 15) + (int32_t)(low >> 15);
-}
 
 /* Starts: low. Factors: fine, high; span, addend (16 bits each, the first in the low half). */
 #if GLOWMCU_THUMB == 1
@@ -79,28 +64,21 @@ static void glowmcu_scale_narrow(const glowmcu_scale *p, const int32_t *sums, in
 }
 #endif
 
-/* Starts: what is added. Factors: multiplier; right shift (0 to 30). */
+/* Starts: what is added. Factors: multiplier; shift. */
 static void glowmcu_scale_literal(const glowmcu_scale *p, const int32_t *sums, int32_t step,
     int8_t *out, int32_t count)
 {
     const int32_t *start = p->starts;
     const int32_t *factors = p->factors;
-    const int32_t factor_step = p->factor_step;
     const int8_t *end = out + count;
 
     while (out != end) {
-        const int32_t shift = factors[1];
-        const int32_t half = (int32_t)(((uint32_t)1 << shift) >> 1);
-        int32_t x = glowmcu_halves_high_mul(*sums + *start, factors[0]);
-
-        x += (shift != 0) ? half + (x >> 31) : 0;
-        x = (x >> shift) + p->out_zero_point;
-        x = (x < p->clamp_min) ? p->clamp_min : x;
-        *out = (int8_t)((x > p->clamp_max) ? p->clamp_max : x);
+        const int32_t value = glowmcu_requantize(*sums + *start, factors[0], factors[1]);
+        *out = (int8_t)glowmcu_clamp(value + p->out_zero_point, p->clamp_min, p->clamp_max);
         ++out;
         sums += step;
         ++start;
-        factors += factor_step;
+        factors += p->factor_step;
     }
 }
 

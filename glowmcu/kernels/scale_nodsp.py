@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glowmcu.ir.operation import Array, Rounding
+from glowmcu.ir.operation import Array
 from glowmcu.kernels.kernel import ConstantArray, Field, Parameters, Site
 from glowmcu.kernels.requantization import RequantizationTask, requantization_task
 from glowmcu.kernels.requantization_narrow import NarrowForm, find_narrow_form
 
-_MOST_RIGHT = 30
 _NARROW_SHARE = 0.5
 
 
@@ -62,7 +61,7 @@ def scale_field(site: Site) -> Field:
     task, scale = requantization_task(site), scale_of(site)
     form, shared = scale.form, scale.is_shared
     factors = scale.factors[:1] if shared else scale.factors
-    comments = ("low", "fine, high; span, addend") if form else ("start", "multiplier, right shift")
+    comments = ("low", "fine, high; span, addend") if form else ("start", "multiplier, shift")
     fields = (
         Field("starts", ConstantArray("starts", scale.starts, comments[0])),
         Field("factors", ConstantArray("factors", factors, comments[1])),
@@ -81,13 +80,8 @@ def _scale(task: RequantizationTask) -> Scale | None:
     form = find_narrow_form(task)
     if form is not None:
         return Scale(form.low.astype(np.int32), form.factors, form)
-    right = -task.shifts
     start = task.bias + task.offset
-    most = np.maximum(np.abs(task.low + task.bias), np.abs(task.high + task.bias))
-    fits = (most < 2**30).all() and (np.abs(start) < 2**31).all()
-    if task.rounding is not Rounding.DOUBLE or not fits:
+    if not bool((np.abs(start) < 2**31).all()):
         return None
-    if not bool(((right >= 0) & (right <= _MOST_RIGHT)).all()):
-        return None
-    factors = np.stack([task.multipliers, right], axis=1).astype(np.int32)
+    factors = np.stack([task.multipliers, task.shifts], axis=1).astype(np.int32)
     return Scale(start.astype(np.int32), factors, None)
