@@ -36,6 +36,7 @@ typedef struct {
     int32_t channels;
     int32_t in_zero_point;
     int32_t unrolled;              /* blocks of two outputs in a round of the loop */
+    int32_t has_known_step;        /* the loop is made for out_step: rounds are always whole */
     int32_t clamp_min;
     int32_t clamp_max;
     int32_t rounding;              /* 2 * out_zero_point + 1 */
@@ -55,6 +56,7 @@ typedef struct {
     int32_t clamp_min;
     int32_t clamp_max;
     int32_t rounding;         /* 2 * out_zero_point + 1 */
+    int32_t out_skip;         /* bytes of the outputs that the first round leaves out */
     int32_t outputs;
     int32_t line_step;        /* words from output line to output line */
 } glowmcu_depthwise_pass;
@@ -249,7 +251,8 @@ static inline void glowmcu_depthwise_start_lines(const glowmcu_depthwise_3x3 *p,
     const int32_t pair_step = p->along.stride * 4 * GLOWMCU_DEPTHWISE_WORD;
 
     pass->in_next_line = 4 * p->across.stride - rounds * p->unrolled * pair_step;
-    pass->out_next_line = p->across.out_step - 2 * pairs * p->along.out_step;
+    pass->out_skip = p->has_known_step ? 2 * left_out * p->along.out_step : 0;
+    pass->out_next_line = p->across.out_step - pass->out_skip - 2 * pairs * p->along.out_step;
     pass->entry = (pairs > 0) ? left_out : p->unrolled;
     pass->skip = left_out * pair_step;
     pass->entry_word = pass->skip + ((left_out & 1) != 0 ? 8 : 0);
@@ -379,7 +382,7 @@ static inline void glowmcu_depthwise_portable_lines(const uint32_t *words, int8_
                 to[i * step] = (int8_t)((x > pass->clamp_max) ? pass->clamp_max : x);
             }
             in += line_step;
-            to += (pass->outputs & ~1) * step + pass->out_next_line;
+            to += (pass->outputs & ~1) * step + pass->out_skip + pass->out_next_line;
         }
     }
 }

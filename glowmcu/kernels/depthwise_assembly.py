@@ -22,21 +22,28 @@ from glowmcu.kernels.requantization import FormKind
 #: Bytes from a word of a line to its next, for all four channels, and from channel to channel.
 WORD_STEP, CHANNEL_STEP = 128, 32
 
+#: Steps from output to output that fit a round's offsets.
+MOST_KNOWN_STEP = 4095 // 8
+
 #: Offsets in the stack frame; five words from `_NEXT_LINE` on begin the pass as well.
 _START, _NEXT_LINE, _ENTRY, _ENTRY_WORD, _ROUNDS, _LINES_LEFT = 0, 4, 12, 16, 20, 24
 _CHANNEL, _CHANNELS_LEFT, _PASS, _SHIFT, _STEP, _MULTIPLIER, _FRAME = 28, 44, 48, 52, 56, 60, 64
 #: Offsets in `glowmcu_depthwise_pass`.
-_PASS_LINES, _PASS_SKIP, _PASS_CLAMP, _PASS_ROUNDING = 20, 24, 28, 36
+_PASS_LINES, _PASS_SKIP, _PASS_CLAMP, _PASS_ROUNDING, _PASS_OUT_SKIP = 20, 24, 28, 36, 40
 
 
 @dataclass(frozen=True)
 class PassShape:
-    """What the loop is made for: steps along a line, and how sums become int8."""
+    """What the loop is made for: steps along a line, and how sums become int8.
+
+    `out_step` is the one number of bytes from output to output, 0 for any: then r2 has it.
+    """
 
     stride: int
     kind: FormKind
     postshift: int
     clamped: bool
+    out_step: int = 0
 
     @property
     def keeps_word(self) -> bool:
@@ -63,7 +70,9 @@ def _enter() -> Iterator[str]:
     yield f"ldr r4, [r3, #{_PASS_SKIP}]"
     yield f"str r3, [sp, #{_PASS}]"
     yield "subs r0, r0, r4"
+    yield f"ldr r4, [r3, #{_PASS_OUT_SKIP}]"
     yield "add r3, r2, #36"
+    yield "subs r1, r1, r4"
     yield "movs r4, #4"
     yield f"str r4, [sp, #{_CHANNELS_LEFT}]"
 
@@ -125,6 +134,8 @@ def _lines(shape: PassShape) -> Iterator[str]:
         yield f"{10 + number}:"
         yield from _block(shape, number)
     yield f"add r0, #{shape.unrolled * shape.stride * WORD_STEP}"
+    if shape.out_step:
+        yield f"addw r1, r1, #{2 * shape.unrolled * shape.out_step}"
     yield "subs r2, #0x20000"
     yield "bcs 10b"
     yield "lsls r12, r2, #15"
@@ -165,7 +176,7 @@ def _block(shape: PassShape, number: int) -> Iterator[str]:
                 yield f"ldr {register}, [r0, #{offset}]"
         multiply = _multiply_1 if shape.stride == 1 else _multiply_2
         yield from multiply(line, registers, "r11" if place == 0 else "r10")
-    yield from _finish(shape, 2)
+    yield from _finish(shape, 2, 2 * number * shape.out_step)
 
 
 def _word_registers(shape: PassShape, place: int) -> tuple[str, ...]:
@@ -205,11 +216,11 @@ def _single(shape: PassShape) -> Iterator[str]:
         yield f"ldr r12, [r0, #{4 * line + WORD_STEP}]"
         yield f"smlad r10, lr, {k01}, r10"
         yield f"smlab{half} r10, r12, {k2}, r10"
-    yield from _finish(shape, 1)
+    yield from _finish(shape, 1, 0)
 
 
-def _finish(shape: PassShape, outputs: int) -> Iterator[str]:
-    """Sums in r10, r11 to int8 in memory."""
+def _finish(shape: PassShape, outputs: int, at: int) -> Iterator[str]:
+    """Sums in r10, r11 to int8 in memory; `at` is where in a round with a known step."""
     sums = ("r10", "r11")[:outputs]
     if shape.keeps_word:
         yield from (f"smmul {a}, {a}, r3" for a in sums)
@@ -218,13 +229,15 @@ def _finish(shape: PassShape, outputs: int) -> Iterator[str]:
         yield from _scale(shape, sums)
     if shape.clamped:
         yield from _clamp(sums)
-    yield "strb r10, [r1]"
+    yield f"strb r10, [r1, #{at}]"
     if outputs == 2:
-        yield "uxtah r1, r1, r2"
+        if not shape.out_step:
+            yield "uxtah r1, r1, r2"
         if shape.keeps_word:
             yield f"ssat r11, #8, r11, asr #{shape.postshift}"
-        yield "strb r11, [r1]"
-        yield "uxtah r1, r1, r2"
+        yield f"strb r11, [r1, #{at + shape.out_step}]"
+        if not shape.out_step:
+            yield "uxtah r1, r1, r2"
 
 
 def _scale(shape: PassShape, sums: tuple[str, ...]) -> Iterator[str]:

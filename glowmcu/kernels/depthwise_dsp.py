@@ -6,7 +6,9 @@ neighbours (`libjit/glowmcu_depthwise_conv_2d_dsp.h`); `depthwise_assembly.py` h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +16,12 @@ from glowmcu.goals import Goal
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant, is_int8
-from glowmcu.kernels.depthwise_assembly import WORD_STEP, PassShape, pass_assembly
+from glowmcu.kernels.depthwise_assembly import (
+    MOST_KNOWN_STEP,
+    WORD_STEP,
+    PassShape,
+    pass_assembly,
+)
 from glowmcu.kernels.depthwise_forms import (
     Words,
     form_constants,
@@ -40,21 +47,6 @@ from glowmcu.ops.convolution import DepthwiseConv2D
 _MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 12}
 #: The loop keeps the step from output to output in the low half of a register.
 _MOST_STEP = 2**16 - 1
-
-
-#: Of `work` on a Cortex-M4.
-_CYCLES = {
-    "call": 200.0,
-    "fill": 85.0,
-    "band": 330.0,
-    "line in": 30.0,
-    "word": 15.5,
-    "line out": 24.0,
-    "pair floor 1": 30.3,
-    "pair floor 2": 33.5,
-    "pair literal 1": 41.0,
-    "pair literal 2": 44.0,
-}
 
 
 @dataclass(frozen=True)
@@ -137,6 +129,12 @@ def _blocks(weights: Array, constants: Words) -> Words:
 class LinesDepthwise(Kernel):
     """3x3 without dilation, stride 1 or 2 along the lines; four channels at a time."""
 
+    #: Of `work` on a Cortex-M4.
+    _cycles: ClassVar[Mapping[str, float]] = {
+        "call": 200.0, "fill": 85.0, "band": 310.0, "line in": 25.0, "word": 15.3, "line out": 23.0,
+        "pair floor 1": 30.3, "pair floor 2": 33.5, "pair literal 1": 41.0, "pair literal 2": 44.0,
+    }  # fmt: skip
+
     def accepts(self, site: Site, target: Target) -> bool:
         if not (target.core.has_dsp and is_constant(site, 1, 2) and is_int8(site)):
             return False
@@ -152,7 +150,7 @@ class LinesDepthwise(Kernel):
         return suits and _form(site) is not None
 
     def cost(self, site: Site, target: Target) -> Cost:
-        cycles = sum(_CYCLES[name] * amount for name, amount in self.work(site, target).items())
+        cycles = sum(self._cycles[name] * much for name, much in self.work(site, target).items())
         return Cost(
             cycles,
             1500,
@@ -214,6 +212,7 @@ class LinesDepthwise(Kernel):
             Field("channels", weights.shape[3]),
             Field("in_zero_point", site.signature.inputs[0].zero_point),
             Field("unrolled", shape.unrolled),
+            Field("has_known_step", int(shape.out_step > 0)),
             Field("clamp_min", clamp_min),
             Field("clamp_max", clamp_max),
             Field("rounding", 2 * zero_point + 1),
@@ -249,3 +248,22 @@ class LinesDepthwise(Kernel):
         assert form is not None
         stride = self._lines(site)[0].stride
         return PassShape(stride, form.kind, form.postshift, form.clamp is not None)
+
+
+@kernel("depthwise_conv_2d.lines_step_dsp", DepthwiseConv2D)
+class LinesOfStepDepthwise(LinesDepthwise):
+    """The same with a loop for one distance between outputs, which then needs no instructions."""
+
+    _cycles: ClassVar[Mapping[str, float]] = {
+        **LinesDepthwise._cycles,
+        "pair floor 1": 28.5, "pair floor 2": 31.7, "pair literal 1": 39.2, "pair literal 2": 42.2,
+    }  # fmt: skip
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return super().accepts(site, target) and self._lines(site)[0].out_step <= MOST_KNOWN_STEP
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return f"{super().code_key(site, target)}_step_{self._lines(site)[0].out_step}"
+
+    def _shape(self, site: Site) -> PassShape:
+        return replace(super()._shape(site), out_step=self._lines(site)[0].out_step)

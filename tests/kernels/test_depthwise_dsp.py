@@ -22,6 +22,7 @@ from tests.support.check_model import expect_equal, random_inputs, write_bundle
 from tests.support.forced_variant import check_forced, compile_forced
 
 LINES, TAPS = "depthwise_conv_2d.lines_dsp", "depthwise_conv_2d.taps_dsp"
+STEP = "depthwise_conv_2d.lines_step_dsp"
 STRIP, UNROLLED = "depthwise_conv_2d.strip_dsp", "depthwise_conv_2d.strip_unrolled_dsp"
 ALL = {LINES, STRIP, TAPS}
 
@@ -108,9 +109,18 @@ NUMBER_CASES = {
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("variant", [LINES, STEP])
 @pytest.mark.parametrize("case", LINE_CASES.values(), ids=LINE_CASES)
-def test_lines_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), LINES)
+def test_lines_compute_what_the_layer_means(case: Case, variant: str) -> None:
+    check_forced(conv_model("DEPTHWISE_CONV_2D", case), variant)
+
+
+@pytest.mark.parametrize(("shape", "taken"), [((1, 49, 3, 170), True), ((1, 49, 3, 171), False)])
+def test_steps_too_long_for_an_offset_are_not_built_in(
+    shape: tuple[int, int, int, int], taken: bool
+) -> None:
+    case = Case(shape, shape[3], (3, 3), padding="SAME", out_scale=2.0)
+    assert (STEP in accepted(case, "cortex-m4")) is taken
 
 
 @pytest.mark.arm
@@ -137,7 +147,7 @@ def test_taps_compute_what_the_layer_means(case: Case) -> None:
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("variant", [LINES, TAPS])
+@pytest.mark.parametrize("variant", [LINES, STEP, TAPS])
 @pytest.mark.parametrize("case", NUMBER_CASES.values(), ids=NUMBER_CASES)
 def test_all_numbers_come_out_exactly(case: Case, variant: str) -> None:
     check_forced(conv_model("DEPTHWISE_CONV_2D", case), variant)
