@@ -40,6 +40,14 @@ _LARGE_ROW = 4096
 class PointwiseDsp(Kernel):
     """Each pair of pixels through the stream, SMLAD on packed weights; any shape."""
 
+    def function(self, stream: DenseStream) -> str:
+        """The name, the same for all layers of one text."""
+        return f"glowmcu_conv_2d_pointwise{stream.suffix}"
+
+    def assembly(self, stream: DenseStream) -> tuple[str, ...]:
+        """The loop over pairs of pixels."""
+        return pairs_assembly(stream.layout, stream.form.postshift)
+
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_dsp or not is_dense_layer(site):
             return False
@@ -51,7 +59,7 @@ class PointwiseDsp(Kernel):
         return layer_stream(site, _CHANNELS) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        stream, grid = _stream(site), pixel_grid(site)
+        stream, grid = stream_of(site), pixel_grid(site)
         runs, count = grid.runs
         pairs = runs * (-(-count // 2))
         wide = " wide" if stream.layout.wide else ""
@@ -68,10 +76,10 @@ class PointwiseDsp(Kernel):
         return STEP_BYTES * (-(-site.signature.inputs[1].shape[-1] // 2))
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        return _stream(site).size_bytes
+        return stream_of(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return _function(_stream(site))
+        return self.function(stream_of(site))
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
@@ -84,14 +92,14 @@ class PointwiseDsp(Kernel):
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        stream, grid = _stream(site), pixel_grid(site)
+        stream, grid = stream_of(site), pixel_grid(site)
         return KernelCode(
-            function=_function(stream),
+            function=self.function(stream),
             operands=(0,),
             template="conv_2d_pointwise_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_pointwise.h",),
-                "assembly": pairs_assembly(stream.layout, stream.form.postshift),
+                "assembly": self.assembly(stream),
                 "form": stream.form.kind.value,
                 "postshift": stream.form.postshift,
                 "wide": stream.layout.wide,
@@ -122,15 +130,11 @@ _CYCLES = {
 _CODE_BYTES = 1330
 
 
-def _stream(site: Site) -> DenseStream:
-    """What `accepts` has found to exist."""
+def stream_of(site: Site) -> DenseStream:
+    """The constants that `accepts` has found to exist."""
     stream = layer_stream(site, _CHANNELS)
     assert stream is not None
     return stream
-
-
-def _function(stream: DenseStream) -> str:
-    return f"glowmcu_conv_2d_pointwise{stream.suffix}"
 
 
 def dense_fields(
