@@ -11,10 +11,10 @@
 #include "glowmcu_base.h"
 
 /* round(a * b / 2^31), halves up; the caller never passes INT32_MIN twice. */
-static inline int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
-{
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1
-    /* Armv6-M has no 64-bit product: four of 16-bit halves instead of a library call. */
+/* Armv6-M has no 64-bit product: four of 16-bit halves, shorter than the library's call. */
+__attribute__((noinline, unused)) static int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
+{
     const uint32_t a_low = (uint32_t)a & 0xFFFFu;
     const uint32_t b_low = (uint32_t)b & 0xFFFFu;
     const int32_t a_high = a >> 16;
@@ -26,10 +26,13 @@ static inline int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
     const uint32_t high = 2u * (uint32_t)(a_high * b_high);
 
     return (int32_t)(high + (uint32_t)(cross >> 15) + (uint32_t)(other >> 15) + (low >> 15));
-#else
-    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
-#endif
 }
+#else
+static inline int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+}
+#endif
 
 /* round(x / 2^exponent), halves away from zero; exponent in [0, 31]. */
 static inline int32_t glowmcu_divide_by_pot(int32_t x, int32_t exponent)
