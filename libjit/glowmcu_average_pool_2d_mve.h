@@ -1,6 +1,6 @@
 /*
- * glowmcu_average_pool_2d_mve.h: int8 average pooling, NHWC, at least 8 channels, windows of at most
- * 256 taps; only pixels inside the image count.
+ * glowmcu_average_pool_2d_mve.h: int8 average pooling, NHWC, at least 8 channels, windows of at
+ * most 256 taps; only pixels inside the image count.
  */
 #ifndef GLOWMCU_AVERAGE_POOL_2D_MVE_H
 #define GLOWMCU_AVERAGE_POOL_2D_MVE_H
@@ -9,8 +9,9 @@
 
 /*
  * round(sum / taps), halves away from zero, as the high word of 4 * sum * reciprocal, rounded. The
- * reciprocal is too large by at most 2, four times the sum at most 2^17, the mean thus by 2^-14: less
- * than what keeps it from the next half, 1 / (2 * 256), and enough to take halves away from zero.
+ * reciprocal is too large by at most 2, four times the sum at most 2^17, the mean thus by 2^-14:
+ * less than what keeps it from the next half, 1 / (2 * 256), and enough to take halves away from
+ * zero.
  * 256 elements add up within int16: 256 * -128 = -2^15.
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_average_pool_2d_mve_eight(

@@ -1,6 +1,6 @@
 /*
- * glowmcu_conv_2d_mve.h: int8 convolutions as products with a packed matrix: windows are gathered into
- * rows, two at a time.
+ * glowmcu_conv_2d_mve.h: int8 convolutions as products with a packed matrix: windows are gathered
+ * into rows, two at a time.
  */
 #ifndef GLOWMCU_CONV_2D_MVE_H
 #define GLOWMCU_CONV_2D_MVE_H
@@ -10,74 +10,87 @@
 typedef struct {
     glowmcu_matrix_mve matrix;
     int32_t in_height;
-    int32_t in_width;
+    int32_t line_bytes; /* of an input row */
     int32_t out_width;
     int32_t kernel_height;
     int32_t stride_y;
-    int32_t stride_x;
     int32_t dilation_y;
-    int32_t dilation_x;
     int32_t pad_top;
-    int32_t pad_left;
-    int32_t pixel;         /* bytes of an input pixel: its channels */
-    int32_t parts;         /* of a kernel row: 1, or with dilation one a tap */
-    int32_t part_pixels;   /* pixels of a part */
+    int32_t step_bytes; /* along a line, from window to window */
+    int32_t pad_bytes;  /* by which the first window begins left of the image */
+    int32_t parts;      /* of a window's row: 1, or with dilation one a tap */
+    int32_t part_bytes;
+    int32_t part_step;
     int32_t in_zero_point; /* what pixels outside the image hold */
 } glowmcu_conv_2d_mve;
 
-/* The window of output pixel (oy, ox) as kernel_height * parts * part_pixels * pixel bytes. */
-static inline void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_t *in,
-    int32_t oy, int32_t ox, int8_t *row)
+/* One part of a window: bytes [start, start + part_bytes) of a line, which it may be outside of. */
+static inline void glowmcu_conv_2d_mve_part(const glowmcu_conv_2d_mve *p, const int8_t *line,
+    int32_t start, int8_t *row)
 {
-    const int32_t part_bytes = p->part_pixels * p->pixel;
-    const int32_t image_row = p->in_width * p->pixel;
-    const int32_t left = (ox * p->stride_x - p->pad_left) * p->pixel;
-    int32_t iy = oy * p->stride_y - p->pad_top;
+    const int32_t end = start + p->part_bytes;
+    const int32_t first = (start > 0) ? start : 0;
+    const int32_t last = (end < p->line_bytes) ? end : p->line_bytes;
 
-    for (int32_t ky = 0; ky < p->kernel_height; ++ky, iy += p->dilation_y) {
-        const int is_inside = iy >= 0 && iy < p->in_height;
-        int32_t start = left;
+    if (last - first < p->part_bytes) {
+        glowmcu_mve_fill(row, p->in_zero_point, p->part_bytes);
+    }
+    glowmcu_mve_copy(row + (first - start), line + first, last - first);
+}
+
+/* The window whose first line is `top` and begins at byte `left`: kernel_height rows of `parts`. */
+static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_t *in, int32_t top,
+    int32_t left, int8_t *row)
+{
+    for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
+        const int32_t iy = top + ky * p->dilation_y;
         for (int32_t part = 0; part < p->parts; ++part) {
-            const int32_t end = start + part_bytes;
-            if (is_inside && start >= 0 && end <= image_row) {
-                glowmcu_mve_copy(row, in + iy * image_row + start, part_bytes);
+            if (iy < 0 || iy >= p->in_height) {
+                glowmcu_mve_fill(row, p->in_zero_point, p->part_bytes);
             } else {
-                const int32_t first = (start > 0) ? start : 0;
-                const int32_t last = (end < image_row) ? end : image_row;
-                glowmcu_mve_fill(row, p->in_zero_point, part_bytes);
-                if (is_inside && first < last) {
-                    glowmcu_mve_copy(row + (first - start), in + iy * image_row + first,
-                        last - first);
-                }
+                glowmcu_conv_2d_mve_part(p, in + iy * p->line_bytes, left + part * p->part_step,
+                    row);
             }
-            row += part_bytes;
-            start += p->dilation_x * p->pixel;
+            row += p->part_bytes;
         }
     }
 }
 
 /*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in` and
- * `out` are the tensors' first bytes and may not overlap. `scratch`: 2 * matrix.depth bytes; what is
- * beyond a window meets weights of 0.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in`
+ * and `out` are the tensors' first bytes and may not overlap. `scratch`: 2 * matrix.depth bytes;
+ * what is beyond a window meets weights of 0.
  */
 static void glowmcu_conv_2d_mve_s8(const glowmcu_conv_2d_mve *p, const int8_t *in, int8_t *out,
     int8_t *scratch, int32_t first_row, int32_t end_row)
 {
-    int32_t waiting = 0;
+    const int32_t reach = (p->kernel_height - 1) * p->dilation_y; /* from first to last line */
+    const int32_t most_left = (p->parts == 1) ? p->line_bytes - p->part_bytes : -1;
+    int8_t *row = scratch;
 
     out += first_row * p->out_width * p->matrix.channels;
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        for (int32_t ox = 0; ox < p->out_width; ++ox) {
-            glowmcu_conv_2d_mve_window(p, in, oy, ox, scratch + waiting * p->matrix.depth);
-            if (++waiting == 2) {
+        const int32_t top = oy * p->stride_y - p->pad_top;
+        const int is_high = top >= 0 && top + reach < p->in_height;
+        int32_t left = -p->pad_bytes;
+        for (int32_t ox = p->out_width; ox > 0; --ox) {
+            if (is_high && left >= 0 && left <= most_left) {
+                glowmcu_mve_copy_rows(row, in + top * p->line_bytes + left, p->part_bytes,
+                    p->dilation_y * p->line_bytes, p->kernel_height);
+            } else {
+                glowmcu_conv_2d_mve_window(p, in, top, left, row);
+            }
+            left += p->step_bytes;
+            if (row == scratch) {
+                row += p->matrix.depth;
+            } else {
                 glowmcu_matrix_mve_pair(&p->matrix, scratch, out);
                 out += 2 * p->matrix.channels;
-                waiting = 0;
+                row = scratch;
             }
         }
     }
-    if (waiting > 0) {
+    if (row != scratch) {
         glowmcu_matrix_mve_single(&p->matrix, scratch, out);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * glowmcu_depthwise_conv_2d_mve.h: int8 depthwise convolution, eight channels at a time.
  *
- * Where channels are no multiple of 8, the last eight overlap the ones before and are computed again.
+ * Where channels are no multiple of 8, the last eight overlap those before and are computed again.
  */
 #ifndef GLOWMCU_DEPTHWISE_CONV_2D_MVE_H
 #define GLOWMCU_DEPTHWISE_CONV_2D_MVE_H
@@ -99,10 +99,11 @@ static inline glowmcu_depthwise_mve_window glowmcu_depthwise_mve_taps(
 }
 
 /*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in` and
- * `out` are the tensors' first bytes and may not overlap.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in`
+ * and `out` are the tensors' first bytes and may not overlap.
  */
-static void glowmcu_depthwise_conv_2d_mve_s8(const glowmcu_depthwise_conv_2d_mve *p, const int8_t *in, int8_t *out,
+static void glowmcu_depthwise_conv_2d_mve_s8(const glowmcu_depthwise_conv_2d_mve *p,
+    const int8_t *in, int8_t *out,
     int32_t first_row, int32_t end_row)
 {
     const int32_t weights_words = 2 * p->kernel_height * p->kernel_width;

@@ -41,8 +41,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, scale.clamp_max) == 
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, stream_at_20);
 
 /*
- * Two pixels: `rows[ky] + offset` is the first one's left column. In assembly because the four sums,
- * two vectors of weights, one of x and one of products are all vector registers there are.
+ * Two pixels: `rows[ky] + offset` is the first one's left column. In assembly because the four
+ * sums, two vectors of weights, one of x and one of products are all vector registers there are.
  *
  * q0 q1 sums of even and odd channels of the first pixel, q2 q3 of the second; r1 rows; r2 offset;
  * r3 out; r4 channels; r5 stream; r9 channels left.
@@ -256,8 +256,8 @@ static inline void glowmcu_depthwise_pairs_mve_rows(const glowmcu_depthwise_pair
 }
 
 /*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in` and
- * `out` are the tensors' first bytes and may not overlap. `scratch`: kernel_height rows of
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in`
+ * and `out` are the tensors' first bytes and may not overlap. `scratch`: kernel_height rows of
  * out_width + 2 pixels.
  */
 static void glowmcu_depthwise_pairs_mve_s8(const glowmcu_depthwise_pairs_mve *p, const int8_t *in,

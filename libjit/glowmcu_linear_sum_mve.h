@@ -1,6 +1,6 @@
 /*
  * glowmcu_linear_sum_mve.h: int8 add and sub of whole tensors where one line of int32 arithmetic
- * gives the literal result; the compiler has checked every pair of operands. Four elements a vector.
+ * gives the literal result; the compiler has checked every pair of operands. Four a vector.
  */
 #ifndef GLOWMCU_LINEAR_SUM_MVE_H
 #define GLOWMCU_LINEAR_SUM_MVE_H
@@ -18,7 +18,7 @@ typedef struct {
 } glowmcu_linear_sum_mve;
 
 #if GLOWMCU_HAS_MVE
-/* Saturated results in the lowest byte of each lane: |sum >> 22| <= 2^9 is inside the lower half. */
+/* Saturated results in the lowest byte of each lane: |sum >> 22| <= 2^9 is in its lower half. */
 static GLOWMCU_ALWAYS_INLINE int32x4_t glowmcu_linear_sum_mve_four(int32x4_t a, int32x4_t b,
     int32x4_t p, int32_t q, int32_t c)
 {

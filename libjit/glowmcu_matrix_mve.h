@@ -1,9 +1,10 @@
 /*
- * glowmcu_matrix_mve.h: rows of int8 times a packed int8 matrix, to int8; for 1x1 convolutions, fully
- * connected layers and, on gathered windows, all convolutions.
+ * glowmcu_matrix_mve.h: rows of int8 times a packed int8 matrix, to int8; for 1x1 convolutions,
+ * fully connected layers and, on gathered windows, all convolutions.
  *
- * Two rows and four channels at a time: each of 6 loaded vectors of 16 serves 8 multiply-accumulates
- * together, and the eight sums fill the even registers, where VMLADAVA must have them.
+ * Two rows and four channels at a time: each of 6 loaded vectors of 16 serves 8
+ * multiply-accumulates together, and the eight sums fill the even registers, where VMLADAVA wants
+ * them.
  */
 #ifndef GLOWMCU_MATRIX_MVE_H
 #define GLOWMCU_MATRIX_MVE_H
@@ -34,7 +35,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_matrix_mve, stream) == 20, stream_is_sixt
  * Rows `x` and `x + depth` to `out` and `out + channels`. In assembly because eight sums in even
  * registers leave the compiler too few for the pointers: its loop is 1.5 times as long.
  *
- * r1, r3 rows; r5 stream; r7 out; r9 bytes left; r11 channels left; sums in r0 r2 r4 r6, r8 r10 r12 lr.
+ * r1, r3 rows; r5 stream; r7 out; r9 bytes left; r11 channels left; sums in r0 r2 r4 r6 of the
+ * first row, r8 r10 r12 lr of the second.
  */
 __attribute__((naked, noinline, used)) static void glowmcu_matrix_mve_pair(
     const glowmcu_matrix_mve *p __attribute__((unused)), const int8_t *x __attribute__((unused)),
@@ -167,7 +169,8 @@ static void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const int8_t 
     }
 }
 #else
-static inline void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const int8_t *x, int8_t *out)
+static inline void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const int8_t *x,
+    int8_t *out)
 {
     const int32_t *stream = p->stream;
 
@@ -186,7 +189,8 @@ static inline void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const 
     }
 }
 
-static inline void glowmcu_matrix_mve_pair(const glowmcu_matrix_mve *p, const int8_t *x, int8_t *out)
+static inline void glowmcu_matrix_mve_pair(const glowmcu_matrix_mve *p, const int8_t *x,
+    int8_t *out)
 {
     glowmcu_matrix_mve_single(p, x, out);
     glowmcu_matrix_mve_single(p, x + p->depth, out + p->channels);
@@ -194,8 +198,8 @@ static inline void glowmcu_matrix_mve_pair(const glowmcu_matrix_mve *p, const in
 #endif
 
 /* `rows` rows, `depth` bytes apart, to `rows` times `channels` results. */
-static inline void glowmcu_matrix_mve_rows(const glowmcu_matrix_mve *p, const int8_t *x, int8_t *out,
-    int32_t rows)
+static inline void glowmcu_matrix_mve_rows(const glowmcu_matrix_mve *p, const int8_t *x,
+    int8_t *out, int32_t rows)
 {
     for (; rows > 1; rows -= 2) {
         glowmcu_matrix_mve_pair(p, x, out);

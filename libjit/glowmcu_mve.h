@@ -18,23 +18,54 @@
 #define GLOWMCU_HAS_MVE 0
 #endif
 
-/* `bytes` bytes, at any address; 0 or fewer: nothing. The compiler makes no loops with LETP. */
+/* For a function whose loop is to have all registers. */
+#if defined(__GNUC__) || defined(__clang__)
+#define GLOWMCU_NEVER_INLINE __attribute__((noinline))
+#else
+#define GLOWMCU_NEVER_INLINE
+#endif
+
+#if GLOWMCU_HAS_MVE
+/* `bytes` bytes, at least 1; moves both pointers. The compiler makes no loops with LETP. */
+#define GLOWMCU_MVE_COPY(to, from, bytes)    \
+    __asm__ volatile(                        \
+        "   dlstp.8 lr, %2\n"                \
+        "1: vldrb.8 q0, [%1], #16\n"         \
+        "   vstrb.8 q0, [%0], #16\n"         \
+        "   letp    lr, 1b\n"                \
+        : "+r"(to), "+r"(from)               \
+        : "r"(bytes)                         \
+        : "lr", "q0", "memory")
+#endif
+
+/* `bytes` bytes, at any address; 0 or fewer: nothing. */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_mve_copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
     if (bytes > 0) {
 #if GLOWMCU_HAS_MVE
-        __asm__ volatile(
-            "   dlstp.8 lr, %2\n"
-            "1: vldrb.8 q0, [%1], #16\n"
-            "   vstrb.8 q0, [%0], #16\n"
-            "   letp    lr, 1b\n"
-            : "+r"(to), "+r"(from)
-            : "r"(bytes)
-            : "lr", "q0", "memory");
+        GLOWMCU_MVE_COPY(to, from, bytes);
 #else
         memcpy(to, from, (size_t)bytes);
 #endif
     }
+}
+
+/* `rows` rows, at least 1, of `bytes` bytes, at least 1, `step` apart, to one after the other. */
+static inline void glowmcu_mve_copy_rows(int8_t *to, const int8_t *from, int32_t bytes,
+    int32_t step, int32_t rows)
+{
+    do {
+#if GLOWMCU_HAS_MVE
+        int8_t *at = to;
+        const int8_t *next = from;
+        GLOWMCU_MVE_COPY(at, next, bytes);
+#else
+        memcpy(to, from, (size_t)bytes);
+#endif
+        to += bytes;
+        from += step;
+        --rows;
+    } while (rows > 0);
 }
 
 /* The same byte `bytes` times; 0 or fewer: nothing. */

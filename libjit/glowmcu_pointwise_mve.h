@@ -1,6 +1,6 @@
 /*
- * glowmcu_pointwise_mve.h: int8 1x1 convolutions and fully connected layers as products with a packed
- * matrix; pixels are read where they lie.
+ * glowmcu_pointwise_mve.h: int8 1x1 convolutions and fully connected layers as products with a
+ * packed matrix; pixels are read where they lie.
  */
 #ifndef GLOWMCU_POINTWISE_MVE_H
 #define GLOWMCU_POINTWISE_MVE_H
@@ -12,7 +12,7 @@ typedef struct {
     int32_t out_width;
 } glowmcu_pointwise_mve;
 
-/* Output rows [first_row, end_row) of pixels with `matrix.depth` channels; tensors may not overlap. */
+/* Output rows [first_row, end_row) of pixels of `matrix.depth` bytes; tensors may not overlap. */
 static void glowmcu_pointwise_mve_s8(const glowmcu_pointwise_mve *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {

@@ -1,7 +1,7 @@
 /*
  * glowmcu_pool_2d_mve.h: int8 pooling of eight channels at a time: what average and maximum share.
  *
- * Where channels are no multiple of 8, the last eight overlap the ones before and are computed again.
+ * Where channels are no multiple of 8, the last eight overlap those before and are computed again.
  */
 #ifndef GLOWMCU_POOL_2D_MVE_H
 #define GLOWMCU_POOL_2D_MVE_H

@@ -1,9 +1,9 @@
 /*
- * glowmcu_scale_mve.h: four sums to int8 with constants that glowmcu/kernels/requantization.py proved.
+ * glowmcu_scale_mve.h: sums to int8 with constants that glowmcu/kernels/requantization.py proved.
  *
  *   floor    sat8(high_word(((raw << preshift) + addend) * multiplier) >> 16)
- *   literal  v = raw + start; sat8((rounded_high_word(2 * v * multiplier) + (v >> 31) + step) >> shift),
- *            clamped
+ *   literal  v = raw + start; clamp((rounded_high_word(2 * v * multiplier) + (v >> 31) + step)
+ *            >> shift)
  *
  * Constants lie in vectors of four: addends, multipliers; or starts, multipliers, steps, -shifts.
  */
@@ -85,8 +85,8 @@ static inline int32_t glowmcu_scale_mve_saturated(int32_t x, int32_t lowest, int
 }
 
 /* One result; its constants are `stride` apart. */
-static inline int8_t glowmcu_scale_mve_one(const glowmcu_scale_mve *p, int32_t raw, const int32_t *c,
-    int32_t stride)
+static inline int8_t glowmcu_scale_mve_one(const glowmcu_scale_mve *p, int32_t raw,
+    const int32_t *c, int32_t stride)
 {
     if (p->preshift >= 0) {
         const uint32_t line = ((uint32_t)raw << p->preshift) + (uint32_t)c[0];

@@ -94,21 +94,20 @@ def _geometry(site: Site) -> dict[str, int]:
     else:
         assert isinstance(op, Conv2D | DepthwiseConv2D)
         strides, dilations, padding = op.strides, op.dilations, op.padding
-    is_dense = dilations[1] == 1
+    pixel, is_dense = image[3], dilations[1] == 1
     return {
         "in_height": image[1],
-        "in_width": image[2],
+        "line_bytes": image[2] * pixel,
         "out_width": image[2] if isinstance(op, FullyConnected) else out.shape[2],
         "kernel_height": kernel[0],
         "stride_y": strides[0],
-        "stride_x": strides[1],
         "dilation_y": dilations[0],
-        "dilation_x": dilations[1],
         "pad_top": padding[0],
-        "pad_left": padding[1],
-        "pixel": image[3],
+        "step_bytes": strides[1] * pixel,
+        "pad_bytes": padding[1] * pixel,
         "parts": 1 if is_dense else kernel[1],
-        "part_pixels": kernel[1] if is_dense else 1,
+        "part_bytes": pixel * (kernel[1] if is_dense else 1),
+        "part_step": dilations[1] * pixel,
         "in_zero_point": x.zero_point,
     }
 
@@ -175,7 +174,7 @@ class WindowsMatrix(_MatrixKernel):
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         pixels, geometry = _pixels(site), _geometry(site)
         parts = pixels * geometry["kernel_height"] * geometry["parts"]
-        part_blocks = -(-geometry["part_pixels"] * geometry["pixel"] // BLOCK)
+        part_blocks = -(-geometry["part_bytes"] // BLOCK)
         gathering = {"window": pixels, "part": parts, "part_block": parts * part_blocks}
         return {**matrix_work(pixels, matrix_of(site), _form(site)), **gathering}
 

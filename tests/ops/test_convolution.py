@@ -102,6 +102,13 @@ DEPTHWISE_CASES = {
 
 
 def conv_model(kind: str, case: Case) -> bytes:
+    model = ModelBuilder()
+    add_conv(model, kind, case)
+    return model.finish()
+
+
+def add_conv(model: ModelBuilder, kind: str, case: Case, suffix: str = "") -> None:
+    """One more layer with its own input; `suffix` keeps names apart."""
     generator = np.random.default_rng(11)
     is_depthwise = kind == "DEPTHWISE_CONV_2D"
     depth = case.shape[3]
@@ -116,16 +123,15 @@ def conv_model(kind: str, case: Case) -> bytes:
         values = np.full(kernel, case.weights)
     factors = generator.uniform(0.05, 1.5, case.depth_out) if case.per_channel else np.ones(1)
     scales = case.weights_scale * factors
-    model = ModelBuilder()
-    x = model.input("x", case.shape, "int8", case.scale, case.zero_point)
+    x = model.input(f"x{suffix}", case.shape, "int8", case.scale, case.zero_point)
     w = model.constant(
-        "w", values.astype(np.int8), scales, case.weights_zero_point,
+        f"w{suffix}", values.astype(np.int8), scales, case.weights_zero_point,
         axis=3 if is_depthwise else 0, dtype=case.weights_type,
     )  # fmt: skip
     operands = [x, w]
     if case.bias:
         bias = generator.integers(-2000, 2000, case.depth_out).astype(np.int32)
-        operands.append(model.constant("bias", bias, scales * case.scale))
+        operands.append(model.constant(f"bias{suffix}", bias, scales * case.scale))
     out_h, out_w = (
         -(-size // stride)
         if case.padding == "SAME"
@@ -135,7 +141,7 @@ def conv_model(kind: str, case: Case) -> bytes:
         )
     )
     y = model.tensor(
-        "y", (case.shape[0], out_h, out_w, case.depth_out), "int8",
+        f"y{suffix}", (case.shape[0], out_h, out_w, case.depth_out), "int8",
         case.out_scale, case.out_zero_point,
     )  # fmt: skip
     options: dict[str, int | str] = {
@@ -150,7 +156,6 @@ def conv_model(kind: str, case: Case) -> bytes:
         options["depth_multiplier"] = case.depth_out // depth
     model.op(kind, operands, [y], options)
     model.output(y)
-    return model.finish()
 
 
 @pytest.mark.parametrize("case", CONV_CASES.values(), ids=CONV_CASES)
