@@ -20,7 +20,6 @@ typedef struct {
     int32_t step;
     int32_t shift;
 
-    int32_t rows;
     int32_t depth_in;
     int32_t depth_out;
     int32_t steps; /* of two inputs, rounded up */
@@ -48,14 +47,18 @@ static inline void glowmcu_fully_connected_portable(const glowmcu_fully_connecte
 }
 #endif
 
-/* `in` is [rows][depth_in], `out` [rows][depth_out]; they may not overlap. */
+/*
+ * Rows [first_row, end_row) of `in`, [][depth_in], and `out`, [][depth_out]; they may not overlap.
+ */
 static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
-    glowmcu_fully_connected_row one, const int8_t *in, int8_t *out, int8_t *scratch)
+    glowmcu_fully_connected_row one, const int8_t *in, int8_t *out, int8_t *scratch,
+    int32_t first_row, int32_t end_row)
 {
     uint32_t *words = (uint32_t *)(void *)scratch;
-    int8_t *const first = out;
 
-    for (int32_t row = 0; row < p->rows; ++row, in += p->depth_in, out += p->depth_out) {
+    in += first_row * p->depth_in;
+    out += first_row * p->depth_out;
+    for (int32_t row = first_row; row < end_row; ++row) {
         glowmcu_dense_widen(in, p->depth_in, words, 1);
         if (p->depth_out >= 8) {
             one(p, words, out);
@@ -64,8 +67,10 @@ static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
             one(p, words, aside);
             memcpy(out, aside, (size_t)p->depth_out);
         }
+        glowmcu_dense_clamp(out, p->depth_out, p->clamp_min, p->clamp_max);
+        in += p->depth_in;
+        out += p->depth_out;
     }
-    glowmcu_dense_clamp(first, p->rows * p->depth_out, p->clamp_min, p->clamp_max);
 }
 
 #endif /* GLOWMCU_FULLY_CONNECTED_DSP_H */

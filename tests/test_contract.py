@@ -111,7 +111,10 @@ def samples() -> dict[str, bytes]:
         for name, case in test_convolution.SPATIAL.items():
             found[f"{kind}, {name}"] = test_convolution.conv_model(kind, case)
         found[f"{kind}, real numbers"] = float_model(kind)
-    for name in ("two groups", "groups and dilation", "seventeen channels", "1x1, stride 2"):
+    for name in (
+        "two groups", "groups and dilation", "seventeen channels", "1x1, stride 2",
+        "one pixel, one channel",
+    ):  # fmt: skip
         case = test_convolution.CONV_CASES[name]
         found[f"CONV_2D, {name}"] = test_convolution.conv_model("CONV_2D", case)
     for name, (kind, case) in VECTOR_SAMPLES.items():

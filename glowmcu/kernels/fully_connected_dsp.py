@@ -99,6 +99,7 @@ class FullyConnectedDsp(Kernel):
             parameters=Parameters(
                 "glowmcu_fully_connected_dsp", _fields(site, stream, self.round_steps)
             ),
+            rows=_rows(site),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
         )
@@ -149,7 +150,6 @@ def _fields(site: Site, stream: DenseStream, round_steps: int) -> tuple[Field, .
         Field("multiplier", shared[0]),
         Field("step", shared[1]),
         Field("shift", shared[2]),
-        Field("rows", _rows(site)),
         Field("depth_in", stream.depth),
         Field("depth_out", len(stream.weights)),
         Field("steps", stream.steps),
