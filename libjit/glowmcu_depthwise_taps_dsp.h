@@ -55,7 +55,13 @@ static void glowmcu_depthwise_copy_tap(const glowmcu_depthwise_taps *p, const in
     int8_t *copy)
 {
     for (int32_t ic = 0; ic < p->in_channels; ++ic) {
-        for (int32_t m = 0; m < p->depth_multiplier; ++m) {
+        const uint32_t four = (uint32_t)(uint8_t)tap[ic] * 0x01010101u;
+        int32_t m = p->depth_multiplier;
+        for (; m >= 4; m -= 4) {
+            memcpy(copy, &four, sizeof four);
+            copy += 4;
+        }
+        for (; m > 0; --m) {
             *copy = tap[ic];
             ++copy;
         }
