@@ -40,7 +40,7 @@ from glowmcu.ops.matmul import FullyConnected
 Weights = npt.NDArray[np.int8]
 
 #: Instructions to gather a part of a window, and 16 bytes of it.
-_GATHER_CYCLES = {"window": 40.0, "part": 16.0, "part_block": 3.0}
+_GATHER_CYCLES = {"window": 25.0, "part": 12.0, "part_block": 3.0}
 
 
 def matrix_of(site: Site) -> Weights:

@@ -131,10 +131,10 @@ class VectorDepthwiseConv2D(_VectorDepthwise):
     code_bytes = 800
     cycles: ClassVar[Mapping[str, float]] = {
         "tap": 9.0,
-        "row": 7.0,
+        "row": 5.0,
         "eight_floor": 30.0,
         "eight_literal": 45.0,
-        "pixel": 80.0,
+        "pixel": 20.0,
     }
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
