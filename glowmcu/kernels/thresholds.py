@@ -23,8 +23,8 @@ _FAR = np.int64(2**62)
 #: Tilts in accumulator steps over the whole reach: tried first, and for what is left.
 _TILTS = np.concatenate([[0.0], np.linspace(-0.45, 0.45, 24)])
 _MORE_TILTS = np.concatenate([np.linspace(-4, 4, 801), np.linspace(-400, 400, 161)])
-#: More channels than this without a line mean that the form does not suit the layer.
-_FEW = 16
+#: More than this share of channels without a line means that the form does not suit the layer.
+_FEW = 0.15
 #: Products of the thresholds stay inside int64; channels that shift further have a constant output.
 _MOST_RIGHT = 22
 _STEPS_AROUND = (0, 1, -1, 2, -2, 3, -3)
@@ -131,7 +131,7 @@ def solve_lines(
     left = np.arange(channels)
     for tilts, around in ((_TILTS, (0,)), (_TILTS, _STEPS_AROUND), (_MORE_TILTS, _STEPS_AROUND)):
         for near in around if two_sided else (0,):
-            if not left.size or (left.size > _FEW and tilts is _MORE_TILTS):
+            if not left.size or (left.size > 1 + _FEW * channels and tilts is _MORE_TILTS):
                 break
             part = problem.pick(left)
             steps = _base_step(part) + near if two_sided else np.zeros_like(part.bias)
