@@ -208,19 +208,24 @@ def main() -> None:
     known = calibrated_variants()
     wanted = tuple(options.variant or ("",))
     chosen = [name for name in known if name.startswith(wanted)]
-    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
-    stored = {name: row for name, row in table["variants"].items() if name in known}
     jobs = list(product(chosen, options.core or CORES))
     if options.missing:
         missing = set().union(*map(unpriced, KINDS))
         jobs = [job for job in jobs if job in missing]
     for variant, core_name, row in calibrate(jobs):
-        stored.setdefault(variant, {})[core_name] = row
         print(f"{variant:34} {core_name:14} {row['layers']:3} layers  {row['code_bytes']:5} B  "
               f"misfit {100 * row['error']:5.1f} %  {row['cycles']}", flush=True)  # fmt: skip
-        content = {"compiler": compiler_version(), "variants": stored}
-        text = json.dumps(content, indent=1, sort_keys=True)
-        TABLE_FILE.write_text(text + "\n", encoding="utf-8")
+        _store(variant, core_name, row, known)
+
+
+def _store(variant: str, core_name: str, row: dict[str, Any], known: list[str]) -> None:
+    """One row into the file as it is now: others may be calibrating, too."""
+    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
+    stored = {name: rows for name, rows in table["variants"].items() if name in known}
+    stored.setdefault(variant, {})[core_name] = row
+    content = {"compiler": compiler_version(), "variants": stored}
+    text = json.dumps(content, indent=1, sort_keys=True)
+    TABLE_FILE.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.output_checks import output_checks
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView, VectorView
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
@@ -128,6 +129,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         weights_bytes=sum(body.weights_bytes),
         macs=sum(run.node.macs for run in program.runs),
         single_rounding=facts.single_rounding,
+        for_size=facts.options.get("optimize") == Goal.SIZE.value,
         inputs=inputs,
         outputs=outputs,
         buffers=buffer_views(program),

@@ -95,6 +95,7 @@ class BundleView:
     weights_bytes: int
     macs: int
     single_rounding: bool
+    for_size: bool
     inputs: tuple[TensorView, ...]
     outputs: tuple[TensorView, ...]
     buffers: tuple[BufferView, ...]

@@ -155,7 +155,7 @@ def dense_stream(
         form = _own_form(task)
     if form is None:
         return None
-    wide = _needs_wide(task, form, weights, channels)
+    wide = packs_badly(task, form, weights, channels)
     return DenseStream(form, BlockLayout(form.kind, wide, channels, is_uniform), weights)
 
 
@@ -188,7 +188,7 @@ def uniform_form(task: RequantizationTask) -> Form | None:
     )
 
 
-def _needs_wide(task: RequantizationTask, form: Form, weights: Int64Array, channels: int) -> bool:
+def packs_badly(task: RequantizationTask, form: Form, weights: Int64Array, channels: int) -> bool:
     """Whether pairs do not fit: weights beside a -128, or a sum that 2^8 times it is too large."""
     ends = np.stack([task.low, task.high]) + task.bias
     if form.kind is not FormKind.FLOOR and np.abs(ends).max(initial=0) >= 2**23:

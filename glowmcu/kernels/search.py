@@ -1,6 +1,6 @@
 """The cheapest set of variants when layers share functions: local search over prices.
 
-    price = cycles + worth of a byte * (constants + functions, each once) + worth * scratch
+    price = cycles + worth of a byte * (constants; functions, each once; scratch)
 
 A move gives one node another variant, all that can take it one variant, or empties a function: its
 users go where they cost least. The best move is made while the price falls. Limits become prices:
@@ -10,7 +10,7 @@ sets are found for ever dearer bytes, and the best of those within the limits is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,19 +23,58 @@ Chosen = dict[Node, Kernel]
 
 #: A kilobyte of flash for so many hundredths of the cycles; of nothing but speed, next to nothing.
 _WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.01, Goal.SPEED: 1e-5, Goal.SIZE: 0.01, Goal.RAM: 0.01}
-#: The goal `size` may take so many times the cycles of `balanced`.
-SIZE_SLOWDOWN = 1.5
+#: The goal `size` may take so many times the cycles of `balanced`, and wants such a part of its
+#: code; where that can be had, constants count, too.
+SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
+_CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's worth: of a cycle to millions
 _ENDLESS = 1 << 62
 _PRECIOUS = 1e6  # cycles a byte
 
 
 @dataclass(frozen=True)
-class Worth:
-    """Cycles that a byte of flash and a byte of scratch are worth."""
+class Amounts:
+    """Cycles and bytes, or changes of them."""
 
-    flash: float
+    cycles: float = 0.0
+    constants: int = 0
+    code: int = 0
+    scratch: int = 0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(
+            self.cycles + other.cycles,
+            self.constants + other.constants,
+            self.code + other.code,
+            self.scratch + other.scratch,
+        )
+
+    def __mul__(self, times: int) -> Amounts:
+        return Amounts(
+            self.cycles * times, self.constants * times, self.code * times, self.scratch * times
+        )
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Cycles that a byte of constants, of code and of scratch is worth."""
+
+    constants: float
+    code: float
     scratch: float
+
+    def price(self, amounts: Amounts) -> float:
+        """Everything in cycles."""
+        return (
+            amounts.cycles
+            + self.constants * amounts.constants
+            + self.code * amounts.code
+            + self.scratch * amounts.scratch
+        )
+
+    def times(self, flash: float, code: float = 1.0) -> Worth:
+        """Flash worth so many times more, the code in it so many times on top."""
+        return Worth(self.constants * flash, self.code * flash * code, self.scratch)
 
 
 @dataclass(frozen=True)
@@ -61,22 +100,35 @@ def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = 
     worth = goal_worth(candidates, goal)
     if goal is not Goal.SIZE and flash_budget is None:
         return search.cheapest(worth)
-    sets = [(search.totals(chosen), chosen) for chosen in search.frontier(worth)]
+    sets = list(search.frontier(worth, _CODE_WORTHS if goal is Goal.SIZE else (1.0,)))
     if goal is Goal.SIZE:
         most = SIZE_SLOWDOWN * sets[0][0].cycles
-        quick = [(totals, chosen) for totals, chosen in sets if totals.cycles <= most]
-        sets = sorted(quick, key=lambda item: item[0].flash_bytes) + sets
+        quick = {totals: chosen for totals, chosen in sets if totals.cycles <= most}
+        sets += [search.pressed(chosen, worth, most) for chosen in quick.values()]
     within = [item for item in sets if item[0].flash_bytes <= (flash_budget or _ENDLESS)]
     if not within:
         return min(sets, key=lambda item: item[0].flash_bytes)[1]
-    return within[0][1] if goal is Goal.SIZE else min(within, key=lambda item: item[0].cycles)[1]
+    if goal is Goal.SIZE:
+        return _smallest(sets[0][0], within)
+    return min(within, key=lambda item: item[0].cycles)[1]
+
+
+def _smallest(balanced: Totals, sets: Sequence[tuple[Totals, Chosen]]) -> Chosen:
+    """The least flash among the sets with little code, or the least code, in reasonable time."""
+    quick = [item for item in sets if item[0].cycles <= SIZE_SLOWDOWN * balanced.cycles]
+    small = [item for item in quick if item[0].code_bytes <= SIZE_CODE * balanced.code_bytes]
+    if small:
+        return min(small, key=lambda item: item[0].flash_bytes)[1]
+    if quick:
+        return min(quick, key=lambda item: item[0].code_bytes)[1]
+    return min(sets, key=lambda item: item[0].cycles)[1]
 
 
 def goal_worth(candidates: Candidates, goal: Goal) -> Worth:
     """What the goal gives for a byte, by the cycles of the quickest set."""
     fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
     flash = fastest * _WORTH_OF_KILOBYTE[goal] / 1024.0
-    return Worth(flash, _PRECIOUS if goal is Goal.RAM else flash)
+    return Worth(flash, flash, _PRECIOUS if goal is Goal.RAM else flash)
 
 
 def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:
@@ -108,7 +160,7 @@ class _Search:
             users = self._users(chosen)
             best = min(
                 (
-                    (self._change(chosen, users, move, worth), number, move)
+                    (worth.price(self._change(chosen, users, move)), number, move)
                     for number, move in enumerate(self._moves(chosen, users, worth))
                 ),
                 default=None,
@@ -118,20 +170,42 @@ class _Search:
                 return chosen
             chosen.update(best[2])
 
-    def frontier(self, worth: Worth) -> Iterator[Chosen]:
-        """Sets of ever less flash, as a byte is worth more and more."""
-        chosen = self.cheapest(worth)
-        yield chosen
-        for step in range(1, _LADDER):
-            chosen = self.cheapest(Worth(max(worth.flash, 1e-3) * 2.0**step, worth.scratch), chosen)
-            yield chosen
+    def frontier(
+        self, worth: Worth, code_worths: Sequence[float]
+    ) -> Iterator[tuple[Totals, Chosen]]:
+        """The cheapest set, then sets of ever less flash, as a byte is worth more and more."""
+        cheapest = self.cheapest(worth)
+        yield self.totals(cheapest), cheapest
+        for code in code_worths:
+            chosen = cheapest
+            for step in range(_LADDER):
+                chosen = self.cheapest(worth.times(2.0**step, code), chosen)
+                yield self.totals(chosen), chosen
+
+    def pressed(self, start: Chosen, worth: Worth, most_cycles: float) -> tuple[Totals, Chosen]:
+        """From `start` moves that save most code for a cycle, while cycles are at most so many."""
+        chosen = dict(start)
+        while True:
+            users, room = self._users(chosen), most_cycles - self.totals(chosen).cycles
+            best: tuple[float, int, Chosen] | None = None
+            for number, move in enumerate(self._moves(chosen, users, worth)):
+                change = self._change(chosen, users, move)
+                if change.code >= 0 or change.cycles > room:
+                    continue
+                saving = (change.code / max(change.cycles, 1.0), number, move)
+                best = saving if best is None else min(best, saving, key=lambda item: item[:2])
+            if best is None:
+                return self.totals(chosen), chosen
+            chosen.update(best[2])
 
     def _alone(self, worth: Worth) -> Chosen:
         """Each node's best if no other layer shared its function."""
         return {
             node: min(
                 found,
-                key=lambda k: _layer_price(found[k], worth) + worth.flash * found[k].code_bytes,
+                key=lambda k: (
+                    worth.price(_layer_amounts(found[k])) + worth.code * found[k].code_bytes
+                ),
             )
             for node, found in self._candidates.items()
         }
@@ -164,7 +238,9 @@ class _Search:
         def price(node: Node, kernel: Kernel) -> float:
             cost = self._candidates[node][kernel]
             is_paid = users[function_key(kernel, cost)] > 0
-            return _layer_price(cost, worth) + (0.0 if is_paid else worth.flash * cost.code_bytes)
+            return worth.price(_layer_amounts(cost)) + (
+                0.0 if is_paid else worth.code * cost.code_bytes
+            )
 
         move: Chosen = {}
         for node, kernel in chosen.items():
@@ -182,25 +258,21 @@ class _Search:
         chosen: Mapping[Node, Kernel],
         users: Counter[Hashable],
         move: Mapping[Node, Kernel],
-        worth: Worth,
-    ) -> float:
-        """By how much a move changes the price."""
-        price = 0.0
+    ) -> Amounts:
+        """What a move changes."""
+        change = Amounts()
         moved: Counter[Hashable] = Counter()
         for node, kernel in move.items():
             old, new = self._candidates[node][chosen[node]], self._candidates[node][kernel]
-            price += _layer_price(new, worth) - _layer_price(old, worth)
+            change += _layer_amounts(new) + _layer_amounts(old) * -1
             moved[function_key(chosen[node], old)] -= 1
             moved[function_key(kernel, new)] += 1
-        for key, change in moved.items():
-            before, after = users[key] > 0, users[key] + change > 0
-            price += worth.flash * self._code_bytes[key] * (after - before)
-        return price
+        for key, count in moved.items():
+            before, after = users[key] > 0, users[key] + count > 0
+            change += Amounts(code=self._code_bytes[key] * (after - before))
+        return change
 
 
-def _layer_price(cost: Cost, worth: Worth) -> float:
-    return (
-        cost.cycles
-        + worth.flash * (cost.flash_bytes + cost.layer_code_bytes)
-        + worth.scratch * cost.scratch_bytes
-    )
+def _layer_amounts(cost: Cost) -> Amounts:
+    """What a layer costs itself: all but the function that it may share."""
+    return Amounts(cost.cycles, cost.flash_bytes, cost.layer_code_bytes, cost.scratch_bytes)

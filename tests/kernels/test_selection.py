@@ -82,7 +82,7 @@ def test_two_variants_are_chosen_as_trying_every_combination_would(
         }
         for a, b, own in layers
     }
-    worth = goal_worth(table, Goal.BALANCED).flash
+    worth = goal_worth(table, Goal.BALANCED).code
     found = price(cheapest_set(table, Goal.BALANCED), table, worth)
     every = itertools.product((SHARED, OWN), repeat=len(table))
     best = min(price(dict(zip(table, kinds, strict=True)), table, worth) for kinds in every)
