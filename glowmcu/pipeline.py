@@ -215,7 +215,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         model_sha256=_sha256(data),
         board=options.board,
         options={**_options_text(options), **(quantized.text if quantized else {})},
-        arena_bytes=aligned(plan.arena_bytes, ARENA_ALIGN),
+        arena_bytes=_arena_bytes(plan),
         arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
         arena_align=ARENA_ALIGN,
         single_rounding=options.rounding is Rounding.SINGLE,
@@ -233,21 +233,38 @@ def planned_kernels(
 ) -> tuple[dict[Node, Selection], Plan]:
     """Kernels and the arena that they need, within the budgets. Raises GM402, GM403, GM5xx.
 
-    Where the arena is too large, kernels at its peak may use less and less scratch.
+    Where the arena is too large, kernels at its peak may use less and less scratch. The goal `ram`
+    has the arena of the least scratch everywhere as its budget.
     """
-    budgets, scratch_limits = options.budgets, dict[str, int]()
+    most = options.budgets.arena_bytes
+    lean = None
+    if target.goal is Goal.RAM:
+        least = {node.name: 0 for node in graph.nodes}
+        lean = _selected_and_planned(graph, target, options, least)
+        most = min(_arena_bytes(lean[1]), most or _arena_bytes(lean[1]))
+    scratch_limits: dict[str, int] = {}
     while True:
-        selections = select_kernels(
-            graph, target, options.kernels, budgets.flash_bytes, scratch_limits
-        )
-        plan = plan_memory(build_program(graph, selections))
-        excess = aligned(plan.arena_bytes, ARENA_ALIGN) - (budgets.arena_bytes or plan.arena_bytes)
-        if budgets.arena_bytes is None or excess <= 0:
+        selections, plan = _selected_and_planned(graph, target, options, scratch_limits)
+        if most is None or _arena_bytes(plan) <= most:
             return selections, plan
-        tighter = _less_scratch(plan, selections, excess)
+        tighter = _less_scratch(plan, selections, _arena_bytes(plan) - most)
+        if not tighter and lean is not None and _arena_bytes(lean[1]) <= most:
+            return lean
         if not tighter:
-            raise _over_arena_budget(plan, budgets.arena_bytes)
+            raise _over_arena_budget(plan, most)
         scratch_limits.update(tighter)
+
+
+def _selected_and_planned(
+    graph: Graph, target: Target, options: Options, scratch_limits: Mapping[str, int]
+) -> tuple[dict[Node, Selection], Plan]:
+    flash = options.budgets.flash_bytes
+    selections = select_kernels(graph, target, options.kernels, flash, scratch_limits)
+    return selections, plan_memory(build_program(graph, selections))
+
+
+def _arena_bytes(plan: Plan) -> int:
+    return aligned(plan.arena_bytes, ARENA_ALIGN)
 
 
 def _less_scratch(plan: Plan, selections: Mapping[Node, Selection], excess: int) -> dict[str, int]:
@@ -267,7 +284,7 @@ def _over_arena_budget(plan: Plan, budget: int) -> GlowmcuError:
     live = live_bytes(plan.program)[1:-1]
     peak = max(range(len(live)), key=lambda step: (live[step], -step), default=0)
     node = plan.program.runs[peak].node
-    arena = aligned(plan.arena_bytes, ARENA_ALIGN)
+    arena = _arena_bytes(plan)
     return error(
         "GM403",
         f"the arena budget is {budget} B, {arena} B are needed with the kernels of least scratch",

@@ -21,15 +21,15 @@ from glowmcu.kernels.kernel import Cost, Kernel
 
 Chosen = dict[Node, Kernel]
 
-#: A kilobyte of flash for so many hundredths of the cycles; of nothing but speed, next to nothing.
-_WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.01, Goal.SPEED: 1e-5, Goal.SIZE: 0.01, Goal.RAM: 0.01}
+#: The part of the cycles that a kilobyte of flash is worth. At half as much `balanced` would spend
+#: tens of kilobytes on a few percent (Winograd), at twice as much it would refuse fast kernels.
+_WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.007, Goal.SPEED: 2e-4, Goal.SIZE: 0.007, Goal.RAM: 0.007}
 #: The goal `size` may take so many times the cycles of `balanced`, and wants such a part of its
 #: code; where that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
 _CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's worth: of a cycle to millions
 _ENDLESS = 1 << 62
-_PRECIOUS = 1e6  # cycles a byte
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def goal_worth(candidates: Candidates, goal: Goal) -> Worth:
     """What the goal gives for a byte, by the cycles of the quickest set."""
     fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
     flash = fastest * _WORTH_OF_KILOBYTE[goal] / 1024.0
-    return Worth(flash, flash, _PRECIOUS if goal is Goal.RAM else flash)
+    return Worth(flash, flash, flash)
 
 
 def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:

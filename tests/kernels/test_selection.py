@@ -57,13 +57,6 @@ def test_the_goal_decides_between_cycles_and_bytes() -> None:
     assert list(cheapest_set(table, Goal.SIZE).values()) == [small]
 
 
-def test_ram_is_saved_before_cycles_when_ram_is_the_goal() -> None:
-    lean, quick = Named("lean"), Named("quick")
-    table = {node(): {lean: Cost(5000.0, 100), quick: Cost(10.0, 100, scratch_bytes=64)}}
-    assert list(cheapest_set(table, Goal.RAM).values()) == [lean]
-    assert list(cheapest_set(table, Goal.SPEED).values()) == [quick]
-
-
 @given(
     st.lists(
         st.tuples(st.integers(1, 4000), st.integers(1, 4000), st.integers(0, 300)),
