@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -175,15 +175,23 @@ def test_the_self_test_of_a_sound_bundle_passes(
     assert selftest_result(name, bundle_of(name), tmp_path) == 0
 
 
-def negate_first_row(text: str, symbol: str) -> str:
-    """The weights file with the first row of array `symbol` negated (-128 becomes 127)."""
+#: What makes a constant of each type another one: weights as they are, plus 128, four to a word.
+SPOIL: dict[str, Callable[[int], int]] = {
+    "int8": lambda value: min(-value, 127),
+    "uint8": lambda value: 255 - value,
+    "int32": lambda value: ~value,
+}
+
+
+def spoil_first_row(text: str, symbol: str, c_type: str) -> str:
+    """The weights file with every value of the first row of array `symbol` changed."""
     head, found, tail = text.partition(f"{symbol}[")
     before, brace, rows = tail.partition("{\n")
     row, newline, rest = rows.partition("\n")
-    values = [min(-int(item), 127) for item in row.split(",") if item.strip()]
+    values = [SPOIL[c_type](int(item)) for item in row.split(",") if item.strip()]
     ending = "," if row.endswith(",") else ""
-    negated = "    " + ", ".join(map(str, values)) + ending
-    return head + found + before + brace + negated + newline + rest
+    spoiled = "    " + ", ".join(map(str, values)) + ending
+    return head + found + before + brace + spoiled + newline + rest
 
 
 @pytest.mark.parametrize("name", ["two_in_two_out", "float_borders", "one_element"])
@@ -194,10 +202,11 @@ def test_the_self_test_fails_when_a_row_of_weights_is_wrong(
     shutil.copytree(bundle_of(name), bundle)
     weights = bundle / f"{name}_weights.c"
     sound = weights.read_text(encoding="utf-8")
-    arrays = re.findall(r"^GLOWMCU_ALIGNED\(4\) const int8_t (\w+)\[", sound, re.MULTILINE)
+    pattern = r"^GLOWMCU_ALIGNED\(4\) const (?:(u?int8)_t (\w+)|(int32)_t (\w+_weights))\["
+    arrays = [(a or c, b or d) for a, b, c, d in re.findall(pattern, sound, re.MULTILINE)]
     assert arrays
-    for symbol in arrays:
-        weights.write_text(negate_first_row(sound, symbol), encoding="utf-8")
+    for c_type, symbol in arrays:
+        weights.write_text(spoil_first_row(sound, symbol, c_type), encoding="utf-8")
         assert selftest_result(name, bundle, tmp_path) == 1, symbol
 
 
