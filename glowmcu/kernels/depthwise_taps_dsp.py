@@ -69,6 +69,14 @@ def _is_copied(site: Site) -> bool:
     return x[3] != out[3] or x[3] < 4
 
 
+def _copied_channels(site: Site) -> tuple[int, int]:
+    """Input channels of a tap's copy, and how often each is in it; zeros where nothing is."""
+    if not _is_copied(site):
+        return 0, 0
+    channels = site.signature.inputs[0].shape[3]
+    return channels, site.signature.output.shape[3] // channels
+
+
 @kernel("depthwise_conv_2d.taps_dsp", DepthwiseConv2D)
 class TapsDepthwise(Kernel):
     """Any window, stride, dilation and depth multiplier; four channels at a time."""
@@ -79,9 +87,8 @@ class TapsDepthwise(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
-        cycles = (
-            27.0 * work["pair"] + 55.0 * work["block"] + 16.0 * work["tap"] + 5.0 * work["copied"]
-        )
+        cycles = 27.0 * work["pair"] + 55.0 * work["block"] + 16.0 * work["tap"]
+        cycles += 12.0 * work["channel"] + 5.0 * (work["word"] + work["byte"])
         return Cost(
             cycles, 600, self.flash_bytes(site, target), self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
@@ -91,12 +98,16 @@ class TapsDepthwise(Kernel):
         out, weights = site.signature.output.shape, site.signature.inputs[1].shape
         pixels, taps = out[0] * out[1] * out[2], weights[1] * weights[2]
         blocks = pixels * -(-out[3] // 4)
+        channels, multiplier = _copied_channels(site)
+        copied = pixels * taps * channels
         return {
             "call": 1.0,
             "tap": pixels * taps,
             "block": blocks,
             "pair": blocks * ((taps + 1) // 2),
-            "copied": pixels * taps * out[3] if _is_copied(site) else 0,
+            "channel": copied,
+            "word": copied * (multiplier // 4),
+            "byte": copied * (multiplier % 4),
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
