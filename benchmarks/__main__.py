@@ -18,7 +18,7 @@ from typing import Any
 from rich.progress import Progress
 
 from benchmarks.measure import check_equality, compile_seconds, measure
-from benchmarks.models import MODELS, REPO, TARGETS, Model
+from benchmarks.models import GOALS, MODELS, REPO, TARGETS, Model
 from benchmarks.results_page import page
 from glowmcu.verify.toolchain import find_gcc
 
@@ -38,24 +38,37 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
     """Results of `models`, those of the others from `old`."""
     names = {model.name for model in models}
     rows = [row for row in old.get("rows", []) if row["model"] not in names]
+    goals = [row for row in old.get("goals", []) if row["model"] not in names]
     equality = [row for row in old.get("equality", []) if row["model"] not in names]
     seconds = {k: v for k, v in old.get("compile_seconds", {}).items() if k not in names}
     with Progress() as progress, tempfile.TemporaryDirectory() as work:
-        task = progress.add_task("measuring", total=len(models) * (len(TARGETS) + 1))
+        task = progress.add_task("measuring", total=len(models) * (len(TARGETS) + 2))
         for model in models:
             for target in TARGETS:
                 rows.append(measure(model, target, Path(work)).to_json())
                 progress.advance(task)
+            goals += _goals(model, Path(work))
+            progress.advance(task)
             equality.append(asdict(check_equality(model)))
             seconds[model.name] = round(compile_seconds(model), 2)
             progress.advance(task)
     order = {model.name: number for number, model in enumerate(MODELS)}
     rows.sort(key=lambda row: order[row["model"]])
+    goals.sort(key=lambda row: order[row["model"]])
     equality.sort(key=lambda row: order[row["model"]])
     return {
-        "compiler": compiler_version(), "rows": rows, "equality": equality,
+        "compiler": compiler_version(), "rows": rows, "goals": goals, "equality": equality,
         "compile_seconds": seconds,
     }  # fmt: skip
+
+
+def _goals(model: Model, folder: Path) -> list[dict[str, Any]]:
+    """The model on the first target, by what is asked for."""
+    rows = []
+    for goal, simplify in GOALS:
+        row = measure(model, TARGETS[0], folder, goal, simplify).to_json()
+        rows.append({"goal": goal, "simplify": simplify, **row})
+    return rows
 
 
 def main() -> None:

@@ -51,9 +51,14 @@ class Equality:
     different: int
 
 
-def measure(model: Model, target: Target, folder: Path) -> Row:
+def measure(
+    model: Model, target: Target, folder: Path, goal: str = "balanced", simplify: bool = True
+) -> Row:
     """Compile for the target's board and run one inference on its executor."""
-    bundle = glowmcu.compile(model.path, board=target.board, output=folder / "b", name=model.name)
+    bundle = glowmcu.compile(
+        model.path, board=target.board, output=folder / "b", name=model.name, optimize=goal,
+        simplify=simplify,
+    )  # fmt: skip
     inputs = seeded_inputs(bundle.manifest, 1)
     found = bundle.measure(inputs, on=target.executor)
     report = bundle.report
@@ -74,7 +79,8 @@ def compile_seconds(model: Model) -> float:
     """`compile_model` in a new interpreter, its start included, without any C compiler."""
     program = (
         "import sys; from pathlib import Path; from glowmcu.pipeline import Options, compile_model;"
-        "path = Path(sys.argv[1]); compile_model(path.read_bytes(), path.name, Options('m'))"
+        "path, options = Path(sys.argv[1]), Options('m', core='cortex-m4');"
+        "compile_model(path.read_bytes(), path.name, options)"
     )
     seconds = []
     for _ in range(3):

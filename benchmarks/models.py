@@ -47,6 +47,12 @@ TARGETS = (
     Target("cortex-m55", "mps3-an547", "qemu"),
 )
 
+#: What else is measured on the first target: `--optimize` and whether to simplify.
+GOALS = (
+    ("balanced", True), ("speed", True), ("size", True), ("ram", True), ("balanced", False),
+    ("speed", False),
+)  # fmt: skip
+
 #: TensorFlow Lite Micro with CMSIS-NN, arm-none-eabi-gcc 12.2, TFLM's own release flags, QEMU, one
 #: warm Invoke: millions of instructions by core, and the arena in bytes as TFLM reports it.
 TFLM_CMSIS_NN = {

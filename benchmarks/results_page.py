@@ -32,6 +32,7 @@ def page(results: dict[str, Any]) -> str:
             f"## {target.core} ({target.board}, {target.executor})\n",
             *_target(rows, target.core),
         ]
+    parts += _goals(results["goals"])
     parts += _equality(results["equality"])
     parts += _compile_time(results["compile_seconds"])
     return "\n".join(parts)
@@ -90,6 +91,23 @@ def _target_row(row: dict[str, Any]) -> list[str]:
         count(row["arena_lower_bound_bytes"]) + (" (reached)" if row["arena_optimal"] else ""),
         count(row["code_bytes"]), count(row["weights_bytes"]),
     ]  # fmt: skip
+
+
+def _goals(rows: list[dict[str, Any]]) -> list[str]:
+    """One line a model and goal; without simplification only where that changes anything."""
+    head = ["model", "--optimize", "M instructions", "M cycles", "arena B", "code B", "constants B"]
+    simplified = {(row["model"], row["goal"]): row for row in rows if row["simplify"]}
+    body = []
+    for row in rows:
+        with_it = simplified[row["model"], row["goal"]]
+        if not row["simplify"] and row["instructions"] == with_it["instructions"]:
+            continue
+        how = row["goal"] + ("" if row["simplify"] else " --no-simplify")
+        body.append([
+            row["model"], how, thousands_of(row["instructions"]), thousands_of(row["cycles"]),
+            count(row["arena_bytes"]), count(row["code_bytes"]), count(row["weights_bytes"]),
+        ])  # fmt: skip
+    return [f"## {TARGETS[0].core} by goal\n", *_table(head, body)]
 
 
 def _equality(rows: list[dict[str, Any]]) -> list[str]:
