@@ -27,7 +27,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.pixel_pairs import PairStream, needs_wide, pair_form, pair_stream
-from glowmcu.kernels.requantization import FormKind, requantization_task
+from glowmcu.kernels.requantization import Form, FormKind, requantization_task
 from glowmcu.kernels.row_window import RowWindow, row_window
 from glowmcu.ops.convolution import Conv2D
 
@@ -102,8 +102,13 @@ def stream_of(site: Site, window: RowWindow) -> PairStream | None:
     return pair_stream(form, row_chunks(window, weights), window.ways, wide)
 
 
-#: What a group of four channels costs beside its products, in that of the shortest form.
-_FORM_WEIGHT = {FormKind.FLOOR: 1.0, FormKind.TWO_SIDED: 1.21, FormKind.LITERAL: 1.54}
+def group_work(form: Form, groups: int) -> dict[str, float]:
+    """Groups of four channels, and how many of them need more than the shortest form."""
+    return {
+        "group": groups,
+        "group two-sided": groups if form.kind is FormKind.TWO_SIDED else 0,
+        "group literal": groups if form.kind is FormKind.LITERAL else 0,
+    }
 
 
 @kernel("conv_2d.rows_dsp", Conv2D)
@@ -125,7 +130,7 @@ class RowsConv2D(Kernel):
         return {
             "step": groups * chunks * window.chunk.steps,
             "chunk": groups * chunks if chunks > 1 else 0,
-            "group by form": groups * _FORM_WEIGHT[stream.form.kind],
+            **group_work(stream.form, groups),
             "pair": window.pairs,
             "value": rows * window.in_columns * window.channels,
             "row": window.out_rows,
@@ -182,7 +187,9 @@ class RowsConv2D(Kernel):
 _CYCLES = {
     "step": 15.0,
     "chunk": 8.0,
-    "group by form": 70.0,
+    "group": 70.0,
+    "group two-sided": 15.0,
+    "group literal": 38.0,
     "pair": 15.0,
     "value": 1.8,
     "row": 250.0,
