@@ -58,9 +58,7 @@ def comparison_lines(found: FloatComparison) -> list[str]:
         )
     lines += [_remedy_line(remedy, found.plain) for remedy in found.remedies]
     if not found.remedies:
-        lines.append(
-            "  advice   nothing tried gains half a decibel: `glowmcu tune` tries more"
-        )
+        lines.append("  advice   nothing tried gains half a decibel: `glowmcu tune` tries more")
     return lines
 
 
