@@ -108,11 +108,14 @@ def thresholds(problem: LineProblem, outputs: Int64Array) -> Int64Array:
     multiplier = np.maximum(problem.multipliers, 1)[:, np.newaxis] << left
     if problem.rounding is Rounding.SINGLE:
         wanted = (steps << (31 + right)) - (np.int64(1) << (30 + right))
-        return -((-wanted) // multiplier)
+        single: Int64Array = -((-wanted) // multiplier)
+        return single
     half = np.where(right > 0, (np.int64(1) << right) >> 1, 0)
     away = np.where((steps > 0) | (right == 0), 0, 1)
     doubled = (steps << right) - half + away
-    return -((-(doubled * (np.int64(1) << 31) - (np.int64(1) << 30))) // multiplier)
+    wanted = doubled * (np.int64(1) << 31) - (np.int64(1) << 30)
+    first: Int64Array = -((-wanted) // multiplier)
+    return first
 
 
 def solve_lines(
@@ -231,7 +234,8 @@ def _candidate_slopes(problem: LineProblem, tilts: npt.NDArray[np.float64]) -> I
     if len(tilts) > len(_TILTS):  # what barely depends on its input takes any gentle slope
         gentle = np.broadcast_to(2.0 ** np.arange(8, 31), (len(exact), 23))
         tilted = np.concatenate([tilted, gentle], axis=1)
-    return np.clip(np.rint(tilted), 1, 2**31 - 1).astype(np.int64)
+    slopes: Int64Array = np.clip(np.rint(tilted), 1, 2**31 - 1).astype(np.int64)
+    return slopes
 
 
 def _holds(
