@@ -53,6 +53,19 @@ class Parameters:
         return tuple(arrays)
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """Where result 0 may start while the kernel still reads an operand (in a whole-layer call).
+
+    `least_gap_bytes`: safe are a result that starts at least so many bytes below the operand
+    (negative: it may even start above it) and one that shares no byte. None: only the latter.
+    `in_place`: the same start is safe, too, whatever the gap says.
+    """
+
+    least_gap_bytes: int | None
+    in_place: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class KernelCode:
     """A node in C.
@@ -65,6 +78,7 @@ class KernelCode:
     output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item,
     with the item's part of each operand but all of the `whole_operands` (weights).
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
+    `overlaps` says for operands, by position, which bytes result 0 may share with them.
     """
 
     function: str
@@ -78,6 +92,7 @@ class KernelCode:
     whole_operands: tuple[int, ...] = ()
     scratch_bytes: int = 0
     operand_align: int = 1
+    overlaps: Mapping[int, Overlap] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

@@ -13,6 +13,7 @@ from enum import Enum
 from functools import cached_property
 
 from glowmcu.ir.graph import Node
+from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import TensorType
 
@@ -86,6 +87,7 @@ class Run:
 
     `positions[i]` is the operand of `node` that `inputs[i]` holds; the others are the kernel's own
     constants. Pointers are multiples of `operand_align` bytes and of their element's size.
+    `overlaps` (by position): operands with which the first result may share bytes.
     """
 
     node: Node
@@ -95,6 +97,7 @@ class Run:
     scratch: Buffer | None = None
     positions: tuple[int, ...] = ()
     operand_align: int = 1
+    overlaps: Mapping[int, Overlap] = field(default_factory=dict)
 
     @property
     def operands(self) -> tuple[Buffer, ...]:

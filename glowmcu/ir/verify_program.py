@@ -116,19 +116,30 @@ def _verify_offsets(program: Program, arena_bytes: int) -> None:
 
 
 def _verify_disjoint(program: Program) -> None:
-    """No two root buffers that are alive together share a byte."""
-    placed = sorted(
-        (life.first, life.last, program.offsets[buffer], buffer.size_bytes, buffer.name)
-        for buffer, life in program.lives.items()
-    )
-    alive: list[tuple[int, int, int, int, str]] = []
-    for item in placed:
-        first, _, offset, size, name = item
-        alive = [other for other in alive if other[1] >= first]
-        for _, _, start, length, other_name in alive:
-            if size and length and start < offset + size and offset < start + length:
-                raise _fail(program, f"{other_name!r} and {name!r} share bytes while both live")
-        alive.append(item)
+    """No two root buffers that are alive together share a byte, but for a result and an operand
+    that meet at one run only: that run's kernel has the say (`_Machine`).
+    """
+    alive: list[tuple[Buffer, Life]] = []
+    for buffer, life in sorted(program.lives.items(), key=lambda item: item[1].first):
+        alive = [other for other in alive if other[1].last >= life.first]
+        offset, end = program.offsets[buffer], program.offsets[buffer] + buffer.size_bytes
+        for other, other_life in alive:
+            start = program.offsets[other]
+            shares = buffer.size_bytes and start < end and offset < start + other.size_bytes
+            if shares and not (
+                other_life.first < other_life.last == life.first
+                and _consumes(program, program.runs[life.first], other, buffer)
+            ):
+                raise _fail(
+                    program, f"{other.name!r} and {buffer.name!r} share bytes while both live"
+                )
+        alive.append((buffer, life))
+
+
+def _consumes(program: Program, run: Run, operand: Buffer, result: Buffer) -> bool:
+    """Whether `run` reads one root buffer and writes its first result to the other."""
+    is_read = any(program.root(buffer)[0] is operand for buffer in run.inputs)
+    return is_read and program.root(run.outputs[0])[0] is result
 
 
 class _Machine:
@@ -239,12 +250,27 @@ class _Machine:
         if overwrites and self._span(other) == self._span(result):
             allowed = run.node.op.in_place(run.node.signature)
             return bool(positions) and all(position in allowed for position in positions)
+        if result is run.outputs[0] and positions and self._keeps_distance(run, result, other):
+            return True
         contained = run.node.op.contained_operands(run.node.signature)
         root = self.program.root(other)[0]
         return root is self.program.root(result)[0] and any(
             self._span(other)[0] == self._span(result)[0] + contained[position]
             for position in positions
             if position in contained
+        )
+
+    def _keeps_distance(self, run: Run, result: Buffer, operand: Buffer) -> bool:
+        """Whether the kernel reads what it needs of the operand before the result is there."""
+        gap = self._span(operand)[0] - self._span(result)[0]
+        rules = [run.overlaps.get(position) for position in _positions(run, operand)]
+        return all(
+            rule is not None
+            and (
+                (rule.in_place and gap == 0)
+                or (rule.least_gap_bytes is not None and gap >= rule.least_gap_bytes)
+            )
+            for rule in rules
         )
 
 

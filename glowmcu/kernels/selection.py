@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import Candidates, KernelChoices
@@ -41,6 +42,11 @@ class Selection:
     @property
     def scratch_bytes(self) -> int:
         return self.code.scratch_bytes
+
+    @property
+    def overlaps(self) -> Mapping[int, Overlap]:
+        """What the first result may share with operands, by position."""
+        return self.code.overlaps
 
     @property
     def operand_align(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.program import Buffer, Instruction, Program, Run, View
 from glowmcu.ir.types import ElementType, TensorType
@@ -22,6 +23,8 @@ class KernelChoice(Protocol):
     def scratch_bytes(self) -> int: ...
     @property
     def operand_align(self) -> int: ...
+    @property
+    def overlaps(self) -> Mapping[int, Overlap]: ...
 
 
 def build_program(graph: Graph, choices: Mapping[Node, KernelChoice]) -> Program:
@@ -49,8 +52,16 @@ def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer]) -> Run:
     if choice.scratch_bytes:
         type_ = TensorType((choice.scratch_bytes,), ElementType.I8)
         scratch = Buffer(f"{node.name}/scratch", type_)
-    positions, align = choice.operands, choice.operand_align
-    return Run(node, choice.kernel_name, inputs, outputs, scratch, positions, align)
+    return Run(
+        node,
+        choice.kernel_name,
+        inputs,
+        outputs,
+        scratch,
+        choice.operands,
+        choice.operand_align,
+        choice.overlaps,
+    )
 
 
 def _views(node: Node, buffers: dict[Value, Buffer]) -> list[Instruction]:

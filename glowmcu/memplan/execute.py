@@ -2,12 +2,13 @@
 
 Every operand is read from the arena and every result written to it. What a kernel does not promise
 is made to hurt: results and scratch are filled with garbage before operands are read (unless a
-result overwrites its operand by declaration), and dead bytes after each step.
+result overwrites its operand by declaration), and dead bytes after each step. That a kernel really
+reads an operand before it writes a result there is for the tests of the generated C to show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class _Machine:
         return [self._read(buffer) for buffer in self.program.outputs]
 
     def _step(self, run: Run) -> None:
+        early = {
+            position: self._read(buffer)
+            for buffer, position in zip(run.inputs, run.positions, strict=True)
+            if position in run.overlaps
+        }
         contained = self._contained(run)
         kept = [self._read(buffer) for buffer in contained]
         for buffer in run.operands[len(run.inputs) :]:
@@ -49,7 +55,7 @@ class _Machine:
                 self._spoil(buffer)
         for buffer, array in zip(contained, kept, strict=True):
             self._write(buffer, array)
-        results = evaluate_node(run.node, self._operands(run), self.graph.rounding)
+        results = evaluate_node(run.node, self._operands(run, early), self.graph.rounding)
         for buffer, array in zip(run.outputs, results, strict=True):
             self._write(buffer, array)
 
@@ -67,12 +73,14 @@ class _Machine:
             and self.program.offset(buffer) == start + offsets[position]
         ]
 
-    def _operands(self, run: Run) -> list[Array]:
+    def _operands(self, run: Run, early: Mapping[int, Array]) -> list[Array]:
         held = dict(zip(run.positions, run.inputs, strict=True))
         operands = []
         for position, value in enumerate(run.node.inputs):
             data = self.graph.constant_data(value)
-            if position in held:
+            if position in early:
+                operands.append(early[position])
+            elif position in held:
                 operands.append(self._read(held[position]))
             else:
                 assert data is not None, f"{run.node.name!r} has no pointer to {value.name!r}"

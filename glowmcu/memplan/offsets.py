@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowmcu.ir.program import Program
-from glowmcu.memplan.placement import Block, problem
+from glowmcu.memplan.overlap import relations
+from glowmcu.memplan.placement import Block, Sharing, problem
 from glowmcu.memplan.search_offsets import Found, search_offsets
 
 
@@ -23,6 +24,11 @@ def place_buffers(program: Program) -> Placed:
         Block(life.first, life.last, buffer.size_bytes, buffer.align)
         for buffer, life in program.lives.items()
     ]
-    found = search_offsets(problem(blocks))
+    index = {buffer: number for number, buffer in enumerate(program.lives)}
+    shared = [
+        Sharing(index[item.operand], index[item.result], item.forbidden, item.most_shared_bytes)
+        for item in relations(program)
+    ]
+    found = search_offsets(problem(blocks, shared))
     offsets = dict(zip(program.lives, found.placement.offsets, strict=True))
     return Placed(program.with_offsets(offsets), found)

@@ -52,11 +52,25 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """Block `second` may take up to `most_bytes` of what block `first` has when it dies.
+
+    `forbidden`: open intervals of offset(second) - offset(first).
+    """
+
+    first: int
+    second: int
+    forbidden: tuple[tuple[int, int], ...]
+    most_bytes: int
+
+
+@dataclass(frozen=True)
 class Problem:
-    """Blocks and their conflicts."""
+    """Blocks and their conflicts. `shared` are pairs that do not exclude each other in full."""
 
     blocks: tuple[Block, ...]
     conflicts: tuple[Conflict, ...] = field(repr=False)
+    shared: tuple[Sharing, ...] = ()
 
     @cached_property
     def neighbours(self) -> tuple[tuple[tuple[int, int, int], ...], ...]:
@@ -78,9 +92,18 @@ class Problem:
 
     @cached_property
     def lower_bound_bytes(self) -> int:
-        """Most bytes of blocks that are alive at one step."""
-        return max(
-            (sum(self.blocks[i].padded_bytes for i in crowd) for crowd in self.crowds), default=0
+        """Most bytes of blocks that are alive at one step, less what they may share."""
+        return max(map(self._least_bytes, self.crowds), default=0)
+
+    def _least_bytes(self, crowd: Sequence[int]) -> int:
+        members = set(crowd)
+        saved: dict[int, int] = {}
+        for item in self.shared:
+            if item.first in members and item.second in members:
+                saved[item.second] = saved.get(item.second, 0) + item.most_bytes
+        total = sum(self.blocks[index].padded_bytes for index in crowd)
+        return total - sum(
+            min(self.blocks[index].padded_bytes, most) for index, most in saved.items()
         )
 
     def placement(self, offsets: Sequence[int]) -> Placement:
@@ -89,9 +112,10 @@ class Problem:
         return Placement(tuple(offsets), max(ends, default=0))
 
 
-def problem(blocks: Iterable[Block]) -> Problem:
-    """Blocks of which no two alive together may share a byte."""
-    blocks = tuple(blocks)
+def problem(blocks: Iterable[Block], shared: Iterable[Sharing] = ()) -> Problem:
+    """Blocks of which no two alive together may share a byte, but for pairs in `shared`."""
+    blocks, shared = tuple(blocks), tuple(shared)
+    special = {(item.first, item.second): item for item in shared}
     order = sorted(range(len(blocks)), key=lambda index: blocks[index].first)
     conflicts: list[Conflict] = []
     alive: list[int] = []
@@ -99,9 +123,13 @@ def problem(blocks: Iterable[Block]) -> Problem:
         alive = [other for other in alive if blocks[other].last >= blocks[index].first]
         for other in alive:
             low, high = -blocks[index].padded_bytes, blocks[other].padded_bytes
-            conflicts.append(Conflict(other, index, low, high))
+            if (other, index) in special:
+                forbidden = special[other, index].forbidden
+                conflicts += [Conflict(other, index, *interval) for interval in forbidden]
+            else:
+                conflicts.append(Conflict(other, index, low, high))
         alive.append(index)
-    return Problem(blocks, tuple(conflicts))
+    return Problem(blocks, tuple(conflicts), shared)
 
 
 def first_fit(task: Problem, order: Sequence[int]) -> Placement:

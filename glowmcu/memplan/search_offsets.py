@@ -42,7 +42,7 @@ def search_offsets(
             mended = mend(task, best, climb_work)
             if mended.arena_bytes < best.arena_bytes:
                 best, method = mended, name
-    if best.arena_bytes > bound:
+    if best.arena_bytes > bound and not task.shared:
         exact, complete = exact_placement(task, best.arena_bytes, node_budget)
         if exact is not None:
             best, method = exact, "exact search"
@@ -57,6 +57,7 @@ def _greedy(task: Problem) -> tuple[Placement, str]:
         "largest first": lambda i: (-blocks[i].size_bytes, blocks[i].first, i),
         "largest area first": lambda i: (-blocks[i].size_bytes * _steps(task, i), i),
         "first come": lambda i: (blocks[i].first, -blocks[i].size_bytes, i),
+        "last come first": lambda i: (-blocks[i].first, -blocks[i].size_bytes, i),
         "longest life first": lambda i: (-_steps(task, i), -blocks[i].size_bytes, i),
     }
     found = [

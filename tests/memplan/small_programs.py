@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 from glowmcu.ir.program import Program
 from glowmcu.ir.types import ElementType, Shape, TensorType
@@ -112,6 +113,7 @@ class Choice:
     scratch_bytes: int = 0
     kernel_name: str = "test"
     operand_align: int = 1
+    overlaps: Mapping[int, Overlap] = field(default_factory=dict)
 
 
 class Builder:
