@@ -169,11 +169,12 @@ class _Machine:
             self._verify_operands(run)
             for buffer in run.inputs:
                 self._read(buffer, f"step {step} {run.node.name!r}")
-            if run.scratch is not None:
-                self._memory(run.scratch)[:] = _NOBODY
+            # Operands that die here may lie where the result goes.
+            self._bury(step)
+            for buffer in run.operands[len(run.inputs) + len(run.outputs) :]:
+                self._memory(buffer)[:] = _NOBODY
             for buffer in run.outputs:
                 self._write(buffer)
-            self._bury(step)
         for buffer in self.program.outputs:
             self._read(buffer, "the application")
 

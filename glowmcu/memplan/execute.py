@@ -37,11 +37,10 @@ class _Machine:
             self._write(buffer, array)
         self._bury(-1)
         for step, run in enumerate(self.program.runs):
-            self._step(run)
-            self._bury(step)
+            self._step(step, run)
         return [self._read(buffer) for buffer in self.program.outputs]
 
-    def _step(self, run: Run) -> None:
+    def _step(self, step: int, run: Run) -> None:
         early = {
             position: self._read(buffer)
             for buffer, position in zip(run.inputs, run.positions, strict=True)
@@ -56,6 +55,8 @@ class _Machine:
         for buffer, array in zip(contained, kept, strict=True):
             self._write(buffer, array)
         results = evaluate_node(run.node, self._operands(run, early), self.graph.rounding)
+        # Operands that die here may lie where the result goes.
+        self._bury(step)
         for buffer, array in zip(run.outputs, results, strict=True):
             self._write(buffer, array)
 

@@ -53,11 +53,14 @@ def search_offsets(
 
 def _greedy(task: Problem) -> tuple[Placement, str]:
     blocks = task.blocks
+    sharing = {index for item in task.shared for index in (item.first, item.second)}
     keys = {
         "largest first": lambda i: (-blocks[i].size_bytes, blocks[i].first, i),
         "largest area first": lambda i: (-blocks[i].size_bytes * _steps(task, i), i),
         "first come": lambda i: (blocks[i].first, -blocks[i].size_bytes, i),
-        "last come first": lambda i: (-blocks[i].first, -blocks[i].size_bytes, i),
+        "last sharer first": lambda i: (
+            (0, -blocks[i].first, i) if i in sharing else (1, -blocks[i].size_bytes, i)
+        ),
         "longest life first": lambda i: (-_steps(task, i), -blocks[i].size_bytes, i),
     }
     found = [
