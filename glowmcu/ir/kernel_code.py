@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from glowmcu.ir.operation import Array
@@ -79,6 +80,8 @@ class KernelCode:
     with the item's part of each operand but all of the `whole_operands` (weights).
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.
+    `accumulates`: `rows` are the operand's; ranges in ascending order, the last one writes the
+    result.
     """
 
     function: str
@@ -93,6 +96,7 @@ class KernelCode:
     scratch_bytes: int = 0
     operand_align: int = 1
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
+    accumulates: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -104,3 +108,52 @@ class KernelCode:
     def constants(self) -> tuple[ConstantArray, ...]:
         """Arrays that the parameters point to."""
         return self.parameters.constants if self.parameters else ()
+
+
+class RowCall(Enum):
+    """How a kernel is called for one row."""
+
+    #: With `[y, y + 1)`: rows of the result.
+    RANGE = "range"
+    #: As the kernel of a tensor with one row.
+    WHOLE = "whole"
+    #: With `[y, y + 1)`: rows of the operand; the last one writes the result.
+    ACCUMULATE = "accumulate"
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """Which of an operand's `rows` row y needs: `[y * stride - before, … + extent)`, clipped."""
+
+    stride: int
+    before: int
+    extent: int
+    rows: int
+
+    def first(self, y: int) -> int:
+        """The first of them."""
+        return min(max(0, y * self.stride - self.before), self.rows)
+
+    def end(self, y: int) -> int:
+        """The row after the last of them."""
+        return min(max(0, y * self.stride - self.before + self.extent), self.rows)
+
+    @property
+    def is_same_row(self) -> bool:
+        """Row y needs row y alone."""
+        return (self.stride, self.before, self.extent) == (1, 0, 1)
+
+
+@dataclass(frozen=True)
+class RowSupport:
+    """What a kernel needs to compute row after row: how it is called `turns` times.
+
+    `rules` are for its pointer operands, `overlaps` (by position) what one row of its result may
+    share with one row of an operand.
+    """
+
+    call: RowCall
+    turns: int
+    rules: tuple[RowRule, ...]
+    scratch_bytes: int = 0
+    overlaps: Mapping[int, Overlap] = field(default_factory=dict)

@@ -9,110 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 
-from glowmcu.ir.graph import Node
-from glowmcu.ir.kernel_code import Overlap
-from glowmcu.ir.operation import Array
-from glowmcu.ir.types import TensorType
+from glowmcu.ir.cascade import Cascade
+from glowmcu.ir.instructions import (
+    ARENA_ALIGN,
+    BUFFER_ALIGN,
+    Alloc,
+    Buffer,
+    Dealloc,
+    Run,
+    View,
+    ViewRole,
+    aligned,
+)
 
-#: Every root buffer starts on a multiple of this, so that kernels may load words.
-BUFFER_ALIGN = 4
-#: What the caller's arena must be aligned to: enough for int64 and for Helium loads.
-ARENA_ALIGN = 16
+__all__ = [
+    "ARENA_ALIGN",
+    "BUFFER_ALIGN",
+    "Alloc",
+    "Buffer",
+    "Cascade",
+    "Dealloc",
+    "Instruction",
+    "Life",
+    "Program",
+    "Run",
+    "Step",
+    "View",
+    "ViewRole",
+    "aligned",
+]
 
-
-def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
-    """The next multiple of `align`."""
-    return -(-size_bytes // align) * align
-
-
-@dataclass(frozen=True, eq=False)
-class Buffer:
-    """A tensor in memory. `data` is set for constants, which live in flash, not in the arena."""
-
-    name: str
-    type: TensorType
-    data: Array | None = None
-
-    @property
-    def size_bytes(self) -> int:
-        return self.type.size_bytes
-
-    @property
-    def align(self) -> int:
-        """What the offset of a root buffer must be a multiple of."""
-        return max(BUFFER_ALIGN, self.type.element.size_bytes)
-
-
-@dataclass(frozen=True, eq=False)
-class Alloc:
-    """The buffer's life begins; its content is undefined."""
-
-    buffer: Buffer
-
-
-@dataclass(frozen=True, eq=False)
-class Dealloc:
-    """The buffer's life ends."""
-
-    buffer: Buffer
-
-
-class ViewRole(Enum):
-    """Whose content the shared bytes hold."""
-
-    #: The base is written first; the view reads its bytes (reshape, split, outer slice).
-    SLICE = "slice"
-    #: The view is written by its own producer and so becomes that part of the base (concatenation).
-    PART = "part"
-    #: The view is written by the run that reads the base for the last time (in place).
-    OVERWRITE = "overwrite"
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """`buffer` is `size_bytes` of `base` from `offset_bytes` on: no code, no memory of its own."""
-
-    buffer: Buffer
-    base: Buffer
-    offset_bytes: int = 0
-    role: ViewRole = ViewRole.SLICE
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One kernel call: reads `inputs` (@in), writes `outputs` (@out), uses `scratch` (@inout).
-
-    `positions[i]` is the operand of `node` that `inputs[i]` holds; the others are the kernel's own
-    constants. Pointers are multiples of `operand_align` bytes and of their element's size.
-    `overlaps` (by position): operands with which the first result may share bytes.
-    """
-
-    node: Node
-    kernel: str
-    inputs: tuple[Buffer, ...]
-    outputs: tuple[Buffer, ...]
-    scratch: Buffer | None = None
-    positions: tuple[int, ...] = ()
-    operand_align: int = 1
-    overlaps: Mapping[int, Overlap] = field(default_factory=dict)
-
-    @property
-    def operands(self) -> tuple[Buffer, ...]:
-        extra = () if self.scratch is None else (self.scratch,)
-        return (*self.inputs, *self.outputs, *extra)
-
-
-Instruction = Alloc | Dealloc | View | Run
+#: What computes.
+Step = Run | Cascade
+Instruction = Alloc | Dealloc | View | Run | Cascade
 
 
 @dataclass(frozen=True)
 class Life:
     """Steps from the one that first writes a buffer to the last that touches it, both included.
 
-    Step -1 is before the first `Run` (the application writes inputs), `run_count` after the last.
+    Step -1 is before the first (the application writes inputs), `len(steps)` after the last.
     """
 
     first: int
@@ -133,9 +71,27 @@ class Program:
     offsets: Mapping[Buffer, int] = field(default_factory=dict)
 
     @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What computes, in order; lives count in indices here."""
+        return tuple(item for item in self.instructions if isinstance(item, Run | Cascade))
+
+    @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """The kernel calls; a step's number is its index here."""
-        return tuple(item for item in self.instructions if isinstance(item, Run))
+        """The kernels, those of a cascade one after the other: what users call layers."""
+        return tuple(
+            run
+            for step in self.steps
+            for run in (step.runs if isinstance(step, Cascade) else (step,))
+        )
+
+    def layers_of(self, life: Life) -> tuple[int, int]:
+        """The first and the last of `runs` in the steps of a life; -1 and `len(runs)` outside."""
+        ends = [0]
+        for step in self.steps:
+            ends.append(ends[-1] + (len(step.runs) if isinstance(step, Cascade) else 1))
+        first = -1 if life.first < 0 else ends[min(life.first, len(self.steps))]
+        last = -1 if life.last < 0 else ends[min(life.last, len(self.steps) - 1) + 1] - 1
+        return first, len(self.runs) if life.last >= len(self.steps) else last
 
     @cached_property
     def views(self) -> dict[Buffer, View]:
@@ -177,11 +133,11 @@ class Program:
         touched: dict[Buffer, list[int]] = {}
         for buffer in self.inputs:
             touched.setdefault(self.root(buffer)[0], []).append(-1)
-        for step, run in enumerate(self.runs):
-            for buffer in run.operands:
+        for step, item in enumerate(self.steps):
+            for buffer in item.operands:
                 touched.setdefault(self.root(buffer)[0], []).append(step)
         for buffer in self.outputs:
-            touched.setdefault(self.root(buffer)[0], []).append(len(self.runs))
+            touched.setdefault(self.root(buffer)[0], []).append(len(self.steps))
         return {
             buffer: Life(min(steps), max(steps))
             for buffer, steps in touched.items()

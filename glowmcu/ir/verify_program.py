@@ -7,6 +7,7 @@ has memory of its own; afterwards all share the arena and a wrong overlap shows 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -18,14 +19,17 @@ from glowmcu.ir.program import (
     ARENA_ALIGN,
     Alloc,
     Buffer,
+    Cascade,
     Dealloc,
     Life,
     Program,
     Run,
+    Step,
     View,
     ViewRole,
     aligned,
 )
+from glowmcu.ir.verify_cascade import CascadeMachine
 
 Tokens = npt.NDArray[np.int64]
 _NOBODY = -1
@@ -80,12 +84,12 @@ def _verify_lifetimes(program: Program) -> None:
             if item.buffer in stated:
                 raise _fail(program, f"{item.buffer.name!r} is allocated twice")
             first = -1 if item.buffer in inputs else step + 1
-            stated[item.buffer] = [first, len(program.runs)]
+            stated[item.buffer] = [first, len(program.steps)]
         elif isinstance(item, Dealloc):
             if item.buffer not in stated:
                 raise _fail(program, f"{item.buffer.name!r} is freed but never allocated")
             stated[item.buffer][1] = step
-        elif isinstance(item, Run):
+        elif isinstance(item, Run | Cascade):
             step += 1
     if not explicit:
         return
@@ -127,8 +131,9 @@ def _verify_disjoint(program: Program) -> None:
             start = program.offsets[other]
             shares = buffer.size_bytes and start < end and offset < start + other.size_bytes
             if shares and not (
-                other_life.first < other_life.last == life.first
-                and _consumes(program, program.runs[life.first], other, buffer)
+                other_life.last == life.first < len(program.steps)
+                and life.first >= 0
+                and _consumes(program, program.steps[life.first], other, buffer)
             ):
                 raise _fail(
                     program, f"{other.name!r} and {buffer.name!r} share bytes while both live"
@@ -136,10 +141,14 @@ def _verify_disjoint(program: Program) -> None:
         alive.append((buffer, life))
 
 
-def _consumes(program: Program, run: Run, operand: Buffer, result: Buffer) -> bool:
-    """Whether `run` reads one root buffer and writes its first result to the other."""
-    is_read = any(program.root(buffer)[0] is operand for buffer in run.inputs)
-    return is_read and program.root(run.outputs[0])[0] is result
+def _consumes(program: Program, step: Step, operand: Buffer, result: Buffer) -> bool:
+    """Whether the step reads one root buffer and writes its first result to the other, or says of
+    two buffers of its own how they share bytes.
+    """
+    if isinstance(step, Cascade) and {operand, result} <= {*step.locals}:
+        return (operand, result) in step.apart or (result, operand) in step.apart
+    is_read = any(program.root(buffer)[0] is operand for buffer in step.inputs)
+    return is_read and program.root(step.outputs[0])[0] is result
 
 
 class _Machine:
@@ -155,7 +164,7 @@ class _Machine:
             if view.role is ViewRole.PART:
                 self.parts.setdefault(view.base, []).append(view)
         self.content = cache(self._content)
-        self.written = {buffer for run in program.runs for buffer in run.outputs}
+        self.written = {buffer for step in program.steps for buffer in step.outputs}
         self.written.update(program.inputs)
         self.dying: dict[int, list[Buffer]] = {}
         for buffer, life in program.lives.items():
@@ -165,7 +174,11 @@ class _Machine:
         for buffer in self.program.inputs:
             self._write(buffer)
         self._bury(-1)
-        for step, run in enumerate(self.program.runs):
+        for step, run in enumerate(self.program.steps):
+            if isinstance(run, Cascade):
+                self._cascade(run)
+                self._bury(step, but=run.outputs)
+                continue
             self._verify_operands(run)
             for buffer in run.inputs:
                 self._read(buffer, f"step {step} {run.node.name!r}")
@@ -217,10 +230,37 @@ class _Machine:
         own = tokens >> _BYTE_BITS == self.numbers.get(buffer, _NOBODY)
         memory[own] = tokens[own]
 
-    def _bury(self, step: int) -> None:
+    def _cascade(self, cascade: Cascade) -> None:
+        self._verify_apart(cascade)
+        CascadeMachine(
+            cascade,
+            self.memory,
+            lambda buffer: self._span(buffer)[0],
+            self.content,
+            self._tokens,
+        ).run()
+        for buffer in cascade.outputs:
+            if not np.array_equal(self._memory(buffer), self.content(buffer)):
+                raise _fail(self.program, f"rows of {buffer.name!r} do not last")
+
+    def _tokens(self, buffer: Buffer, size: int) -> Tokens:
+        number = self.numbers.setdefault(buffer, len(self.numbers))
+        return (number << _BYTE_BITS) + np.arange(size, dtype=np.int64)
+
+    def _verify_apart(self, cascade: Cascade) -> None:
+        """Local buffers keep the distances that the cascade states."""
+        for (a, b), forbidden in cascade.apart.items():
+            difference = self._span(b)[0] - self._span(a)[0]
+            if any(low < difference < high for low, high in forbidden):
+                raise _fail(self.program, f"{a.name!r} and {b.name!r} are too near to each other")
+
+    def _bury(self, step: int, but: Sequence[Buffer] = ()) -> None:
         """Nobody may rely on what dead buffers held."""
+        kept = [(self._memory(buffer), self._memory(buffer).copy()) for buffer in but]
         for root in self.dying.get(step, ()):
             self._memory(root)[:] = _NOBODY
+        for memory, tokens in kept:
+            memory[:] = tokens
 
     def _verify_operands(self, run: Run) -> None:
         """Written bytes are nobody else's, save by a declared overwrite or as a part in place."""

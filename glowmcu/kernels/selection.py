@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import Candidates, KernelChoices
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
+from glowmcu.kernels.row_kernels import RowKernel, row_kernel
 from glowmcu.kernels.search import Totals, cheapest_set, function_key, set_totals
 
 
@@ -29,6 +31,15 @@ class Selection:
     code: KernelCode
     alternatives: tuple[tuple[str, Cost], ...]
     work: Mapping[str, float] = field(default_factory=dict)
+    site: Site | None = field(default=None, repr=False)
+    target: Target | None = field(default=None, repr=False)
+
+    @cached_property
+    def row_kernel(self) -> RowKernel | None:
+        """How the layer goes row by row, if it can."""
+        if self.site is None or self.target is None:
+            return None
+        return row_kernel(self.kernel, self.code, self.site, self.target)
 
     @property
     def kernel_name(self) -> str:
@@ -42,6 +53,11 @@ class Selection:
     @property
     def scratch_bytes(self) -> int:
         return self.code.scratch_bytes
+
+    @property
+    def rows(self) -> RowSupport | None:
+        """What memory planning needs to know of that."""
+        return self.row_kernel.support if self.row_kernel else None
 
     @property
     def overlaps(self) -> Mapping[int, Overlap]:
@@ -97,7 +113,10 @@ def select_kernels(
         prices = possible[node]
         others = tuple((other.name, prices[other]) for other in prices if other is not variant)
         work = variant.work(sites[node], target)
-        selections[node] = Selection(node, variant, prices[variant], code, others, work)
+        site = sites[node]
+        selections[node] = Selection(
+            node, variant, prices[variant], code, others, work, site, target
+        )
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     return selections

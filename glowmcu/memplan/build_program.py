@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.program import Buffer, Instruction, Program, Run, View
 from glowmcu.ir.types import ElementType, TensorType
@@ -25,17 +25,24 @@ class KernelChoice(Protocol):
     def operand_align(self) -> int: ...
     @property
     def overlaps(self) -> Mapping[int, Overlap]: ...
+    @property
+    def rows(self) -> RowSupport | None: ...
 
 
-def build_program(graph: Graph, choices: Mapping[Node, KernelChoice]) -> Program:
-    """Buffers and instructions in graph order; nothing is shared or placed yet."""
+def build_program(
+    graph: Graph, choices: Mapping[Node, KernelChoice], with_rows: bool = False
+) -> Program:
+    """Buffers and instructions in graph order; nothing is shared or placed yet.
+
+    `with_rows`: runs know how they go row by row.
+    """
     buffers = {value: Buffer(value.name, value.type) for value in graph.inputs}
     instructions: list[Instruction] = []
     for node in graph.nodes:
         if isinstance(node.op, Constant):
             buffers[node.output] = Buffer(node.output.name, node.output.type, node.op.data)
         elif node in choices:
-            instructions.append(_run(node, choices[node], buffers))
+            instructions.append(_run(node, choices[node], buffers, with_rows))
         else:
             instructions.extend(_views(node, buffers))
     outputs = tuple(buffers[value] for value in graph.outputs)
@@ -43,7 +50,7 @@ def build_program(graph: Graph, choices: Mapping[Node, KernelChoice]) -> Program
     return Program(graph.name, inputs, outputs, tuple(instructions))
 
 
-def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer]) -> Run:
+def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_rows: bool) -> Run:
     inputs = tuple(buffers[node.inputs[operand]] for operand in choice.operands)
     for value in node.outputs:
         buffers[value] = Buffer(value.name, value.type)
@@ -61,6 +68,7 @@ def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer]) -> Run:
         choice.operands,
         choice.operand_align,
         choice.overlaps,
+        choice.rows if with_rows else None,
     )
 
 

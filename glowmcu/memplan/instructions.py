@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from glowmcu.ir.program import Alloc, Buffer, Dealloc, Instruction, Program, Run, View
+from glowmcu.ir.program import Alloc, Buffer, Cascade, Dealloc, Instruction, Program, Run, View
 
 
 def arranged(program: Program, runs: Sequence[Run], views: Iterable[View]) -> Program:
@@ -45,7 +45,7 @@ def insert_lifetimes(program: Program) -> Program:
     dead: dict[int, list[Buffer]] = {}
     for buffer, life in program.lives.items():
         born.setdefault(life.first, []).append(buffer)
-        if life.last < len(program.runs):
+        if life.last < len(program.steps):
             dead.setdefault(life.last, []).append(buffer)
     instructions: list[Instruction] = [
         *map(Alloc, born.get(-1, ())),
@@ -55,7 +55,7 @@ def insert_lifetimes(program: Program) -> Program:
     for item in program.instructions:
         if isinstance(item, View):
             pending.append(item)
-        elif isinstance(item, Run):
+        elif isinstance(item, Run | Cascade):
             instructions += [*map(Alloc, born.get(step, ())), *pending, item]
             instructions += map(Dealloc, dead.get(step, ()))
             step, pending = step + 1, []

@@ -6,8 +6,8 @@ from glowmcu.ir.program import Program, aligned
 
 
 def live_bytes(program: Program) -> list[int]:
-    """Bytes alive at steps -1 (before the run), 0, …, `run_count` (after it); roots rounded up."""
-    changes = [0] * (len(program.runs) + 3)
+    """Bytes alive at steps -1 (before the run), 0, …, `len(steps)` (after it); roots rounded up."""
+    changes = [0] * (len(program.steps) + 3)
     for buffer, life in program.lives.items():
         size = aligned(buffer.size_bytes)
         changes[life.first + 1] += size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowmcu.ir.program import Program
-from glowmcu.memplan.overlap import relations
+from glowmcu.memplan.overlap import Relation, relations
 from glowmcu.memplan.placement import Block, Sharing, problem
 from glowmcu.memplan.search_offsets import Found, search_offsets
 
@@ -32,3 +32,12 @@ def place_buffers(program: Program) -> Placed:
     found = search_offsets(problem(blocks, shared))
     offsets = dict(zip(program.lives, found.placement.offsets, strict=True))
     return Placed(program.with_offsets(offsets), found)
+
+
+def _sharing(first: int, second: int, relation: Relation) -> Sharing:
+    """The pair with the block that comes first, first."""
+    forbidden = relation.forbidden
+    if first > second:
+        first, second = second, first
+        forbidden = tuple((-high, -low) for low, high in forbidden)
+    return Sharing(first, second, forbidden, relation.most_shared_bytes)

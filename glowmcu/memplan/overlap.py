@@ -6,9 +6,10 @@ of forbidden offset differences, which take the place of "share no byte" for the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import Buffer, Program, Run, aligned
 
@@ -42,33 +43,63 @@ class Relation:
 
 
 def relations(program: Program) -> list[Relation]:
-    """Root buffers that meet at one run only, as an operand that dies and the first result."""
-    return [found for step, run in enumerate(program.runs) for found in _of_run(program, step, run)]
+    """Root buffers that share bytes: an operand that dies at a run and the run's first result, and
+    what a cascade says of its own.
+    """
+    found: list[Relation] = []
+    for step, item in enumerate(program.steps):
+        if isinstance(item, Cascade):
+            found += _of_cascade(program, step, item)
+        elif item.overlaps:
+            found += _of_run(program, step, item)
+    return found
+
+
+def _of_cascade(program: Program, step: int, item: Cascade) -> Iterator[Relation]:
+    for (a, b), forbidden in item.apart.items():
+        yield Relation(a, b, forbidden)
+    pairs = [(buffer, rule) for buffer, rule in item.overlaps.items()]
+    yield from _of_operands(program, step, item.outputs[0], pairs, item.inputs)
 
 
 def _of_run(program: Program, step: int, run: Run) -> Iterator[Relation]:
-    if not run.overlaps:
-        return
-    result, start = program.root(run.outputs[0])
+    others = [*run.outputs[1:], *([run.scratch] if run.scratch is not None else [])]
+    kept = {program.root(other)[0] for other in others}
+    pairs = [
+        (buffer, run.overlaps.get(position))
+        for buffer, position in zip(run.inputs, run.positions, strict=True)
+    ]
+    for found in _of_operands(program, step, run.outputs[0], pairs, run.inputs):
+        if found.operand not in kept:
+            yield found
+
+
+def _of_operands(
+    program: Program,
+    step: int,
+    output: Buffer,
+    rules: Sequence[tuple[Buffer, Overlap | None]],
+    inputs: Sequence[Buffer],
+) -> Iterator[Relation]:
+    """For operands that die at a step where `output` is the first that is written to its root."""
+    result, start = program.root(output)
     lives = program.lives
     if result.data is not None or lives[result].first != step:
         return
-    others = [*run.outputs[1:], *([run.scratch] if run.scratch is not None else [])]
-    operands = dict.fromkeys(program.root(buffer)[0] for buffer in run.inputs)
-    for operand in operands:
+    known: dict[Buffer, Overlap | None] = {}
+    for buffer, rule in rules:
+        known[buffer] = rule if known.get(buffer, rule) == rule else None
+    for operand in dict.fromkeys(program.root(buffer)[0] for buffer in inputs):
         if operand.data is not None or operand is result or lives[operand].last != step:
             continue
-        if any(program.root(other)[0] is operand for other in others):
-            continue
         forbidden: list[Interval] = []
-        for buffer, position in zip(run.inputs, run.positions, strict=True):
+        for buffer in inputs:
             root, inner = program.root(buffer)
             if root is operand:
-                rule = run.overlaps.get(position)
-                size = run.outputs[0].size_bytes, buffer.size_bytes
+                sizes = output.size_bytes, buffer.size_bytes
                 forbidden += [
                     (low + inner - start, high + inner - start)
-                    for low, high in forbidden_differences(rule, *size)
+                    for low, high in forbidden_differences(known.get(buffer), *sizes)
                 ]
         if forbidden != [(-aligned(result.size_bytes), aligned(operand.size_bytes))]:
             yield Relation(operand, result, tuple(forbidden))

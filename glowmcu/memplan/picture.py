@@ -24,7 +24,7 @@ def arena_map_text(plan: Plan, width: int = 80) -> str:
     margin = len(f"{plan.arena_bytes:,}") + 2
     columns = _columns(program, max(1, width - margin))
     letters = {buffer: _LETTERS[i % len(_LETTERS)] for i, buffer in enumerate(program.lives)}
-    lines = [f"{plan.arena_bytes:,} B arena, {len(program.runs)} steps, {row_bytes:,} B a row"]
+    lines = [f"{plan.arena_bytes:,} B arena, {len(program.steps)} steps, {row_bytes:,} B a row"]
     for row in reversed(range(rows)):
         low, high = row * row_bytes, min((row + 1) * row_bytes, plan.arena_bytes)
         cells = "".join(_cell(program, letters, low, high, step) for step in columns)
@@ -38,7 +38,7 @@ def arena_map_text(plan: Plan, width: int = 80) -> str:
 
 def _columns(program: Program, room: int) -> list[int]:
     """The step that each column shows, from -1 to the number of runs."""
-    steps = range(-1, len(program.runs) + 1)
+    steps = range(-1, len(program.steps) + 1)
     group = -(-len(steps) // room)
     alive = dict.fromkeys(steps, 0)
     for buffer, life in program.lives.items():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
 from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.cascades import Partition
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.liveness import live_bytes, peak_bytes
 from glowmcu.memplan.offsets import place_buffers
@@ -17,6 +18,7 @@ from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.schedule import Schedule, schedule
 from glowmcu.memplan.share_views import share_views
+from glowmcu.memplan.stream_rows import stream_rows
 
 __all__ = ["ARENA_ALIGN", "PassReport", "Plan", "aligned", "live_bytes", "plan_memory"]
 
@@ -40,12 +42,23 @@ class Plan:
         return self.arena_bytes == self.lower_bound_bytes
 
 
-def plan_memory(program: Program) -> Plan:
-    """Share, order and place the buffers of a program; the result is verified."""
+def plan_memory(program: Program, stream_to: int | None = None) -> Plan:
+    """Share, order and place the buffers of a program; the result is verified.
+
+    With `stream_to`, runs that can pass on rows do so until the arena has about so many bytes (0:
+    as few as possible).
+    """
     verify_program(program)
     scheduled, reports = _share_and_order(program)
     in_place = reuse_in_place(scheduled.program)
     reports.append(_in_place_report(scheduled.program, in_place))
+    if stream_to is not None:
+        segments = Partition(in_place).best(stream_to)
+        streamed = stream_rows(in_place, segments)
+        note = f"{sum(item.last - item.first + 1 for item in segments)} layers in cascades"
+        before, after = peak_bytes(in_place), peak_bytes(streamed)
+        reports.append(PassReport("stream_rows", before, after, note))
+        in_place = streamed
     placed = place_buffers(insert_lifetimes(in_place))
     found = placed.found
     total = sum(aligned(buffer.size_bytes) for buffer in in_place.lives)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 from glowmcu.ir.program import Program
 from glowmcu.ir.types import ElementType, Shape, TensorType
@@ -114,6 +114,7 @@ class Choice:
     kernel_name: str = "test"
     operand_align: int = 1
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
+    rows: RowSupport | None = None
 
 
 class Builder:

@@ -1,0 +1,101 @@
+"""The instructions of a program and the buffers that they work on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from glowmcu.ir.graph import Node
+from glowmcu.ir.kernel_code import Overlap, RowSupport
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import TensorType
+
+#: Every root buffer starts on a multiple of this, so that kernels may load words.
+BUFFER_ALIGN = 4
+#: What the caller's arena must be aligned to: enough for int64 and for Helium loads.
+ARENA_ALIGN = 16
+
+
+def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
+    """The next multiple of `align`."""
+    return -(-size_bytes // align) * align
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """A tensor in memory. `data` is set for constants, which live in flash, not in the arena."""
+
+    name: str
+    type: TensorType
+    data: Array | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.type.size_bytes
+
+    @property
+    def align(self) -> int:
+        """What the offset of a root buffer must be a multiple of."""
+        return max(BUFFER_ALIGN, self.type.element.size_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Alloc:
+    """The buffer's life begins; its content is undefined."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, eq=False)
+class Dealloc:
+    """The buffer's life ends."""
+
+    buffer: Buffer
+
+
+class ViewRole(Enum):
+    """Whose content the shared bytes hold."""
+
+    #: The base is written first; the view reads its bytes (reshape, split, outer slice).
+    SLICE = "slice"
+    #: The view is written by its own producer and so becomes that part of the base (concatenation).
+    PART = "part"
+    #: The view is written by the run that reads the base for the last time (in place).
+    OVERWRITE = "overwrite"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """`buffer` is `size_bytes` of `base` from `offset_bytes` on: no code, no memory of its own."""
+
+    buffer: Buffer
+    base: Buffer
+    offset_bytes: int = 0
+    role: ViewRole = ViewRole.SLICE
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One kernel call: reads `inputs` (@in), writes `outputs` (@out), uses `scratch` (@inout).
+
+    `positions[i]` is the operand of `node` that `inputs[i]` holds; the others are the kernel's own
+    constants. Pointers are multiples of `operand_align` bytes and of their element's size.
+    `overlaps` (by position): operands with which the first result may share bytes. `rows`: how it
+    is called for a row at a time, if it can be.
+    """
+
+    node: Node
+    kernel: str
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    scratch: Buffer | None = None
+    positions: tuple[int, ...] = ()
+    operand_align: int = 1
+    overlaps: Mapping[int, Overlap] = field(default_factory=dict)
+    rows: RowSupport | None = None
+
+    @property
+    def operands(self) -> tuple[Buffer, ...]:
+        extra = () if self.scratch is None else (self.scratch,)
+        return (*self.inputs, *self.outputs, *extra)

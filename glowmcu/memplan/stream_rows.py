@@ -1,0 +1,143 @@
+"""Segments become `Cascade` instructions on rings and single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from glowmcu.ir.cascade import Cascade, RowRun, Stage
+from glowmcu.ir.instructions import Buffer, Run, View, aligned
+from glowmcu.ir.kernel_code import RowCall
+from glowmcu.ir.program import Instruction, Program
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.memplan.cascades import Segment
+from glowmcu.memplan.overlap import Interval, forbidden_differences
+from glowmcu.memplan.row_flow import support_of
+
+
+def stream_rows(program: Program, segments: Sequence[Segment]) -> Program:
+    """The program with its segments as cascades; results inside them are in place no more."""
+    ends = {segment.last: segment for segment in segments}
+    inside = {run for item in segments for run in program.runs[item.first : item.last + 1]}
+    own = {buffer for item in segments for buffer in (*item.inner, item.result)}
+    instructions: list[Instruction] = []
+    index = -1
+    for item in program.instructions:
+        if isinstance(item, View) and item.buffer in own:
+            continue
+        if isinstance(item, Run):
+            index += 1
+            if index in ends:
+                instructions.append(cascade_of(ends[index]))
+            if item in inside:
+                continue
+        instructions.append(item)
+    return program.with_instructions(instructions)
+
+
+def cascade_of(segment: Segment) -> Cascade:
+    """The instruction, with buffers for everything that lives in it."""
+    return _Builder(segment).cascade()
+
+
+class _Builder:
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.rings: dict[Buffer, int] = {}
+        self.local: dict[Buffer, Buffer] = {}
+        for number, stage in enumerate(segment.flow.stages):
+            for run in stage.runs[:-1]:
+                self.local[run.outputs[0]] = _rows_of(run.outputs[0], 1, "row")
+            if stage.result is not segment.result:
+                rows = segment.ring_rows[stage.result]
+                ring = _rows_of(stage.result, rows, "rows")
+                self.local[stage.result] = ring
+                self.rings[ring] = number
+        self.apart: dict[tuple[Buffer, Buffer], tuple[Interval, ...]] = {}
+
+    def cascade(self) -> Cascade:
+        stages = tuple(
+            Stage(tuple(map(self._row_run, stage.runs)), stage.turns)
+            for stage in self.segment.flow.stages
+        )
+        passing = [list(self._passing(stage)) for stage in stages]
+        for number, mine in enumerate(passing):
+            for others in passing[number + 1 :]:
+                self.apart.update({(a, b): () for a in mine for b in others})
+        for stage in stages:
+            self._relate(stage)
+        return Cascade(
+            stages,
+            self.segment.flow.order,
+            self.segment.inputs,
+            (self.segment.result,),
+            self.rings,
+            self.apart,
+            self.segment.overlaps,
+        )
+
+    def _row_run(self, run: Run) -> RowRun:
+        support = support_of(run)
+        scratch = None
+        if support.scratch_bytes:
+            type_ = TensorType((support.scratch_bytes,), ElementType.I8)
+            scratch = Buffer(f"{run.node.name}/scratch", type_)
+        moved = replace(
+            run,
+            inputs=tuple(self.local.get(buffer, buffer) for buffer in run.inputs),
+            outputs=tuple(self.local.get(buffer, buffer) for buffer in run.outputs),
+            scratch=scratch,
+            overlaps={},
+        )
+        return RowRun(moved, support.call, support.rules)
+
+    def _passing(self, stage: Stage) -> Iterator[Buffer]:
+        """What a stage needs during its own turn only."""
+        for item in stage.runs:
+            if item.run.outputs[0] is not stage.result:
+                yield item.run.outputs[0]
+            if item.run.scratch is not None and item.call is not RowCall.ACCUMULATE:
+                yield item.run.scratch
+
+    def _relate(self, stage: Stage) -> None:
+        """Within a turn: rows that one kernel reads and writes, and what never meets."""
+        runs = stage.runs
+        lives: dict[Buffer, tuple[int, int]] = {}
+        for index, item in enumerate(runs):
+            if item.run.outputs[0] is not stage.result:
+                lives[item.run.outputs[0]] = (index, index + 1)
+            if item.run.scratch is not None and item.call is not RowCall.ACCUMULATE:
+                lives[item.run.scratch] = (index, index)
+        pairs = [(a, b) for a in lives for b in lives if a is not b]
+        for a, b in pairs:
+            if lives[a][1] < lives[b][0]:
+                self.apart[a, b] = ()
+        for index in range(1, len(runs)):
+            self._overlap(runs[index - 1].run.outputs[0], runs[index])
+
+    def _overlap(self, row: Buffer, item: RowRun) -> None:
+        """A single row and the row that is made of it."""
+        run, support = item.run, support_of(item.run)
+        position = run.positions[run.inputs.index(row)]
+        rule = support.overlaps.get(position)
+        result = run.outputs[0]
+        if rule is None or result is self.segment.result or run.inputs.count(row) > 1:
+            return
+        kept = result.type.shape[1] - 1
+        row_bytes = result.size_bytes // (kept + 1)
+        if kept and rule.least_gap_bytes is not None:
+            rule = replace(rule, least_gap_bytes=max(0, rule.least_gap_bytes))
+        low_high = forbidden_differences(rule, row_bytes, row.size_bytes)
+        if kept == 0:
+            self.apart[row, result] = low_high
+            return
+        # The newest row is the ring's last; those before it may not lie in `row` at all.
+        before = kept * row_bytes
+        shifted = [(low - before, high - before) for low, high in low_high]
+        shifted.append((-before, aligned(row.size_bytes)))
+        self.apart[row, result] = tuple(shifted)
+
+
+def _rows_of(buffer: Buffer, rows: int, suffix: str) -> Buffer:
+    shape = buffer.type.shape
+    return Buffer(f"{buffer.name}/{suffix}", buffer.type.with_shape((shape[0], rows, *shape[2:])))
