@@ -23,16 +23,16 @@ static inline int32_t glowmcu_average_pool_2d_s16_sum(const glowmcu_pool_window 
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first elements and may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  */
 static void glowmcu_average_pool_2d_s16(const glowmcu_pool_2d *p, const int16_t *in, int16_t *out,
     int32_t first_row, int32_t end_row)
 {
     const glowmcu_pool_grid *grid = &p->grid;
-    int16_t *y = out + first_row * grid->out_width * grid->channels;
+    int16_t *y = out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy);
+        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy, first_row);
         for (int32_t ox = 0; ox < grid->out_width; ++ox) {
             const glowmcu_pool_window window = glowmcu_pool_2d_window(grid, ys, ox);
             const int32_t count = window.height * window.width;

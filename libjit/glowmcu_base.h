@@ -42,6 +42,17 @@ GLOWMCU_STATIC_ASSERT((-1 >> 1) == -1, shift_right_is_arithmetic);
 #endif
 #endif
 
+/*
+ * The first input row under output row `first_row`: where a function that computes a range of rows
+ * gets the first rows that it reads and writes, not the tensors' first bytes.
+ */
+static inline int32_t glowmcu_first_input_row(int32_t first_row, int32_t stride_y, int32_t pad_top)
+{
+    const int32_t top = first_row * stride_y - pad_top;
+
+    return (top > 0) ? top : 0;
+}
+
 /* Called before step `index` of a run; define it to trace or to profile. Costs nothing as it is. */
 #ifndef GLOWMCU_STEP
 #define GLOWMCU_STEP(index) ((void)0)

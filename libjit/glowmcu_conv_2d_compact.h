@@ -26,9 +26,9 @@ typedef struct {
     int32_t in_zero_point;
 } glowmcu_conv_2d_compact;
 
-/* The values under one window, [kernel_height][kernel_width][in_channels]. */
+/* The values under one window, [kernel_height][kernel_width][in_channels]; `in` is row `in_row`. */
 static void glowmcu_conv_2d_compact_patch(const glowmcu_conv_2d_compact *p, const int8_t *in,
-    int32_t oy, int32_t ox, int8_t *patch)
+    int32_t in_row, int32_t oy, int32_t ox, int8_t *patch)
 {
     const int32_t left = ox * p->stride_x - p->pad_left;
     const int32_t is_inside = (left >= 0) && (left + p->kernel_width <= p->in_width);
@@ -41,7 +41,7 @@ static void glowmcu_conv_2d_compact_patch(const glowmcu_conv_2d_compact *p, cons
         int32_t x = left;
         for (int32_t kx = 0; kx < p->kernel_width; kx += together, x += p->dilation_x) {
             if (y >= 0 && y < p->in_height && x >= 0 && x < p->in_width) {
-                memcpy(patch, in + (y * p->in_width + x) * p->in_channels, bytes);
+                memcpy(patch, in + ((y - in_row) * p->in_width + x) * p->in_channels, bytes);
             } else {
                 memset(patch, p->in_zero_point, bytes);
             }
@@ -51,9 +51,10 @@ static void glowmcu_conv_2d_compact_patch(const glowmcu_conv_2d_compact *p, cons
 }
 
 /*
- * Output rows [first_row, end_row): reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first bytes and may not overlap. `scratch` has the widened
- * inputs of two pixels, then two patches. Results of less than four channels are made aside.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `scratch` has the widened inputs of two pixels, then two patches. Results of less than four
+ * channels are made aside.
  */
 static void glowmcu_conv_2d_compact_rows(const glowmcu_conv_2d_compact *p,
     glowmcu_pointwise_pairs pairs, const int8_t *in, int8_t *out, int8_t *scratch,
@@ -61,27 +62,28 @@ static void glowmcu_conv_2d_compact_rows(const glowmcu_conv_2d_compact *p,
 {
     const int32_t width = p->dense.out_width;
     const int32_t depth_out = p->dense.depth_out;
-    const int32_t end = end_row * width;
+    const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
+    const int32_t end = (end_row - first_row) * width;
     int8_t *const patches = scratch + 8 * p->dense.steps;
     glowmcu_pointwise_run run;
 
     run.scratch = (uint32_t *)(void *)scratch;
     run.pairs = 1;
-    for (int32_t pixel = first_row * width; pixel < end; pixel += 2) {
+    for (int32_t pixel = 0; pixel < end; pixel += 2) {
         const int8_t *from[2];
         int8_t *to[2];
         int8_t aside[8];
         for (int32_t i = 0; i < 2; ++i) {
             const int32_t place = (pixel + i < end) ? pixel + i : pixel; /* an only one twice */
-            const int32_t oy = place / width;
-            const int32_t ox = place - oy * width;
+            const int32_t row = place / width;
+            const int32_t ox = place - row * width;
             to[i] = out + place * depth_out;
             if (p->patch_bytes != 0) {
                 int8_t *const patch = patches + i * p->patch_bytes;
-                glowmcu_conv_2d_compact_patch(p, in, oy, ox, patch);
+                glowmcu_conv_2d_compact_patch(p, in, in_row, first_row + row, ox, patch);
                 from[i] = patch;
             } else {
-                from[i] = in + oy * p->dense.in_row + ox * p->dense.in_step;
+                from[i] = in + row * p->dense.in_row + ox * p->dense.in_step;
             }
         }
         run.in = from[0];
@@ -98,9 +100,7 @@ static void glowmcu_conv_2d_compact_rows(const glowmcu_conv_2d_compact *p,
             memcpy(to[1], aside + 4, (size_t)depth_out);
         }
     }
-    out += first_row * width * depth_out;
-    glowmcu_dense_clamp(out, (end_row - first_row) * width * depth_out, p->dense.clamp_min,
-        p->dense.clamp_max);
+    glowmcu_dense_clamp(out, end * depth_out, p->dense.clamp_min, p->dense.clamp_max);
 }
 
 #endif /* GLOWMCU_CONV_2D_COMPACT_H */

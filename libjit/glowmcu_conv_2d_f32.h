@@ -48,18 +48,21 @@ static inline float glowmcu_conv_2d_f32_sum(const glowmcu_conv_2d_real *p, const
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
  * `weights` is [out_channels][kernel_height][kernel_width][group_channels], `bias` [out_channels].
- * `in` and `out` are the tensors' first elements; `out` may overlap no operand.
+ * `in` begins with the first of these input rows, `out` with row first_row; `out` may overlap no
+ * operand.
  */
 static void glowmcu_conv_2d_f32(const glowmcu_conv_2d_real *p, const float *in,
     const float *weights, const float *bias, float *out, int32_t first_row, int32_t end_row)
 {
     const int32_t filter = p->kernel_height * p->kernel_width * p->group_channels;
     const int32_t group_outputs = p->out_channels / (p->in_channels / p->group_channels);
-    float *pixel = out + first_row * p->out_width * p->out_channels;
+    const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
+    float *pixel = out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
-            p->kernel_height, p->dilation_y, p->in_height);
+        glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top, p->kernel_height,
+            p->dilation_y, p->in_height);
+        ys.origin -= in_row; /* rows are counted from `in` */
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, p->dilation_x, p->in_width);

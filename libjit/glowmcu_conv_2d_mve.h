@@ -38,9 +38,12 @@ static inline void glowmcu_conv_2d_mve_part(const glowmcu_conv_2d_mve *p, const 
     glowmcu_mve_copy(row + (first - start), line + first, last - first);
 }
 
-/* The window whose first line is `top` and begins at byte `left`: kernel_height rows of `parts`. */
-static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_t *in, int32_t top,
-    int32_t left, int8_t *row)
+/*
+ * The window whose first line is `top` and begins at byte `left`: kernel_height rows of `parts`.
+ * `in` is line `in_top`.
+ */
+static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_t *in,
+    int32_t in_top, int32_t top, int32_t left, int8_t *row)
 {
     for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
         const int32_t iy = top + ky * p->dilation_y;
@@ -48,8 +51,8 @@ static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_
             if (iy < 0 || iy >= p->in_height) {
                 glowmcu_mve_fill(row, p->in_zero_point, p->part_bytes);
             } else {
-                glowmcu_conv_2d_mve_part(p, in + iy * p->line_bytes, left + part * p->part_step,
-                    row);
+                glowmcu_conv_2d_mve_part(p, in + (iy - in_top) * p->line_bytes,
+                    left + part * p->part_step, row);
             }
             row += p->part_bytes;
         }
@@ -57,28 +60,28 @@ static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_
 }
 
 /*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in`
- * and `out` are the tensors' first bytes and may not overlap. `scratch`: 2 * matrix.depth bytes;
- * what is beyond a window meets weights of 0.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `scratch`: 2 * matrix.depth bytes; what is beyond a window meets weights of 0.
  */
 static void glowmcu_conv_2d_mve_s8(const glowmcu_conv_2d_mve *p, const int8_t *in, int8_t *out,
     int8_t *scratch, int32_t first_row, int32_t end_row)
 {
     const int32_t reach = (p->kernel_height - 1) * p->dilation_y; /* from first to last line */
     const int32_t most_left = (p->parts == 1) ? p->line_bytes - p->part_bytes : -1;
+    const int32_t in_top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     int8_t *row = scratch;
 
-    out += first_row * p->out_width * p->matrix.channels;
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         const int32_t top = oy * p->stride_y - p->pad_top;
         const int is_high = top >= 0 && top + reach < p->in_height;
         int32_t left = -p->pad_bytes;
         for (int32_t ox = p->out_width; ox > 0; --ox) {
             if (is_high && left >= 0 && left <= most_left) {
-                glowmcu_mve_copy_rows(row, in + top * p->line_bytes + left, p->part_bytes,
-                    p->dilation_y * p->line_bytes, p->kernel_height);
+                glowmcu_mve_copy_rows(row, in + (top - in_top) * p->line_bytes + left,
+                    p->part_bytes, p->dilation_y * p->line_bytes, p->kernel_height);
             } else {
-                glowmcu_conv_2d_mve_window(p, in, top, left, row);
+                glowmcu_conv_2d_mve_window(p, in, in_top, top, left, row);
             }
             left += p->step_bytes;
             if (row == scratch) {

@@ -43,19 +43,26 @@ static inline int32_t glowmcu_row_is_inside(const glowmcu_conv_2d_pairs *p, glow
         && at.x + p->kernel_width <= p->in_width && p->dilation_x == 1;
 }
 
+/* The image from row `top` on, and a position of its padding. */
+typedef struct {
+    const int8_t *in;
+    int32_t top;
+    const int8_t *padding;
+} glowmcu_pair_image;
+
 /* One position of the image, or what padding holds. */
-static inline const int8_t *glowmcu_position(const glowmcu_conv_2d_pairs *p, const int8_t *in,
-    const int8_t *padding, int32_t y, int32_t x)
+static inline const int8_t *glowmcu_position(const glowmcu_conv_2d_pairs *p,
+    const glowmcu_pair_image *image, int32_t y, int32_t x)
 {
     if (y < 0 || y >= p->in_height || x < 0 || x >= p->in_width) {
-        return padding;
+        return image->padding;
     }
-    return in + (y * p->in_width + x) * p->in_channels;
+    return image->in + ((y - image->top) * p->in_width + x) * p->in_channels;
 }
 
 /* The windows of two pixels, as a stream. */
-static void glowmcu_pair_windows(const glowmcu_conv_2d_pairs *p, const int8_t *in,
-    const int8_t *padding, uint32_t *stream, glowmcu_corner a, glowmcu_corner b)
+static void glowmcu_pair_windows(const glowmcu_conv_2d_pairs *p, const glowmcu_pair_image *image,
+    uint32_t *stream, glowmcu_corner a, glowmcu_corner b)
 {
     glowmcu_pair_writer writer;
 
@@ -63,14 +70,13 @@ static void glowmcu_pair_windows(const glowmcu_conv_2d_pairs *p, const int8_t *i
     writer.phase = 0;
     for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
         if (glowmcu_row_is_inside(p, a) && glowmcu_row_is_inside(p, b)) {
-            glowmcu_pair_write(&writer, in + (a.y * p->in_width + a.x) * p->in_channels,
-                in + (b.y * p->in_width + b.x) * p->in_channels,
-                p->kernel_width * p->in_channels);
+            glowmcu_pair_write(&writer, glowmcu_position(p, image, a.y, a.x),
+                glowmcu_position(p, image, b.y, b.x), p->kernel_width * p->in_channels);
         } else {
             for (int32_t kx = 0; kx < p->kernel_width; ++kx) {
                 const int32_t right = kx * p->dilation_x;
-                glowmcu_pair_write(&writer, glowmcu_position(p, in, padding, a.y, a.x + right),
-                    glowmcu_position(p, in, padding, b.y, b.x + right), p->in_channels);
+                glowmcu_pair_write(&writer, glowmcu_position(p, image, a.y, a.x + right),
+                    glowmcu_position(p, image, b.y, b.x + right), p->in_channels);
             }
         }
         a.y += p->dilation_y;
@@ -80,7 +86,8 @@ static void glowmcu_pair_windows(const glowmcu_conv_2d_pairs *p, const int8_t *i
 }
 
 /*
- * Output rows [first_row, end_row). `in` and `out` are the tensors' first bytes and may not overlap.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  * scratch: [5 * groups words][4 * output pairs words][in_channels bytes], 4-byte aligned.
  */
 static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_t *in,
@@ -88,8 +95,9 @@ static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_
 {
     uint32_t *stream = (uint32_t *)(void *)scratch;
     const int32_t output_pairs = (p->out_channels + 1) >> 1;
-    int8_t *pixel = out + first_row * p->out_width * p->out_channels;
+    int8_t *pixel = out;
     int32_t left = (end_row - first_row) * p->out_width;
+    glowmcu_pair_image image;
     glowmcu_pair_job job;
     int8_t *padding;
     int32_t oy = first_row;
@@ -102,6 +110,9 @@ static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_
     job.sums = (int32_t *)(void *)(stream + 5 * p->groups);
     padding = (int8_t *)(void *)(job.sums + 4 * output_pairs);
     memset(padding, p->in_zero_point, (size_t)p->in_channels);
+    image.in = in;
+    image.top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
+    image.padding = padding;
     while (left > 0) {
         glowmcu_corner corners[2];
         for (int32_t i = 0; i < 2; ++i) {
@@ -118,7 +129,7 @@ static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_
                 ++oy;
             }
         }
-        glowmcu_pair_windows(p, in, padding, stream, corners[0], corners[1]);
+        glowmcu_pair_windows(p, &image, stream, corners[0], corners[1]);
         glowmcu_pair_sums(&job);
         if (p->extra_count > 0) {
             glowmcu_pair_extras(p->extras, p->extra_count, stream, job.sums);

@@ -54,16 +54,18 @@ static inline int32_t glowmcu_depthwise_conv_2d_sum(const glowmcu_depthwise_conv
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first bytes and may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  */
 static void glowmcu_depthwise_conv_2d_s8(const glowmcu_depthwise_conv_2d *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {
-    int8_t *pixel = out + first_row * p->out_width * p->in_channels * p->depth_multiplier;
+    const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
+    int8_t *pixel = out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
-            p->kernel_height, p->dilation_y, p->in_height);
+        glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top, p->kernel_height,
+            p->dilation_y, p->in_height);
+        ys.origin -= in_row; /* rows are counted from `in` */
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, p->dilation_x, p->in_width);

@@ -79,14 +79,14 @@ typedef struct {
     int32_t has_head;  /* before them, one whose second position is the first of the image */
     int32_t has_tail;  /* after them, one whose first position is the last of the image */
     uint32_t padding;  /* zero points of four channels */
-    int32_t from;      /* position that is read first */
+    int32_t from;      /* bytes from the input to what is read first, were it in line 0 */
     int32_t before;    /* words before the image */
     int32_t count;     /* all words of a line */
 } glowmcu_depthwise_plan;
 
-/* For the words under `outputs` outputs from `first` on. */
+/* For the words under `outputs` outputs from `first` on. Reads no position beyond these. */
 static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, int32_t first,
-    int32_t outputs, glowmcu_depthwise_plan *plan)
+    int32_t outputs, int32_t in_start, glowmcu_depthwise_plan *plan)
 {
     const int32_t count = (p->along.stride == 1) ? (outputs + 1) / 2 + 1 : outputs + 1;
     const int32_t begin = first * p->along.stride - p->along.pad_before;
@@ -95,14 +95,15 @@ static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, i
     const int32_t has_head = (begin < 0) && (begin & 1) != 0 && (before < count);
     const int32_t inside = begin + 2 * (before + has_head);
     const int32_t left = count - before - has_head;
-    const int32_t positions = p->along.in_length - inside;
+    const int32_t end = begin + (outputs - 1) * p->along.stride + 3;
+    const int32_t positions = ((end < p->along.in_length) ? end : p->along.in_length) - inside;
     const int32_t pairs = (positions > 0) ? positions >> 1 : 0;
 
     plan->step = p->along.in_step;
     plan->line_step = p->across.in_step;
     plan->before = before;
     plan->has_head = has_head;
-    plan->from = inside - has_head;
+    plan->from = (inside - has_head) * p->along.in_step - in_start;
     plan->pairs = (pairs < left) ? pairs : left;
     plan->has_tail = (pairs < left) && (positions > 0) && (positions & 1) != 0;
     plan->count = count;
@@ -287,33 +288,44 @@ static inline void glowmcu_depthwise_fill(const glowmcu_depthwise_3x3 *p,
         }
     }
     if (end > first) {
-        glowmcu_depthwise_expand(plan, in + (y + first) * plan->line_step + plan->from * plan->step,
+        glowmcu_depthwise_expand(plan, in + (y + first) * plan->line_step + plan->from,
             words + first + plan->before * GLOWMCU_DEPTHWISE_WORD, end - first);
     }
 }
 
-/* `outputs` outputs from `first` on of the output lines [first_line, end_line). */
-static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p, const int8_t *in,
-    int8_t *out, uint32_t *words, int32_t first, int32_t outputs, int32_t first_line,
-    int32_t end_line, glowmcu_depthwise_lines run_lines)
+/* What a call computes: output lines [first_line, end_line), or some positions of all of them. */
+typedef struct {
+    const int8_t *in;
+    int32_t in_start; /* bytes from the image to `in` */
+    uint32_t *words;
+    int32_t first_line;
+    int32_t end_line;
+} glowmcu_depthwise_range;
+
+/* `outputs` outputs from `first` on of all lines of the range; `out` is the first one. */
+static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
+    const glowmcu_depthwise_range *range, int8_t *out, int32_t first, int32_t outputs,
+    glowmcu_depthwise_lines run_lines)
 {
     const int32_t band = (GLOWMCU_DEPTHWISE_LINES - 3) / p->across.stride + 1;
-    const int32_t is_fresh = (end_line - first_line <= band);
+    const int32_t is_fresh = (range->end_line - range->first_line <= band);
     const int32_t *block = p->blocks;
     glowmcu_depthwise_plan plan;
     glowmcu_depthwise_pass pass;
 
     glowmcu_depthwise_start_lines(p, outputs, &pass);
-    glowmcu_depthwise_plan_line(p, first, outputs, &plan);
-    glowmcu_depthwise_pad(&plan, words, 1, plan.count * (GLOWMCU_DEPTHWISE_WORD / 4));
-    out += first * p->along.out_step;
+    glowmcu_depthwise_plan_line(p, first, outputs, range->in_start, &plan);
+    glowmcu_depthwise_pad(&plan, range->words, 1, plan.count * (GLOWMCU_DEPTHWISE_WORD / 4));
     for (int32_t channel = 0; channel < p->channels; channel += 4) {
         /* The last block starts earlier where channels are no multiple of four. */
         const int32_t c = (channel + 4 <= p->channels) ? channel : p->channels - 4;
-        for (int32_t line = first_line; line < end_line; line += band) {
-            pass.lines = (end_line - line < band) ? end_line - line : band;
-            glowmcu_depthwise_fill(p, &plan, in + c, words, line, pass.lines, is_fresh);
-            run_lines(words, out + c + line * p->across.out_step, block, &pass);
+        int8_t *to = out + c;
+        for (int32_t line = range->first_line; line < range->end_line; line += band) {
+            pass.lines = (range->end_line - line < band) ? range->end_line - line : band;
+            glowmcu_depthwise_fill(p, &plan, range->in + c, range->words, line, pass.lines,
+                is_fresh);
+            run_lines(range->words, to, block, &pass);
+            to += band * p->across.out_step;
         }
         block += p->block_words;
     }
@@ -321,20 +333,28 @@ static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p, const int
 
 /*
  * Output rows [first_row, end_row) with the loop `run_lines`. Reads the input rows under them, writes
- * only those rows. `in` and `out` may not overlap. Scratch: 128 bytes a word of a line's part.
+ * only those rows. `in` begins with the first of these input rows, `out` with row first_row; they
+ * may not overlap. Scratch: 128 bytes a word of a line's part.
  */
 static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
     glowmcu_depthwise_lines run_lines)
 {
+    const glowmcu_depthwise_axis *rows = p->rows_are_along ? &p->along : &p->across;
+    const int32_t first = p->rows_are_along ? first_row : 0;
     const int32_t end = p->rows_are_along ? end_row : p->along.out_length;
-    const int32_t first_line = p->rows_are_along ? 0 : first_row;
-    const int32_t end_line = p->rows_are_along ? p->across.out_length : end_row;
+    glowmcu_depthwise_range range;
 
-    for (int32_t i = p->rows_are_along ? first_row : 0; i < end; i += p->part) {
+    range.in = in;
+    range.in_start = rows->in_step
+        * glowmcu_first_input_row(first_row, rows->stride, rows->pad_before);
+    range.words = (uint32_t *)(void *)scratch;
+    range.first_line = p->rows_are_along ? 0 : first_row;
+    range.end_line = p->rows_are_along ? p->across.out_length : end_row;
+    for (int32_t i = first; i < end; i += p->part) {
         const int32_t outputs = (end - i < p->part) ? end - i : p->part;
-        glowmcu_depthwise_3x3_part(p, in, out, (uint32_t *)(void *)scratch, i, outputs, first_line,
-            end_line, run_lines);
+        glowmcu_depthwise_3x3_part(p, &range, out + (i - first) * p->along.out_step, i, outputs,
+            run_lines);
     }
 }
 

@@ -99,20 +99,20 @@ static inline glowmcu_depthwise_mve_window glowmcu_depthwise_mve_taps(
 }
 
 /*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in`
- * and `out` are the tensors' first bytes and may not overlap.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  */
 static void glowmcu_depthwise_conv_2d_mve_s8(const glowmcu_depthwise_conv_2d_mve *p,
-    const int8_t *in, int8_t *out,
-    int32_t first_row, int32_t end_row)
+    const int8_t *in, int8_t *out, int32_t first_row, int32_t end_row)
 {
     const int32_t weights_words = 2 * p->kernel_height * p->kernel_width;
     const int32_t constants_words = 8 * GLOWMCU_SCALE_MVE_VECTORS(&p->scale);
+    const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
 
-    out += first_row * p->out_width * p->channels;
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
-            p->kernel_height, p->dilation_y, p->in_height);
+        glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top, p->kernel_height,
+            p->dilation_y, p->in_height);
+        ys.origin -= in_row; /* rows are counted from `in` */
         for (int32_t ox = 0; ox < p->out_width; ++ox, out += p->channels) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, p->dilation_x, p->in_width);

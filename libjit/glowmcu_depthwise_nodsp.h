@@ -38,9 +38,12 @@ static inline int32_t glowmcu_depthwise_is_inside(const glowmcu_depthwise_taps *
         && x + (p->kernel_width - 1) * p->dilation_x < p->in_width;
 }
 
-/* The first channel of every tap of output pixel (oy, ox): in the image, or in `padding`. */
+/*
+ * The first channel of every tap of output pixel (oy, ox): in the image, of which `in` is row
+ * `in_row`, or in `padding`.
+ */
 static void glowmcu_depthwise_places(const glowmcu_depthwise_taps *p, const int8_t *in,
-    const int8_t *padding, const int8_t **places, int32_t oy, int32_t ox)
+    int32_t in_row, const int8_t *padding, const int8_t **places, int32_t oy, int32_t ox)
 {
     int32_t y = oy * p->stride_y - p->pad_top;
     const int32_t x_first = ox * p->stride_x - p->pad_left;
@@ -49,7 +52,7 @@ static void glowmcu_depthwise_places(const glowmcu_depthwise_taps *p, const int8
         int32_t x = x_first;
         for (int32_t kx = 0; kx < p->kernel_width; ++kx, x += p->dilation_x) {
             const int32_t is_inside = y >= 0 && y < p->in_height && x >= 0 && x < p->in_width;
-            *places = is_inside ? in + (y * p->in_width + x) * p->in_channels : padding;
+            *places = is_inside ? in + ((y - in_row) * p->in_width + x) * p->in_channels : padding;
             ++places;
         }
     }

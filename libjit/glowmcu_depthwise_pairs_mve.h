@@ -214,9 +214,9 @@ static inline void glowmcu_depthwise_pairs_mve_pair(const glowmcu_depthwise_pair
 }
 #endif
 
-/* Row `iy` of the image, which it may be outside of, with out_width + 2 pixels. */
+/* Row `iy`, inside the image or not, with out_width + 2 pixels; `in` begins with row `in_top`. */
 static inline void glowmcu_depthwise_pairs_mve_fill(const glowmcu_depthwise_pairs_mve *p,
-    const int8_t *in, int32_t iy, int8_t *row)
+    const int8_t *in, int32_t in_top, int32_t iy, int8_t *row)
 {
     const int32_t row_bytes = (p->out_width + 2) * p->channels;
     const int32_t left = p->pad_left * p->channels;
@@ -228,15 +228,16 @@ static inline void glowmcu_depthwise_pairs_mve_fill(const glowmcu_depthwise_pair
         return;
     }
     glowmcu_mve_fill(row, p->in_zero_point, left);
-    glowmcu_mve_copy(row + left, in + iy * image_row, inside);
+    glowmcu_mve_copy(row + left, in + (iy - in_top) * image_row, inside);
     glowmcu_mve_fill(row + left + inside, p->in_zero_point, row_bytes - left - inside);
 }
 
-/* Points `rows` to the input rows of output row `oy`; copies those that `is_first` or it adds. */
+/* Points `rows` to the input rows of output row `oy`; copies those that it adds. */
 static inline void glowmcu_depthwise_pairs_mve_rows(const glowmcu_depthwise_pairs_mve *p,
-    const int8_t *in, int32_t oy, int is_first, int8_t *scratch, const int8_t **rows)
+    const int8_t *in, int32_t first_row, int32_t oy, int8_t *scratch, const int8_t **rows)
 {
     const int32_t height = p->kernel_height;
+    const int32_t in_top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     const int32_t top = oy * p->stride_y - p->pad_top;
     const int32_t row_bytes = (p->out_width + 2) * p->channels;
     int32_t slot = (top + p->pad_top) % height; /* of the first row: as all rows, by its number */
@@ -244,11 +245,11 @@ static inline void glowmcu_depthwise_pairs_mve_rows(const glowmcu_depthwise_pair
     for (int32_t ky = 0; ky < height; ++ky) {
         int8_t *row = scratch + slot * row_bytes;
         if (!p->is_padded) {
-            rows[ky] = in + (top + ky) * p->in_width * p->channels;
+            rows[ky] = in + (top + ky - in_top) * p->in_width * p->channels;
             continue;
         }
-        if (is_first || ky >= height - p->stride_y) {
-            glowmcu_depthwise_pairs_mve_fill(p, in, top + ky, row);
+        if (oy == first_row || ky >= height - p->stride_y) {
+            glowmcu_depthwise_pairs_mve_fill(p, in, in_top, top + ky, row);
         }
         rows[ky] = row;
         slot = (slot + 1 < height) ? slot + 1 : 0;
@@ -256,9 +257,9 @@ static inline void glowmcu_depthwise_pairs_mve_rows(const glowmcu_depthwise_pair
 }
 
 /*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows; `in`
- * and `out` are the tensors' first bytes and may not overlap. `scratch`: kernel_height rows of
- * out_width + 2 pixels.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `scratch`: kernel_height rows of out_width + 2 pixels.
  */
 static void glowmcu_depthwise_pairs_mve_s8(const glowmcu_depthwise_pairs_mve *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
@@ -266,8 +267,8 @@ static void glowmcu_depthwise_pairs_mve_s8(const glowmcu_depthwise_pairs_mve *p,
     const int8_t *rows[GLOWMCU_DEPTHWISE_PAIRS_ROWS];
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        int8_t *row = out + oy * p->out_width * p->channels;
-        glowmcu_depthwise_pairs_mve_rows(p, in, oy, oy == first_row, scratch, rows);
+        int8_t *row = out + (oy - first_row) * p->out_width * p->channels;
+        glowmcu_depthwise_pairs_mve_rows(p, in, first_row, oy, scratch, rows);
         for (int32_t ox = 0; ox < p->out_width; ox += 2) {
             const int32_t left = (ox + 2 <= p->out_width) ? ox : ox - 1;
             glowmcu_depthwise_pairs_mve_pair(p, rows, left * p->channels,

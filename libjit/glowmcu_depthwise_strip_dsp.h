@@ -31,6 +31,7 @@ typedef struct {
     int32_t in_length;             /* along a line */
     int32_t in_step;
     int32_t pad_before;
+    int32_t taps;
     int32_t in_line_step;          /* from line to line, with the stride */
     int32_t out_line_step;
     int32_t lines;
@@ -56,13 +57,12 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_put_words(uint32_t a, uint32
     to[3] = glowmcu_sxtb16_ror8(high);
 }
 
-/* `count` words of a line from position `first` on, which may be negative. */
+/* `count` words of a line of `length` positions, from `first` on, which may be negative. */
 static void glowmcu_depthwise_expand_strip(const glowmcu_depthwise_strips *p, const int8_t *line,
-    int32_t first, uint32_t *to, int32_t count)
+    int32_t length, int32_t first, uint32_t *to, int32_t count)
 {
     const uint32_t padding = (uint32_t)(p->in_zero_point & 0xFF) * 0x01010101u;
     const int32_t step = p->in_step;
-    const int32_t length = p->in_length;
 
     for (uint32_t *end = to + 4 * count; to < end; to += 4, first += 2) {
         uint32_t a = padding;
@@ -90,32 +90,36 @@ static void glowmcu_depthwise_expand_strip(const glowmcu_depthwise_strips *p, co
 
 /*
  * Output rows [first_row, end_row) with the loop `run`. Reads the input rows under them, writes only
- * those rows. `in` and `out` may not overlap.
+ * those rows. `in` begins with the first of these input rows, `out` with row first_row; they may not
+ * overlap.
  */
 static void glowmcu_depthwise_strip_rows(const glowmcu_depthwise_strips *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
     glowmcu_depthwise_strip_loop run)
 {
-    const int32_t first = p->rows_are_along ? first_row : 0;
-    const int32_t first_line = p->rows_are_along ? 0 : first_row;
-    const int32_t end_line = p->rows_are_along ? p->lines : end_row;
+    const int32_t first = p->rows_are_along ? first_row - p->pad_before : -p->pad_before;
+    const int32_t in_first = (first > 0) ? first : 0; /* position of a line that `in` begins with */
+    const int32_t lines = p->rows_are_along ? p->lines : end_row - first_row;
     const int32_t *block = p->blocks;
     glowmcu_depthwise_strip strip = p->strip;
     uint32_t *line_words = (uint32_t *)(void *)(scratch + 8 * strip.words);
     int32_t words;
+    int32_t length;
 
     if (end_row <= first_row) {
         return;
     }
     strip.outputs = p->rows_are_along ? end_row - first_row : strip.outputs;
     words = 2 * ((strip.outputs - 1) / 4) + strip.words + 1;
-    out += first * strip.out_step;
+    /* Positions that no output needs are not read. */
+    length = first + strip.outputs + p->taps - 1;
+    length = ((length < p->in_length) ? length : p->in_length) - in_first;
     for (int32_t channel = 0; channel < p->channels; channel += 4) {
         /* The last block starts earlier where channels are no multiple of four. */
         const int32_t c = (channel + 4 <= p->channels) ? channel : p->channels - 4;
-        for (int32_t line = first_line; line < end_line; ++line) {
-            glowmcu_depthwise_expand_strip(
-                p, in + c + line * p->in_line_step, first - p->pad_before, line_words, words);
+        for (int32_t line = 0; line < lines; ++line) {
+            glowmcu_depthwise_expand_strip(p, in + c + line * p->in_line_step, length,
+                first - in_first, line_words, words);
             run(scratch, out + c + line * p->out_line_step, block, &strip);
         }
         block += p->block_words;

@@ -68,9 +68,9 @@ static void glowmcu_depthwise_copy_tap(const glowmcu_depthwise_taps *p, const in
     }
 }
 
-/* The taps of the window whose first one is at (top, left). */
+/* The taps of the window whose first one is at (top, left); `in` is row `in_row`. */
 static void glowmcu_depthwise_find_taps(const glowmcu_depthwise_taps *p, const int8_t *in,
-    const int8_t *padding, int8_t *copy, int32_t top, int32_t left, int8_t *table)
+    int32_t in_row, const int8_t *padding, int8_t *copy, int32_t top, int32_t left, int8_t *table)
 {
     const int8_t *tap = padding;
 
@@ -80,7 +80,7 @@ static void glowmcu_depthwise_find_taps(const glowmcu_depthwise_taps *p, const i
             const int32_t x = left + kx * p->dilation_x;
             tap = padding;
             if (y >= 0 && y < p->in_height && x >= 0 && x < p->in_width) {
-                tap = in + (y * p->in_width + x) * p->in_channels;
+                tap = in + ((y - in_row) * p->in_width + x) * p->in_channels;
             }
             if (p->is_copied) {
                 glowmcu_depthwise_copy_tap(p, tap, copy);
@@ -96,13 +96,15 @@ static void glowmcu_depthwise_find_taps(const glowmcu_depthwise_taps *p, const i
 }
 
 /*
- * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows. `in`
- * and `out` may not overlap. Scratch: the table; a pixel of zero points where any is needed; copies
- * of the window's pixels and a pixel of output where windows are copied.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * Scratch: the table; a pixel of zero points where any is needed; copies of the window's pixels and
+ * a pixel of output where windows are copied.
  */
 static void glowmcu_depthwise_taps_rows(const glowmcu_depthwise_taps *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row, glowmcu_depthwise_pixel pixel)
 {
+    const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     int8_t *padding = scratch + (size_t)(2 * p->pairs) * sizeof(int8_t *);
     int8_t *copy = padding + (p->is_padded ? p->in_channels : 0);
     int8_t *few = copy + p->channels * p->kernel_height * p->kernel_width;
@@ -110,11 +112,10 @@ static void glowmcu_depthwise_taps_rows(const glowmcu_depthwise_taps *p, const i
     if (p->is_padded) {
         memset(padding, p->in_zero_point, (size_t)p->in_channels);
     }
-    out += first_row * p->out_width * p->out_channels;
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
-            glowmcu_depthwise_find_taps(p, in, padding, copy, oy * p->stride_y - p->pad_top,
-                ox * p->stride_x - p->pad_left, scratch);
+            glowmcu_depthwise_find_taps(p, in, in_row, padding, copy,
+                oy * p->stride_y - p->pad_top, ox * p->stride_x - p->pad_left, scratch);
             if (p->out_channels < p->channels) {
                 pixel(scratch, few, p->blocks, p);
                 memcpy(out, few, (size_t)p->out_channels);

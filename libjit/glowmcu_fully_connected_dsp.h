@@ -48,7 +48,8 @@ static inline void glowmcu_fully_connected_portable(const glowmcu_fully_connecte
 #endif
 
 /*
- * Rows [first_row, end_row) of `in`, [][depth_in], and `out`, [][depth_out]; they may not overlap.
+ * Rows [first_row, end_row) of the tensors; `in`, [][depth_in], and `out`, [][depth_out], begin with
+ * row first_row. They may not overlap.
  */
 static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
     glowmcu_fully_connected_row one, const int8_t *in, int8_t *out, int8_t *scratch,
@@ -56,8 +57,6 @@ static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
 {
     uint32_t *words = (uint32_t *)(void *)scratch;
 
-    in += first_row * p->depth_in;
-    out += first_row * p->depth_out;
     for (int32_t row = first_row; row < end_row; ++row) {
         glowmcu_dense_widen(in, p->depth_in, words, 1);
         if (p->depth_out >= 8) {

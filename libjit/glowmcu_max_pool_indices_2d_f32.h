@@ -42,7 +42,7 @@ static inline int64_t *glowmcu_max_pool_indices_image(const glowmcu_max_pool_ind
     const glowmcu_pool_grid *grid = &p->grid;
 
     for (int32_t oy = 0; oy < p->out_height; ++oy) {
-        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy);
+        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy, 0);
         for (int32_t ox = 0; ox < grid->out_width; ++ox) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * grid->stride_x - grid->pad_left,
                 grid->kernel_width, grid->dilation_x, grid->in_width);

@@ -12,14 +12,14 @@ typedef struct {
     int32_t out_width;
 } glowmcu_pointwise_mve;
 
-/* Output rows [first_row, end_row) of pixels of `matrix.depth` bytes; tensors may not overlap. */
+/*
+ * Output rows [first_row, end_row), which `in` and `out` begin with: pixels of `matrix.depth` bytes
+ * to pixels of `matrix.channels`. They may not overlap.
+ */
 static void glowmcu_pointwise_mve_s8(const glowmcu_pointwise_mve *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {
-    const int32_t first = first_row * p->out_width;
-
-    glowmcu_matrix_mve_rows(&p->matrix, in + first * p->matrix.depth,
-        out + first * p->matrix.channels, (end_row - first_row) * p->out_width);
+    glowmcu_matrix_mve_rows(&p->matrix, in, out, (end_row - first_row) * p->out_width);
 }
 
 #endif /* GLOWMCU_POINTWISE_MVE_H */

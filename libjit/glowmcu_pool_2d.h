@@ -62,11 +62,15 @@ static inline glowmcu_pool_window glowmcu_pool_2d_window(const glowmcu_pool_grid
     return window;
 }
 
-/* Rows of the windows of one output row. */
-static inline glowmcu_taps glowmcu_pool_2d_rows(const glowmcu_pool_grid *grid, int32_t oy)
+/* Rows of the windows of one output row, counted from the first one under `first_row`. */
+static inline glowmcu_taps glowmcu_pool_2d_rows(const glowmcu_pool_grid *grid, int32_t oy,
+    int32_t first_row)
 {
-    return glowmcu_taps_inside(oy * grid->stride_y - grid->pad_top, grid->kernel_height,
+    glowmcu_taps ys = glowmcu_taps_inside(oy * grid->stride_y - grid->pad_top, grid->kernel_height,
         grid->dilation_y, grid->in_height);
+
+    ys.origin -= glowmcu_first_input_row(first_row, grid->stride_y, grid->pad_top);
+    return ys;
 }
 
 /* round(sum / count), halves away from zero. */

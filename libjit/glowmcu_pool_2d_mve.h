@@ -34,19 +34,20 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_pool_mve_store(const glowmcu_pool_task
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first bytes and may not overlap. At least 8 channels.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * At least 8 channels.
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_pool_2d_rows_mve(glowmcu_pool_mve_function pool,
     const glowmcu_pool_2d *p, const int8_t *in, int8_t *out, int32_t first_row, int32_t end_row)
 {
     const glowmcu_pool_grid *grid = &p->grid;
-    int8_t *y = out + first_row * grid->out_width * grid->channels;
+    int8_t *y = out;
     glowmcu_pool_task_mve task;
 
     task.clamp_min = p->clamp_min;
     task.clamp_max = p->clamp_max;
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy);
+        const glowmcu_taps ys = glowmcu_pool_2d_rows(grid, oy, first_row);
         for (int32_t ox = 0; ox < grid->out_width; ++ox) {
             task.window = glowmcu_pool_2d_window(grid, ys, ox);
             task.reciprocal = (int32_t)(0x3FFFFFFFu

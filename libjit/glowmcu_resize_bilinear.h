@@ -47,18 +47,20 @@ static inline int32_t glowmcu_resize_round(int32_t sum)
 
 /*
  * Output rows [first_row, end_row). Reads the input rows around them, writes only those rows.
- * `in` and `out` are the tensors' first bytes and may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  */
 static void glowmcu_resize_bilinear_s8(const glowmcu_resize_bilinear *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {
     const int32_t row = p->in_width * p->channels;
-    int8_t *pixel = out + first_row * p->out_width * p->channels;
+    const int32_t in_row = (first_row > 0)
+        ? glowmcu_blend_of(first_row * p->step_y + p->start_y, p->in_height).lower : 0;
+    int8_t *pixel = out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         const glowmcu_blend ys = glowmcu_blend_of(oy * p->step_y + p->start_y, p->in_height);
-        const int8_t *above = in + ys.lower * row;
-        const int8_t *below = in + ys.upper * row;
+        const int8_t *above = in + (ys.lower - in_row) * row;
+        const int8_t *below = in + (ys.upper - in_row) * row;
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             const glowmcu_blend xs = glowmcu_blend_of(ox * p->step_x + p->start_x, p->in_width);
             const int32_t left = xs.lower * p->channels;

@@ -38,19 +38,22 @@ static inline glowmcu_between_real glowmcu_between_real_of(int32_t index, float 
 
 /*
  * Output rows [first_row, end_row). Reads the input rows around them, writes only those rows.
- * `in` and `out` are the tensors' first elements and may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  */
 static void glowmcu_resize_bilinear_f32(const glowmcu_resize_bilinear_real *p, const float *in,
     float *out, int32_t first_row, int32_t end_row)
 {
     const int32_t row = p->in_width * p->channels;
-    float *pixel = out + first_row * p->out_width * p->channels;
+    const int32_t in_row = (first_row > 0)
+        ? glowmcu_between_real_of(first_row, p->scale_y, p->centre,
+        p->in_height).lower : 0;
+    float *pixel = out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         const glowmcu_between_real ys = glowmcu_between_real_of(oy, p->scale_y, p->centre,
             p->in_height);
-        const float *above = in + ys.lower * row;
-        const float *below = in + ys.upper * row;
+        const float *above = in + (ys.lower - in_row) * row;
+        const float *below = in + (ys.upper - in_row) * row;
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             const glowmcu_between_real xs = glowmcu_between_real_of(ox, p->scale_x, p->centre,
                 p->in_width);

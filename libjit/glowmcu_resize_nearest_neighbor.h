@@ -17,17 +17,20 @@ typedef struct {
 } glowmcu_resize_nearest_neighbor_params;
 
 /*
- * Output rows [first_row, end_row). Reads the rows that they repeat, writes only those rows.
- * `in` and `out` are the tensors' first bytes, of any element type, and may not overlap.
+ * Output rows [first_row, end_row). Reads the rows that they repeat, writes only those rows. `in`
+ * begins with the first row that is repeated, `out` with row first_row; they may not overlap. Any
+ * element type.
  */
 static void glowmcu_resize_nearest_neighbor(const glowmcu_resize_nearest_neighbor_params *p,
     const void *in, void *out, int32_t first_row, int32_t end_row)
 {
     const size_t bytes = (size_t)p->pixel_bytes;
-    uint8_t *pixel = (uint8_t *)out + (size_t)(first_row * p->out_width) * bytes;
+    const int32_t in_row = (first_row > 0) ? p->rows[first_row] : 0;
+    uint8_t *pixel = (uint8_t *)out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const uint8_t *row = (const uint8_t *)in + (size_t)(p->rows[oy] * p->in_width) * bytes;
+        const uint8_t *row = (const uint8_t *)in
+            + (size_t)((p->rows[oy] - in_row) * p->in_width) * bytes;
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             memcpy(pixel, row + (size_t)p->columns[ox] * bytes, bytes);
             pixel += bytes;

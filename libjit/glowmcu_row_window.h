@@ -144,16 +144,16 @@ static void glowmcu_conv_2d_rows_pad(const glowmcu_conv_2d_rows *p, int16_t *row
     }
 }
 
-/* Input row `y`, or padding, into a row of the window. */
-static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_t *in, int32_t y,
-    int16_t *row)
+/* Input row `y`, or padding, into a row of the window; `in` begins with row `in_top`. */
+static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_t *in,
+    int32_t in_top, int32_t y, int16_t *row)
 {
     if (y < 0 || y >= p->in_height) {
         glowmcu_fill_halves(row, p->pitch, p->in_zero_point);
     } else if (p->shuffled) {
-        glowmcu_widen(in + y * p->in_row, row + p->left, p->in_row, 1);
+        glowmcu_widen(in + (y - in_top) * p->in_row, row + p->left, p->in_row, 1);
     } else {
-        glowmcu_widen(in + y * p->in_row, row + p->left, p->in_row, 0);
+        glowmcu_widen(in + (y - in_top) * p->in_row, row + p->left, p->in_row, 0);
     }
 }
 
@@ -192,8 +192,8 @@ typedef void (*glowmcu_conv_2d_turn)(const glowmcu_conv_2d_rows *p, const int16_
 
 /*
  * Output rows [first_row, end_row), `at_once` a turn. Reads the input rows under them, writes only
- * those rows. `in` and `out` are the tensors' first bytes and may not overlap; `scratch` is the
- * window and what the turns need.
+ * those rows. `in` begins with the first of these input rows, `out` with row first_row; they may not
+ * overlap. `scratch` is the window and what the turns need.
  */
 static void glowmcu_conv_2d_turns(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d_turn turn,
     int32_t at_once, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
@@ -202,6 +202,7 @@ static void glowmcu_conv_2d_turns(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d
     const int32_t out_row = p->out_width * p->out_channels;
     const int32_t room = p->window_rows - p->kernel_rows - (at_once - 1) * p->stride_y;
     const int32_t start = first_row * p->stride_y - p->pad_top;
+    const int32_t in_top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     glowmcu_conv_2d_window w = {(int16_t *)(void *)scratch, start, start};
     int16_t *spare = w.rows + p->window_rows * p->pitch;
 
@@ -210,18 +211,19 @@ static void glowmcu_conv_2d_turns(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d
         const int32_t rows = (end_row - oy < at_once) ? end_row - oy : at_once;
         const int32_t top = oy * p->stride_y - p->pad_top;
         const int32_t end = top + p->kernel_rows + (rows - 1) * p->stride_y;
-        int8_t *result = out + oy * out_row;
         if (top - w.base > room) {
             glowmcu_conv_2d_window_move(p, &w, top);
         }
         w.next = (w.next < top) ? top : w.next;
         for (; w.next < end; ++w.next) {
-            glowmcu_conv_2d_rows_load(p, in, w.next, w.rows + (w.next - w.base) * p->pitch);
+            glowmcu_conv_2d_rows_load(p, in, in_top, w.next,
+                w.rows + (w.next - w.base) * p->pitch);
         }
-        turn(p, w.rows + (top - w.base) * p->pitch, result, rows, spare);
+        turn(p, w.rows + (top - w.base) * p->pitch, out, rows, spare);
         if (p->clamp_min > -128 || p->clamp_max < 127) {
-            glowmcu_clamp_s8(result, rows * out_row, p->clamp_min, p->clamp_max);
+            glowmcu_clamp_s8(out, rows * out_row, p->clamp_min, p->clamp_max);
         }
+        out += rows * out_row;
     }
 }
 

@@ -26,4 +26,21 @@ static inline glowmcu_sources glowmcu_sources_of(int32_t place, int32_t taps, in
     return sources;
 }
 
+/* The first position that reaches result row `first_row` or, for row 0, the image's first. */
+static inline int32_t glowmcu_first_source(int32_t first_row, int32_t pad, int32_t taps,
+    int32_t stride)
+{
+    return (first_row > 0) ? glowmcu_sources_of(first_row + pad, taps, stride, 0).first : 0;
+}
+
+/* The same positions, counted from position `start`. */
+static inline glowmcu_sources glowmcu_sources_from(glowmcu_sources sources, int32_t start,
+    int32_t stride)
+{
+    sources.place -= start * stride;
+    sources.first -= start;
+    sources.end -= start;
+    return sources;
+}
+
 #endif /* GLOWMCU_SOURCES_H */

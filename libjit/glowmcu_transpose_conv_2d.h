@@ -55,17 +55,19 @@ static inline void glowmcu_transpose_conv_2d_sums(const glowmcu_transpose_conv_2
 
 /*
  * Output rows [first_row, end_row). Reads the input rows that reach them, writes only those rows.
- * `in` and `out` are the tensors' first bytes and may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  */
 static void glowmcu_transpose_conv_2d_s8(const glowmcu_transpose_conv_2d *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {
     const int32_t filter = p->kernel_height * p->kernel_width * p->in_channels;
-    int8_t *y = out + first_row * p->out_width * p->out_channels;
+    const int32_t in_row = glowmcu_first_source(first_row, p->pad_top, p->kernel_height,
+        p->stride_y);
+    int8_t *y = out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
-        const glowmcu_sources ys = glowmcu_sources_of(oy + p->pad_top, p->kernel_height,
-            p->stride_y, p->in_height);
+        const glowmcu_sources ys = glowmcu_sources_from(glowmcu_sources_of(oy + p->pad_top,
+            p->kernel_height, p->stride_y, p->in_height), in_row, p->stride_y);
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             const glowmcu_sources xs = glowmcu_sources_of(ox + p->pad_left, p->kernel_width,
                 p->stride_x, p->in_width);

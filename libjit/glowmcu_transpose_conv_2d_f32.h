@@ -5,7 +5,7 @@
 #ifndef GLOWMCU_TRANSPOSE_CONV_2D_F32_H
 #define GLOWMCU_TRANSPOSE_CONV_2D_F32_H
 
-#include "glowmcu_base.h"
+#include "glowmcu_sources.h"
 
 typedef struct {
     int32_t in_height;
@@ -53,9 +53,13 @@ static inline void glowmcu_transpose_conv_2d_f32_tap(const glowmcu_transpose_con
     }
 }
 
-/* All taps of the pixel in column `ox`; `place_y` is its row before the padding is cut off. */
+/*
+ * All taps of the pixel in column `ox`; `place_y` is its row before the padding is cut off. `in`
+ * begins with row `in_row`.
+ */
 static inline void glowmcu_transpose_conv_2d_f32_pixel(const glowmcu_transpose_conv_2d_real *p,
-    const float *in, const float *weights, int32_t place_y, int32_t ox, float *pixel)
+    const float *in, int32_t in_row, const float *weights, int32_t place_y, int32_t ox,
+    float *pixel)
 {
     const int32_t depth = p->group_channels;
 
@@ -70,7 +74,7 @@ static inline void glowmcu_transpose_conv_2d_f32_pixel(const glowmcu_transpose_c
                 p->stride_x, p->in_width);
             if (ix >= 0) {
                 glowmcu_transpose_conv_2d_f32_tap(p,
-                    in + (iy * p->in_width + ix) * p->in_channels,
+                    in + ((iy - in_row) * p->in_width + ix) * p->in_channels,
                     weights + (ky * p->kernel_width + kx) * depth, pixel);
             }
         }
@@ -79,21 +83,25 @@ static inline void glowmcu_transpose_conv_2d_f32_pixel(const glowmcu_transpose_c
 
 /*
  * Output rows [first_row, end_row). Reads the input rows that reach them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; `out` may overlap no
+ * operand.
  * `weights` is [out_channels][kernel_height][kernel_width][group_channels], `bias` [out_channels].
- * `in` and `out` are the tensors' first elements; `out` may overlap no operand.
  */
 static void glowmcu_transpose_conv_2d_f32(const glowmcu_transpose_conv_2d_real *p,
     const float *in, const float *weights, const float *bias, float *out, int32_t first_row,
     int32_t end_row)
 {
-    float *pixel = out + first_row * p->out_width * p->out_channels;
+    const int32_t extent = (p->kernel_height - 1) * p->dilation_y + 1;
+    const int32_t in_row = glowmcu_first_source(first_row, p->pad_top, extent, p->stride_y);
+    float *pixel = out;
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         for (int32_t ox = 0; ox < p->out_width; ++ox, pixel += p->out_channels) {
             for (int32_t oc = 0; oc < p->out_channels; ++oc) {
                 pixel[oc] = bias[oc];
             }
-            glowmcu_transpose_conv_2d_f32_pixel(p, in, weights, oy + p->pad_top, ox, pixel);
+            glowmcu_transpose_conv_2d_f32_pixel(p, in, in_row, weights, oy + p->pad_top, ox,
+                pixel);
             for (int32_t oc = 0; oc < p->out_channels; ++oc) {
                 pixel[oc] = (pixel[oc] < p->clamp_min) ? p->clamp_min
                     : ((pixel[oc] > p->clamp_max) ? p->clamp_max : pixel[oc]);

@@ -1,11 +1,13 @@
 """What every kernel that takes row ranges promises: parts in any order are the whole, to the byte.
 
+Each part gets no more than the input rows that it needs, and room for its own rows of the result.
 The step's own call is taken from the generated C, with the arena's buffers and the rows replaced by
 arguments. A kernel that no sample reaches fails here: add a sample with it.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -36,6 +38,7 @@ from tests.ops import (
     test_wide_layers,
 )
 from tests.support.check_model import write_bundle
+from tests.support.guarded import GuardedMemory, survives
 from tests.support.onnx_models import finished
 
 Array = npt.NDArray[Any]
@@ -190,7 +193,7 @@ def test_every_variant_of_an_operator_with_row_windows_is_reached() -> None:
 
 
 class RowKernel:
-    """The kernel of a model's single step: `rows(inputs, out, first, end)`."""
+    """The kernel of a model's single step, on one batch item: `run(x, out, first, end)`."""
 
     def __init__(self, compilation: Compilation, folder: Path) -> None:
         folder.mkdir()
@@ -218,11 +221,12 @@ def _rows(compilation: Compilation) -> tuple[int, int]:
 
 
 def _wrapper(text: str, rows: int, scratch_bytes: int) -> str:
-    """`m.c` with one more function: its run, on pointers and rows that are handed in."""
+    """`m.c` with one more function: its run of a batch item, on what is handed in."""
     (body,) = re.findall(r"void m_run\(void \*arena\)\n\{\n[^;]*;\n(.*?)\n\}\n", text, re.DOTALL)
     body, inputs = re.subn(r"\ba \+ AT_IN0\b", "in", body)
     body, scratch = re.subn(r"\ba \+ AT_0_SCRATCH\b", "m_scratch", body)
     body, outputs = re.subn(r"\ba \+ AT_0_\w+", "out", body)
+    body = re.sub(r"b < \d+; \+\+b", "b < 1; ++b", body)
     body, calls = re.subn(rf"\b0,\s+{rows}\);", "first_row, end_row);", body)
     assert (inputs, outputs, calls, scratch) == (1, 1, 1, int(scratch_bytes > 0)), text
     if scratch:
@@ -270,11 +274,14 @@ def test_row_ranges_in_any_order_equal_the_whole(sample: str, compile_with: Comp
         inputs = _inputs(compilation, node)
         (meaning,) = node.op.evaluate(inputs, node.signature, compilation.graph.rounding)
         want = np.empty(meaning.shape, meaning.dtype)
-        kernel.run(inputs[0], want, 0, want.shape[1])
+        for item, out in zip(inputs[0], want, strict=True):
+            kernel.run(item, out, 0, len(out))
         if not node.output.type.element.is_float:
             assert np.array_equal(want, meaning)
         for ranges in _splits(want.shape[1]):
-            _check_ranges(kernel, node, inputs[0], want, ranges)
+            for item, out in zip(inputs[0], want, strict=True):
+                _check_ranges(kernel, node, item, out, ranges)
+        _check_reach(kernel, node, inputs[0][0], want[0])
 
 
 def _inputs(compilation: Compilation, node: Node) -> list[Array]:
@@ -300,12 +307,32 @@ def _check_ranges(
     expected = out.copy()
     for first, end in ranges:
         window = _window(node.signature, node.op, first, end)
-        other = _random(node.inputs[0].type, generator)
-        other[:, window] = x[:, window]
-        kernel.run(other, out, first, end)
-        expected[:, first:end] = want[:, first:end]
+        around = _random(node.inputs[0].type, generator)[0]
+        rows = around[: max(window.stop - window.start, 0)]
+        rows[...] = x[window]
+        kernel.run(around, out[first:], first, end)
+        expected[first:end] = want[first:end]
         assert np.array_equal(out, expected), f"rows {first} to {end} of {ranges}"
     assert np.array_equal(out, want)
+
+
+def _check_reach(kernel: RowKernel, node: Node, x: Array, want: Array) -> None:
+    """Single rows touch nothing around the rows that they are given, not even in vain."""
+    if not hasattr(os, "fork"):
+        return
+    inputs, outputs = GuardedMemory(x.nbytes), GuardedMemory(want.nbytes)
+
+    def run_all() -> None:
+        for row in range(len(want)):
+            window = _window(node.signature, node.op, row, row + 1)
+            for at_end in (False, True):
+                given = inputs.copy(x[window], at_end)
+                out = outputs.copy(want[row : row + 1], at_end)
+                out.view(np.uint8)[...] ^= 255
+                kernel.run(given, out, row, row + 1)
+                assert np.array_equal(out, want[row : row + 1])
+
+    assert survives(run_all), "a row reads or writes outside the rows it is given"
 
 
 @pytest.mark.parametrize("sample", ["CONV_2D, two groups", "MAX_POOL_2D, batch of three"])
@@ -314,5 +341,19 @@ def test_no_rows_write_nothing(sample: str, compile_with: Compile) -> None:
     compilation, kernel = compile_with(sample, variant, core_name)
     node = the_node(compilation)
     out = np.full(node.output.type.shape, 77, np.int8)
-    kernel.run(_inputs(compilation, node)[0], out, 1, 1)
+    kernel.run(_inputs(compilation, node)[0][0], out, 1, 1)
     assert (out == 77).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a run that may die needs fork()")
+def test_a_row_that_is_missing_is_noticed(compile_with: Compile) -> None:
+    sample = "DEPTHWISE_CONV_2D, twenty channels"
+    variant, core_name = variants(sample)[0]
+    compilation, kernel = compile_with(sample, variant, core_name)
+    node = the_node(compilation)
+    x, out = _inputs(compilation, node)[0][0], np.empty(node.output.type.shape[1:], np.int8)
+    memory = GuardedMemory(x.nbytes)
+    window = _window(node.signature, node.op, 2, 3)
+    rows = x[window]
+    assert survives(lambda: kernel.run(memory.copy(rows, True), out, 2, 3))
+    assert not survives(lambda: kernel.run(memory.copy(rows[:-1], True), out, 2, 3))

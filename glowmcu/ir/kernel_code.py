@@ -76,7 +76,9 @@ class KernelCode:
     name the same `function` (equal names mean equal text), without it is this layer's alone.
     `operands` are the node inputs
     that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
-    output rows `[first_row, end_row)` of `rows`. `batches` > 1: it is called once a batch item,
+    output rows `[first_row, end_row)` of `rows`; its pointers are to the first rows that these are
+    made of (`Operation.input_rows`) and to row `first_row` of the result, so that no other rows
+    need to exist. `batches` > 1: it is called once a batch item,
     with the item's part of each operand but all of the `whole_operands` (weights).
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.

@@ -136,7 +136,10 @@ class Operation:
     def input_rows(
         self, signature: Signature, first: int, end: int
     ) -> tuple[RowWindow | None, ...]:
-        """For each operand the rows needed for result rows `[first, end)`; None means all of it."""
+        """For each operand the rows needed for result rows `[first, end)`; None means all of it.
+
+        Those of result row 0 begin with the operand's row 0, whether it is needed or not.
+        """
         return (None,) * len(signature.inputs)
 
 

@@ -192,6 +192,7 @@ class StripDepthwise(Kernel):
             Field("in_length", x[1 + axis]),
             Field("in_step", in_steps[axis]),
             Field("pad_before", op.padding[axis]),
+            Field("taps", site.signature.inputs[1].shape[1 + axis]),
             Field("in_line_step", in_steps[1 - axis] * op.strides[1 - axis]),
             Field("out_line_step", out_steps[1 - axis]),
             Field("lines", lines),

@@ -177,7 +177,7 @@ class ResizeBilinear(_Resize):
         (x,) = signature.inputs
         rows = (self.real_axes(x) if x.element.is_float else self.axes(x))[0]
         upper = max(int(rows.upper[end - 1]), int(rows.lower[end - 1]))
-        return (RowWindow(int(rows.lower[first]), upper + 1),)
+        return (RowWindow(int(rows.lower[first]) if first else 0, upper + 1),)
 
     def _real_mean(self, x: Array, ys: RealAxis, xs: RealAxis) -> Array:
         fy, fx = ys.fraction[:, np.newaxis, np.newaxis], xs.fraction[:, np.newaxis]
@@ -229,4 +229,4 @@ class ResizeNearestNeighbor(_Resize):
         self, signature: Signature, first: int, end: int
     ) -> tuple[RowWindow | None, ...]:
         rows, _ = self.sources(signature.inputs[0])
-        return (RowWindow(int(rows[first]), int(rows[end - 1]) + 1),)
+        return (RowWindow(int(rows[first]) if first else 0, int(rows[end - 1]) + 1),)

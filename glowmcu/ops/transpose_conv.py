@@ -168,7 +168,7 @@ class TransposeConv2D(Operation):
         x, weights, _ = signature.inputs
         stride, top = self.strides[0], self.padding[0]
         extent = window_extent(weights.shape[1], self.dilations[0])
-        lowest = max(-((extent - 1 - first - top) // stride), 0)
+        lowest = max(-((extent - 1 - first - top) // stride), 0) if first else 0
         highest = min((end - 1 + top) // stride + 1, x.shape[1])
         return RowWindow(min(lowest, x.shape[1]), max(highest, 0)), None, None
 
