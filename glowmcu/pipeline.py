@@ -260,7 +260,9 @@ def _selected_and_planned(
 ) -> tuple[dict[Node, Selection], Plan]:
     flash = options.budgets.flash_bytes
     selections = select_kernels(graph, target, options.kernels, flash, scratch_limits)
-    return selections, plan_memory(build_program(graph, selections))
+    stream_to = 0 if target.goal is Goal.RAM else None
+    program = build_program(graph, selections, with_rows=stream_to is not None)
+    return selections, plan_memory(program, stream_to)
 
 
 def _arena_bytes(plan: Plan) -> int:

@@ -217,7 +217,7 @@ def _manifest(
         layers=_layer_entries(program, body),
         buffers=tuple(
             BufferEntry(
-                buffer.name, program.offsets[buffer], buffer.size_bytes, life.first, life.last
+                buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)
             )
             for buffer, life in program.lives.items()
         ),

@@ -55,6 +55,12 @@ class Selection:
         return self.code.scratch_bytes
 
     @property
+    def row_code(self) -> KernelCode:
+        """What is called for a row."""
+        assert self.row_kernel is not None, f"{self.kernel_name} computes whole tensors only"
+        return self.row_kernel.code
+
+    @property
     def rows(self) -> RowSupport | None:
         """What memory planning needs to know of that."""
         return self.row_kernel.support if self.row_kernel else None

@@ -1,0 +1,123 @@
+"""A cascade in C: one function with a turn for each row of each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from glowmcu.emit_c.c_text import wrap_items
+from glowmcu.emit_c.layer_text import LayerText, typed_pointer, wrap_call
+from glowmcu.emit_c.rendering import render
+from glowmcu.ir.cascade import Cascade, RowRun, Stage
+from glowmcu.ir.kernel_code import RowCall, RowRule
+from glowmcu.ir.program import Buffer, Run
+
+
+@dataclass(frozen=True)
+class CallView:
+    """A kernel's call for row `y`."""
+
+    index: int
+    summary: str
+    text: str
+
+
+@dataclass(frozen=True)
+class StageView:
+    """A turn: room for the new row, then the calls."""
+
+    slide: str
+    calls: tuple[CallView, ...]
+
+
+def cascade_text(cascade: Cascade, layers: Mapping[Run, LayerText], first: int) -> tuple[str, str]:
+    """The function's name and text; `first` is the number of the first layer."""
+    last = first + len(cascade.runs) - 1
+    function = f"rows_{first}_to_{last}"
+    writer = _Writer(cascade, layers)
+    order = wrap_items([str(stage) for stage in cascade.order], "").splitlines()
+    text = render(
+        "bundle/cascade.c.j2",
+        function=function,
+        first=first,
+        last=last,
+        order=order,
+        stages=tuple(map(writer.stage, cascade.stages)),
+        turns=len(cascade.order),
+    )
+    return function, text.rstrip()
+
+
+class _Writer:
+    def __init__(self, cascade: Cascade, layers: Mapping[Run, LayerText]) -> None:
+        self.cascade = cascade
+        self.layers = layers
+        self.indent = 8 if len(cascade.stages) == 1 else 12
+
+    def stage(self, stage: Stage) -> StageView:
+        """What happens when it is the stage's turn."""
+        calls = [self._call(stage, item) for item in stage.runs]
+        slide = ""
+        if stage.result in self.cascade.rings and stage.result.type.shape[1] > 1:
+            slide = self._slide(stage.result)
+        return StageView(slide, tuple(calls))
+
+    def _slide(self, ring: Buffer) -> str:
+        row = row_bytes(ring)
+        kept = ring.size_bytes - row
+        name = "glowmcu_ring_next" if row % 4 else "glowmcu_ring_next_words"
+        return f"{name}(a + {self._symbol(ring)}, {row}, {kept});"
+
+    def _symbol(self, buffer: Buffer) -> str:
+        layer = next(iter(self.layers.values()))
+        root, inner = layer.program.root(buffer)
+        return f"{layer.symbols[root]}{f' + {inner}' if inner else ''}"
+
+    def _call(self, stage: Stage, item: RowRun) -> CallView:
+        run, layer = item.run, self.layers[item.run]
+        arguments = [f"&p_{layer.index}"] if layer.code.parameters else []
+        arguments += [
+            typed_pointer(buffer.type.element, self._operand(buffer, rule), True)
+            for buffer, rule in zip(run.inputs, item.rules, strict=True)
+        ]
+        result = run.outputs[0]
+        arguments.append(typed_pointer(result.type.element, self._result(stage, item), False))
+        if run.scratch is not None:
+            arguments.append(f"a + {self._symbol(run.scratch)}")
+        if item.call is not RowCall.WHOLE:
+            arguments += ["y", "y + 1"]
+        elif layer.code.rows:
+            arguments += ["0", str(layer.code.rows)]
+        text = wrap_call(layer.function, arguments, self.indent)
+        return CallView(layer.index, layer.summary, text)
+
+    def _operand(self, buffer: Buffer, rule: RowRule) -> str:
+        """The first of the rows that row y needs."""
+        symbol = f"a + {self._symbol(buffer)}"
+        first = "y"
+        if (rule.stride, rule.before) != (1, 0):
+            first = f"glowmcu_row_under(y, {rule.stride}, {rule.before})"
+        if buffer in self.cascade.rings:
+            made = f"made[{self.cascade.rings[buffer]}]"
+            rows = buffer.type.shape[1]
+            if rows == 1:
+                return symbol
+            return f"{symbol} + ({rows} - {made} + {first}) * {row_bytes(buffer)}"
+        if buffer in self.cascade.inputs:
+            return f"{symbol} + {first} * {buffer.size_bytes // rule.rows}"
+        return symbol
+
+    def _result(self, stage: Stage, item: RowRun) -> str:
+        """Where row y goes."""
+        result = item.run.outputs[0]
+        symbol = f"a + {self._symbol(result)}"
+        if result in self.cascade.rings and result.type.shape[1] > 1:
+            return f"{symbol} + {result.size_bytes - row_bytes(result)}"
+        if result in self.cascade.outputs and item.call is not RowCall.ACCUMULATE:
+            return f"{symbol} + y * {result.size_bytes // stage.rows}"
+        return symbol
+
+
+def row_bytes(ring: Buffer) -> int:
+    """Bytes of one of its rows."""
+    return ring.size_bytes // ring.type.shape[1]

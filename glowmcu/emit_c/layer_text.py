@@ -1,0 +1,151 @@
+"""A layer in C: the comment and constants above it, and its call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from glowmcu.emit_c.c_text import c_number, comment_text, thousands, wrap_items
+from glowmcu.emit_c.constant_pool import ConstantPool
+from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.views import StepView
+from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters
+from glowmcu.ir.program import Buffer, Program, Run
+from glowmcu.ir.types import ElementType, TensorType
+
+
+@dataclass(frozen=True)
+class LayerText:
+    """What one kernel's constants and call look like."""
+
+    program: Program
+    symbols: Mapping[Buffer, str]
+    pool: ConstantPool
+    index: int
+    run: Run
+    code: KernelCode
+
+    def view(self, is_called: bool = True) -> StepView:
+        """The layer; in a cascade the call stands elsewhere."""
+        return StepView(
+            self.index,
+            self._comment(),
+            self._definition(),
+            self._call() if is_called else "",
+            self.summary,
+        )
+
+    @property
+    def summary(self) -> str:
+        """Operator and shapes."""
+        operands, out = self.run.node.signature.inputs, self.run.node.signature.output
+        shapes = f"{_dims(operands[0]) if operands else '-'} -> {_dims(out)}"
+        return f"{self.run.node.op.name} {shapes}"
+
+    def _comment(self) -> tuple[str, ...]:
+        node = self.run.node
+        lines = [
+            f'Step {self.index}: {node.op.name}, {self.run.kernel}, "{comment_text(node.name)}"'
+        ]
+        for position, type_ in enumerate(node.signature.inputs):
+            where = "in   " if position in self.code.operands else "const"
+            lines.append(f"  {where} {type_}")
+        lines += [f"  out   {type_}" for type_ in node.signature.outputs]
+        if node.macs and not self.code.notes:
+            lines.append(f"  {thousands(node.macs)} MACs")
+        return (*lines, *(f"  {note}" for note in self.code.notes))
+
+    def _definition(self) -> str:
+        if self._is_own:
+            view = {key: self._resolved(value) for key, value in self.code.view.items()}
+            return render(f"kernels/{self.code.template}", function=self.function, **view).rstrip()
+        if self.code.parameters is None:
+            return ""
+        head = f"static const {self.code.parameters.struct} p_{self.index} = {{"
+        return f"{head}\n{wrap_items(self._items(self.code.parameters))}\n}};"
+
+    def _items(self, parameters: Parameters) -> list[str]:
+        """Initializers of a struct's members; a struct in the struct opens and closes its brace."""
+        items: list[str] = []
+        for field in parameters.fields:
+            if isinstance(field.value, Parameters):
+                inner = self._items(field.value)
+                inner[0] = f"/* {field.name} */ {{{inner[0]}"
+                inner[-1] += "}"
+                items += inner
+            else:
+                items.append(f"/* {field.name} */ {self._field(field.value)}")
+        return items
+
+    def _resolved(self, value: object) -> object:
+        """What a template sees: arrays, also those inside tuples, by their C names."""
+        if isinstance(value, ConstantArray):
+            return self.pool.symbol(value, self.index)
+        return tuple(map(self._resolved, value)) if type(value) is tuple else value
+
+    def _field(self, value: int | float | ConstantArray | None) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, ConstantArray):
+            return self.pool.symbol(value, self.index)
+        return c_number(value)
+
+    @property
+    def _is_own(self) -> bool:
+        return bool(self.code.template) and not self.code.is_shared
+
+    @property
+    def function(self) -> str:
+        """The C function that computes the layer."""
+        return f"k_{self.index}" if self._is_own else self.code.function
+
+    def _call(self) -> str:
+        code = self.code
+        batched = code.batches > 1
+        arguments = [f"&p_{self.index}"] if code.parameters else []
+        arguments += [
+            self._pointer(buffer, True, batched and position not in code.whole_operands)
+            for buffer, position in zip(self.run.inputs, self.run.positions, strict=True)
+        ]
+        arguments += [self._pointer(buffer, False, batched) for buffer in self.run.outputs]
+        if self.run.scratch is not None:
+            arguments.append(self._pointer(self.run.scratch, False, False))
+        if code.rows:
+            arguments += ["0", str(code.rows)]
+        call = wrap_call(self.function, arguments, 8 if batched else 4)
+        if not batched:
+            return call
+        return f"    for (int32_t b = 0; b < {code.batches}; ++b) {{\n{call}\n    }}"
+
+    def _pointer(self, buffer: Buffer, is_input: bool, batched: bool) -> str:
+        element = buffer.type.element
+        step = f" + b * {buffer.type.element_count // self.code.batches}" if batched else ""
+        root, inner = self.program.root(buffer)
+        if root.data is not None:
+            constant = ConstantArray(root.name, root.data)
+            symbol = self.pool.symbol(constant, self.index)
+            elements = inner // element.size_bytes
+            return f"{symbol}{f' + {elements}' if elements else ''}{step}"
+        place = f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
+        return f"{typed_pointer(element, place, is_input)}{step}"
+
+
+def _dims(type_: TensorType) -> str:
+    return "x".join(map(str, type_.shape)) or "scalar"
+
+
+def wrap_call(function: str, arguments: list[str], indent: int) -> str:
+    line = f"{' ' * indent}{function}({', '.join(arguments)});"
+    if len(line) <= 100:
+        return line
+    inner = wrap_items(arguments, " " * (indent + 4))
+    return f"{' ' * indent}{function}(\n{inner});"
+
+
+def typed_pointer(element: ElementType, place: str, is_input: bool) -> str:
+    """A byte of the arena as a pointer to elements."""
+    if element is ElementType.I8:
+        return place
+    if is_input:
+        return f"(const {element.c_name} *)(const void *)({place})"
+    return f"({element.c_name} *)(void *)({place})"
