@@ -17,7 +17,7 @@ from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.emit_c.c_text import c_identifier
 from glowmcu.emit_c.write_bundle import write_bundle
-from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.errors import error
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite.exporter import export_tflite
 from glowmcu.goals import Budgets, Goal
@@ -29,13 +29,14 @@ from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
+from glowmcu.kernels.selection import Selection, code_bytes
 from glowmcu.lowering.float_passes import prepare_for_quantization
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.manifest import Manifest
+from glowmcu.memory_fit import fit_memory
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, live_bytes, plan_memory
+from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import Observer as ProfilingObserver
 from glowmcu.quant.profiling import profile_graph
@@ -205,7 +206,8 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     graph = lower(imported, watch, options.simplify)
     dump.finish(graph)
     target = Target(core(options.core), options.goal)
-    selections, plan = planned_kernels(graph, target, options)
+    fit = fit_memory(graph, target, options.budgets, options.kernels)
+    selections, plan = fit.selections, fit.plan
     dump.program("unplanned", build_program(graph, selections))
     dump.program("planned", plan.program)
     facts = BundleFacts(
@@ -215,7 +217,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         model_sha256=_sha256(data),
         board=options.board,
         options={**_options_text(options), **(quantized.text if quantized else {})},
-        arena_bytes=_arena_bytes(plan),
+        arena_bytes=fit.arena_bytes,
         arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
         arena_align=ARENA_ALIGN,
         single_rounding=options.rounding is Rounding.SINGLE,
@@ -226,74 +228,6 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     files, manifest = bundle_files(plan.program, selections, facts)
     done = Compilation(imported, graph, selections, plan, files, manifest, dump.notes)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
-
-
-def planned_kernels(
-    graph: Graph, target: Target, options: Options
-) -> tuple[dict[Node, Selection], Plan]:
-    """Kernels and the arena that they need, within the budgets. Raises GM402, GM403, GM5xx.
-
-    Where the arena is too large, kernels at its peak may use less and less scratch. The goal `ram`
-    has the arena of the least scratch everywhere as its budget.
-    """
-    most = options.budgets.arena_bytes
-    lean = None
-    if target.goal is Goal.RAM:
-        least = {node.name: 0 for node in graph.nodes}
-        lean = _selected_and_planned(graph, target, options, least)
-        most = min(_arena_bytes(lean[1]), most or _arena_bytes(lean[1]))
-    scratch_limits: dict[str, int] = {}
-    while True:
-        selections, plan = _selected_and_planned(graph, target, options, scratch_limits)
-        if most is None or _arena_bytes(plan) <= most:
-            return selections, plan
-        tighter = _less_scratch(plan, selections, _arena_bytes(plan) - most)
-        if not tighter and lean is not None and _arena_bytes(lean[1]) <= most:
-            return lean
-        if not tighter:
-            raise _over_arena_budget(plan, most)
-        scratch_limits.update(tighter)
-
-
-def _selected_and_planned(
-    graph: Graph, target: Target, options: Options, scratch_limits: Mapping[str, int]
-) -> tuple[dict[Node, Selection], Plan]:
-    flash = options.budgets.flash_bytes
-    selections = select_kernels(graph, target, options.kernels, flash, scratch_limits)
-    stream_to = 0 if target.goal is Goal.RAM else None
-    program = build_program(graph, selections, with_rows=stream_to is not None)
-    return selections, plan_memory(program, stream_to)
-
-
-def _arena_bytes(plan: Plan) -> int:
-    return aligned(plan.arena_bytes, ARENA_ALIGN)
-
-
-def _less_scratch(plan: Plan, selections: Mapping[Node, Selection], excess: int) -> dict[str, int]:
-    """New limits by node name for the kernels that run when the arena is nearly full."""
-    live = live_bytes(plan.program)[1:]
-    crowded = max(live) - excess
-    limits = {}
-    for run, bytes_now in zip(plan.program.runs, live, strict=False):
-        item = selections[run.node]
-        least = min((cost.scratch_bytes for _, cost in item.alternatives), default=0)
-        if bytes_now > crowded and least < item.scratch_bytes:
-            limits[run.node.name] = max(item.scratch_bytes - (bytes_now - crowded), 0)
-    return limits
-
-
-def _over_arena_budget(plan: Plan, budget: int) -> GlowmcuError:
-    live = live_bytes(plan.program)[1:-1]
-    peak = max(range(len(live)), key=lambda step: (live[step], -step), default=0)
-    node = plan.program.runs[peak].node
-    arena = _arena_bytes(plan)
-    return error(
-        "GM403",
-        f"the arena budget is {budget} B, {arena} B are needed with the kernels of least scratch",
-        f'the peak is step {peak}, {node.op.name} "{node.name}"',
-        f"give at least --arena-budget {arena}, or make this layer's tensors smaller in the model",
-        ExitCode.DOES_NOT_FIT,
-    )
 
 
 def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:

@@ -17,15 +17,17 @@ from glowmcu.ir.operation import RowWindow
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels.kernel import Kernel, KernelCode, Site, Target
 
-_SAME_ROW = (1, 0, 1)
+#: Windows of several rows are set up for every row: about so much is lost (`benchmarks/`).
+_RANGE_SLOWDOWN = 1.3
 
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
-    """The code that is called a row at a time, and how."""
+    """The code that is called a row at a time, and how. `cycles`: estimate for all rows."""
 
     code: KernelCode
     support: RowSupport
+    cycles: float
 
 
 def row_kernel(variant: Kernel, code: KernelCode, site: Site, target: Target) -> RowKernel | None:
@@ -45,7 +47,8 @@ def row_kernel(variant: Kernel, code: KernelCode, site: Site, target: Target) ->
         support = RowSupport(
             RowCall.ACCUMULATE, rows, (RowRule(1, 0, 1, rows),), code.scratch_bytes
         )
-        return RowKernel(code, support) if len(images) == 1 else None
+        cycles = variant.price(site, target).cycles
+        return RowKernel(code, support, cycles) if len(images) == 1 else None
     if rules is None or out.shape[1] < 2:
         return None
     if all(rule.is_same_row and rule.rows == out.shape[1] for rule in rules):
@@ -53,7 +56,7 @@ def row_kernel(variant: Kernel, code: KernelCode, site: Site, target: Target) ->
     if code.rows != out.shape[1]:
         return None
     support = RowSupport(RowCall.RANGE, code.rows, rules, code.scratch_bytes)
-    return RowKernel(code, support)
+    return RowKernel(code, support, variant.price(site, target).cycles * _RANGE_SLOWDOWN)
 
 
 def _of_one_row(
@@ -70,7 +73,7 @@ def _of_one_row(
         return None
     turns = site.signature.output.shape[1]
     support = RowSupport(RowCall.WHOLE, turns, rules, row_code.scratch_bytes, row_code.overlaps)
-    return RowKernel(row_code, support)
+    return RowKernel(row_code, support, turns * variant.price(row_site, target).cycles)
 
 
 def _one_row(node: Node, operands: Sequence[int]) -> Node:

@@ -55,6 +55,11 @@ class Selection:
         return self.code.scratch_bytes
 
     @property
+    def row_cycles(self) -> float:
+        """Estimate for the whole layer, computed row by row."""
+        return self.cost.cycles if self.row_kernel is None else self.row_kernel.cycles
+
+    @property
     def row_code(self) -> KernelCode:
         """What is called for a row."""
         assert self.row_kernel is not None, f"{self.kernel_name} computes whole tensors only"

@@ -15,7 +15,8 @@ from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target, site_of
 from glowmcu.kernels.selection import Selection
-from glowmcu.pipeline import Compilation, Options, compile_model, planned_kernels
+from glowmcu.memory_fit import fit_memory
+from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_trials import Trial, measure, trial
 
@@ -74,7 +75,7 @@ def tune_kernels(
         for node, found in trials.items()
     }
     choices = KernelChoices(cycles=cycles)
-    after, _ = planned_kernels(before.graph, target, replace(options, kernels=choices))
+    after = fit_memory(before.graph, target, options.budgets, choices).selections
     count = sum(map(len, trials.values()))
     return KernelTuning(before, after, cycles, len(wanted), len(known), count - len(unique))
 
