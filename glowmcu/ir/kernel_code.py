@@ -78,12 +78,12 @@ class KernelCode:
     that are passed as pointers: the rest is inside the constants. `rows` > 0: the function computes
     output rows `[first_row, end_row)` of `rows`; its pointers are to the first rows that these are
     made of (`Operation.input_rows`) and to row `first_row` of the result, so that no other rows
-    need to exist. `batches` > 1: it is called once a batch item,
+    need to exist. `accumulates`: `rows` are operand 0's instead; any split of them in ascending
+    order is one run, in which the scratch is kept: row 0 begins it, the call that ends at `rows`
+    writes the results. `batches` > 1: it is called once a batch item,
     with the item's part of each operand but all of the `whole_operands` (weights).
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.
-    `accumulates`: `rows` are the operand's; ranges in ascending order, the last one writes the
-    result.
     """
 
     function: str
@@ -93,12 +93,12 @@ class KernelCode:
     template: str = ""
     view: Mapping[str, Any] = field(default_factory=dict)
     rows: int = 0
+    accumulates: bool = False
     batches: int = 1
     whole_operands: tuple[int, ...] = ()
     scratch_bytes: int = 0
     operand_align: int = 1
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
-    accumulates: bool = False
     notes: tuple[str, ...] = ()
 
     @property

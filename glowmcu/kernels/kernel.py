@@ -95,6 +95,8 @@ class Kernel:
 
     name: ClassVar[str] = ""
     operations: ClassVar[tuple[type[Operation], ...]] = ()
+    #: Whether row ranges are of operand 0 and add up to the results: `KernelCode.accumulates`.
+    accumulates: ClassVar[bool] = False
 
     def accepts(self, site: Site, target: Target) -> bool:
         """Whether this variant computes the node, exactly, on the target."""

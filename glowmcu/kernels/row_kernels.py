@@ -52,7 +52,9 @@ def row_kernel(variant: Kernel, code: KernelCode, site: Site, target: Target) ->
     if rules is None or out.shape[1] < 2:
         return None
     if all(rule.is_same_row and rule.rows == out.shape[1] for rule in rules):
-        return _of_one_row(variant, code, site, target, rules)
+        alone = _of_one_row(variant, code, site, target, rules)
+        if alone is not None:
+            return alone
     if code.rows != out.shape[1]:
         return None
     support = RowSupport(RowCall.RANGE, code.rows, rules, code.scratch_bytes)

@@ -158,7 +158,7 @@ def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int]) -> Flow:
             and rule.is_same_row
             and support_of(stage[-1]).call is not RowCall.ACCUMULATE
         ]
-        if support.call is RowCall.WHOLE and hosts:
+        if support.call is not RowCall.ACCUMULATE and hosts:
             host = max(hosts, key=_window_rows)
             stages.remove(host)
             stages.append([*host, run])

@@ -1,0 +1,176 @@
+/*
+ * glowmcu_row_sums.h: sums over the pixels of an int8 image whose rows come in parts, from above.
+ *
+ * Every function takes input rows [first_row, end_row), which begin at `in`, and keeps in `scratch`
+ * (aligned to 4 bytes) what earlier rows add up to. Row 0 starts anew; with the last row results
+ * are written, so that a call with all rows needs no scratch. `in`, `out` and scratch may not
+ * overlap: results are written while later channels of `in` are still to be read.
+ *
+ *   narrow  4 channels at least, 256 pixels at most; scratch: 8 bytes for 4 channels
+ *   wide    4 channels at least; scratch: 16 bytes for 4 channels
+ *   few     any channels; scratch: 4 bytes a channel
+ *
+ * Channels that do not fill the last four share it with their neighbours, which then are in two.
+ */
+#ifndef GLOWMCU_ROW_SUMS_H
+#define GLOWMCU_ROW_SUMS_H
+
+#include "glowmcu_dsp.h"
+
+typedef struct {
+    int32_t rows; /* of the image */
+    int32_t row_pixels;
+    int32_t channels;
+    /* for the results; see there */
+    int32_t offset;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t out_zero_point;
+    int32_t clamp_min;
+    int32_t clamp_max;
+} glowmcu_row_sums;
+
+/* The result of a sum over all pixels. */
+typedef int32_t (*glowmcu_row_result)(const glowmcu_row_sums *p, int32_t sum);
+
+/* So many elements of int8 add up inside 16 bits: 256 * -128 = -2^15. */
+#define GLOWMCU_ROW_SUMS_PART 256
+
+/* Sums of 16 bits of four channels, 0 and 2 in `even`, 1 and 3 in `odd`. */
+typedef struct {
+    uint32_t even;
+    uint32_t odd;
+} glowmcu_four_sums;
+
+#if GLOWMCU_HAS_DSP
+static GLOWMCU_ALWAYS_INLINE glowmcu_four_sums glowmcu_four_sums_add(glowmcu_four_sums sums,
+    const int8_t *x)
+{
+    const uint32_t word = glowmcu_load_word(x);
+
+    sums.even = glowmcu_sxtab16(sums.even, word);
+    sums.odd = glowmcu_sxtab16_ror8(sums.odd, word);
+    return sums;
+}
+
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_upper_sum(uint32_t sums)
+{
+    return glowmcu_high_half(sums);
+}
+#else
+/* A negative lower sum borrows from the upper one, which gets it back in the end. */
+static GLOWMCU_ALWAYS_INLINE glowmcu_four_sums glowmcu_four_sums_add(glowmcu_four_sums sums,
+    const int8_t *x)
+{
+    sums.even += (uint32_t)x[0] + ((uint32_t)x[2] << 16);
+    sums.odd += (uint32_t)x[1] + ((uint32_t)x[3] << 16);
+    return sums;
+}
+
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_upper_sum(uint32_t sums)
+{
+    return glowmcu_high_half(sums - (uint32_t)glowmcu_low_half(sums));
+}
+#endif
+
+/* Adds `pixels` pixels that are `step` apart. */
+static GLOWMCU_ALWAYS_INLINE glowmcu_four_sums glowmcu_four_sums_of(glowmcu_four_sums sums,
+    const int8_t *x, int32_t pixels, int32_t step)
+{
+    for (; pixels >= 4; pixels -= 4) {
+        sums = glowmcu_four_sums_add(sums, x);
+        sums = glowmcu_four_sums_add(sums, x + step);
+        sums = glowmcu_four_sums_add(sums, x + 2 * step);
+        sums = glowmcu_four_sums_add(sums, x + 3 * step);
+        x += 4 * step;
+    }
+    for (; pixels > 0; --pixels) {
+        sums = glowmcu_four_sums_add(sums, x);
+        x += step;
+    }
+    return sums;
+}
+
+static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_narrow(glowmcu_row_result result,
+    const glowmcu_row_sums *p, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
+    int32_t end_row)
+{
+    glowmcu_four_sums *kept = (glowmcu_four_sums *)(void *)scratch;
+    const int32_t pixels = (end_row - first_row) * p->row_pixels;
+
+    for (int32_t c = 0; c < p->channels; c += 4, ++kept) {
+        glowmcu_four_sums sums = {0, 0};
+        c = (c + 4 > p->channels) ? p->channels - 4 : c;
+        if (first_row > 0) {
+            sums = *kept;
+        }
+        sums = glowmcu_four_sums_of(sums, in + c, pixels, p->channels);
+        if (end_row < p->rows) {
+            *kept = sums;
+            continue;
+        }
+        out[c] = (int8_t)result(p, glowmcu_low_half(sums.even));
+        out[c + 1] = (int8_t)result(p, glowmcu_low_half(sums.odd));
+        out[c + 2] = (int8_t)result(p, glowmcu_upper_sum(sums.even));
+        out[c + 3] = (int8_t)result(p, glowmcu_upper_sum(sums.odd));
+    }
+}
+
+static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_wide(glowmcu_row_result result,
+    const glowmcu_row_sums *p, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
+    int32_t end_row)
+{
+    int32_t *kept = (int32_t *)(void *)scratch;
+    const int32_t pixels = (end_row - first_row) * p->row_pixels;
+
+    for (int32_t c = 0; c < p->channels; c += 4, kept += 4) {
+        const int8_t *x;
+        int32_t sums[4] = {0, 0, 0, 0};
+        c = (c + 4 > p->channels) ? p->channels - 4 : c;
+        x = in + c;
+        if (first_row > 0) {
+            memcpy(sums, kept, sizeof sums);
+        }
+        for (int32_t left = pixels; left > 0; left -= GLOWMCU_ROW_SUMS_PART) {
+            const int32_t part = (left < GLOWMCU_ROW_SUMS_PART) ? left : GLOWMCU_ROW_SUMS_PART;
+            glowmcu_four_sums of_part = {0, 0};
+            of_part = glowmcu_four_sums_of(of_part, x, part, p->channels);
+            sums[0] += glowmcu_low_half(of_part.even);
+            sums[1] += glowmcu_low_half(of_part.odd);
+            sums[2] += glowmcu_upper_sum(of_part.even);
+            sums[3] += glowmcu_upper_sum(of_part.odd);
+            x += part * p->channels;
+        }
+        if (end_row < p->rows) {
+            memcpy(kept, sums, sizeof sums);
+            continue;
+        }
+        for (int32_t i = 0; i < 4; ++i) {
+            out[c + i] = (int8_t)result(p, sums[i]);
+        }
+    }
+}
+
+static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_few(glowmcu_row_result result,
+    const glowmcu_row_sums *p, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
+    int32_t end_row)
+{
+    int32_t *kept = (int32_t *)(void *)scratch;
+    const int32_t pixels = (end_row - first_row) * p->row_pixels;
+
+    for (int32_t c = 0; c < p->channels; ++c) {
+        const int8_t *x = in + c;
+        int32_t sum = (first_row > 0) ? kept[c] : 0;
+        for (int32_t left = pixels; left > 0; --left) {
+            sum += *x;
+            x += p->channels;
+        }
+        if (end_row < p->rows) {
+            kept[c] = sum;
+        } else {
+            out[c] = (int8_t)result(p, sum);
+        }
+    }
+}
+
+#endif /* GLOWMCU_ROW_SUMS_H */
