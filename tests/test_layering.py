@@ -33,10 +33,12 @@ ALLOWED: dict[str, set[str]] = {
     "board": LEAVES,
     "ir": SHARED,
     "ops": SHARED | {"ir"},
-    "pipeline": SHARED | MEANING | STAGES,  # the only place that knows the order
+    "pipeline": SHARED | MEANING | STAGES | {"memory_fit"},  # alone knows the order
+    # Selection and planning, again and again until the arena fits: a part of the pipeline.
+    "memory_fit": SHARED | MEANING | {"kernels", "memplan"},
     "bundle": SHARED | {"verify"},  # what a compiled bundle can do, from its files alone
     # A search over compilations: quantizes, costs and measures many.
-    "tuning": SHARED | MEANING | STAGES | {"pipeline", "bundle"},
+    "tuning": SHARED | MEANING | STAGES | {"pipeline", "memory_fit", "bundle"},
     # Of quant the API and what shows it take data types and files: choices, samples, profiles.
     "api": SHARED | MEANING | {"pipeline", "bundle", "kernels", "quant", "tuning", "verify"},
     # Shows the data of a model file, a compilation and a run; nothing depends on it but the CLI.
