@@ -7,7 +7,7 @@ build and one run measure them all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,11 +16,16 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
 
 _SCALE, _ZERO_POINT = 0.05, -4
+#: Of a result; of one that a ReLU ends, where the shortest form of requantization is exact.
+_RESULT, _RELU = -5, -128
 
 
 @dataclass(frozen=True)
 class Image:
-    """A convolution or pooling: size, channels in and out, window, strides, padding."""
+    """A convolution or pooling: size, channels in and out, window, strides, padding.
+
+    Of weights that are `extreme` there is a -128 that cannot share a word with its neighbour.
+    """
 
     height: int
     width: int
@@ -29,6 +34,8 @@ class Image:
     kernel: tuple[int, int] = (1, 1)
     strides: tuple[int, int] = (1, 1)
     padding: str = "SAME"
+    out_zero_point: int = _RESULT
+    extreme: bool = False
 
     @property
     def out_size(self) -> tuple[int, int]:
@@ -44,12 +51,20 @@ class Image:
         return {"padding": self.padding, "stride_h": self.strides[0], "stride_w": self.strides[1]}
 
 
+def _relu(images: Sequence[Image]) -> tuple[Image, ...]:
+    return tuple(replace(image, out_zero_point=_RELU) for image in images)
+
+
+def _extreme(images: Sequence[Image]) -> tuple[Image, ...]:
+    return tuple(replace(image, extreme=True) for image in images)
+
+
 _POINTWISE = (
     Image(25, 5, 64, 64), Image(24, 24, 8, 16), Image(24, 24, 16, 32), Image(12, 12, 32, 32),
     Image(12, 12, 32, 64), Image(6, 6, 64, 128), Image(6, 6, 128, 128), Image(3, 3, 128, 256),
     Image(3, 3, 256, 256), Image(7, 5, 13, 11), Image(5, 5, 20, 30), Image(9, 1, 10, 40),
     Image(16, 16, 16, 32, strides=(2, 2)), Image(1, 1, 64, 10), Image(30, 1, 40, 32),
-    Image(24, 1, 128, 128), Image(1, 15, 64, 40),
+    Image(24, 1, 128, 128), Image(1, 15, 64, 40), Image(1, 1, 96, 40), Image(1, 1, 40, 100),
 )  # fmt: skip
 _WINDOWS = (
     Image(24, 24, 3, 8, (3, 3), (2, 2)), Image(32, 32, 3, 16, (3, 3)),
@@ -70,6 +85,7 @@ _DEPTHWISE = (
     Image(25, 5, 64, 64, (3, 3)), Image(48, 48, 8, 8, (3, 3)), Image(24, 24, 16, 16, (3, 3)),
     Image(24, 24, 32, 32, (3, 3), (2, 2)), Image(12, 12, 64, 64, (3, 3)),
     Image(12, 12, 64, 64, (3, 3), (2, 2)), Image(6, 6, 128, 128, (3, 3)),
+    Image(40, 40, 12, 12, (3, 3), (2, 2)), Image(7, 6, 96, 96, (3, 3), (2, 2)),
     Image(3, 3, 256, 256, (3, 3)), Image(9, 7, 13, 13, (3, 3)), Image(12, 12, 20, 20, (5, 5)),
     Image(26, 1, 40, 40, (5, 1)), Image(16, 1, 64, 64, (9, 1), padding="VALID"),
     Image(20, 20, 1, 8, (3, 3), (2, 2)), Image(49, 10, 1, 8, (10, 8), (2, 2)),
@@ -113,12 +129,15 @@ def _window_layer(
     # A channel's weights span most of int8, as quantized models' do.
     scales = 0.01 * generator.uniform(0.2, 1.0, image.out_channels)
     weights = np.clip(generator.normal(0, 40, shape), -127, 127).astype(np.int8)
+    if image.extreme:
+        weights.reshape(shape[0], -1)[:2, 0] = -128
     bias = generator.integers(-2000, 2000, image.out_channels).astype(np.int32)
     x = model.input(f"x_{name}", (1, image.height, image.width, image.channels), "int8",
                     _SCALE, _ZERO_POINT)  # fmt: skip
     w = model.constant(f"w_{name}", weights, scales, axis=3 if depthwise else 0)
     b = model.constant(f"b_{name}", bias, scales * _SCALE)
-    y = model.tensor(f"y_{name}", (1, *image.out_size, image.out_channels), "int8", 0.3, -5)
+    y = model.tensor(f"y_{name}", (1, *image.out_size, image.out_channels), "int8",
+                     0.3, image.out_zero_point)  # fmt: skip
     options = dict(image.options)
     if depthwise:
         options["depth_multiplier"] = image.out_channels // image.channels
@@ -135,7 +154,7 @@ def _dense_layer(
     x = model.input(f"x_{name}", (rows, depth_in), "int8", _SCALE, _ZERO_POINT)
     w = model.constant(f"w_{name}", weights, 0.01)
     b = model.constant(f"b_{name}", bias, 0.01 * _SCALE)
-    y = model.tensor(f"y_{name}", (rows, depth_out), "int8", 0.3, -5)
+    y = model.tensor(f"y_{name}", (rows, depth_out), "int8", 0.3, _RESULT)
     model.op("FULLY_CONNECTED", [x, w, b], [y])
     return y
 
@@ -199,7 +218,7 @@ def _matmul_layer(
         m = model.constant(f"m_{name}", matrix, 0.01)
     else:
         m = model.input(f"m_{name}", (depth, columns), "int8", 0.01, 3)
-    y = model.tensor(f"y_{name}", (rows, columns), "int8", 0.3, -5)
+    y = model.tensor(f"y_{name}", (rows, columns), "int8", 0.3, _RESULT)
     model.op("BATCH_MATMUL", [x, m], [y], {"adj_x": False, "adj_y": False})
     return y
 
@@ -220,9 +239,10 @@ def _reduction_layer(
 def _builders(kind: str) -> Sequence[_Builder]:
     if kind in ("CONV_2D 1x1", "CONV_2D"):
         images = _POINTWISE if kind.endswith("1x1") else _WINDOWS
+        images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "DEPTHWISE_CONV_2D":
-        return [partial(_window_layer, kind, image) for image in _DEPTHWISE]
+        return [partial(_window_layer, kind, image) for image in _DEPTHWISE + _relu(_DEPTHWISE)]
     if kind == "FULLY_CONNECTED":
         return [partial(_dense_layer, case) for case in _DENSE]
     if kind.startswith("BATCH_MATMUL"):

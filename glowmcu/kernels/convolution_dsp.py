@@ -27,7 +27,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.pixel_pairs import PairStream, needs_wide, pair_form, pair_stream
-from glowmcu.kernels.requantization import Form, FormKind, requantization_task
+from glowmcu.kernels.requantization import FormKind, requantization_task
 from glowmcu.kernels.row_window import RowWindow, row_window
 from glowmcu.ops.convolution import Conv2D
 
@@ -102,13 +102,10 @@ def stream_of(site: Site, window: RowWindow) -> PairStream | None:
     return pair_stream(form, row_chunks(window, weights), window.ways, wide)
 
 
-def group_work(form: Form, groups: int) -> dict[str, float]:
-    """Groups of four channels, and how many of them need more than the shortest form."""
-    return {
-        "group": groups,
-        "group two-sided": groups if form.kind is FormKind.TWO_SIDED else 0,
-        "group literal": groups if form.kind is FormKind.LITERAL else 0,
-    }
+#: What a group of four channels costs beside its products, in that of the shortest form.
+_FORM_WEIGHT = {FormKind.FLOOR: 1.0, FormKind.TWO_SIDED: 1.4, FormKind.LITERAL: 1.65}
+#: What widening a value costs where order matters, in that of four that may be shuffled.
+_ORDERED_WEIGHT = 1.35
 
 
 @kernel("conv_2d.rows_dsp", Conv2D)
@@ -127,12 +124,17 @@ class RowsConv2D(Kernel):
         groups = window.pairs * (len(stream.words) // stream.group_words)
         rows = min(window.in_rows, window.out_rows * window.strides[0])
         chunks = len(window.chunk_places)
+        runs = 2 if site.signature.output.shape[3] % 4 else 1
+        values = rows * window.in_columns * window.channels
+        steps = groups * chunks * window.chunk.steps
         return {
-            "step": groups * chunks * window.chunk.steps,
+            "step": steps,
+            "joined step": groups * chunks * window.chunk.joined_steps,
+            "wide step": steps if stream.wide else 0,
             "chunk": groups * chunks if chunks > 1 else 0,
-            **group_work(stream.form, groups),
-            "pair": window.pairs,
-            "value": rows * window.in_columns * window.channels,
+            "group by form": groups * _FORM_WEIGHT[stream.form.kind],
+            "pair": window.pairs * runs,
+            "value": values * (1.0 if window.shuffled else _ORDERED_WEIGHT),
             "row": window.out_rows,
             "call": 1,
         }
@@ -185,14 +187,14 @@ class RowsConv2D(Kernel):
 
 #: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
 _CYCLES = {
-    "step": 15.0,
-    "chunk": 8.0,
-    "group": 70.0,
-    "group two-sided": 15.0,
-    "group literal": 38.0,
-    "pair": 15.0,
-    "value": 1.8,
-    "row": 250.0,
+    "step": 15.3,
+    "joined step": 8.0,
+    "wide step": 1.0,
+    "chunk": 5.0,
+    "group by form": 56.0,
+    "pair": 50.0,
+    "value": 1.1,
+    "row": 205.0,
     "call": 200.0,
 }
 

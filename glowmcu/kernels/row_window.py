@@ -54,6 +54,11 @@ class Chunk:
         return -(-self.rows * self.segments * self.values // 2)
 
     @property
+    def joined_steps(self) -> int:
+        """Steps of two values that are not neighbours."""
+        return sum(second != first + 2 for first, second in self.offsets)
+
+    @property
     def reach(self) -> int:
         """Bytes to the end of the last value."""
         return max(high for _, high in self.offsets) + 2
