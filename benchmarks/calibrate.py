@@ -23,14 +23,14 @@ import numpy as np
 from rich.progress import Progress
 
 from benchmarks.__main__ import compiler_version
-from benchmarks.calibration_layers import KINDS, model, sample_count
+from benchmarks.calibration_layers import KINDS, model
 from benchmarks.least_squares import fit_prices
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.cost_table import TABLE_FILE, cost_table
-from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
+from glowmcu.kernels.kernel import Kernel, Site, Target, load_kernels, site_of
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import Compilation, Options, compile_model, reference_graph
 from glowmcu.verify import toolchain
@@ -96,13 +96,26 @@ def _may_compute(variant: str, kind: str) -> bool:
 
 def _accepted(variant: str, core_name: str, kind: str) -> list[int]:
     """Numbers of the samples that the variant computes alone."""
-    compilation = _compile(variant, core_name, kind, list(range(sample_count(kind))))
     names = [
-        node.outputs[0].name
-        for node, item in compilation.selections.items()
-        if item.kernel_name == variant and item.work
+        site.node.outputs[0].name
+        for site, kernel in _candidates(kind)
+        if kernel.name == variant and _accepted_work(kernel, site, core_name)
     ]
     return sorted(int(name.removeprefix("y_")) for name in names if name.startswith("y_"))
+
+
+def _candidates(kind: str) -> list[tuple[Site, Kernel]]:
+    """Every sample of `kind` with every variant of its operator."""
+    graph = lower(reference_graph(model(kind), "sample.tflite"))
+    ranges = value_ranges(graph)
+    sites = [site_of(graph, node, ranges) for node in graph.nodes]
+    return [(site, found) for site in sites for found in load_kernels().get(type(site.node.op), ())]
+
+
+def _accepted_work(kernel: Kernel, site: Site, core_name: str) -> Mapping[str, float]:
+    """Nothing where the core's variant does not accept the layer."""
+    target = Target(core(core_name))
+    return kernel.work(site, target) if kernel.accepts(site, target) else {}
 
 
 def _run_modelled(compilation: Compilation, variant: str, core_name: str, found: Measured) -> None:
@@ -188,17 +201,12 @@ def calibrate(jobs: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str,
 
 def unpriced(kind: str) -> set[tuple[str, str]]:
     """Variants and cores that compute samples of `kind` but have no price for their work."""
-    graph = lower(reference_graph(model(kind), "sample.tflite"))
-    ranges = value_ranges(graph)
     found = set()
-    for node in graph.nodes:
-        site = site_of(graph, node, ranges)
-        for core_name, variant in product(CORES, load_kernels().get(type(node.op), ())):
-            target = Target(core(core_name))
-            work = variant.work(site, target) if variant.accepts(site, target) else {}
-            known = cost_table().prices(variant.name, core_name)
-            if work and (known is None or not known.covers(work)):
-                found.add((variant.name, core_name))
+    for (site, variant), core_name in product(_candidates(kind), CORES):
+        work = _accepted_work(variant, site, core_name)
+        known = cost_table().prices(variant.name, core_name)
+        if work and (known is None or not known.covers(work)):
+            found.add((variant.name, core_name))
     return found
 
 

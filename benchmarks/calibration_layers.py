@@ -238,7 +238,7 @@ def _reduction_layer(
 
 def _builders(kind: str) -> Sequence[_Builder]:
     if kind in ("CONV_2D 1x1", "CONV_2D"):
-        images = _POINTWISE if kind.endswith("1x1") else _WINDOWS
+        images: tuple[Image, ...] = _POINTWISE if kind.endswith("1x1") else _WINDOWS
         images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "DEPTHWISE_CONV_2D":
@@ -265,16 +265,14 @@ KINDS = (
 )  # fmt: skip
 
 
-def sample_count(kind: str) -> int:
-    """How many samples there are of `kind`."""
-    return len(_builders(kind))
-
-
 def model(kind: str, samples: Sequence[int] | None = None) -> bytes:
-    """Samples of `kind` side by side, all by default; sample `n` ends in a tensor `y_<n>`."""
+    """Samples of `kind` side by side, all by default; sample `n` ends in a tensor `y_<n>`.
+
+    A sample's numbers are the same whichever others are there: what was proved of it stays known.
+    """
     builders = _builders(kind)
-    generator = np.random.default_rng(len(kind))
     made = ModelBuilder()
     for number in range(len(builders)) if samples is None else samples:
+        generator = np.random.default_rng([len(kind), number])
         made.output(builders[number](made, str(number), generator))
     return made.finish()

@@ -35,9 +35,21 @@ class Prices:
         """Whether all of `work` was there already when the prices were found."""
         return bool(work) and work.keys() <= self.coefficients.keys()
 
+    def reaches(self, work: Mapping[str, float]) -> bool:
+        """Whether all of `work` has a price or is of a kind that has: "step wide" a "step"."""
+        return bool(work) and all(map(self._kin, work))
+
     def cycles(self, work: Mapping[str, float]) -> float:
-        """Estimate for `work`, which `covers`."""
-        return sum(self.coefficients[name] * amount for name, amount in work.items())
+        """Estimate for `work`, which `reaches`; without a price as the dearest of its kind."""
+        return sum(max(self._kin(name)) * amount for name, amount in work.items())
+
+    def _kin(self, name: str) -> list[float]:
+        """The price, or those of names that begin with the same word."""
+        if name in self.coefficients:
+            return [self.coefficients[name]]
+        kind = name.partition(" ")[0]
+        prices = self.coefficients.items()
+        return [price for other, price in prices if other.partition(" ")[0] == kind]
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,12 @@ class TapsDepthwise(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
         return Cost(
-            sum(_CYCLES[name] * amount for name, amount in work.items()), 600, self.flash_bytes(site, target), self.scratch_bytes(site, target),
+            sum(_CYCLES[name] * amount for name, amount in work.items()),
+            600,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
-        )  # fmt: skip
+        )
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         out, weights = site.signature.output.shape, site.signature.inputs[1].shape

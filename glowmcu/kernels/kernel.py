@@ -121,12 +121,12 @@ class Kernel:
     def cost(self, site: Site, target: Target) -> Cost:
         """What it would cost; unless written by hand, the work at the calibrated prices.
 
-        What was never calibrated costs a cycle an amount: enough to be calibrated.
+        A variant that was never calibrated costs a cycle an amount: enough to be calibrated.
         """
         work = self.work(site, target)
         assert work, f"{self.name} has neither cost nor work"
         prices = cost_table().prices(self.name, target.core.name)
-        known = prices is not None and prices.covers(work)
+        known = prices is not None and prices.reaches(work)
         return Cost(
             prices.cycles(work) if prices and known else sum(work.values()),
             prices.code_bytes if prices and known else 0,
@@ -143,7 +143,7 @@ class Kernel:
         estimate = self.cost(site, target)
         work = self.work(site, target)
         prices = cost_table().prices(self.name, target.core.name)
-        if prices is None or not prices.covers(work):
+        if prices is None or not prices.reaches(work):
             return estimate
         single = estimate.code_bytes and not estimate.code_key
         code_bytes = prices.code_bytes if single else estimate.code_bytes

@@ -64,6 +64,15 @@ def test_work_without_a_price_is_not_covered() -> None:
     assert not prices.covers({})
 
 
+def test_work_without_a_price_costs_as_the_dearest_of_its_kind() -> None:
+    prices = Prices({"step": 15.0, "step joined": 20.0, "call": 300.0}, 100)
+    assert prices.reaches({"step wide": 3.0, "call": 1.0})
+    assert prices.cycles({"step wide": 3.0, "call": 1.0}) == 360.0
+    assert not prices.covers({"step wide": 3.0})
+    assert not prices.reaches({"step": 3.0, "block wide": 1.0})
+    assert not prices.reaches({})
+
+
 def test_the_table_is_as_calibration_writes_it() -> None:
     text = TABLE_FILE.read_text(encoding="utf-8")
     assert json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n" == text
@@ -99,6 +108,25 @@ def test_estimates_are_near_what_layers_take(
     assert not wrong, "\n".join(wrong)
     estimate = sum(choice.chosen.cycles for choice in bundle.choices)
     assert estimate == pytest.approx(total, rel=MODEL_TOLERANCE)
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("simplify", [True, False], ids=["simplified", "as it is"])
+@pytest.mark.parametrize("name", ["kws", "vww", "ic", "ad", "sww"])
+def test_speed_takes_no_more_cycles_than_balanced(
+    name: str, simplify: bool, shared_dir: Path, tmp_path: Path
+) -> None:
+    file = shared_dir / "models" / f"{name}_int8.tflite"
+    estimated, measured = {}, {}
+    for goal in ("balanced", "speed"):
+        bundle = glowmcu.compile(
+            file, board="nrf52", output=tmp_path / goal, name=name, optimize=goal, simplify=simplify
+        )
+        estimated[goal] = sum(choice.chosen.cycles for choice in bundle.choices)
+        measured[goal] = bundle.measure(seeded_inputs(bundle.manifest, 1)).cycles or 0
+    assert estimated["speed"] <= estimated["balanced"]
+    assert 0 < measured["speed"] <= measured["balanced"]
 
 
 @pytest.mark.slow
