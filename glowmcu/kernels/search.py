@@ -21,9 +21,9 @@ from glowmcu.kernels.kernel import Cost, Kernel
 
 Chosen = dict[Node, Kernel]
 
-#: The part of the cycles that a kilobyte of flash is worth. At 0.0065 `balanced` would spend tens
-#: of kilobytes on a tenth of the cycles (Winograd), from 0.010 on it would refuse fast kernels.
-_WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.008, Goal.SPEED: 2e-4, Goal.SIZE: 0.008, Goal.RAM: 0.008}
+#: The part of the cycles that a kilobyte of flash is worth. Up to 0.008 `balanced` would spend tens
+#: of kilobytes on a tenth of the cycles (Winograd), from 0.0095 on it would refuse fast kernels.
+_WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085, Goal.RAM: 0.0085}
 #: The goal `size` may take so many times the cycles of `balanced`, and wants such a part of its
 #: code; where that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
