@@ -32,7 +32,7 @@ from glowmcu.ops.fixed_point import wrap_int32
 _PACKED_BITS = 8
 PACKED_SCALE = 2**_PACKED_BITS
 #: Post shifts that most layers can have, so that they share a function; each kind in turn.
-_COMMON_POSTSHIFTS = {FormKind.FLOOR: (12, 9, 6), FormKind.TWO_SIDED: (14, 11, 8)}
+COMMON_POSTSHIFTS = {FormKind.FLOOR: (12, 9, 6), FormKind.TWO_SIDED: (14, 11, 8)}
 #: A literal step keeps within 32 bits.
 _MOST_SHIFT = 22
 
@@ -133,7 +133,7 @@ class DenseStream:
 
     def _weight_words(self, order: Int64Array) -> Int64Array:
         """(blocks, steps, words of a step)."""
-        halves = _picked(_input_steps(self.weights), order)
+        halves = _picked(input_steps(self.weights), order)
         if not self.layout.wide:
             halves = PACKED_SCALE * halves[0::2] + halves[1::2]
         assert np.abs(halves).max(initial=0) <= 2**15
@@ -162,7 +162,7 @@ def dense_stream(
 def _own_form(task: RequantizationTask) -> Form | None:
     """The cheapest exact form for packed weights, if possible with a common post shift."""
     most = largest_postshift(task, _PACKED_BITS)
-    for kind, preferred in _COMMON_POSTSHIFTS.items():
+    for kind, preferred in COMMON_POSTSHIFTS.items():
         common = [shift for shift in preferred if shift <= most][:1]
         form = find_form(task, (_PACKED_BITS,), (*common, most), (kind,))
         if form is not None:
@@ -215,7 +215,7 @@ def _picked(values: Int64Array, order: Int64Array) -> Int64Array:
     return np.where(chosen, values[order], 0)
 
 
-def _input_steps(weights: Int64Array) -> Int64Array:
+def input_steps(weights: Int64Array) -> Int64Array:
     """Weights in the order of the widened inputs: (channels, steps, 2).
 
     Each four inputs are {0, 2}, {1, 3}; up to three more are {0, 1}, {2}.

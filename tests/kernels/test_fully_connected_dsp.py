@@ -106,7 +106,7 @@ def test_the_cases_reach_every_form_and_both_layouts() -> None:
 def test_where_no_line_is_found_the_literal_form_is_computed(
     weights_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense_stream, "_COMMON_POSTSHIFTS", {})
+    monkeypatch.setattr(dense_stream, "COMMON_POSTSHIFTS", {})
     case = Dense(2, 131, 12, out_scale=4.0, per_channel=True, weights_type=weights_type)
     assert stream_of(case).suffix.endswith("_literal")
     check_forced(dense_model(case), NAME, count=2)

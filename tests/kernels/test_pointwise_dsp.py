@@ -161,7 +161,7 @@ def test_the_cases_reach_every_form_and_both_layouts() -> None:
 def test_where_no_line_is_found_the_literal_form_is_computed(
     least_weight: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense_stream, "_COMMON_POSTSHIFTS", {})
+    monkeypatch.setattr(dense_stream, "COMMON_POSTSHIFTS", {})
     case = replace(layer((1, 1, 5, 131), 9), least_weight=least_weight)
     assert stream_of(case).form.kind is FormKind.LITERAL
     check_forced(conv_model("CONV_2D", case), NAME, count=2)
