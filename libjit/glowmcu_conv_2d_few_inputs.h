@@ -79,25 +79,24 @@ static void glowmcu_few_inputs_pixels(const glowmcu_conv_2d_few_inputs *p,
 }
 
 /*
- * Output rows [first_row, end_row): reads the input rows under them, writes only those rows.
- * `in` and `out` are the tensors' first bytes and may not overlap.
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
  */
 static void glowmcu_conv_2d_few_inputs_rows(const glowmcu_conv_2d_few_inputs *p,
     glowmcu_few_inputs_pairs pairs, const int8_t *in, int8_t *out, int32_t first_row,
     int32_t end_row)
 {
     const int32_t out_row = p->out_width * p->out_step;
-    int8_t *to = out + first_row * out_row;
+    const int32_t rows = end_row - first_row;
 
-    in += first_row * p->in_row;
     if (p->is_dense == 0) {
-        for (int32_t row = first_row; row < end_row; ++row, in += p->in_row) {
+        for (int32_t row = 0; row < rows; ++row, in += p->in_row) {
             glowmcu_few_inputs_pixels(p, pairs, in, out + row * out_row, p->out_width);
         }
-    } else if (end_row > first_row) {
-        glowmcu_few_inputs_pixels(p, pairs, in, to, (end_row - first_row) * p->out_width);
+    } else if (rows > 0) {
+        glowmcu_few_inputs_pixels(p, pairs, in, out, rows * p->out_width);
     }
-    glowmcu_dense_clamp(to, (end_row - first_row) * out_row, p->clamp_min, p->clamp_max);
+    glowmcu_dense_clamp(out, rows * out_row, p->clamp_min, p->clamp_max);
 }
 
 #endif /* GLOWMCU_CONV_2D_FEW_INPUTS_H */

@@ -81,6 +81,22 @@ VECTOR_SAMPLES = {
         "CONV_2D",
         test_convolution.Case((2, 5, 3, 16), 6, (1, 1), out_scale=2.0),
     ),
+    "1x1, seven inputs, outputs from -128 on": (
+        "CONV_2D",
+        test_convolution.Case((2, 5, 3, 7), 9, (1, 1), out_zero_point=-128, out_scale=2.0),
+    ),
+    "nine rows, outputs from -128 on": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case(
+            (2, 9, 7, 6), 6, (3, 3), padding="SAME", out_zero_point=-128, out_scale=2.0
+        ),
+    ),
+    "seven rows of nine, outputs from -128 on": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case(
+            (1, 7, 9, 4), 4, (3, 3), padding="SAME", out_zero_point=-128, out_scale=2.0
+        ),
+    ),
     "twenty channels": (
         "DEPTHWISE_CONV_2D",
         test_convolution.Case((2, 7, 5, 20), 20, (3, 3), padding="SAME", out_scale=2.0),

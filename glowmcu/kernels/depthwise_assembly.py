@@ -25,9 +25,10 @@ WORD_STEP, CHANNEL_STEP = 128, 32
 #: Steps from output to output that fit a round's offsets.
 MOST_KNOWN_STEP = 4095 // 8
 
-#: Offsets in the stack frame; five words from `_NEXT_LINE` on begin the pass as well.
-_START, _NEXT_LINE, _ENTRY, _ENTRY_WORD, _ROUNDS, _LINES_LEFT = 0, 4, 12, 16, 20, 24
-_CHANNEL, _CHANNELS_LEFT, _PASS, _SHIFT, _STEP, _MULTIPLIER, _FRAME = 28, 44, 48, 52, 56, 60, 64
+#: Offsets in the stack frame; five words from `FRAME_NEXT_LINE` on begin the pass as well.
+FRAME_START, FRAME_NEXT_LINE, FRAME_ENTRY, FRAME_ENTRY_WORD, FRAME_ROUNDS = 0, 4, 12, 16, 20
+FRAME_LINES_LEFT, FRAME_STEP, FRAME_MULTIPLIER = 24, 56, 60
+_CHANNEL, _CHANNELS_LEFT, _PASS, _SHIFT, _FRAME = 28, 44, 48, 52, 64
 #: Offsets in `glowmcu_depthwise_pass`.
 _PASS_LINES, _PASS_SKIP, _PASS_CLAMP, _PASS_ROUNDING, _PASS_OUT_SKIP = 20, 24, 28, 36, 40
 
@@ -58,13 +59,14 @@ class PassShape:
 
 def pass_assembly(shape: PassShape) -> tuple[str, ...]:
     """The whole function: arguments words, out, weights, pass in r0 to r3."""
-    return (*_enter(), *_channel(shape), *_lines(shape))
+    return (*enter_pass(), *load_channel(shape), *_lines(shape))
 
 
-def _enter() -> Iterator[str]:
+def enter_pass() -> Iterator[str]:
+    """Saved registers and a frame with what all channels need."""
     yield "push {r4-r11, lr}"
     yield f"sub sp, #{_FRAME}"
-    yield f"add r12, sp, #{_NEXT_LINE}"
+    yield f"add r12, sp, #{FRAME_NEXT_LINE}"
     yield "ldm r3, {r4-r8}"
     yield "stm r12, {r4-r8}"
     yield f"ldr r4, [r3, #{_PASS_SKIP}]"
@@ -77,14 +79,14 @@ def _enter() -> Iterator[str]:
     yield f"str r4, [sp, #{_CHANNELS_LEFT}]"
 
 
-def _channel(shape: PassShape) -> Iterator[str]:
-    """Weights of a channel into registers, its other constants into the frame."""
+def load_channel(shape: PassShape) -> Iterator[str]:
+    """Weights of a channel into r4-r9, its other constants into the frame."""
     yield "1: /* channel: r0 in, r1 out, r2 weights, r3 constants */"
     yield from ("ldr r4, [r2]", "ldr r6, [r2, #3]", "ldr r8, [r2, #6]")
     yield f"ldr r12, [sp, #{_PASS}]"
     yield "mov lr, #0xFF00FF00"
     yield f"ldr r12, [r12, #{_PASS_LINES}]"
-    yield f"str r12, [sp, #{_LINES_LEFT}]"
+    yield f"str r12, [sp, #{FRAME_LINES_LEFT}]"
     for k01, k12 in (("r4", "r5"), ("r6", "r7"), ("r8", "r9")):
         yield f"and {k12}, lr, {k01}, lsl #8"
         yield f"and {k01}, {k01}, lr"
@@ -92,11 +94,11 @@ def _channel(shape: PassShape) -> Iterator[str]:
     if shape.stride == 2:
         yield "pkhtb r5, r5, r7, asr #16 /* k2 of the second line below k2 of the first */"
     yield from ("adds r2, #9", "ldm r3!, {r10, r11}")
-    yield f"str r10, [sp, #{_START}]"
+    yield f"str r10, [sp, #{FRAME_START}]"
     if shape.kind is FormKind.LITERAL:
         yield from _unpack_literal()
     elif shape.clamped:
-        yield f"str r11, [sp, #{_MULTIPLIER}]"
+        yield f"str r11, [sp, #{FRAME_MULTIPLIER}]"
     yield f"strd r2, r3, [sp, #{_CHANNEL + 8}]"
     if shape.keeps_word:
         yield "mov r3, r11"
@@ -108,13 +110,13 @@ def _channel(shape: PassShape) -> Iterator[str]:
 def _unpack_literal() -> Iterator[str]:
     """r10 = start << 5 | (shift - 1), r11 = multiplier: the step follows from the shift."""
     yield f"ldr r12, [sp, #{_PASS}]"
-    yield f"str r11, [sp, #{_MULTIPLIER}]"
+    yield f"str r11, [sp, #{FRAME_MULTIPLIER}]"
     yield f"ldr r12, [r12, #{_PASS_ROUNDING}]"
     yield "bic lr, r10, #31"
     yield "and r10, r10, #31"
     yield "lsl lr, lr, #3"
     yield "lsl r11, r12, r10"
-    yield f"str lr, [sp, #{_START}]"
+    yield f"str lr, [sp, #{FRAME_START}]"
     yield f"strd r10, r11, [sp, #{_SHIFT}]"
 
 
@@ -122,9 +124,9 @@ def _lines(shape: PassShape) -> Iterator[str]:
     """All outputs of a channel, line after line; then the next channel."""
     tail = 10 + shape.unrolled
     yield "2: /* line: r0 in, r1 out */"
-    yield f"ldr lr, [sp, #{_ENTRY_WORD}]"
-    yield f"ldr r12, [sp, #{_ENTRY}]"
-    yield f"ldr r2, [sp, #{_ROUNDS}]"
+    yield f"ldr lr, [sp, #{FRAME_ENTRY_WORD}]"
+    yield f"ldr r12, [sp, #{FRAME_ENTRY}]"
+    yield f"ldr r2, [sp, #{FRAME_ROUNDS}]"
     yield "ldr lr, [r0, lr]"
     yield "tbh [pc, r12, lsl #1]"
     yield "3:"
@@ -141,18 +143,19 @@ def _lines(shape: PassShape) -> Iterator[str]:
     yield "lsls r12, r2, #15"
     yield f"bmi {tail}f"
     yield "4:"
-    yield f"ldrd r10, r11, [sp, #{_NEXT_LINE}]"
-    yield f"ldr r12, [sp, #{_LINES_LEFT}]"
+    yield f"ldrd r10, r11, [sp, #{FRAME_NEXT_LINE}]"
+    yield f"ldr r12, [sp, #{FRAME_LINES_LEFT}]"
     yield from ("add r0, r10", "add r1, r11", "subs r12, #1")
-    yield f"str r12, [sp, #{_LINES_LEFT}]"
+    yield f"str r12, [sp, #{FRAME_LINES_LEFT}]"
     yield "bne 2b"
-    yield from _next_channel()
+    yield from next_channel()
     yield f"{tail}: /* the last of an odd number */"
     yield from _single(shape)
     yield "b 4b"
 
 
-def _next_channel() -> Iterator[str]:
+def next_channel() -> Iterator[str]:
+    """Back to the start for another channel, or out of the function."""
     yield f"add r12, sp, #{_CHANNEL}"
     yield "ldm r12, {r0-r4}"
     yield "subs r4, #1"
@@ -170,7 +173,7 @@ def _block(shape: PassShape, number: int) -> Iterator[str]:
         words = [at + 4 * line + word * WORD_STEP for word in range(shape.stride + 1)]
         registers = _word_registers(shape, place)
         if place == 0:
-            yield f"ldr r11, [sp, #{_START}]"
+            yield f"ldr r11, [sp, #{FRAME_START}]"
         for index, (register, offset) in enumerate(zip(registers, words, strict=True)):
             if place or index or not shape.keeps_word:
                 yield f"ldr {register}, [r0, #{offset}]"
@@ -205,7 +208,7 @@ def _multiply_2(line: int, words: tuple[str, ...], start: str) -> Iterator[str]:
 
 def _single(shape: PassShape) -> Iterator[str]:
     """One output."""
-    yield f"ldr r10, [sp, #{_START}]"
+    yield f"ldr r10, [sp, #{FRAME_START}]"
     for line in range(3):
         k01 = f"r{4 + 2 * line}"
         half, k2 = "t", f"r{5 + 2 * line}"
@@ -242,13 +245,13 @@ def _finish(shape: PassShape, outputs: int, at: int) -> Iterator[str]:
 
 def _scale(shape: PassShape, sums: tuple[str, ...]) -> Iterator[str]:
     """All but storing and clamping, with constants from the frame."""
-    yield f"ldr r3, [sp, #{_MULTIPLIER}]"
+    yield f"ldr r3, [sp, #{FRAME_MULTIPLIER}]"
     if shape.kind is FormKind.FLOOR:
         for a in sums:
             yield f"smmul {a}, {a}, r3"
             yield f"ssat {a}, #8, {a}, asr #{shape.postshift}"
         return
-    yield f"ldr lr, [sp, #{_STEP}]"
+    yield f"ldr lr, [sp, #{FRAME_STEP}]"
     for a in sums:
         yield f"asrs {a}, {a}, #7"
         yield f"smmlar r12, {a}, r3, lr"

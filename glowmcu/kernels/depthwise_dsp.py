@@ -126,6 +126,13 @@ def _form(site: Site) -> Form | None:
     return scaled_form(requantization_task(site))
 
 
+def depthwise_form(site: Site) -> Form:
+    """The form that `accepts` has found to exist."""
+    form = _form(site)
+    assert form is not None
+    return form
+
+
 def _blocks(weights: Array, constants: Words) -> Words:
     """Four channels a row; the last four once more where channels are no multiple of four.
 
@@ -216,7 +223,6 @@ class LinesDepthwise(Kernel):
         assert form is not None
         weights = constant(site, 1)
         bound = accumulator_bound(site, weights.reshape(-1, weights.shape[3]).T, constant(site, 2))
-        shape = self._shape(site)
         clamp_min, clamp_max = form.clamp or (-128, 127)
         along, across, columns = *self._lines(site), line_axis(site) == 0
         taps = weights_of(form, weights[0].transpose(1, 0, 2) if columns else weights[0])
@@ -229,8 +235,7 @@ class LinesDepthwise(Kernel):
             Field("part", part_of(along, target.goal)),
             Field("channels", weights.shape[3]),
             Field("in_zero_point", site.signature.inputs[0].zero_point),
-            Field("unrolled", shape.unrolled),
-            Field("has_known_step", int(shape.out_step > 0)),
+            *self.loop_fields(site, target),
             Field("clamp_min", clamp_min),
             Field("clamp_max", clamp_max),
             Field("rounding", 2 * zero_point + 1),
@@ -240,19 +245,36 @@ class LinesDepthwise(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="depthwise_lines_dsp.c.j2",
-            view={
-                "assembly": pass_assembly(shape),
-                "stride": shape.stride,
-                "form": shape.kind.name,
-                "postshift": shape.postshift,
-                "headers": ("glowmcu_depthwise_conv_2d_dsp.h",),
-            },
+            template=self.template(),
+            view=self.view(site, target),
             parameters=Parameters("glowmcu_depthwise_3x3", fields),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
+        )
+
+    def template(self) -> str:
+        """The file that renders the function."""
+        return "depthwise_lines_dsp.c.j2"
+
+    def view(self, site: Site, target: Target) -> dict[str, object]:
+        """What the template needs."""
+        shape = self._shape(site)
+        return {
+            "assembly": pass_assembly(shape),
+            "stride": shape.stride,
+            "form": shape.kind.name,
+            "postshift": shape.postshift,
+            "headers": ("glowmcu_depthwise_conv_2d_dsp.h",),
+        }
+
+    def loop_fields(self, site: Site, target: Target) -> tuple[Field, ...]:
+        """What the C around the loop must know of it."""
+        shape = self._shape(site)
+        return (
+            Field("unrolled", shape.unrolled),
+            Field("has_known_step", int(shape.out_step > 0)),
         )
 
     @staticmethod

@@ -12,7 +12,7 @@ Words = npt.NDArray[np.int32]
 #: What the loops that scale weights by 2^8 need; others may shift less.
 PRESHIFT = 8
 #: In the order of trial: layers that agree share a loop. Fewer places would lose precision.
-_POSTSHIFTS = (12, 13, 11, 14, 10)
+_POSTSHIFTS = (11, 12, 13, 10, 14)
 #: Both fit two words a channel. `two_sided` takes four and no fewer instructions in these loops.
 _KINDS = (FormKind.FLOOR, FormKind.LITERAL)
 _SHIFT_BITS = 5
