@@ -13,12 +13,12 @@ from glowmcu.kernels.straight_assembly import straight_assembly
 from glowmcu.ops.convolution import Conv2D
 
 #: Steps of two inputs beyond which loops cost next to nothing.
-_MOST_STEPS = 32
+_MOST_STEPS = 64
 
 
 @kernel("conv_2d.straight_dsp", Conv2D)
 class StraightDsp(PointwiseDsp):
-    """Each pair of pixels through the stream, all steps unrolled; up to 64 inputs."""
+    """Each pair of pixels through the stream, all steps unrolled; up to 128 inputs."""
 
     def function(self, stream: DenseStream) -> str:
         return f"glowmcu_conv_2d_straight_{stream.depth}{stream.suffix}"

@@ -15,12 +15,12 @@ NAME = "conv_2d.straight_dsp"
 CASES = {
     **{f"{depth} inputs": layer((1, 1, 5, depth), 9) for depth in (1, 2, 3, 4, 6, 7, 8, 9, 15)},
     **{f"{depth} inputs": layer((1, 1, 2, depth), 4) for depth in (16, 23, 24, 25, 29, 32, 44)},
-    **{f"{depth} inputs": layer((1, 3, 3, depth), 6) for depth in (62, 63, 64)},
+    **{f"{depth} inputs": layer((1, 3, 3, depth), 6) for depth in (62, 63, 64, 65, 127, 128)},
     "one pixel": layer((1, 1, 1, 12), 5),
     "stride 2, two batches": layer((2, 5, 6, 11), 6, (2, 2)),
     "wide, floor": NUMBERS["weights all -128, output zero point -128"],
     "wide, two-sided": NUMBERS["weights all -128"],
-    "wide, most inputs": replace(layer((1, 1, 3, 64), 5), weights=-128, out_scale=20.0),
+    "wide, most inputs": replace(layer((1, 1, 3, 128), 5), weights=-128, out_scale=20.0),
     "floor": NUMBERS["output zero point -128"],
     "relu6": NUMBERS["relu6"],
 }
@@ -33,7 +33,7 @@ def test_every_layer_is_computed_as_it_is_meant(case: Case) -> None:
 
 
 def test_deeper_layers_are_left_to_loops() -> None:
-    data = conv_model("CONV_2D", layer((1, 1, 2, 65), 4))
+    data = conv_model("CONV_2D", layer((1, 1, 2, 129), 4))
     assert NAME not in variants_of(compile_forced(data, NAME, "cortex-m4"))
 
 
