@@ -53,6 +53,15 @@ static inline int32_t glowmcu_first_input_row(int32_t first_row, int32_t stride_
     return (top > 0) ? top : 0;
 }
 
+/* For a function whose loop is to have all registers. */
+#ifndef GLOWMCU_NEVER_INLINE
+#if defined(__GNUC__) || defined(__clang__)
+#define GLOWMCU_NEVER_INLINE __attribute__((noinline))
+#else
+#define GLOWMCU_NEVER_INLINE
+#endif
+#endif
+
 /* Called before step `index` of a run; define it to trace or to profile. Costs nothing as it is. */
 #ifndef GLOWMCU_STEP
 #define GLOWMCU_STEP(index) ((void)0)

@@ -18,13 +18,6 @@
 #define GLOWMCU_HAS_MVE 0
 #endif
 
-/* For a function whose loop is to have all registers. */
-#if defined(__GNUC__) || defined(__clang__)
-#define GLOWMCU_NEVER_INLINE __attribute__((noinline))
-#else
-#define GLOWMCU_NEVER_INLINE
-#endif
-
 #if GLOWMCU_HAS_MVE
 /* `bytes` bytes, at least 1; moves both pointers. The compiler makes no loops with LETP. */
 #define GLOWMCU_MVE_COPY(to, from, bytes)    \

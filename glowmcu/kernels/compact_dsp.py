@@ -1,16 +1,24 @@
 """Small kernels for cores with DSP instructions: one function for all convolutions and dense rows.
 
 The loops of `conv_2d.pointwise_dsp` and `fully_connected.dsp`, two steps a round instead of 16. A
-window becomes a pixel: its values are copied together, two pixels at a time. Requantization is the
-literal form's, so that all layers share one function. For `--optimize size` and flash budgets.
+window becomes a pixel: its values are copied together, two windows at a time. Requantization is the
+literal form's, so that all layers share one function, or a proved one, with less constants, which
+most layers of a model may have in common. For `--optimize size` and flash budgets.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from glowmcu.kernels.convolution_dsp import is_plain_int8_conv
-from glowmcu.kernels.dense_layer import dense_weights, is_dense_layer, layer_bound_note, pixel_grid
+from glowmcu.kernels.dense_layer import (
+    dense_weights,
+    is_dense_layer,
+    layer_bound_note,
+    layer_stream,
+    pixel_grid,
+)
 from glowmcu.kernels.dense_stream import BlockLayout, DenseStream, packs_badly
 from glowmcu.kernels.fully_connected_dsp import FullyConnectedDsp
 from glowmcu.kernels.kernel import Field, Kernel, KernelCode, Parameters, Site, Target, kernel
@@ -31,6 +39,15 @@ _LARGE_ROW = 4096
 class CompactConv2D(Kernel):
     """Two pixels by four channels in a short loop; windows are copied together."""
 
+    def find_stream(self, site: Site) -> DenseStream | None:
+        """The constants, None where the form is not exact."""
+        task, weights = requantization_task(site), dense_weights(site)
+        form = find_form(task, kinds=(FormKind.LITERAL,))
+        if form is None:
+            return None
+        wide = packs_badly(task, form, weights, _CHANNELS)
+        return DenseStream(form, BlockLayout(form.kind, wide, _CHANNELS), weights)
+
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_dsp:
             return False
@@ -38,17 +55,18 @@ class CompactConv2D(Kernel):
             suits = is_plain_int8_conv(site)
         else:
             suits = is_dense_layer(site)
-        return suits and not _is_single_and_large(site) and _literal_stream(site) is not None
+        return suits and not _is_single_and_large(site) and self.find_stream(site) is not None
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        stream, grid = _stream(site), pixel_grid(site)
+        stream, grid = self._stream(site), pixel_grid(site)
         pairs = grid.batches * -(-grid.rows * grid.columns // 2)
         wide = " wide" if stream.layout.wide else ""
         windows = grid.batches * grid.rows * grid.columns if _patch_bytes(site) else 0
+        kind = "" if stream.form.kind is FormKind.LITERAL else f" {stream.form.kind.value}"
         return {
             "call": 1.0,
             f"step{wide}": pairs * stream.blocks * stream.steps,
-            f"block{wide}": pairs * stream.blocks,
+            f"block{kind}{wide}": pairs * stream.blocks,
             "input": pairs * stream.depth,
             "pair": pairs,
             "window": windows,
@@ -58,16 +76,16 @@ class CompactConv2D(Kernel):
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        return _stream(site).size_bytes
+        return self._stream(site).size_bytes
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
-        return STEP_BYTES * _stream(site).steps + 2 * _patch_bytes(site)
+        return STEP_BYTES * self._stream(site).steps + 2 * _patch_bytes(site)
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_conv_2d_compact{_stream(site).suffix}"
+        return f"glowmcu_conv_2d_compact{self._stream(site).suffix}"
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        stream, grid = _stream(site), pixel_grid(site)
+        stream, grid = self._stream(site), pixel_grid(site)
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
@@ -86,6 +104,20 @@ class CompactConv2D(Kernel):
             notes=(layer_bound_note(site),),
         )
 
+    def _stream(self, site: Site) -> DenseStream:
+        stream = self.find_stream(site)
+        assert stream is not None
+        return stream
+
+
+@kernel("conv_2d.compact_proved_dsp", Conv2D, FullyConnected)
+class ProvedCompactConv2D(CompactConv2D):
+    """The same with fewer steps a result: for layers whose requantization has a proved form."""
+
+    def find_stream(self, site: Site) -> DenseStream | None:
+        stream = layer_stream(site, _CHANNELS)
+        return None if stream is None or stream.form.kind is FormKind.LITERAL else stream
+
 
 def _window(site: Site) -> tuple[int, int]:
     """Height and width."""
@@ -99,33 +131,26 @@ def _is_single_and_large(site: Site) -> bool:
 
 
 def _patch_bytes(site: Site) -> int:
-    """Of a window's copy; 0 where windows are pixels of the image."""
-    return 0 if is_dense_layer(site) else (_stream(site).depth + 3) // 4 * 4
-
-
-def _stream(site: Site) -> DenseStream:
-    stream = _literal_stream(site)
-    assert stream is not None
-    return stream
-
-
-def _literal_stream(site: Site) -> DenseStream | None:
-    task, weights = requantization_task(site), dense_weights(site)
-    form = find_form(task, kinds=(FormKind.LITERAL,))
-    if form is None:
-        return None
-    wide = packs_badly(task, form, weights, _CHANNELS)
-    return DenseStream(form, BlockLayout(form.kind, wide, _CHANNELS), weights)
+    """Of a window's copy; 0 where windows are evenly spaced pixels of the image."""
+    if is_dense_layer(site) and pixel_grid(site).is_dense:
+        return 0
+    return (int(dense_weights(site).shape[1]) + 3) // 4 * 4
 
 
 def _compact_fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
-    dense = dense_fields(site, stream, _ROUND_STEPS)
+    grid, patch_bytes = pixel_grid(site), _patch_bytes(site)
+    if patch_bytes:
+        grid = replace(grid, step=patch_bytes)
     op, x = site.node.op, site.signature.inputs[0]
     height, width = _window(site)
     is_window = isinstance(op, Conv2D)
+    dilations = op.dilations if isinstance(op, Conv2D) else (1, 1)
     return (
-        Field("dense", Parameters("glowmcu_conv_2d_pointwise", dense)),
-        Field("patch_bytes", _patch_bytes(site)),
+        Field(
+            "dense",
+            Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream, _ROUND_STEPS)),
+        ),
+        Field("is_copied", int(patch_bytes > 0)),
         Field("in_height", x.shape[1] if is_window else 1),
         Field("in_width", x.shape[2] if is_window else 1),
         Field("in_channels", x.shape[-1]),
@@ -133,11 +158,12 @@ def _compact_fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
         Field("kernel_width", width),
         Field("stride_y", op.strides[0] if isinstance(op, Conv2D) else 1),
         Field("stride_x", op.strides[1] if isinstance(op, Conv2D) else 1),
-        Field("dilation_y", op.dilations[0] if isinstance(op, Conv2D) else 1),
-        Field("dilation_x", op.dilations[1] if isinstance(op, Conv2D) else 1),
+        Field("dilation_y", dilations[0]),
+        Field("dilation_x", dilations[1]),
         Field("pad_top", op.padding[0] if isinstance(op, Conv2D) else 0),
         Field("pad_left", op.padding[1] if isinstance(op, Conv2D) else 0),
         Field("in_zero_point", x.zero_point),
+        Field("together", width if dilations[1] == 1 else 1),
     )
 
 

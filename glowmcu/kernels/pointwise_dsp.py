@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glowmcu.kernels.dense_layer import (
+    PixelGrid,
     is_dense_layer,
     layer_bound_note,
     layer_stream,
@@ -104,7 +105,7 @@ class PointwiseDsp(Kernel):
                 "postshift": stream.form.postshift,
                 "wide": stream.layout.wide,
             },
-            parameters=Parameters("glowmcu_conv_2d_pointwise", dense_fields(site, stream)),
+            parameters=Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream)),
             rows=grid.rows,
             batches=grid.batches,
             scratch_bytes=self.scratch_bytes(site, target),
@@ -138,10 +139,10 @@ def stream_of(site: Site) -> DenseStream:
 
 
 def dense_fields(
-    site: Site, stream: DenseStream, round_steps: int = ROUND_STEPS
+    grid: PixelGrid, stream: DenseStream, round_steps: int = ROUND_STEPS
 ) -> tuple[Field, ...]:
     """Of a `glowmcu_conv_2d_pointwise`, for a function with rounds of `round_steps`."""
-    grid, depth = pixel_grid(site), stream.depth
+    depth = stream.depth
     way = walk(stream.steps, stream.layout, round_steps)
     clamp_min, clamp_max = stream.form.clamp or (1, 0)
     words = stream.words(way.is_single)

@@ -18,6 +18,7 @@ from tests.ops.test_matmul import Dense, dense_model
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "conv_2d.compact_dsp"
+PROVED = "conv_2d.compact_proved_dsp"
 FEW = {f"{count} channels": layer((1, 1, 5, 6), count) for count in (1, 2, 3)}
 WINDOWS = {
     **SPATIAL,
@@ -28,16 +29,45 @@ WINDOWS = {
     "some weights -128": Case((1, 4, 4, 6), 5, (3, 3), padding="SAME", least_weight=-128),
     "relu6": Case((1, 4, 4, 3), 6, (2, 2), activation="RELU6", out_scale=0.04),
 }
+#: 1x1 windows that are not evenly spaced in the image: they are copied, too.
+SPACED = {
+    "stride 2, odd width": Case((1, 5, 7, 6), 5, (1, 1), (2, 2)),
+    "stride 2 down, three channels out": Case((1, 5, 4, 8), 3, (1, 1), (2, 1)),
+    "stride 3, one output": Case((1, 3, 3, 9), 4, (1, 1), (3, 3)),
+    "two batches, stride 2": Case((2, 5, 5, 7), 4, (1, 1), (2, 2)),
+    "dilated and padded": Case((1, 6, 7, 3), 4, (3, 3), dilations=(2, 2), padding="SAME"),
+}
 #: A right shift is what the literal form begins with.
 UNSHIFTED = "scale of exactly 1/2"
 SHIFTED = {name: case for name, case in NUMBERS.items() if name != UNSHIFTED}
+UNPROVED = "tiny scale"
+PROVABLE = {name: case for name, case in NUMBERS.items() if name != UNPROVED}
 DENSE = {**ROWS, "three outputs": Dense(1, 32, 3), "one output": Dense(3, 9, 1)}
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("variant", [NAME, PROVED])
 @pytest.mark.parametrize("case", {**SHAPES, **FEW}.values(), ids={**SHAPES, **FEW})
-def test_every_shape_of_1x1_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME)
+def test_every_shape_of_1x1_is_computed_as_it_is_meant(case: Case, variant: str) -> None:
+    check_forced(conv_model("CONV_2D", case), variant)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("variant", [NAME, PROVED])
+@pytest.mark.parametrize("case", SPACED.values(), ids=SPACED)
+def test_pixels_that_are_apart_are_copied(case: Case, variant: str) -> None:
+    check_forced(conv_model("CONV_2D", replace(case, out_scale=0.5)), variant)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("case", PROVABLE.values(), ids=PROVABLE)
+def test_every_number_with_a_proved_form_is_computed_as_it_is_meant(case: Case) -> None:
+    check_forced(conv_model("CONV_2D", case), PROVED, count=3)
+
+
+def test_scales_without_a_proved_form_are_left_to_others() -> None:
+    found = compile_forced(conv_model("CONV_2D", NUMBERS[UNPROVED]), PROVED, "cortex-m4")
+    assert PROVED not in variants_of(found)
 
 
 @pytest.mark.arm
@@ -52,15 +82,17 @@ def test_scales_without_a_right_shift_are_left_to_others() -> None:
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("variant", [NAME, PROVED])
 @pytest.mark.parametrize("case", WINDOWS.values(), ids=WINDOWS)
-def test_windows_are_copied_with_their_padding(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", replace(case, out_scale=max(case.out_scale, 0.5))), NAME)
+def test_windows_are_copied_with_their_padding(case: Case, variant: str) -> None:
+    check_forced(conv_model("CONV_2D", replace(case, out_scale=max(case.out_scale, 0.5))), variant)
 
 
 @pytest.mark.arm
+@pytest.mark.parametrize("variant", [NAME, PROVED])
 @pytest.mark.parametrize("case", DENSE.values(), ids=DENSE)
-def test_rows_of_a_dense_layer_are_pixels(case: Dense) -> None:
-    check_forced(dense_model(case), NAME, count=2)
+def test_rows_of_a_dense_layer_are_pixels(case: Dense, variant: str) -> None:
+    check_forced(dense_model(case), variant, count=2)
 
 
 @pytest.mark.arm
