@@ -1,7 +1,8 @@
 """Element-wise results overwrite an operand that nobody reads again (`Operation.in_place`).
 
 Where the operand is all of its root buffer, that buffer simply lives on as the result. Where it is
-a part of a larger one, the result would keep the whole alive: done only if the peak does not rise.
+a part of a larger one, the result would keep the whole alive: done only if the peak does not rise
+above what the buffers of their own have left of it, which is what the schedule counted on.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from glowmcu.memplan.liveness import peak_bytes
 
 def reuse_in_place(program: Program) -> Program:
     """Results become views of the operands that they overwrite."""
+    return _overwrite_each(_overwrite_each(program, of_parts=False), of_parts=True)
+
+
+def _overwrite_each(program: Program, of_parts: bool) -> Program:
+    """Each run the first operand that it may: one with a buffer of its own, or a part of one."""
     for step, run in enumerate(program.runs):
         for operand in overwritable(program, run):
-            changed = _overwrite(program, step, run, operand)
+            changed = _overwrite(program, step, run, operand, of_parts)
             if changed is not None:
                 program = changed
                 break
@@ -58,13 +64,17 @@ def _overlap(a: tuple[Buffer, int, int], b: tuple[Buffer, int, int]) -> bool:
     return a[0] is b[0] and a[1] < b[2] and b[1] < a[2]
 
 
-def _overwrite(program: Program, step: int, run: Run, operand: Buffer) -> Program | None:
+def _overwrite(
+    program: Program, step: int, run: Run, operand: Buffer, of_parts: bool
+) -> Program | None:
     span = program.span(operand)
+    root, start, end = span
+    is_whole = (start, end) == (0, root.size_bytes) and program.lives[root].last == step
+    if is_whole is of_parts:
+        return None
     readers = [*(item.inputs for item in program.runs[step + 1 :]), program.outputs]
     if any(_overlap(program.span(buffer), span) for buffers in readers for buffer in buffers):
         return None
     view = View(run.outputs[0], operand, 0, ViewRole.OVERWRITE)
     changed = arranged(program, program.runs, [*program.views.values(), view])
-    root, start, end = span
-    whole = (start, end) == (0, root.size_bytes) and program.lives[root].last == step
-    return changed if whole or peak_bytes(changed) <= peak_bytes(program) else None
+    return changed if is_whole or peak_bytes(changed) <= peak_bytes(program) else None

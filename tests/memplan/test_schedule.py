@@ -6,7 +6,7 @@ import itertools
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.program import Program
@@ -72,8 +72,19 @@ def test_no_order_is_better_than_the_one_proved(model: tuple[Graph, Program]) ->
     assert found.peak_bytes == min(order_model.peak(order) for order in all_orders(order_model))
 
 
+def slice_beside_a_high_peak() -> tuple[Graph, Program]:
+    """A slice that is not worth keeping its buffer for, once the largest run is in place."""
+    builder = Builder()
+    x = builder.input(33)
+    _, tail = builder.cut(builder.mix(9, x), 1, 8)
+    thin = builder.mix(1, builder.mingle(tail), scratch=50)
+    graph = builder.graph(x, thin, builder.mingle(builder.mix(33, x)))
+    return graph, builder.program(graph)
+
+
 @settings(max_examples=100)
 @given(models())
+@example(slice_beside_a_high_peak())
 def test_in_place_reaches_the_peak_that_the_schedule_counted_on(
     model: tuple[Graph, Program],
 ) -> None:
