@@ -66,6 +66,12 @@ class Overlap:
     least_gap_bytes: int | None
     in_place: bool = False
 
+    def is_kept(self, gap_bytes: int) -> bool:
+        """Whether a result that shares bytes may start so far below the operand."""
+        if self.in_place and gap_bytes == 0:
+            return True
+        return self.least_gap_bytes is not None and gap_bytes >= self.least_gap_bytes
+
 
 @dataclass(frozen=True, eq=False)
 class KernelCode:

@@ -305,14 +305,7 @@ class _Machine:
         """Whether the kernel reads what it needs of the operand before the result is there."""
         gap = self._span(operand)[0] - self._span(result)[0]
         rules = [run.overlaps.get(position) for position in _positions(run, operand)]
-        return all(
-            rule is not None
-            and (
-                (rule.in_place and gap == 0)
-                or (rule.least_gap_bytes is not None and gap >= rule.least_gap_bytes)
-            )
-            for rule in rules
-        )
+        return all(rule is not None and rule.is_kept(gap) for rule in rules)
 
 
 def _positions(run: Run, buffer: Buffer) -> list[int]:

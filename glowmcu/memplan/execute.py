@@ -2,21 +2,24 @@
 
 Every operand is read from the arena and every result written to it. What a kernel does not promise
 is made to hurt: results and scratch are filled with garbage before operands are read (unless a
-result overwrites its operand by declaration), and dead bytes after each step. That a kernel really
-reads an operand before it writes a result there is for the tests of the generated C to show.
+result overwrites its operand by declaration, or keeps the distance that the kernel asks for), and
+dead bytes after each step. That a kernel really reads an operand before it writes a result there is
+for the tests of the generated C to show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Sequence
 
 from glowmcu.ir.graph import Graph, evaluate_node
 from glowmcu.ir.operation import Array
-from glowmcu.ir.program import Buffer, Program, Run, ViewRole
+from glowmcu.ir.program import Buffer, Cascade, Program, Run, ViewRole
+from glowmcu.memplan.byte_arena import GARBAGE, ByteArena
+from glowmcu.memplan.execute_cascade import CascadeExecution
+from glowmcu.memplan.execute_overlap import block_rows, execute_blocks, sharing_operands
+from glowmcu.memplan.execute_rows import held_constants
 
-GARBAGE = 0x5A
+__all__ = ["GARBAGE", "execute_program"]
 
 
 def execute_program(
@@ -30,35 +33,43 @@ class _Machine:
     def __init__(self, program: Program, graph: Graph, arena_bytes: int) -> None:
         self.program = program
         self.graph = graph
-        self.arena = bytearray([GARBAGE]) * arena_bytes
+        self.arena = ByteArena(program, arena_bytes)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         for buffer, array in zip(self.program.inputs, inputs, strict=True):
-            self._write(buffer, array)
-        self._bury(-1)
-        for step, run in enumerate(self.program.runs):
-            self._step(step, run)
-        return [self._read(buffer) for buffer in self.program.outputs]
+            self.arena.write(buffer, array)
+        self._bury(-1, ())
+        for step, item in enumerate(self.program.steps):
+            if isinstance(item, Cascade):
+                CascadeExecution(item, self.arena, self.graph).run()
+            else:
+                self._run(item)
+            self._bury(step, item.outputs)
+        return [self.arena.read(buffer) for buffer in self.program.outputs]
 
-    def _step(self, step: int, run: Run) -> None:
-        early = {
-            position: self._read(buffer)
-            for buffer, position in zip(run.inputs, run.positions, strict=True)
-            if position in run.overlaps
-        }
-        contained = self._contained(run)
-        kept = [self._read(buffer) for buffer in contained]
-        for buffer in run.operands[len(run.inputs) :]:
+    def _run(self, run: Run) -> None:
+        sharing = sharing_operands(run, self.arena)
+        early = [*self._contained(run), *sharing.values()]
+        kept = [self.arena.read(buffer) for buffer in early]
+        self._spoil(run.outputs[:1])
+        for buffer, array in zip(early, kept, strict=True):
+            self.arena.write(buffer, array)
+        # Nothing lets other results or scratch lie in an operand.
+        self._spoil(run.operands[len(run.inputs) + 1 :])
+        rows = block_rows(run, sharing) if sharing else 0
+        if rows:
+            execute_blocks(run, self.arena, self.graph, rows)
+            return
+        results = evaluate_node(run.node, self._operands(run), self.graph.rounding)
+        for buffer, array in zip(run.outputs, results, strict=True):
+            self.arena.write(buffer, array)
+
+    def _spoil(self, written: Sequence[Buffer]) -> None:
+        """Fill with garbage what is not declared to overwrite an operand."""
+        for buffer in written:
             view = self.program.views.get(buffer)
             if view is None or view.role is not ViewRole.OVERWRITE:
-                self._spoil(buffer)
-        for buffer, array in zip(contained, kept, strict=True):
-            self._write(buffer, array)
-        results = evaluate_node(run.node, self._operands(run, early), self.graph.rounding)
-        # Operands that die here may lie where the result goes.
-        self._bury(step)
-        for buffer, array in zip(run.outputs, results, strict=True):
-            self._write(buffer, array)
+                self.arena.spoil(buffer)
 
     def _contained(self, run: Run) -> list[Buffer]:
         """Operands that already lie where the result wants them."""
@@ -74,43 +85,19 @@ class _Machine:
             and self.program.offset(buffer) == start + offsets[position]
         ]
 
-    def _operands(self, run: Run, early: Mapping[int, Array]) -> list[Array]:
+    def _operands(self, run: Run) -> list[Array]:
         held = dict(zip(run.positions, run.inputs, strict=True))
-        operands = []
-        for position, value in enumerate(run.node.inputs):
-            data = self.graph.constant_data(value)
-            if position in early:
-                operands.append(early[position])
-            elif position in held:
-                operands.append(self._read(held[position]))
-            else:
-                assert data is not None, f"{run.node.name!r} has no pointer to {value.name!r}"
-                operands.append(data)
-        return operands
+        constants = held_constants(run.node, self.graph, held)
+        return [
+            self.arena.read(held[position]) if position in held else constants[position]
+            for position in range(len(run.node.inputs))
+        ]
 
-    def _span(self, buffer: Buffer) -> slice:
-        start = self.program.offset(buffer)
-        return slice(start, start + buffer.size_bytes)
-
-    def _read(self, buffer: Buffer) -> Array:
-        root, inner = self.program.root(buffer)
-        if root.data is None:
-            data = bytes(self.arena[self._span(buffer)])
-        else:
-            data = root.data.tobytes()[inner : inner + buffer.size_bytes]
-        return np.frombuffer(data, buffer.type.element.numpy).reshape(buffer.type.shape)
-
-    def _write(self, buffer: Buffer, array: Array) -> None:
-        span = self._span(buffer)
-        assert span.stop <= len(self.arena), f"{buffer.name!r} reaches beyond the arena"
-        self.arena[span] = array.tobytes()
-
-    def _spoil(self, buffer: Buffer) -> None:
-        span = self._span(buffer)
-        assert span.stop <= len(self.arena), f"{buffer.name!r} reaches beyond the arena"
-        self.arena[span] = bytes([GARBAGE]) * (span.stop - span.start)
-
-    def _bury(self, step: int) -> None:
+    def _bury(self, step: int, results: Sequence[Buffer]) -> None:
+        """Spoil what dies; results may lie where an operand was."""
+        kept = [self.arena.read(buffer) for buffer in results]
         for buffer, life in self.program.lives.items():
             if life.last == step:
-                self._spoil(buffer)
+                self.arena.spoil(buffer)
+        for buffer, array in zip(results, kept, strict=True):
+            self.arena.write(buffer, array)

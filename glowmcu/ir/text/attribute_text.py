@@ -101,7 +101,7 @@ class AttributePrinter:
         if is_dataclass(value):
             return braced(self.fields(value, name))
         if isinstance(value, Mapping):
-            return braced({quoted(key): self.value(item, name) for key, item in value.items()})
+            return braced({quoted(str(key)): self.value(item, name) for key, item in value.items()})
         assert isinstance(value, (tuple, list)), f"{type(value).__name__} is no attribute"
         return self._sequence(value, name)
 

@@ -6,6 +6,7 @@ Every field must be given: a default that is taken in silence hides a misspelt n
 from __future__ import annotations
 
 import difflib
+import re
 import types
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
@@ -22,6 +23,7 @@ Operations = Mapping[str, type[Operation]]
 _Built = TypeVar("_Built")
 #: A type as `get_type_hints` gives it: a class, a union, `tuple[int, ...]`, …
 Hint = Any
+_WHOLE = re.compile(r"0|[1-9]\d{0,8}")
 
 
 class FieldError(Exception):
@@ -93,7 +95,10 @@ class FieldReader:
             return self._convert_tuple(raw, arguments, what)
         if origin in (dict, Mapping):
             _expect(isinstance(raw, dict), raw, "a dictionary", what)
-            return {key: self._convert(item, arguments[1], what) for key, item in raw.items()}
+            return {
+                _key(key, arguments[0], what): self._convert(item, arguments[1], what)
+                for key, item in raw.items()
+            }
         assert isinstance(hint, type), f"{what}: no text form for {hint}"
         return self._convert_class(raw, hint, what)
 
@@ -135,6 +140,14 @@ class FieldReader:
 
 
 _WORDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
+
+
+def _key(text: str, hint: Hint, what: str) -> str | int:
+    """A dictionary's key; attribute names are text, also where they stand for numbers."""
+    if hint is not int:
+        return text
+    _expect(_WHOLE.fullmatch(text) is not None, text, "a dictionary by number", what)
+    return int(text)
 
 
 def _member(raw: Raw, kind: type[Enum], what: str) -> Enum:

@@ -9,18 +9,18 @@ no edit here. A buffer's quantized type is an attribute, too: MLIR lets none int
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.ir.graph import Node, Value
-from glowmcu.ir.operation import Array, Operation, Signature
-from glowmcu.ir.program import Alloc, Buffer, Dealloc, Instruction, Program, Run, View
+from glowmcu.ir.graph import Node
+from glowmcu.ir.operation import Array
+from glowmcu.ir.program import Alloc, Buffer, Cascade, Dealloc, Instruction, Program, Run, View
 from glowmcu.ir.text.attribute_text import AttributeParser, AttributePrinter, Raw
+from glowmcu.ir.text.cascade_records import CascadeRecord, cascade_of_record, cascade_record
 from glowmcu.ir.text.fields import FieldError, FieldReader, Operations
 from glowmcu.ir.text.names import Names
+from glowmcu.ir.text.node_records import LabelledValues, NodeRecord, ValueLabels
 from glowmcu.ir.text.scanner import Scanner
 from glowmcu.ir.text.sidecar import Sidecar
 from glowmcu.ir.text.syntax import (
@@ -36,28 +36,16 @@ from glowmcu.ir.types import ElementType, Shape, TensorType
 _Memref = tuple[Shape, ElementType]
 _Built = TypeVar("_Built")
 _IN, _OUT, _INOUT = "@in", "@out", "@inout"
-_NUMBERED = re.compile(r"(?P<name>.*)#(?P<number>[1-9]\d*)", re.DOTALL)
 _KINDS: dict[str, type[Instruction]] = {
     "glowmcu.alloc": Alloc,
     "glowmcu.dealloc": Dealloc,
     "glowmcu.view": View,
     "glowmcu.run": Run,
+    "glowmcu.cascade": Cascade,
 }
 _KIND_NAMES = {kind: name for name, kind in _KINDS.items()}
 #: Fields that are operands (and the node), not attributes.
 _STRUCTURE = ("buffer", "base", "node", "inputs", "outputs", "scratch")
-
-
-@dataclass(frozen=True)
-class _NodeRecord:
-    """A run's node. Its values stand by name, the second one of a name as `name#2`."""
-
-    operator: Operation
-    signature: Signature
-    operands: tuple[str, ...]
-    results: tuple[str, ...]
-    name: str
-    source: str
 
 
 def print_program(program: Program, sidecar: Sidecar | None = None) -> str:
@@ -70,6 +58,9 @@ def _operands(item: Instruction) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
     if isinstance(item, Run):
         scratch = () if item.scratch is None else (_INOUT,)
         return item.operands, (_IN,) * len(item.inputs) + (_OUT,) * len(item.outputs) + scratch
+    if isinstance(item, Cascade):
+        outside = (_IN,) * len(item.inputs) + (_OUT,) * len(item.outputs)
+        return item.operands, outside + (_INOUT,) * len(item.locals)
     if isinstance(item, View):
         return (item.buffer, item.base), (_OUT, _IN)
     return (item.buffer,), (_OUT if isinstance(item, Alloc) else _INOUT,)
@@ -80,7 +71,7 @@ class _ProgramPrinter:
         self._program = program
         self._attributes = AttributePrinter(sidecar)
         self._names = Names()
-        self._labels = _ValueLabels()
+        self._labels = ValueLabels()
         mentioned = [
             *program.inputs,
             *(buffer for item in program.instructions for buffer in _operands(item)[0]),
@@ -113,7 +104,11 @@ class _ProgramPrinter:
         buffers, access = _operands(item)
         label = self._names[buffers[-1]]
         attributes = {"access": self._attributes.value(access, label)}
-        attributes |= self._attributes.fields(item, label, skip=_STRUCTURE)
+        if isinstance(item, Cascade):
+            record = cascade_record(item, self._labels)
+            attributes |= self._attributes.fields(record, label)
+        else:
+            attributes |= self._attributes.fields(item, label, skip=_STRUCTURE)
         if isinstance(item, Run):
             attributes["node"] = self._attributes.value(self._labels.record(item.node), label)
         return self._line(_KIND_NAMES[type(item)], buffers, attributes)
@@ -122,26 +117,6 @@ class _ProgramPrinter:
         names = [self._names[buffer] for buffer in buffers]
         types = [print_memref(buffer.type) for buffer in buffers]
         return print_operation([], name, names, attributes, types, [])
-
-
-class _ValueLabels:
-    """What graph values are called in a program's text."""
-
-    def __init__(self) -> None:
-        self._labels: dict[Value, str] = {}
-        self._counts: dict[str, int] = {}
-
-    def record(self, node: Node) -> _NodeRecord:
-        operands = tuple(map(self._label, node.inputs))
-        results = tuple(map(self._label, node.outputs))
-        return _NodeRecord(node.op, node.signature, operands, results, node.name, node.source)
-
-    def _label(self, value: Value) -> str:
-        if value not in self._labels:
-            number = self._counts[value.name] = self._counts.get(value.name, 0) + 1
-            plain = number == 1 and _NUMBERED.fullmatch(value.name) is None
-            self._labels[value] = value.name if plain else f"{value.name}#{number}"
-        return self._labels[value]
 
 
 def parse_program(
@@ -165,7 +140,7 @@ class _ProgramParser:
         self._attributes = AttributeParser(scanner, {}, sidecar)
         self._reader = FieldReader(operations)
         self._buffers: Definitions[Buffer] = Definitions(scanner)
-        self._values: dict[str, Value] = {}
+        self._values = LabelledValues()
         self._offsets: dict[Buffer, int] = {}
 
     def program(self) -> Program:
@@ -208,8 +183,11 @@ class _ProgramParser:
         buffers, attributes = self._buffers_of(line), dict(line.attributes)
         access = attributes.pop("access", None)
         kind = _KINDS[line.name]
-        structure = self._structure(kind, buffers, access or [], attributes, line)
-        item = self._build(kind, attributes, line, structure)
+        if kind is Cascade:
+            item: Instruction = self._cascade(buffers, access or [], attributes, line)
+        else:
+            structure = self._structure(kind, buffers, access or [], attributes, line)
+            item = self._build(kind, attributes, line, structure)
         wanted, modes = _operands(item)
         if wanted != buffers or access != list(modes):
             raise self._fail(line, "GM218", f"access must be {list(modes)}, one an operand")
@@ -239,25 +217,25 @@ class _ProgramParser:
     def _node(self, raw: Raw, line: OperationText[_Memref]) -> Node:
         if not isinstance(raw, dict):
             raise self._fail(line, "GM213", "glowmcu.run lacks attribute 'node', a dictionary")
-        record = self._build(_NodeRecord, raw, line, {})
-        signature = record.signature
-        if (len(record.operands), len(record.results)) != (
-            len(signature.inputs),
-            len(signature.outputs),
-        ):
-            raise self._fail(line, "GM218", "the node's operands and results miss its signature")
-        inputs = tuple(map(self._value, record.operands, signature.inputs))
-        outputs = tuple(map(self._value, record.results, signature.outputs))
-        return Node(record.operator, inputs, outputs, record.name, record.source)
+        record = self._build(NodeRecord, raw, line, {})
+        try:
+            return self._values.node(record)
+        except FieldError as cause:
+            raise self._fail(line, cause.code, cause.message, cause.hint) from cause
 
-    def _value(self, label: str, type_: TensorType) -> Value:
-        """One object a label, whichever run names it."""
-        known = self._values.get(label)
-        if known is None or known.type != type_:
-            numbered = _NUMBERED.fullmatch(label)
-            known = Value(type_, numbered["name"] if numbered else label)
-            self._values[label] = known
-        return known
+    def _cascade(
+        self,
+        buffers: tuple[Buffer, ...],
+        access: list[str],
+        attributes: dict[str, Raw],
+        line: OperationText[_Memref],
+    ) -> Cascade:
+        record = self._build(CascadeRecord, attributes, line, {})
+        ins, outs = access.count(_IN), access.count(_OUT)
+        try:
+            return cascade_of_record(record, buffers, ins, outs, self._values)
+        except FieldError as cause:
+            raise self._fail(line, cause.code, cause.message, cause.hint) from cause
 
     def _buffers_of(self, line: OperationText[_Memref]) -> tuple[Buffer, ...]:
         found = tuple(self._buffers.find(name, line.at) for name in line.operands)
