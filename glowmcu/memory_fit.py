@@ -22,7 +22,7 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
 
 #: Bytes of scratch that kernels may take at most, in plans from fast to frugal.
-_SCRATCH_CAPS = (4096, 2048, 1024, 512, 384, 256, 128, 64, 0)
+_SCRATCH_CAPS = (4096, 2048, 1280, 896, 640, 512, 384, 320, 256, 192, 144, 96, 48, 0)
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.25
@@ -77,8 +77,13 @@ class _Fitter:
 
     def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
         """With limits of scratch by node name; `stream_to` as in `plan_memory`."""
+        return self._planned(self._selected(limits), stream_to)
+
+    def _selected(self, limits: Mapping[str, int]) -> dict[Node, Selection]:
         flash = self.budgets.flash_bytes
-        selections = select_kernels(self.graph, self.target, self.choices, flash, limits)
+        return select_kernels(self.graph, self.target, self.choices, flash, limits)
+
+    def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
         program = build_program(self.graph, selections, with_rows=stream_to is not None)
         return Fit(selections, plan_memory(program, stream_to))
 
@@ -110,14 +115,14 @@ class _Fitter:
 
     def _ladder(self, stream_to: int) -> Iterator[Fit]:
         """Streamed plans with less and less scratch, each set of kernels once."""
-        seen: set[tuple[str, ...]] = set()
+        seen: set[tuple[tuple[str, int], ...]] = set()
         for cap in (None, *_SCRATCH_CAPS):
             limits = {} if cap is None else {node.name: cap for node in self.graph.nodes}
-            item = self.fit(limits, stream_to)
-            names = tuple(chosen.kernel_name for chosen in item.selections.values())
-            if names not in seen:
-                seen.add(names)
-                yield item
+            selections = self._selected(limits)
+            key = tuple((item.kernel_name, item.scratch_bytes) for item in selections.values())
+            if key not in seen:
+                seen.add(key)
+                yield self._planned(selections, stream_to)
 
     def _eased(self, budget: int, stream_to: int | None) -> Fit | None:
         """Scratch is taken only from kernels that run while the arena is above the budget."""

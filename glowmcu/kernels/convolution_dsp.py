@@ -53,7 +53,19 @@ def window_of(site: Site) -> RowWindow:
     """The walk over the input."""
     op = site.node.op
     assert isinstance(op, Conv2D)
-    return row_window(op, site.signature)
+    return row_window(op, site.signature, site.by_rows)
+
+
+def rows_of(site: Site, window: RowWindow, goal: Goal) -> int:
+    """Rows of the window, not more than the limit has room for, if it can be."""
+    if site.by_rows:
+        return window.least_rows
+    rows = window_rows(window, goal)
+    if site.scratch_limit is not None:
+        advance = window.rows_at_once * window.strides[0]
+        while rows > window.least_rows and window.scratch_bytes(rows) > site.scratch_limit:
+            rows -= advance
+    return rows
 
 
 def window_rows(window: RowWindow, goal: Goal) -> int:
@@ -141,7 +153,7 @@ class RowsConv2D(Kernel):
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         window = window_of(site)
-        return window.scratch_bytes(window_rows(window, target.goal))
+        return window.scratch_bytes(rows_of(site, window, target.goal))
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         stream = stream_of(site, window_of(site))
@@ -171,7 +183,7 @@ class RowsConv2D(Kernel):
         assert stream is not None
         weights = constant(site, 1)
         bound = accumulator_bound(site, weights.reshape(len(weights), -1), constant(site, 2))
-        rows = window_rows(window, target.goal)
+        rows = rows_of(site, window, target.goal)
         return KernelCode(
             function=_function(window, stream),
             operands=(0,),

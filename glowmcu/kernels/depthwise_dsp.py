@@ -108,15 +108,22 @@ def _axes(site: Site) -> tuple[Axis, Axis]:
 
 
 def line_axis(site: Site) -> int | None:
-    """The axis that lines follow: the longer one, 0 for columns; None when neither suits."""
+    """The axis that lines follow: the longer one, 0 for columns; None when neither suits.
+
+    Row by row, lines are rows.
+    """
     axes = _axes(site)
-    suited = [axis for axis in (1, 0) if axes[axis].suits_lines]
+    suited = [axis for axis in ((1,) if site.by_rows else (1, 0)) if axes[axis].suits_lines]
     return max(suited, key=lambda axis: axes[axis].out_length, default=None)
 
 
-def part_of(along: Axis, goal: Goal) -> int:
+def part_of(along: Axis, goal: Goal, scratch_limit: int | None = None) -> int:
     """Outputs of a line at a time: all, or equal parts where scratch is dear."""
     most = _MOST_OUTPUTS[goal] // along.stride
+    if scratch_limit is not None:
+        most = min(along.out_length, _MOST_OUTPUTS[Goal.BALANCED])
+        while most > 2 and WORD_STEP * along.words(most) > scratch_limit:
+            most -= 2 - most % 2
     parts = -(-along.out_length // most)
     even = -(-along.out_length // parts)
     return min(even + even % 2, along.out_length)
@@ -188,7 +195,7 @@ class LinesDepthwise(Kernel):
         form = _form(site)
         assert form is not None
         batches, *_, channels = site.signature.output.shape
-        part = part_of(along, target.goal)
+        part = part_of(along, target.goal, site.scratch_limit)
         parts = batches * -(-along.out_length // part)
         blocks = parts * -(-channels // 4)
         bands, inside, outside = across.band_lines()
@@ -210,7 +217,7 @@ class LinesDepthwise(Kernel):
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         along, _ = self._lines(site)
-        return WORD_STEP * along.words(part_of(along, target.goal))
+        return WORD_STEP * along.words(part_of(along, target.goal, site.scratch_limit))
 
     def code_key(self, site: Site, target: Target) -> str:
         form = _form(site)
@@ -232,7 +239,7 @@ class LinesDepthwise(Kernel):
             Field("along", Parameters("glowmcu_depthwise_axis", along.fields())),
             Field("across", Parameters("glowmcu_depthwise_axis", across.fields())),
             Field("rows_are_along", int(columns)),
-            Field("part", part_of(along, target.goal)),
+            Field("part", part_of(along, target.goal, site.scratch_limit)),
             Field("channels", weights.shape[3]),
             Field("in_zero_point", site.signature.inputs[0].zero_point),
             *self.loop_fields(site, target),

@@ -47,7 +47,7 @@ class LinePairsDepthwise(LinesDepthwise):
     def work(self, site: Site, target: Target) -> dict[str, float]:
         along, across = self._lines(site)
         batches, *_, channels = site.signature.output.shape
-        part = part_of(along, target.goal)
+        part = part_of(along, target.goal, site.scratch_limit)
         parts = batches * -(-along.out_length // part)
         blocks = parts * -(-channels // 4)
         bands = -(-across.out_length // _BAND)
@@ -88,7 +88,7 @@ class LinePairsDepthwise(LinesDepthwise):
 
     def _pair_shape(self, site: Site, target: Target) -> LinePairShape:
         along, across = self._lines(site)
-        blocks = max(part_of(along, target.goal) // 2, 1)
+        blocks = max(part_of(along, target.goal, site.scratch_limit) // 2, 1)
         unrolled = blocks if blocks <= _MOST_UNROLLED else _unrolled(blocks)
         return LinePairShape(
             along.out_step, across.out_step, unrolled, depthwise_form(site).postshift

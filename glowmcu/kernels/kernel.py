@@ -54,6 +54,10 @@ class Site:
     rounding: Rounding
     #: What each operand can hold, a channel; None where that is not known.
     input_ranges: tuple[ValueRange | None, ...] = ()
+    #: Bytes of scratch that variants with a choice should keep to, if they can.
+    scratch_limit: int | None = None
+    #: Whether the layer is computed a row at a time.
+    by_rows: bool = False
 
     @property
     def signature(self) -> Signature:

@@ -16,8 +16,10 @@ from glowmcu.ir.kernel_code import RowCall, RowRule, RowSupport
 from glowmcu.ir.operation import RowWindow
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels.kernel import Kernel, KernelCode, Site, Target
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
-#: Windows of several rows are set up for every row: about so much is lost (`benchmarks/`).
+#: What windows that are set up for every row lose, where a row's price is not known.
 _RANGE_SLOWDOWN = 1.3
 
 
@@ -57,8 +59,40 @@ def row_kernel(variant: Kernel, code: KernelCode, site: Site, target: Target) ->
             return alone
     if code.rows != out.shape[1]:
         return None
+    by_rows = replace(site, by_rows=True)
+    if variant.accepts(by_rows, target):
+        code = variant.generate(by_rows, target)
     support = RowSupport(RowCall.RANGE, code.rows, rules, code.scratch_bytes)
-    return RowKernel(code, support, variant.price(site, target).cycles * _RANGE_SLOWDOWN)
+    return RowKernel(code, support, _range_cycles(variant, by_rows, target, rules[0]))
+
+
+def _range_cycles(variant: Kernel, site: Site, target: Target, rule: RowRule) -> float:
+    """What all rows take: each like a layer with one row of results and the rows under it."""
+    turns = site.signature.output.shape[1]
+    strip = replace(site, node=_strip(site.node, rule))
+    if strip.node is site.node or not variant.accepts(strip, target):
+        return variant.price(site, target).cycles * _RANGE_SLOWDOWN
+    return turns * variant.price(strip, target).cycles
+
+
+def _strip(node: Node, rule: RowRule) -> Node:
+    """The node on the rows under one result row, without padding above and below."""
+    op, (x, *others) = node.op, node.inputs
+    if not isinstance(op, Conv2D | DepthwiseConv2D | AveragePool2D | MaxPool2D):
+        return node
+    _, left, _, right = op.padding
+    height = min(rule.extent, rule.rows)
+    if height < rule.extent:
+        return node
+    shape = (x.type.shape[0], height, *x.type.shape[2:])
+    (output,) = node.outputs
+    return Node(
+        replace(op, padding=(0, left, 0, right)),
+        (Value(x.type.with_shape(shape), x.name), *others),
+        (Value(_row_of(output.type), output.name),),
+        node.name,
+        node.source,
+    )
 
 
 def _of_one_row(

@@ -190,8 +190,8 @@ class RowWindow:
         return -(-size // 4) * 4
 
 
-def row_window(op: Conv2D, signature: Signature) -> RowWindow:
-    """The walk of `op`; it may not fit."""
+def row_window(op: Conv2D, signature: Signature, by_rows: bool = False) -> RowWindow:
+    """The walk of `op`; it may not fit. `by_rows`: not two rows at once."""
     x, weights, out = signature.inputs[0], signature.inputs[1], signature.output
     _, in_rows, in_columns, channels = x.shape
     _, kernel_y, kernel_x, _ = weights.shape
@@ -213,7 +213,7 @@ def row_window(op: Conv2D, signature: Signature) -> RowWindow:
     )
     below = replace(sideways, across=0)
     saved = 1 - below.pairs / sideways.pairs
-    return below if below.fits and saved > _WORTH_GOING_BELOW else sideways
+    return below if not by_rows and below.fits and saved > _WORTH_GOING_BELOW else sideways
 
 
 def _across(columns: int, pixel_bytes: int) -> int:

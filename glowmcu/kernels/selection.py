@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
@@ -96,8 +96,9 @@ def select_kernels(
     set that was found is within the flash budget, GM5xx where a proof fails.
     """
     known = ranges or value_ranges(graph)
+    limits = scratch_limits or {}
     sites = {
-        node: site_of(graph, node, known)
+        node: replace(site_of(graph, node, known), scratch_limit=limits.get(node.name))
         for node in graph.nodes
         if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
     }
@@ -107,7 +108,7 @@ def select_kernels(
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     if choices is not None:
         possible = choices.measured(possible)
-    candidates = _limited(possible, scratch_limits or {})
+    candidates = _limited(possible, limits)
     if choices is not None:
         candidates = choices.narrowed(candidates)
     chosen = cheapest_set(candidates, target.goal, flash_budget)
