@@ -105,26 +105,45 @@ static inline void glowmcu_depthwise_add_tap(const glowmcu_depthwise_row_sums *p
     }
 }
 
-static inline int8_t glowmcu_depthwise_row_result(const glowmcu_depthwise_row_sums *p, int32_t oc,
-    int32_t sum)
+static inline void glowmcu_depthwise_row_results(const glowmcu_depthwise_row_sums *p,
+    const int32_t *sums, int8_t *out)
 {
-    const int32_t value = glowmcu_requantize(sum, p->multipliers[oc], p->shifts[oc]);
+    const int32_t out_channels = p->in_channels * p->depth_multiplier;
 
-    return (int8_t)glowmcu_clamp(value + p->out_zero_point, p->clamp_min, p->clamp_max);
+    for (int32_t ox = 0; ox < p->out_width; ++ox) {
+        for (int32_t oc = 0; oc < out_channels; ++oc) {
+            const int32_t value = glowmcu_requantize(*sums, p->multipliers[oc], p->shifts[oc]);
+            *out = (int8_t)glowmcu_clamp(value + p->out_zero_point, p->clamp_min, p->clamp_max);
+            ++sums;
+            ++out;
+        }
+    }
+}
+
+/* The first row of taps that lies at input row `y` or below. */
+static inline int32_t glowmcu_first_tap(const glowmcu_depthwise_row_sums *p, int32_t y)
+{
+    int32_t tap = y + p->pad_top;
+
+    if (p->dilation_y > 1) {
+        tap = (tap + p->dilation_y - 1) / p->dilation_y;
+    }
+    return (tap < p->kernel_height) ? tap : p->kernel_height;
 }
 
 /*
  * Input rows [first_row, end_row), which begin at `in`; of those only what the window sees is read.
  * Row 0 starts the sums, which `scratch` (4 bytes a result, aligned to 4) keeps; with the last row
- * of the image results are written. Sums are over x, not x - zero point, modulo 2^32; what they end
- * as fits. `in`, `out` and scratch may not overlap.
+ * of the image results are written, when no more of `in` is to be read: `out` may overwrite `in`,
+ * but scratch may overlap neither. Sums are over x, not x - zero point, modulo 2^32; what they end as
+ * fits.
  */
 static void glowmcu_depthwise_row_sums_s8(const glowmcu_depthwise_row_sums *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
 {
     const int32_t out_channels = p->in_channels * p->depth_multiplier;
-    const glowmcu_taps ys = glowmcu_taps_inside(-p->pad_top - first_row, p->kernel_height,
-        p->dilation_y, end_row - first_row);
+    const int32_t first_tap = glowmcu_first_tap(p, first_row);
+    const int32_t end_tap = glowmcu_first_tap(p, end_row);
     int32_t *sums = (int32_t *)(void *)scratch;
     const int32_t *starts = p->starts;
 
@@ -135,20 +154,17 @@ static void glowmcu_depthwise_row_sums_s8(const glowmcu_depthwise_row_sums *p, c
             memcpy(sums, starts, (size_t)out_channels * sizeof *sums);
             starts += p->starts_step;
         }
-        for (int32_t ky = ys.first; ky < ys.end; ++ky) {
-            const int32_t y = ys.origin + ky * p->dilation_y;
+        for (int32_t ky = first_tap; ky < end_tap; ++ky) {
+            const int32_t y = ky * p->dilation_y - p->pad_top - first_row;
             for (int32_t kx = xs.first; kx < xs.end; ++kx) {
                 const int32_t x = xs.origin + kx * p->dilation_x;
                 glowmcu_depthwise_add_tap(p, in + (y * p->in_width + x) * p->in_channels,
                     p->weights + (ky * p->kernel_width + kx) * out_channels, sums);
             }
         }
-        if (end_row == p->in_height) {
-            for (int32_t oc = 0; oc < out_channels; ++oc) {
-                *out = glowmcu_depthwise_row_result(p, oc, sums[oc]);
-                ++out;
-            }
-        }
+    }
+    if (end_row == p->in_height) {
+        glowmcu_depthwise_row_results(p, (const int32_t *)(const void *)scratch, out);
     }
 }
 

@@ -3,8 +3,8 @@
  *
  * Every function takes input rows [first_row, end_row), which begin at `in`, and keeps in `scratch`
  * (aligned to 4 bytes) what earlier rows add up to. Row 0 starts anew; with the last row results
- * are written, so that a call with all rows needs no scratch. `in`, `out` and scratch may not
- * overlap: results are written while later channels of `in` are still to be read.
+ * are written, when no more of `in` is to be read: `out` may lie anywhere but in the scratch, and may
+ * overwrite `in`.
  *
  *   narrow  4 channels at least, 256 pixels at most; scratch: 8 bytes for 4 channels
  *   wide    4 channels at least; scratch: 16 bytes for 4 channels
@@ -84,35 +84,75 @@ static GLOWMCU_ALWAYS_INLINE glowmcu_four_sums glowmcu_four_sums_of(glowmcu_four
         sums = glowmcu_four_sums_add(sums, x + 3 * step);
         x += 4 * step;
     }
-    for (; pixels > 0; --pixels) {
+    if (pixels >= 2) {
         sums = glowmcu_four_sums_add(sums, x);
-        x += step;
+        sums = glowmcu_four_sums_add(sums, x + step);
+        x += 2 * step;
+    }
+    if ((pixels & 1) != 0) {
+        sums = glowmcu_four_sums_add(sums, x);
     }
     return sums;
+}
+
+/* The first channel of the four that channel `c` begins, or of the last four. */
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_four_at(int32_t c, int32_t channels)
+{
+    return (c + 4 > channels) ? channels - 4 : c;
+}
+
+static inline void glowmcu_narrow_sums_keep(glowmcu_four_sums *kept, const int8_t *in,
+    int32_t pixels, int32_t channels, int32_t is_first)
+{
+    for (int32_t c = 0; c < channels; c += 4) {
+        glowmcu_four_sums sums = {0, 0};
+        if (!is_first) {
+            sums = *kept;
+        }
+        *kept = glowmcu_four_sums_of(sums, in + glowmcu_four_at(c, channels), pixels, channels);
+        ++kept;
+    }
 }
 
 static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_narrow(glowmcu_row_result result,
     const glowmcu_row_sums *p, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
     int32_t end_row)
 {
+    const int32_t channels = p->channels;
     glowmcu_four_sums *kept = (glowmcu_four_sums *)(void *)scratch;
-    const int32_t pixels = (end_row - first_row) * p->row_pixels;
 
-    for (int32_t c = 0; c < p->channels; c += 4, ++kept) {
-        glowmcu_four_sums sums = {0, 0};
-        c = (c + 4 > p->channels) ? p->channels - 4 : c;
-        if (first_row > 0) {
-            sums = *kept;
+    glowmcu_narrow_sums_keep(kept, in, (end_row - first_row) * p->row_pixels, channels,
+        first_row == 0);
+    if (end_row < p->rows) {
+        return;
+    }
+    for (int32_t c = 0; c < channels; c += 4, ++kept) {
+        int8_t *y = out + glowmcu_four_at(c, channels);
+        y[0] = (int8_t)result(p, glowmcu_low_half(kept->even));
+        y[1] = (int8_t)result(p, glowmcu_low_half(kept->odd));
+        y[2] = (int8_t)result(p, glowmcu_upper_sum(kept->even));
+        y[3] = (int8_t)result(p, glowmcu_upper_sum(kept->odd));
+    }
+}
+
+static inline void glowmcu_wide_sums_keep(int32_t *kept, const int8_t *in, int32_t pixels,
+    int32_t channels, int32_t is_first)
+{
+    for (int32_t c = 0; c < channels; c += 4, kept += 4) {
+        const int8_t *x = in + glowmcu_four_at(c, channels);
+        if (is_first) {
+            memset(kept, 0, 4 * sizeof *kept);
         }
-        sums = glowmcu_four_sums_of(sums, in + c, pixels, p->channels);
-        if (end_row < p->rows) {
-            *kept = sums;
-            continue;
+        for (int32_t left = pixels; left > 0; left -= GLOWMCU_ROW_SUMS_PART) {
+            const int32_t part = (left < GLOWMCU_ROW_SUMS_PART) ? left : GLOWMCU_ROW_SUMS_PART;
+            glowmcu_four_sums sums = {0, 0};
+            sums = glowmcu_four_sums_of(sums, x, part, channels);
+            kept[0] += glowmcu_low_half(sums.even);
+            kept[1] += glowmcu_low_half(sums.odd);
+            kept[2] += glowmcu_upper_sum(sums.even);
+            kept[3] += glowmcu_upper_sum(sums.odd);
+            x += part * channels;
         }
-        out[c] = (int8_t)result(p, glowmcu_low_half(sums.even));
-        out[c + 1] = (int8_t)result(p, glowmcu_low_half(sums.odd));
-        out[c + 2] = (int8_t)result(p, glowmcu_upper_sum(sums.even));
-        out[c + 3] = (int8_t)result(p, glowmcu_upper_sum(sums.odd));
     }
 }
 
@@ -120,33 +160,18 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_wide(glowmcu_row_result resul
     const glowmcu_row_sums *p, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
     int32_t end_row)
 {
+    const int32_t channels = p->channels;
     int32_t *kept = (int32_t *)(void *)scratch;
-    const int32_t pixels = (end_row - first_row) * p->row_pixels;
 
-    for (int32_t c = 0; c < p->channels; c += 4, kept += 4) {
-        const int8_t *x;
-        int32_t sums[4] = {0, 0, 0, 0};
-        c = (c + 4 > p->channels) ? p->channels - 4 : c;
-        x = in + c;
-        if (first_row > 0) {
-            memcpy(sums, kept, sizeof sums);
-        }
-        for (int32_t left = pixels; left > 0; left -= GLOWMCU_ROW_SUMS_PART) {
-            const int32_t part = (left < GLOWMCU_ROW_SUMS_PART) ? left : GLOWMCU_ROW_SUMS_PART;
-            glowmcu_four_sums of_part = {0, 0};
-            of_part = glowmcu_four_sums_of(of_part, x, part, p->channels);
-            sums[0] += glowmcu_low_half(of_part.even);
-            sums[1] += glowmcu_low_half(of_part.odd);
-            sums[2] += glowmcu_upper_sum(of_part.even);
-            sums[3] += glowmcu_upper_sum(of_part.odd);
-            x += part * p->channels;
-        }
-        if (end_row < p->rows) {
-            memcpy(kept, sums, sizeof sums);
-            continue;
-        }
+    glowmcu_wide_sums_keep(kept, in, (end_row - first_row) * p->row_pixels, channels,
+        first_row == 0);
+    if (end_row < p->rows) {
+        return;
+    }
+    for (int32_t c = 0; c < channels; c += 4, kept += 4) {
+        int8_t *y = out + glowmcu_four_at(c, channels);
         for (int32_t i = 0; i < 4; ++i) {
-            out[c + i] = (int8_t)result(p, sums[i]);
+            y[i] = (int8_t)result(p, kept[i]);
         }
     }
 }
@@ -165,11 +190,10 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_few(glowmcu_row_result result
             sum += *x;
             x += p->channels;
         }
-        if (end_row < p->rows) {
-            kept[c] = sum;
-        } else {
-            out[c] = (int8_t)result(p, sum);
-        }
+        kept[c] = sum;
+    }
+    for (int32_t c = 0; c < p->channels && end_row == p->rows; ++c) {
+        out[c] = (int8_t)result(p, kept[c]);
     }
 }
 
