@@ -81,6 +81,13 @@ _LINES = (
     Image(1, 50, 16, 16, (1, 7)), Image(1, 9, 24, 24, (1, 3)), Image(12, 1, 7, 7, (2, 1)),
     Image(3, 40, 12, 12, (1, 5)), Image(64, 2, 8, 8, (4, 1)),
 )  # fmt: skip
+#: Windows as high as the image: one row of results.
+_ONE_ROW = (
+    Image(15, 1, 128, 128, (15, 1), padding="VALID"), Image(5, 5, 64, 64, (5, 5), padding="VALID"),
+    Image(3, 9, 24, 24, (3, 3), padding="VALID"), Image(4, 6, 10, 10, (4, 3), padding="VALID"),
+    Image(6, 3, 2, 8, (6, 2), padding="VALID"), Image(9, 2, 3, 3, (9, 2), padding="VALID"),
+    Image(2, 2, 96, 96, (3, 3), (2, 2)),
+)  # fmt: skip
 _DEPTHWISE = (
     Image(25, 5, 64, 64, (3, 3)), Image(48, 48, 8, 8, (3, 3)), Image(24, 24, 16, 16, (3, 3)),
     Image(24, 24, 32, 32, (3, 3), (2, 2)), Image(12, 12, 64, 64, (3, 3)),
@@ -91,13 +98,22 @@ _DEPTHWISE = (
     Image(20, 20, 1, 8, (3, 3), (2, 2)), Image(49, 10, 1, 8, (10, 8), (2, 2)),
     Image(8, 8, 6, 12, (3, 3)), Image(6, 9, 4, 16, (3, 2)),
     Image(10, 9, 8, 8, (2, 2), (2, 2), "VALID"),
-    *_LINES,
+    *_LINES, *_ONE_ROW,
 )  # fmt: skip
 _POOLS = (
     Image(25, 5, 64, kernel=(25, 5), padding="VALID"), Image(8, 8, 64, kernel=(8, 8)),
     Image(16, 16, 16, kernel=(2, 2), strides=(2, 2)), Image(3, 3, 256, kernel=(3, 3)),
     Image(12, 12, 7, kernel=(3, 3)), Image(20, 1, 24, kernel=(4, 1), strides=(4, 1)),
     Image(10, 10, 3, kernel=(3, 3), strides=(2, 2), padding="VALID"),
+    Image(3, 3, 256, kernel=(3, 3), padding="VALID"),
+    Image(7, 7, 90, kernel=(7, 7), strides=(7, 7)),
+    Image(20, 20, 12, kernel=(20, 20), padding="VALID"),
+    Image(28, 28, 6, kernel=(28, 28), padding="VALID"),
+    Image(30, 1, 40, kernel=(30, 1), padding="VALID"),
+    Image(17, 24, 32, kernel=(17, 24), padding="VALID"),
+    Image(9, 8, 3, kernel=(9, 8), padding="VALID"),
+    Image(25, 20, 2, kernel=(25, 20), padding="VALID"),
+    Image(6, 7, 1, kernel=(6, 7), padding="VALID"),
 )  # fmt: skip
 #: (rows, depth in, depth out)
 _DENSE = (
@@ -112,7 +128,9 @@ _ROW_KINDS = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
 #: Shape and the axes that are reduced; the result is one vector.
 _REDUCTIONS = (
     ((25, 5, 64), (1, 2)), ((8, 8, 64), (1, 2)), ((3, 3, 256), (1, 2)), ((6, 7, 10), (1, 2)),
-    ((12, 1, 40), (1, 2)), ((9, 8, 5), (1, 3)), ((20, 10, 3), (1, 3)), ((4, 5, 30), (2, 3)),
+    ((20, 20, 24), (1, 2)), ((28, 28, 6), (1, 2)), ((17, 24, 32), (1, 2)), ((9, 8, 3), (1, 2)),
+    ((25, 20, 2), (1, 2)), ((6, 7, 1), (1, 2)), ((12, 1, 40), (1, 2)),
+    ((9, 8, 5), (1, 3)), ((20, 10, 3), (1, 3)), ((4, 5, 30), (2, 3)),
 )  # fmt: skip
 
 _Builder = Callable[[ModelBuilder, str, np.random.Generator], TensorRef]

@@ -9,6 +9,13 @@
 #include "glowmcu_requantize.h"
 #include "glowmcu_window.h"
 
+/* For loops that need all registers: where they are inlined, compilers keep too little in them. */
+#if defined(__GNUC__) || defined(__clang__)
+#define GLOWMCU_ROW_SUMS_LOOP __attribute__((noinline)) static
+#else
+#define GLOWMCU_ROW_SUMS_LOOP static
+#endif
+
 typedef struct {
     int32_t in_height;
     int32_t in_width;
@@ -61,10 +68,8 @@ static inline void glowmcu_add_fours(const int8_t *x, const int8_t *w, int32_t *
 #endif
 
 /* Adds the products of `count` bytes to as many sums. */
-#if defined(__GNUC__)
-__attribute__((noinline)) /* Armv6-M has no registers left where it would be inlined. */
-#endif
-static void glowmcu_add_products(const int8_t *x, const int8_t *w, int32_t *sums, int32_t count)
+static inline void glowmcu_add_products(const int8_t *x, const int8_t *w, int32_t *sums,
+    int32_t count)
 {
     for (; count > 0; --count) {
         *sums = glowmcu_wrapping_add(*sums, *x * *w);
@@ -75,8 +80,8 @@ static void glowmcu_add_products(const int8_t *x, const int8_t *w, int32_t *sums
 }
 
 /* Adds one tap, pixel `x` with weights `w`, to the sums of all channels of one output pixel. */
-static inline void glowmcu_depthwise_add_tap(const glowmcu_depthwise_row_sums *p, const int8_t *x,
-    const int8_t *w, int32_t *sums)
+GLOWMCU_ROW_SUMS_LOOP void glowmcu_depthwise_add_tap(const glowmcu_depthwise_row_sums *p,
+    const int8_t *x, const int8_t *w, int32_t *sums)
 {
     int32_t count = p->in_channels;
 
@@ -91,9 +96,7 @@ static inline void glowmcu_depthwise_add_tap(const glowmcu_depthwise_row_sums *p
             count -= done;
         }
 #endif
-        if (count > 0) {
-            glowmcu_add_products(x, w, sums, count);
-        }
+        glowmcu_add_products(x, w, sums, count);
         return;
     }
     for (; count > 0; --count, ++x) {
@@ -105,16 +108,23 @@ static inline void glowmcu_depthwise_add_tap(const glowmcu_depthwise_row_sums *p
     }
 }
 
-static inline void glowmcu_depthwise_row_results(const glowmcu_depthwise_row_sums *p,
+GLOWMCU_ROW_SUMS_LOOP void glowmcu_depthwise_row_results(const glowmcu_depthwise_row_sums *p,
     const int32_t *sums, int8_t *out)
 {
     const int32_t out_channels = p->in_channels * p->depth_multiplier;
+    const int32_t zero_point = p->out_zero_point;
+    const int32_t clamp_min = p->clamp_min;
+    const int32_t clamp_max = p->clamp_max;
 
     for (int32_t ox = 0; ox < p->out_width; ++ox) {
+        const int32_t *multipliers = p->multipliers;
+        const int8_t *shifts = p->shifts;
         for (int32_t oc = 0; oc < out_channels; ++oc) {
-            const int32_t value = glowmcu_requantize(*sums, p->multipliers[oc], p->shifts[oc]);
-            *out = (int8_t)glowmcu_clamp(value + p->out_zero_point, p->clamp_min, p->clamp_max);
+            const int32_t value = glowmcu_requantize(*sums, *multipliers, *shifts);
+            *out = (int8_t)glowmcu_clamp(value + zero_point, clamp_min, clamp_max);
             ++sums;
+            ++multipliers;
+            ++shifts;
             ++out;
         }
     }

@@ -118,20 +118,21 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_narrow(glowmcu_row_result res
     const glowmcu_row_sums *p, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
     int32_t end_row)
 {
+    const glowmcu_row_sums constants = *p; /* in registers: stores of bytes could change `p` */
     const int32_t channels = p->channels;
     glowmcu_four_sums *kept = (glowmcu_four_sums *)(void *)scratch;
 
     glowmcu_narrow_sums_keep(kept, in, (end_row - first_row) * p->row_pixels, channels,
         first_row == 0);
-    if (end_row < p->rows) {
+    if (end_row < constants.rows) {
         return;
     }
     for (int32_t c = 0; c < channels; c += 4, ++kept) {
         int8_t *y = out + glowmcu_four_at(c, channels);
-        y[0] = (int8_t)result(p, glowmcu_low_half(kept->even));
-        y[1] = (int8_t)result(p, glowmcu_low_half(kept->odd));
-        y[2] = (int8_t)result(p, glowmcu_upper_sum(kept->even));
-        y[3] = (int8_t)result(p, glowmcu_upper_sum(kept->odd));
+        y[0] = (int8_t)result(&constants, glowmcu_low_half(kept->even));
+        y[1] = (int8_t)result(&constants, glowmcu_low_half(kept->odd));
+        y[2] = (int8_t)result(&constants, glowmcu_upper_sum(kept->even));
+        y[3] = (int8_t)result(&constants, glowmcu_upper_sum(kept->odd));
     }
 }
 
@@ -160,18 +161,19 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_wide(glowmcu_row_result resul
     const glowmcu_row_sums *p, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
     int32_t end_row)
 {
+    const glowmcu_row_sums constants = *p; /* in registers: stores of bytes could change `p` */
     const int32_t channels = p->channels;
     int32_t *kept = (int32_t *)(void *)scratch;
 
     glowmcu_wide_sums_keep(kept, in, (end_row - first_row) * p->row_pixels, channels,
         first_row == 0);
-    if (end_row < p->rows) {
+    if (end_row < constants.rows) {
         return;
     }
     for (int32_t c = 0; c < channels; c += 4, kept += 4) {
         int8_t *y = out + glowmcu_four_at(c, channels);
         for (int32_t i = 0; i < 4; ++i) {
-            y[i] = (int8_t)result(p, kept[i]);
+            y[i] = (int8_t)result(&constants, kept[i]);
         }
     }
 }

@@ -78,10 +78,9 @@ class RowSumsDepthwise(Kernel):
             "call": out.shape[0],
             "pixel": window.pixels,
             "output": window.pixels * out.shape[3],
-            "word row": window.rows * words,
-            "word tap": window.taps * words,
-            "row": window.rows * singles,
-            "tap": window.taps * singles,
+            "tap": window.taps,
+            "word": window.taps * words,
+            "product": window.taps * singles,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
@@ -92,12 +91,11 @@ class RowSumsDepthwise(Kernel):
         return 4 * width * channels
 
     def cost(self, site: Site, target: Target) -> Cost:
-        prices = {"call": 120.0, "pixel": 120.0, "output": 45.0, "word row": 25.0}
-        prices |= {"word tap": 17.0, "row": 12.0, "tap": 10.0}
+        prices = {"call": 120.0, "pixel": 120.0, "output": 42.0, "tap": 30.0}
+        prices |= {"word": 25.0, "product": 12.0}
         cycles = sum(prices[name] * count for name, count in self.work(site, target).items())
-        return Cost(
-            cycles, 700, self.flash_bytes(site, target), self.scratch_bytes(site, target)
-        )  # fmt: skip
+        flash_bytes = self.flash_bytes(site, target)
+        return Cost(cycles, 700, flash_bytes, self.scratch_bytes(site, target))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, x, out = site.node.op, site.signature.inputs[0], site.signature.output

@@ -147,11 +147,12 @@ class AveragePoolRows(_RowSums):
         return RowLayout(height, width, channels)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        op, pixels = site.node.op, self._known_layout(site).pixels
+        op, layout = site.node.op, self._known_layout(site)
         assert isinstance(op, AveragePool2D)
+        pixels = layout.pixels
         low, high = op.clamp_range(site.signature)
         # Without a 64-bit product the division is the faster one.
-        has_reciprocal = pixels <= _MOST_NARROW and target.core.architecture != "armv6s-m"
+        has_reciprocal = layout.sums == "narrow" and target.core.architecture != "armv6s-m"
         multiplier = 0x3FFFFFFF // pixels + 2 if has_reciprocal else pixels
         result = "glowmcu_row_mean" if has_reciprocal else "glowmcu_row_quotient"
         fields = {"multiplier": multiplier, "clamp_min": low, "clamp_max": high}

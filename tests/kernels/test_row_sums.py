@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.calibration_layers import model as layers
+from benchmarks.calibration_layers import sample_count
 from tests.kernels.test_reduction_dsp import model as reduction_model
 from tests.ops.test_convolution import Case as Convolution
 from tests.ops.test_convolution import conv_model
@@ -129,6 +131,17 @@ def test_every_half_of_a_mean_of_two_rounds_away_from_zero(core: str) -> None:
     sums = np.arange(-256, 255)
     pairs = np.stack([sums // 2, sums - sums // 2]).astype(np.int8)
     check_forced(data, POOL, core, inputs=[[pairs.reshape(1, 2, 1, 511)]])
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4"])
+@pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MEAN"])
+def test_layers_of_all_sizes_share_functions(kind: str, core: str) -> None:
+    samples = list(range(sample_count(kind)))
+    name = POOL if kind == "AVERAGE_POOL_2D" else REDUCTION
+    compilation = compile_forced(layers(kind, samples), name, core)
+    chosen = [item for item in compilation.selections.values() if item.kernel_name == name]
+    assert {item.code.view["sums"] for item in chosen} == {"few", "narrow", "wide"}
+    assert len({item.code.function for item in chosen}) == 3 < len(chosen)
 
 
 @pytest.mark.parametrize(
