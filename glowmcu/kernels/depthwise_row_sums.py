@@ -95,7 +95,7 @@ class RowSumsDepthwise(Kernel):
         prices |= {"word": 25.0, "product": 12.0}
         cycles = sum(prices[name] * count for name, count in self.work(site, target).items())
         flash_bytes = self.flash_bytes(site, target)
-        return Cost(cycles, 700, flash_bytes, self.scratch_bytes(site, target))
+        return Cost(cycles, 800, flash_bytes, self.scratch_bytes(site, target))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
