@@ -65,6 +65,8 @@ _POINTWISE = (
     Image(3, 3, 256, 256), Image(7, 5, 13, 11), Image(5, 5, 20, 30), Image(9, 1, 10, 40),
     Image(16, 16, 16, 32, strides=(2, 2)), Image(1, 1, 64, 10), Image(30, 1, 40, 32),
     Image(24, 1, 128, 128), Image(1, 15, 64, 40), Image(1, 1, 96, 40), Image(1, 1, 40, 100),
+    Image(20, 10, 8, 24), Image(9, 9, 4, 30), Image(16, 16, 6, 12), Image(5, 30, 2, 17),
+    Image(14, 7, 3, 8), Image(12, 12, 7, 9),
 )  # fmt: skip
 _WINDOWS = (
     Image(24, 24, 3, 8, (3, 3), (2, 2)), Image(32, 32, 3, 16, (3, 3)),
