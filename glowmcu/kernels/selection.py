@@ -102,7 +102,10 @@ def select_kernels(
         for node in graph.nodes
         if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
     }
-    possible: Candidates = {node: _candidates(site, target) for node, site in sites.items()}
+    everywhere = choices.everywhere if choices is not None and not choices.layers else ""
+    possible: Candidates = {
+        node: _candidates(site, target, everywhere) for node, site in sites.items()
+    }
     problems = [_no_kernel(node) for node, found in possible.items() if not found]
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
@@ -156,13 +159,20 @@ def _over_flash_budget(graph: Graph, totals: Totals, budget: int) -> GlowmcuErro
     )
 
 
-def _candidates(site: Site, target: Target) -> dict[Kernel, Cost]:
-    """Every variant that accepts the node, with its cost, by name."""
-    return {
-        variant: variant.price(site, target)
-        for variant in load_kernels().get(type(site.node.op), ())
-        if variant.accepts(site, target)
-    }
+def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cost]:
+    """Every variant that accepts the node, with its cost; that named `everywhere` alone if it does.
+
+    Acceptance may take long proofs, which sweeps of thousands of layers need not make for all.
+    """
+    variants = load_kernels().get(type(site.node.op), ())
+    asked = sorted(variants, key=lambda variant: variant.name != everywhere)
+    found: dict[Kernel, Cost] = {}
+    for variant in asked:
+        if variant.accepts(site, target):
+            found[variant] = variant.price(site, target)
+            if variant.name == everywhere:
+                break
+    return found
 
 
 def code_bytes(selections: Iterable[Selection]) -> int:
