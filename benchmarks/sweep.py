@@ -1,6 +1,6 @@
 """Random layers through every kernel variant, on the core's emulator, against the Python meaning.
 
-    python -m benchmarks.sweep [--family F] [--core C] [--layers N] [--seed S]
+    python -m benchmarks.sweep [--family F] [--core C] [--layers N] [--seed S] [--record]
 
 Layers go in batches, one model each; each batch prefers one variant wherever that accepts a layer.
 """
@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.random_layers import FAMILIES, AddLayer
+from benchmarks.sweep_page import record
 from glowmcu.cores import core
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
@@ -105,6 +107,15 @@ def _compare(compilation: Compilation, core_name: str, name: str, seed: int, fou
                 found.wrong.append((name, seed, index))
 
 
+def _entry(found: Sweep, seed: int) -> dict[str, Any]:
+    return {
+        "layers": sum(found.layers.values()),
+        "seed": seed,
+        "variants": dict(sorted(found.layers.items())),
+        "wrong": len(found.wrong),
+    }
+
+
 def main() -> None:
     """Sweep and say how many layers of which variant were equal."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep")
@@ -112,6 +123,7 @@ def main() -> None:
     parser.add_argument("--core", action="append")
     parser.add_argument("--layers", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--record", action="store_true", help="write sweep.json and sweep.md")
     given = parser.parse_args()
     failed = False
     for core_name in given.core or _CORES:
@@ -119,10 +131,15 @@ def main() -> None:
             found = sweep(family, core_name, given.layers, given.seed)
             total = sum(found.layers.values())
             parts = ", ".join(f"{name} {count}" for name, count in sorted(found.layers.items()))
-            print(f"{core_name} {family}: {total} layers, {len(found.wrong)} wrong ({parts})")
+            print(
+                f"{core_name} {family}: {total} layers, {len(found.wrong)} wrong ({parts})",
+                flush=True,
+            )
             for name, seed, index in found.wrong[:10]:
                 print(f"  {name}: batch seed {seed}, output {index}")
             failed |= bool(found.wrong)
+            if given.record:
+                record(core_name, family, _entry(found, given.seed))
     raise SystemExit(1 if failed else 0)
 
 
