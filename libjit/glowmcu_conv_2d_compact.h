@@ -57,8 +57,9 @@ static GLOWMCU_NEVER_INLINE void glowmcu_conv_2d_compact_patch(const glowmcu_con
 
 /*
  * Output rows [first_row, end_row): reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
- * `scratch` has the widened inputs of two pixels, then two patches. Blocks have four channels: fewer are made aside.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more. `scratch` has the widened inputs of two pixels, then two
+ * patches. Blocks have four channels: fewer are made aside.
  */
 static void glowmcu_conv_2d_compact_rows(const glowmcu_conv_2d_compact *p,
     glowmcu_pointwise_pairs pairs, const int8_t *in, int8_t *out, int8_t *scratch,

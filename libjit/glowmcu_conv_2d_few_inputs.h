@@ -80,7 +80,8 @@ static void glowmcu_few_inputs_pixels(const glowmcu_conv_2d_few_inputs *p,
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_conv_2d_few_inputs_rows(const glowmcu_conv_2d_few_inputs *p,
     glowmcu_few_inputs_pairs pairs, const int8_t *in, int8_t *out, int32_t first_row,

@@ -61,7 +61,8 @@ static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  * `scratch`: 2 * matrix.depth bytes; what is beyond a window meets weights of 0.
  */
 static void glowmcu_conv_2d_mve_s8(const glowmcu_conv_2d_mve *p, const int8_t *in, int8_t *out,

@@ -87,7 +87,8 @@ static void glowmcu_pair_windows(const glowmcu_conv_2d_pairs *p, const glowmcu_p
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  * scratch: [5 * groups words][4 * output pairs words][in_channels bytes], 4-byte aligned.
  */
 static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_t *in,

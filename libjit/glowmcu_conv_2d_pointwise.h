@@ -6,7 +6,7 @@
 
 #include "glowmcu_pointwise_pairs.h"
 
-/* Evenly spaced pixels. An odd last pixel is computed along with its neighbour once more. */
+/* Evenly spaced pixels. An odd last pixel is computed twice at once. */
 static void glowmcu_pointwise_pixels(const glowmcu_conv_2d_pointwise *p,
     glowmcu_pointwise_pairs pairs, const int8_t *in, int8_t *out, int8_t *scratch, int32_t count)
 {
@@ -23,20 +23,18 @@ static void glowmcu_pointwise_pixels(const glowmcu_conv_2d_pointwise *p,
     }
     if ((count & 1) != 0) {
         run.pairs = 1;
-        if (count == 1) {
-            run.in_step = 0;
-            run.out_step = 0;
-        } else {
-            run.in = in + (count - 2) * p->in_step;
-            run.out = out + (count - 2) * p->depth_out;
-        }
+        run.in = in + (count - 1) * p->in_step;
+        run.in_step = 0;
+        run.out = out + (count - 1) * p->depth_out;
+        run.out_step = 0;
         pairs(p, &run);
     }
 }
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_conv_2d_pointwise_rows(const glowmcu_conv_2d_pointwise *p,
     glowmcu_pointwise_pairs pairs, const int8_t *in, int8_t *out, int8_t *scratch,

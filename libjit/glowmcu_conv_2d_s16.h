@@ -53,7 +53,8 @@ static inline void glowmcu_conv_2d_wide_sums(const glowmcu_conv_2d_wide *p, cons
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_conv_2d_s16(const glowmcu_conv_2d_wide *p, const int16_t *in, int16_t *out,
     int32_t first_row, int32_t end_row)

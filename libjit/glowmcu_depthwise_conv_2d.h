@@ -54,7 +54,8 @@ static inline int32_t glowmcu_depthwise_conv_2d_sum(const glowmcu_depthwise_conv
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_depthwise_conv_2d_s8(const glowmcu_depthwise_conv_2d *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)

@@ -33,13 +33,17 @@ static inline void glowmcu_depthwise_start_lines(const glowmcu_depthwise_3x3 *p,
     pass->line_step = p->across.stride;
 }
 
-/* `outputs` outputs from `first` on of all lines of the range; `out` is the first one. */
+/*
+ * `outputs` outputs from `first` on of all lines of the range; `out` is the first one. All of four
+ * channels before the next: bands of lines, which share lines that are not read again.
+ */
 static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
     const glowmcu_depthwise_range *range, int8_t *out, int32_t first, int32_t outputs,
     glowmcu_depthwise_lines run_lines)
 {
     const int32_t band = (GLOWMCU_DEPTHWISE_LINES - 3) / p->across.stride + 1;
     const int32_t is_fresh = (range->end_line - range->first_line <= band);
+    const int32_t shared = (p->across.stride < 3) ? 3 - p->across.stride : 0;
     const int32_t *block = p->blocks;
     glowmcu_depthwise_plan plan;
     glowmcu_depthwise_pass pass;
@@ -51,10 +55,15 @@ static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
         /* The last block starts earlier where channels are no multiple of four. */
         const int32_t c = (channel + 4 <= p->channels) ? channel : p->channels - 4;
         int8_t *to = out + c;
+        int32_t kept = 0;
         for (int32_t line = range->first_line; line < range->end_line; line += band) {
             pass.lines = (range->end_line - line < band) ? range->end_line - line : band;
-            glowmcu_depthwise_fill(p, &plan, range->in + c, range->words, line, pass.lines,
+            if (kept > 0) {
+                glowmcu_depthwise_keep(range->words, band * p->across.stride, kept, plan.count);
+            }
+            glowmcu_depthwise_fill(p, &plan, range->in + c, range->words, line, pass.lines, kept,
                 is_fresh);
+            kept = shared;
             run_lines(range->words, to, block, &pass);
             to += band * p->across.out_step;
         }
@@ -64,8 +73,9 @@ static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
 
 /*
  * Output rows [first_row, end_row) with the loop `run_lines`. Reads the input rows under them, writes
- * only those rows. `in` begins with the first of these input rows, `out` with row first_row; they
- * may not overlap. Scratch: 128 bytes a word of a line's part.
+ * only those rows. `in` begins with the first of these input rows, `out` with row first_row. A
+ * whole image may be made in place where channels are a multiple of four and a line is one part: no
+ * line is read again after results took its place. Scratch: 128 bytes a word of a line's part.
  */
 static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,

@@ -45,8 +45,8 @@ static inline float glowmcu_depthwise_conv_2d_f32_sum(const glowmcu_depthwise_co
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
  * `weights` is [kernel_height][kernel_width][out_channels], `bias` [out_channels].
- * `in` begins with the first of these input rows, `out` with row first_row; `out` may overlap no
- * operand.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more, and no other operand.
  */
 static void glowmcu_depthwise_conv_2d_f32(const glowmcu_depthwise_conv_2d_real *p,
     const float *in, const float *weights, const float *bias, float *out, int32_t first_row,

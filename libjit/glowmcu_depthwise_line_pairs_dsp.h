@@ -122,8 +122,13 @@ static void glowmcu_depthwise_line_pairs_part(const glowmcu_depthwise_3x3 *p,
             const int32_t line = (at > 0 && count - at == 1) ? at - 1 : at;
             const int32_t left = count - line;
             const int32_t lines = (left < GLOWMCU_DEPTHWISE_BAND) ? left : GLOWMCU_DEPTHWISE_BAND;
+            const int32_t kept = (at > 0) ? 2 : 0; /* lines that the band before has read */
+            if (kept > 0) {
+                glowmcu_depthwise_keep(
+                    range->words, GLOWMCU_DEPTHWISE_BAND - (at - line), kept, plan.count);
+            }
             glowmcu_depthwise_fill(p, &plan, range->in + c, range->words,
-                range->first_line + line, lines, is_fresh);
+                range->first_line + line, lines, kept, is_fresh);
             glowmcu_depthwise_line_pairs_band(p, out + c + line * p->across.out_step,
                 range->words, block, &pass, lines, run_lines, shift);
         }
@@ -133,8 +138,9 @@ static void glowmcu_depthwise_line_pairs_part(const glowmcu_depthwise_3x3 *p,
 
 /*
  * Output rows [first_row, end_row) with the loop `run_lines`. Reads the input rows under them, writes
- * only those rows. `in` begins with the first of these input rows, `out` with row first_row; they
- * may not overlap. Scratch: 128 bytes a word of a line's part.
+ * only those rows. `in` begins with the first of these input rows, `out` with row first_row. A
+ * whole image may be made in place where channels are a multiple of four and a line is one part: no
+ * line is read again after results took its place. Scratch: 128 bytes a word of a line's part.
  */
 static void glowmcu_depthwise_line_pairs_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,

@@ -258,7 +258,8 @@ static inline void glowmcu_depthwise_pairs_mve_rows(const glowmcu_depthwise_pair
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  * `scratch`: kernel_height rows of out_width + 2 pixels.
  */
 static void glowmcu_depthwise_pairs_mve_s8(const glowmcu_depthwise_pairs_mve *p, const int8_t *in,

@@ -97,7 +97,8 @@ static void glowmcu_depthwise_find_taps(const glowmcu_depthwise_taps *p, const i
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  * Scratch: the table; a pixel of zero points where any is needed; copies of the window's pixels and
  * a pixel of output where windows are copied.
  */

@@ -252,21 +252,21 @@ static void glowmcu_depthwise_pad(const glowmcu_depthwise_plan *plan, uint32_t *
 }
 
 /*
- * Expands the lines under output lines [line, line + lines). Lines outside the image need nothing
- * when their words have never been used (`is_fresh`).
+ * Expands the lines under output lines [line, line + lines) but the first `kept`, which are there.
+ * Lines outside the image need nothing when their words have never been used (`is_fresh`).
  */
 static inline void glowmcu_depthwise_fill(const glowmcu_depthwise_3x3 *p,
     const glowmcu_depthwise_plan *plan, const int8_t *in, uint32_t *words, int32_t line,
-    int32_t lines, int32_t is_fresh)
+    int32_t lines, int32_t kept, int32_t is_fresh)
 {
     const int32_t used = (lines - 1) * p->across.stride + 3;
     const int32_t y = line * p->across.stride - p->across.pad_before;
-    const int32_t first = (y < 0) ? ((-y < used) ? -y : used) : 0;
+    const int32_t first = (-y > kept) ? ((-y < used) ? -y : used) : kept;
     const int32_t left = p->across.in_length - y;
     const int32_t end = (left < used) ? ((left > first) ? left : first) : used;
 
     if (!is_fresh) {
-        for (int32_t slot = 0; slot < used; ++slot) {
+        for (int32_t slot = kept; slot < used; ++slot) {
             if (slot < first || slot >= end) {
                 glowmcu_depthwise_pad(plan, words + slot, GLOWMCU_DEPTHWISE_LINES, plan->count);
             }
@@ -275,6 +275,40 @@ static inline void glowmcu_depthwise_fill(const glowmcu_depthwise_3x3 *p,
     if (end > first) {
         glowmcu_depthwise_expand(plan, in + (y + first) * plan->line_step + plan->from,
             words + first + plan->before * GLOWMCU_DEPTHWISE_WORD, end - first);
+    }
+}
+
+/* The first slots of `count` words become what slots from `from` on hold: one, or two of them. */
+static void glowmcu_depthwise_keep(uint32_t *words, int32_t from, int32_t kept, int32_t count)
+{
+    const uint32_t *moved = words + from;
+
+    if (kept > 1) {
+        for (int32_t left = 4 * count; left > 0; left -= 2) {
+            const uint32_t a = moved[0];
+            const uint32_t b = moved[1];
+            const uint32_t c = moved[GLOWMCU_DEPTHWISE_LINES];
+            const uint32_t d = moved[GLOWMCU_DEPTHWISE_LINES + 1];
+            words[0] = a;
+            words[1] = b;
+            words[GLOWMCU_DEPTHWISE_LINES] = c;
+            words[GLOWMCU_DEPTHWISE_LINES + 1] = d;
+            words += 2 * GLOWMCU_DEPTHWISE_LINES;
+            moved += 2 * GLOWMCU_DEPTHWISE_LINES;
+        }
+    } else {
+        for (; count > 0; --count) {
+            const uint32_t a = moved[0];
+            const uint32_t b = moved[GLOWMCU_DEPTHWISE_LINES];
+            const uint32_t c = moved[2 * GLOWMCU_DEPTHWISE_LINES];
+            const uint32_t d = moved[3 * GLOWMCU_DEPTHWISE_LINES];
+            words[0] = a;
+            words[GLOWMCU_DEPTHWISE_LINES] = b;
+            words[2 * GLOWMCU_DEPTHWISE_LINES] = c;
+            words[3 * GLOWMCU_DEPTHWISE_LINES] = d;
+            words += GLOWMCU_DEPTHWISE_WORD;
+            moved += GLOWMCU_DEPTHWISE_WORD;
+        }
     }
 }
 

@@ -57,7 +57,8 @@ static inline float glowmcu_lp_pool_2d_sum(const glowmcu_pool_window *window, co
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_lp_pool_2d_f32(const glowmcu_lp_pool_2d *p, const float *in, float *out,
     int32_t first_row, int32_t end_row)

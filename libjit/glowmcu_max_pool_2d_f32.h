@@ -20,7 +20,8 @@ static inline float glowmcu_max_pool_2d_f32_max(const glowmcu_pool_window *windo
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_max_pool_2d_f32(const glowmcu_pool_2d_real *p, const float *in,
     float *out, int32_t first_row, int32_t end_row)

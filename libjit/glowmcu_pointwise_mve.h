@@ -14,7 +14,8 @@ typedef struct {
 
 /*
  * Output rows [first_row, end_row), which `in` and `out` begin with: pixels of `matrix.depth` bytes
- * to pixels of `matrix.channels`. They may not overlap.
+ * to pixels of `matrix.channels`. Results may
+ * overwrite pixels before the pair that is read.
  */
 static void glowmcu_pointwise_mve_s8(const glowmcu_pointwise_mve *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)

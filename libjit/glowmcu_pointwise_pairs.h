@@ -31,7 +31,10 @@ typedef struct {
     int32_t clamp_max;  /* below clamp_min: nothing is left to clamp */
 } glowmcu_conv_2d_pointwise;
 
-/* Pairs of pixels. `scratch` is [steps] of {a word of the first pixel, a word of the second}. */
+/*
+ * Pairs of pixels, both of which are read before either is written: results may overwrite pixels
+ * that were read. `scratch` is [steps] of {a word of the first pixel, a word of the second}.
+ */
 typedef struct {
     uint32_t *scratch;
     const int8_t *in;
@@ -50,12 +53,17 @@ static inline void glowmcu_pointwise_portable(const glowmcu_conv_2d_pointwise *p
 {
     const glowmcu_dense_shape shape = {4, form, postshift, wide};
 
-    for (int32_t pixel = 0; pixel < 2 * run->pairs; ++pixel) {
-        const int32_t *block = p->stream;
-        glowmcu_dense_widen(run->in + pixel * run->in_step, p->depth_in, run->scratch, 2);
-        for (int32_t i = 0; i < p->depth_out; i += 4) {
-            block = glowmcu_dense_block(&shape, run->scratch, 2, p->steps, block, NULL,
-                run->out + pixel * run->out_step);
+    for (int32_t pair = 0; pair < run->pairs; ++pair) {
+        const int8_t *in = run->in + 2 * pair * run->in_step;
+        int8_t *out = run->out + 2 * pair * run->out_step;
+        glowmcu_dense_widen(in, p->depth_in, run->scratch, 2);
+        glowmcu_dense_widen(in + run->in_step, p->depth_in, run->scratch + 1, 2);
+        for (int32_t pixel = 0; pixel < 2; ++pixel, out += run->out_step) {
+            const int32_t *block = p->stream;
+            for (int32_t i = 0; i < p->depth_out; i += 4) {
+                block = glowmcu_dense_block(&shape, run->scratch + pixel, 2, p->steps, block, NULL,
+                    out);
+            }
         }
     }
 }

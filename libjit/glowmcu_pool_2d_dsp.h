@@ -26,7 +26,8 @@ typedef uint32_t (*glowmcu_pool_function)(const glowmcu_pool_task *task, const i
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  * At least 4 channels.
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_pool_2d_rows_dsp(glowmcu_pool_function pool,

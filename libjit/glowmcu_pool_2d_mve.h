@@ -34,7 +34,8 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_pool_mve_store(const glowmcu_pool_task
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  * At least 8 channels.
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_pool_2d_rows_mve(glowmcu_pool_mve_function pool,

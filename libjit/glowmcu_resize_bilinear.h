@@ -47,7 +47,8 @@ static inline int32_t glowmcu_resize_round(int32_t sum)
 
 /*
  * Output rows [first_row, end_row). Reads the input rows around them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_resize_bilinear_s8(const glowmcu_resize_bilinear *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)

@@ -38,7 +38,8 @@ static inline glowmcu_between_real glowmcu_between_real_of(int32_t index, float 
 
 /*
  * Output rows [first_row, end_row). Reads the input rows around them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  */
 static void glowmcu_resize_bilinear_f32(const glowmcu_resize_bilinear_real *p, const float *in,
     float *out, int32_t first_row, int32_t end_row)

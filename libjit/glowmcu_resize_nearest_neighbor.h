@@ -18,8 +18,8 @@ typedef struct {
 
 /*
  * Output rows [first_row, end_row). Reads the rows that they repeat, writes only those rows. `in`
- * begins with the first row that is repeated, `out` with row first_row; they may not overlap. Any
- * element type.
+ * begins with the first row that is repeated, `out` with row first_row; results may
+ * overwrite rows that are repeated no more. Any element type.
  */
 static void glowmcu_resize_nearest_neighbor(const glowmcu_resize_nearest_neighbor_params *p,
     const void *in, void *out, int32_t first_row, int32_t end_row)

@@ -192,8 +192,9 @@ typedef void (*glowmcu_conv_2d_turn)(const glowmcu_conv_2d_rows *p, const int16_
 
 /*
  * Output rows [first_row, end_row), `at_once` a turn. Reads the input rows under them, writes only
- * those rows. `in` begins with the first of these input rows, `out` with row first_row; they may not
- * overlap. `scratch` is the window and what the turns need.
+ * those rows. `in` begins with the first of these input rows, `out` with row first_row. Results may
+ * overwrite rows that are in the window: each is loaded once, before its turn. `scratch` is the
+ * window and what the turns need.
  */
 static void glowmcu_conv_2d_turns(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d_turn turn,
     int32_t at_once, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,

@@ -83,8 +83,8 @@ static inline void glowmcu_transpose_conv_2d_f32_pixel(const glowmcu_transpose_c
 
 /*
  * Output rows [first_row, end_row). Reads the input rows that reach them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; `out` may overlap no
- * operand.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more, and no other operand.
  * `weights` is [out_channels][kernel_height][kernel_width][group_channels], `bias` [out_channels].
  */
 static void glowmcu_transpose_conv_2d_f32(const glowmcu_transpose_conv_2d_real *p,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
+from glowmcu.kernels.overlap import element_overlaps
 from glowmcu.ops.cast import Cast
 
 _LEAST = {ElementType.I32: "INT32_MIN", ElementType.I64: "INT64_MIN"}
@@ -42,4 +43,10 @@ class PortableCast(Kernel):
             "elements": out.element_count,
             "expression": conversion(source, out.element, "in[i]"),
         }
-        return KernelCode(function="", operands=(0,), template="cast.c.j2", view=view)
+        return KernelCode(
+            function="",
+            operands=(0,),
+            template="cast.c.j2",
+            view=view,
+            overlaps=element_overlaps(site.signature),
+        )

@@ -17,11 +17,13 @@ from glowmcu.kernels.dense_layer import (
     is_dense_layer,
     layer_bound_note,
     layer_stream,
+    pair_overlaps,
     pixel_grid,
 )
 from glowmcu.kernels.dense_stream import BlockLayout, DenseStream, packs_badly
 from glowmcu.kernels.fully_connected_dsp import FullyConnectedDsp
 from glowmcu.kernels.kernel import Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.overlap import Overlaps, window_overlaps
 from glowmcu.kernels.pointwise_assembly import STEP_BYTES, pairs_assembly
 from glowmcu.kernels.pointwise_dsp import dense_fields
 from glowmcu.kernels.requantization import FormKind, find_form, requantization_task
@@ -100,6 +102,7 @@ class CompactConv2D(Kernel):
             parameters=Parameters("glowmcu_conv_2d_compact", _compact_fields(site, stream)),
             rows=grid.rows,
             batches=grid.batches,
+            overlaps=_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
         )
@@ -117,6 +120,14 @@ class ProvedCompactConv2D(CompactConv2D):
     def find_stream(self, site: Site) -> DenseStream | None:
         stream = layer_stream(site, _CHANNELS)
         return None if stream is None or stream.form.kind is FormKind.LITERAL else stream
+
+
+def _overlaps(site: Site) -> Overlaps:
+    """Pairs of pixels of all rows together, read or copied first."""
+    op = site.node.op
+    if isinstance(op, Conv2D):
+        return window_overlaps(op, site.signature, _window(site), size=2, reads_first=True)
+    return pair_overlaps(site)
 
 
 def _window(site: Site) -> tuple[int, int]:

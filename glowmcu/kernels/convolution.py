@@ -18,6 +18,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import Overlaps, channel_overlaps, window_overlaps
 from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.fixed_point import Requantization
@@ -164,8 +165,19 @@ class PortableConv2D(Kernel):
             parameters=Parameters("glowmcu_conv_2d", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=window_overlaps(op, site.signature, weights.shape[1:3]),
             notes=(bound_note(site.node.macs, bound),),
         )
+
+
+def depthwise_overlaps(site: Site) -> Overlaps:
+    """Of the portable loops: pixel by pixel, one output channel after another."""
+    op, (x, weights, _) = site.node.op, site.signature.inputs
+    assert isinstance(op, DepthwiseConv2D)
+    kernel = weights.shape[1:3]
+    if x.shape[3] == weights.shape[3]:
+        return channel_overlaps(op, site.signature, kernel, at_once=1)
+    return window_overlaps(op, site.signature, kernel)
 
 
 @kernel("depthwise_conv_2d.portable", DepthwiseConv2D)
@@ -218,6 +230,7 @@ class PortableDepthwiseConv2D(Kernel):
             parameters=Parameters("glowmcu_depthwise_conv_2d", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=depthwise_overlaps(site),
             notes=(bound_note(site.node.macs, bound),),
         )
 
@@ -248,6 +261,7 @@ class FloatConv2D(Kernel):
             parameters=Parameters("glowmcu_conv_2d_real", fields),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
+            overlaps=window_overlaps(op, site.signature, site.signature.inputs[1].shape[1:3]),
             whole_operands=(1, 2),
         )
 
@@ -278,5 +292,6 @@ class FloatDepthwiseConv2D(Kernel):
             parameters=Parameters("glowmcu_depthwise_conv_2d_real", fields),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
+            overlaps=depthwise_overlaps(site),
             whole_operands=(1, 2),
         )

@@ -26,6 +26,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import ahead_overlaps
 from glowmcu.kernels.pixel_pairs import PairStream, needs_wide, pair_form, pair_stream
 from glowmcu.kernels.requantization import FormKind, requantization_task
 from glowmcu.kernels.row_window import RowWindow, row_window
@@ -192,6 +193,7 @@ class RowsConv2D(Kernel):
             parameters=Parameters("glowmcu_conv_2d_rows", _fields(site, window, stream, rows)),
             rows=window.out_rows,
             batches=site.signature.inputs[0].shape[0],
+            overlaps=ahead_overlaps(site.node.op, site.signature, window.rows_at_once),
             scratch_bytes=window.scratch_bytes(rows),
             notes=(bound_note(site.node.macs, bound),),
         )

@@ -7,6 +7,7 @@ they lie, or gathered from the image first.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ from glowmcu.kernels.matrix_mve import (
     padded_depth,
     stream_bytes,
 )
+from glowmcu.kernels.overlap import Overlaps, matrix_overlaps, window_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.kernels.scale_mve import vector_form
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
@@ -115,6 +117,9 @@ def _geometry(site: Site) -> dict[str, int]:
 class _MatrixKernel(Kernel):
     """What both ways to get at the rows share."""
 
+    #: Whether two pixels are read before the first one's results are written.
+    reads_first: ClassVar[bool]
+
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_mve or not _is_matrix(site):
             return False
@@ -123,6 +128,15 @@ class _MatrixKernel(Kernel):
     def flash_bytes(self, site: Site, target: Target) -> int:
         channels, depth = matrix_of(site).shape
         return stream_bytes(channels, depth, _form(site))
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Two pixels at a time; windows are gathered before anything is written."""
+        op = site.node.op
+        if isinstance(op, FullyConnected):
+            return matrix_overlaps(site.signature, _pixels(site), 2, self.reads_first)
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        kernel = site.signature.inputs[1].shape[1:3]
+        return window_overlaps(op, site.signature, kernel, 2, self.reads_first)
 
     def code(self, site: Site, struct: str, fields: tuple[Field, ...], scratch: int) -> KernelCode:
         """A call with the matrix in front of `fields`."""
@@ -138,6 +152,7 @@ class _MatrixKernel(Kernel):
             parameters=Parameters(struct, (head, *fields)),
             rows=1 if is_dense else shape[1],
             batches=1 if is_dense else shape[0],
+            overlaps=self.overlaps(site),
             scratch_bytes=scratch,
             notes=(bound_note(site.node.macs, bound),),
         )
@@ -146,6 +161,8 @@ class _MatrixKernel(Kernel):
 @kernel("matrix.rows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
 class RowsMatrix(_MatrixKernel):
     """Pixels or vectors of whole 16 bytes, read where they lie."""
+
+    reads_first = False
 
     def accepts(self, site: Site, target: Target) -> bool:
         return (
@@ -170,6 +187,8 @@ class RowsMatrix(_MatrixKernel):
 @kernel("matrix.windows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
 class WindowsMatrix(_MatrixKernel):
     """Any window, two of them gathered into scratch at a time."""
+
+    reads_first = True
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         pixels, geometry = _pixels(site), _geometry(site)

@@ -6,6 +6,7 @@ from glowmcu.kernels.convolution import (
     constant,
     conv_2d_geometry,
     depthwise_geometry,
+    depthwise_overlaps,
     is_constant,
 )
 from glowmcu.kernels.kernel import (
@@ -19,6 +20,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import window_overlaps
 from glowmcu.kernels.wide import WIDE_BLOCK, is_wide, wide_scale
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 
@@ -58,6 +60,7 @@ class WideConv2D(Kernel):
             parameters=Parameters("glowmcu_conv_2d_wide", fields),
             rows=signature.output.shape[1],
             batches=signature.output.shape[0],
+            overlaps=window_overlaps(op, signature, weights.shape[1:3]),
             notes=(note,),
         )
 
@@ -94,5 +97,6 @@ class WideDepthwiseConv2D(Kernel):
             parameters=Parameters("glowmcu_depthwise_conv_2d_wide", fields),
             rows=signature.output.shape[1],
             batches=signature.output.shape[0],
+            overlaps=depthwise_overlaps(site),
             notes=(note,),
         )

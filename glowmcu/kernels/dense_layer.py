@@ -12,6 +12,13 @@ from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant
 from glowmcu.kernels.dense_stream import DenseStream, dense_stream
 from glowmcu.kernels.kernel import Site
+from glowmcu.kernels.overlap import (
+    Overlaps,
+    block_overlaps,
+    first_pixels,
+    matrix_overlaps,
+    pixel_blocks,
+)
 from glowmcu.kernels.requantization import is_padded, requantization_task
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
@@ -70,6 +77,17 @@ def pixel_grid(site: Site) -> PixelGrid:
         op.strides[1] * depth,
         op.strides[0] * width * depth,
     )
+
+
+def pair_overlaps(site: Site, reads_first: bool = True) -> Overlaps:
+    """Of kernels that take two pixels at a time, from run to run of evenly spaced ones."""
+    op, grid = site.node.op, pixel_grid(site)
+    if isinstance(op, FullyConnected):
+        return matrix_overlaps(site.signature, grid.columns, 2, reads_first)
+    assert isinstance(op, Conv2D)
+    first = first_pixels(op, site.signature, (1, 1))
+    blocks = pixel_blocks(len(first), 2, row=grid.runs[1])
+    return block_overlaps(site.signature, first, blocks, reads_first)
 
 
 def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStream | None:

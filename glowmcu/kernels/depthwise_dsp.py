@@ -40,6 +40,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, same_start_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -257,6 +258,7 @@ class LinesDepthwise(Kernel):
             parameters=Parameters("glowmcu_depthwise_3x3", fields),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
+            overlaps=self._overlaps(site, target),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
         )
@@ -282,6 +284,24 @@ class LinesDepthwise(Kernel):
         return (
             Field("unrolled", shape.unrolled),
             Field("has_known_step", int(shape.out_step > 0)),
+        )
+
+    def _overlaps(self, site: Site, target: Target) -> Overlaps:
+        """All of four channels, bands of lines after another; each line is read once."""
+        along, across = self._lines(site)
+        x, out = site.signature.inputs[0].shape, site.signature.output.shape
+        is_whole = part_of(along, target.goal, site.scratch_limit) >= along.out_length
+        if x[0] != 1 or x[3] % 4 or not is_whole:
+            return {}
+        band = (_LINES - 3) // across.stride + 1
+        lines = np.arange(across.in_length) + across.pad_before
+        used = (band - 1) * across.stride + 3
+        # The first band that has the line among those under its outputs.
+        read = np.maximum(-((used - 1 - lines) // (band * across.stride)), 0)
+        written = np.arange(across.out_length) // band
+        columns = line_axis(site) == 0
+        return same_start_overlaps(
+            lines_of_pixels(read, x[1:3], columns), lines_of_pixels(written, out[1:3], columns)
         )
 
     @staticmethod

@@ -28,6 +28,14 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import (
+    Overlaps,
+    ahead_overlaps,
+    block_overlaps,
+    channel_overlaps,
+    first_pixels,
+    pixel_blocks,
+)
 from glowmcu.kernels.requantization import Form, is_padded, requantization_task
 from glowmcu.kernels.scale_mve import ScaleMve, scale_mve, vector_form
 from glowmcu.kernels.window_work import window_work
@@ -85,6 +93,10 @@ class _VectorDepthwise(Kernel):
             self.scratch_bytes(site, target),
         )
 
+    def overlaps(self, site: Site) -> Overlaps:
+        """How far the result may reach into the operand."""
+        raise AssertionError(f"{type(self).__name__} does not say")
+
     def form(self, site: Site) -> Form:
         found = self._found_form(site)
         assert found is not None
@@ -118,6 +130,7 @@ class _VectorDepthwise(Kernel):
             parameters=Parameters(struct, (*head, *(Field(*item) for item in fields.items()))),
             rows=out.shape[1],
             batches=out.shape[0],
+            overlaps=self.overlaps(site),
             scratch_bytes=scratch,
             notes=(bound_note(site.node.macs, bound),),
         )
@@ -166,6 +179,11 @@ class VectorDepthwiseConv2D(_VectorDepthwise):
             "in_zero_point": x.zero_point,
         }
         return self.code(site, "glowmcu_depthwise_conv_2d_mve", fields, 0)
+
+    def overlaps(self, site: Site) -> Overlaps:
+        op, kernel = site.node.op, site.signature.inputs[1].shape[1:3]
+        assert isinstance(op, DepthwiseConv2D)
+        return channel_overlaps(op, site.signature, kernel, _LANES)
 
 
 @kernel("depthwise_conv_2d.pairs_mve", DepthwiseConv2D)
@@ -226,3 +244,16 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
         }
         scratch = self.scratch_bytes(site, target)
         return self.code(site, "glowmcu_depthwise_pairs_mve", fields, scratch)
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Padded rows are copied first; others are read by pairs, a row's last pixels twice."""
+        op, signature = site.node.op, site.signature
+        assert isinstance(op, DepthwiseConv2D)
+        if is_padded(site):
+            return ahead_overlaps(op, signature, rows_at_once=1)
+        first, columns = (
+            first_pixels(op, signature, signature.inputs[1].shape[1:3]),
+            (signature.output.shape[2]),
+        )
+        blocks = pixel_blocks(len(first), 2, row=columns, shifted=True)
+        return block_overlaps(signature, first, blocks, reads_first=False)

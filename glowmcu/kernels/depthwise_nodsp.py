@@ -16,6 +16,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import window_overlaps
 from glowmcu.kernels.scale_nodsp import can_scale, scale_bytes, scale_field, scaled_outputs
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -103,6 +104,7 @@ class TapsDepthwiseConv2D(Kernel):
             parameters=Parameters("glowmcu_depthwise_taps", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=window_overlaps(op, site.signature, weights.shape[1:3], reads_first=True),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
         )

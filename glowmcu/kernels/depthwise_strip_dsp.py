@@ -35,6 +35,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, same_start_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -67,6 +68,22 @@ def strip_axis(site: Site) -> int | None:
 
 def _form(site: Site) -> Form | None:
     return scaled_form(requantization_task(site))
+
+
+def _overlaps(site: Site) -> Overlaps:
+    """All of four channels, a line after another, which is read as a whole first."""
+    op, axis = _op(site), strip_axis(site)
+    assert axis is not None
+    x, out = site.signature.inputs[0].shape, site.signature.output.shape
+    if x[0] != 1 or x[3] % 4:
+        return {}
+    stride = op.strides[1 - axis]
+    # Lines between those under an output are read by nobody.
+    read = np.where(np.arange(x[2 - axis]) % stride == 0, np.arange(x[2 - axis]) // stride, -1)
+    written = np.arange(out[2 - axis])
+    return same_start_overlaps(
+        lines_of_pixels(read, x[1:3], axis == 0), lines_of_pixels(written, out[1:3], axis == 0)
+    )
 
 
 def _weights_step(taps: int) -> int:
@@ -166,6 +183,7 @@ class StripDepthwise(Kernel):
             parameters=Parameters("glowmcu_depthwise_strips", self._fields(site, form, blocks)),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
+            overlaps=_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
         )

@@ -29,6 +29,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import Overlaps, channel_overlaps, window_overlaps
 from glowmcu.kernels.requantization import Form, is_padded, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -91,6 +92,15 @@ def _copied_channels(site: Site) -> tuple[int, int]:
         return 0, 0
     channels = site.signature.inputs[0].shape[3]
     return channels, site.signature.output.shape[3] // channels
+
+
+def _overlaps(site: Site) -> Overlaps:
+    """Pixel by pixel: a copy of the window is read first, else four channels after another."""
+    op, kernel = site.node.op, site.signature.inputs[1].shape[1:3]
+    assert isinstance(op, DepthwiseConv2D)
+    if _is_copied(site):
+        return window_overlaps(op, site.signature, kernel, reads_first=True)
+    return channel_overlaps(op, site.signature, kernel, at_once=4)
 
 
 @kernel("depthwise_conv_2d.taps_dsp", DepthwiseConv2D)
@@ -186,6 +196,7 @@ class TapsDepthwise(Kernel):
             parameters=Parameters("glowmcu_depthwise_taps", fields),
             rows=site.signature.output.shape[1],
             batches=site.signature.output.shape[0],
+            overlaps=_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
         )

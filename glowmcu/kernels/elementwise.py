@@ -16,6 +16,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import element_overlaps
 from glowmcu.kernels.wrapping import narrowed, wrapped
 from glowmcu.ops.elementwise import (
     Add,
@@ -175,5 +176,6 @@ class SharedPairLoop(Kernel):
             function=f"glowmcu_{name}_s8",
             operands=(0, 1),
             header=f"glowmcu_{name}.h",
+            overlaps=element_overlaps(site.signature),
             parameters=Parameters(f"glowmcu_{name}", fields),
         )

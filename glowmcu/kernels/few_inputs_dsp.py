@@ -33,6 +33,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import Overlaps, block_overlaps, first_pixels, pixel_blocks
 from glowmcu.kernels.requantization import (
     Form,
     FormKind,
@@ -46,6 +47,21 @@ from glowmcu.ops.convolution import Conv2D
 _MOST_CHANNELS = {Goal.BALANCED: 8, Goal.SPEED: 16, Goal.SIZE: 2, Goal.RAM: 8}
 #: Stores reach both pixels from the first one's first channel.
 _MOST_OUT_STEP = 2040
+
+
+def _overlaps(site: Site) -> Overlaps:
+    """Pixels are read before they are written, one by one in the C twin; the last of an odd run
+    takes its neighbour along once more.
+    """
+    op, grid = site.node.op, pixel_grid(site)
+    assert isinstance(op, Conv2D)
+    first = first_pixels(op, site.signature, (1, 1))
+    blocks = np.concatenate([
+        pixel_blocks(len(first)),
+        pixel_blocks(len(first), 2, row=grid.runs[1], shifted=True),
+    ])  # fmt: skip
+    order = np.lexsort((blocks[:, 0], blocks[:, 1]))
+    return block_overlaps(site.signature, first, blocks[order], reads_first=True)
 
 
 @dataclass(frozen=True)
@@ -173,6 +189,7 @@ class FewInputsDsp(Kernel):
             parameters=Parameters("glowmcu_conv_2d_few_inputs", fields),
             rows=grid.rows,
             batches=grid.batches,
+            overlaps=_overlaps(site),
             notes=(layer_bound_note(site),),
         )
 

@@ -29,6 +29,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import matrix_overlaps
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -100,6 +101,7 @@ class FullyConnectedDsp(Kernel):
                 "glowmcu_fully_connected_dsp", _fields(site, stream, self.round_steps)
             ),
             rows=_rows(site),
+            overlaps=matrix_overlaps(site.signature, _rows(site), 1, reads_first=True),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
         )

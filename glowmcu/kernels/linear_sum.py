@@ -8,6 +8,7 @@ from typing import ClassVar
 from glowmcu.kernels.broadcasting import walk, walk_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.linear_form import HIGH_WORD, PLAIN, Arithmetic, LinearForm, linear_form
+from glowmcu.kernels.overlap import element_overlaps
 from glowmcu.kernels.proved_elements import is_int8
 from glowmcu.ops.elementwise import Add, Sub
 
@@ -46,6 +47,7 @@ class LinearSum(Kernel):
             function=f"{self.function}_s8",
             operands=(0, 1),
             header=f"{self.function}.h",
+            overlaps=element_overlaps(site.signature),
             parameters=Parameters(self.function, fields),
             notes=("(a * p + b * q + c) >> s is what TensorFlow Lite computes, for every pair",),
         )

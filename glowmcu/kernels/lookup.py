@@ -16,6 +16,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import element_overlaps
 from glowmcu.ops.lookup import Lookup, all_values
 
 
@@ -64,5 +65,6 @@ class SharedLookup(Kernel):
             function="glowmcu_lookup_8",
             operands=(0,),
             header="glowmcu_lookup.h",
+            overlaps=element_overlaps(site.signature),
             parameters=Parameters("glowmcu_lookup", fields),
         )

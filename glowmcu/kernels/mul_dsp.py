@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from glowmcu.kernels.broadcasting import walk, walk_work
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.overlap import element_overlaps
 from glowmcu.kernels.proved_elements import folds_product, product_fields
 from glowmcu.ops.elementwise import Mul
 
@@ -44,6 +45,7 @@ class MulDsp(Kernel):
             function="glowmcu_mul_dsp_s8",
             operands=(0, 1),
             header="glowmcu_mul_dsp.h",
+            overlaps=element_overlaps(site.signature),
             parameters=Parameters("glowmcu_mul_dsp", fields),
         )
 

@@ -13,6 +13,7 @@ from glowmcu.kernels.dense_layer import (
     is_dense_layer,
     layer_bound_note,
     layer_stream,
+    pair_overlaps,
     pixel_grid,
 )
 from glowmcu.kernels.dense_stream import DenseStream
@@ -108,6 +109,7 @@ class PointwiseDsp(Kernel):
             parameters=Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream)),
             rows=grid.rows,
             batches=grid.batches,
+            overlaps=pair_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.convolution import float_clamp_fields, is_float, is_int8
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.overlap import channel_overlaps
 from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.pooling import AveragePool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
 
@@ -69,6 +70,7 @@ def _code(site: Site, name: str, suffix: str, struct: str, *fields: Field) -> Ke
         parameters=Parameters(struct, (_grid(site), *fields)),
         rows=site.signature.output.shape[1],
         batches=site.signature.output.shape[0],
+        overlaps=channel_overlaps(_op(site), site.signature, _op(site).kernel, at_once=1),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from glowmcu.kernels.convolution import is_int8
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.overlap import channel_overlaps
 from glowmcu.kernels.pooling import pool_grid
 from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
@@ -55,6 +56,7 @@ def _code(site: Site, name: str) -> KernelCode:
         parameters=Parameters("glowmcu_pool_2d_dsp", fields),
         rows=out.shape[1],
         batches=out.shape[0],
+        overlaps=channel_overlaps(op, site.signature, op.kernel, at_once=4),
     )
 
 

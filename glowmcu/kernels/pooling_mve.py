@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from glowmcu.kernels.convolution import is_int8
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, kernel
+from glowmcu.kernels.overlap import channel_overlaps
 from glowmcu.kernels.pooling import integer_code
 from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
@@ -49,9 +50,10 @@ class _VectorPool(Kernel):
         return Cost(sum(_CYCLES[name] * amount for name, amount in work.items()), 500)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        code = integer_code(site, self.function)
+        code, op = integer_code(site, self.function), _op(site)
         name = f"glowmcu_{self.function}_mve"
-        return replace(code, function=f"{name}_s8", header=f"{name}.h")
+        overlaps = channel_overlaps(op, site.signature, op.kernel, at_once=_LANES)
+        return replace(code, function=f"{name}_s8", header=f"{name}.h", overlaps=overlaps)
 
 
 @kernel("average_pool_2d.mve", AveragePool2D)

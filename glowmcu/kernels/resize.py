@@ -16,6 +16,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import row_overlaps
 from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor, bilinear_step, pixel_scale
 
 
@@ -56,6 +57,7 @@ class PortableResizeBilinear(Kernel):
             parameters=Parameters("glowmcu_resize_bilinear", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=row_overlaps(op, site.signature),
         )
 
 
@@ -95,6 +97,7 @@ class FloatResizeBilinear(Kernel):
             parameters=Parameters("glowmcu_resize_bilinear_real", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=row_overlaps(op, site.signature),
         )
 
 
@@ -127,4 +130,5 @@ class PortableResizeNearestNeighbor(Kernel):
             parameters=Parameters("glowmcu_resize_nearest_neighbor_params", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=row_overlaps(op, site.signature),
         )

@@ -18,6 +18,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import element_overlaps
 from glowmcu.kernels.proved_elements import best_code, proved_code
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.stack import Member, Stack
@@ -138,7 +139,8 @@ class BakedLoop(Kernel):
             "values": _value_views(op, codes, signature),
         }
         operands = tuple(range(len(signature.inputs)))
-        return KernelCode("", operands, template="stack.c.j2", view=view)
+        overlaps = element_overlaps(signature)
+        return KernelCode("", operands, template="stack.c.j2", view=view, overlaps=overlaps)
 
 
 def _axes(signature: Signature) -> tuple[Axis, ...]:

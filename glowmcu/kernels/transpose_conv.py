@@ -23,6 +23,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import row_overlaps
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
 
@@ -75,6 +76,7 @@ class PortableTransposeConv2D(Kernel):
             parameters=Parameters("glowmcu_transpose_conv_2d", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=row_overlaps(op, site.signature),
             notes=(bound_note(site.node.macs, bound),),
         )
 
@@ -122,5 +124,6 @@ class FloatTransposeConv2D(Kernel):
             parameters=Parameters("glowmcu_transpose_conv_2d_real", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=row_overlaps(op, site.signature),
             whole_operands=(1, 2),
         )

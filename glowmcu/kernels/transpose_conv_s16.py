@@ -14,6 +14,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import row_overlaps
 from glowmcu.kernels.wide import is_wide, wide_scale
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
@@ -60,5 +61,6 @@ class WideTransposeConv2D(Kernel):
             parameters=Parameters("glowmcu_transpose_conv_2d_wide", fields),
             rows=out.shape[1],
             batches=x.shape[0],
+            overlaps=row_overlaps(op, site.signature),
             notes=(note,),
         )

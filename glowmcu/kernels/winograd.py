@@ -29,6 +29,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import ahead_overlaps
 from glowmcu.kernels.pixel_pairs import channel_order, pair_form
 from glowmcu.kernels.requantization import Form, FormKind, requantization_task
 from glowmcu.ops.convolution import Conv2D
@@ -197,6 +198,7 @@ class WinogradConv2D(Kernel):
             parameters=Parameters("glowmcu_conv_2d_rows", _fields(site, walk, form, stream)),
             rows=site.signature.output.shape[1],
             batches=site.signature.inputs[0].shape[0],
+            overlaps=ahead_overlaps(site.node.op, site.signature, rows_at_once=2),
             scratch_bytes=walk.scratch_bytes,
             notes=(bound_note(site.node.macs, bound),),
         )

@@ -1,0 +1,233 @@
+"""What kernels say of results that reach into an operand: the same bytes as apart, and no closer.
+
+Layers run with their result at the distances that `KernelCode.overlaps` allows, in one byte array:
+every sample and variant on a computer, the variants of each core there as well.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+import pytest
+
+from glowmcu.cores import core, core_names
+from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.program import BUFFER_ALIGN, Buffer, aligned
+from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
+from glowmcu.pipeline import Options, compile_model
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.qemu import Qemu
+from tests.ops.test_cast import cast_model
+from tests.ops.test_convolution import Case, conv_model
+from tests.ops.test_elementwise import pair_model
+from tests.ops.test_matmul import Dense, dense_model
+from tests.ops.test_quantization import convert_model
+from tests.support.check_model import random_inputs
+from tests.support.forced_variant import compile_forced
+from tests.support.placed import HostLayer, PlacedLayer
+from tests.test_contract import computing_node
+from tests.test_contract import samples as row_samples
+
+Array = npt.NDArray[Any]
+REAL = ("float32", None, 0)
+QEMU = Qemu(machine="mps3-an547")
+SUMS = ((0.5, 0.25, 0.6), (3, -7, 5))
+
+
+def conv(kind: str, *shape: Any, **options: Any) -> bytes:
+    return conv_model(kind, Case(*shape, **{"out_scale": 2.0, **options}))
+
+
+@cache
+def samples() -> dict[str, bytes]:
+    """Models of one layer: those with rows, and more that have what overlaps depend on."""
+    depthwise = "DEPTHWISE_CONV_2D"
+    image = (1, 7, 5, 8)
+    return {
+        **{name: model for name, model in row_samples().items() if name != "LpPool"},
+        "1x1, wider": conv("CONV_2D", image, 16, (1, 1)),
+        "1x1, narrower": conv("CONV_2D", image, 4, (1, 1)),
+        "1x1, odd outputs": conv("CONV_2D", image, 7, (1, 1)),
+        "1x1, stride 2, wider": conv("CONV_2D", (1, 9, 9, 4), 24, (1, 1), strides=(2, 2)),
+        "1x1, sixteen channels": conv("CONV_2D", (1, 5, 3, 16), 20, (1, 1)),
+        "3x3, wider": conv("CONV_2D", (1, 9, 8, 4), 12, (3, 3), padding="SAME"),
+        "3x3, four rows of tiles": conv("CONV_2D", (1, 8, 8, 4), 8, (3, 3), padding="SAME"),
+        "3x3, eight channels": conv(depthwise, (1, 17, 9, 8), 8, (3, 3), padding="SAME"),
+        "3x3, columns": conv(depthwise, (1, 9, 17, 12), 12, (3, 3), padding="SAME"),
+        "3x3, no padding": conv(depthwise, (1, 17, 9, 8), 8, (3, 3)),
+        "3x3, stride 2": conv(depthwise, (1, 17, 9, 8), 8, (3, 3), (2, 2), padding="SAME"),
+        "3x3, stride 2, wide": conv(depthwise, (1, 9, 16, 8), 8, (3, 3), (2, 2), padding="SAME"),
+        "3x3, stride 1 and 3": conv(depthwise, (1, 16, 9, 4), 4, (3, 3), (1, 3), padding="SAME"),
+        "five rows": conv(depthwise, (1, 9, 4, 8), 8, (5, 1), padding="SAME"),
+        "five columns": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), padding="SAME"),
+        "five columns, stride 2": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), (2, 1), padding="SAME"),
+        "two outputs a channel": conv(depthwise, (1, 6, 5, 4), 8, (3, 3), padding="SAME"),
+        "sixteen channels": conv(depthwise, (1, 6, 6, 16), 16, (3, 3), padding="SAME"),
+        "sixteen channels, no padding": conv(depthwise, (1, 6, 7, 16), 16, (3, 3)),
+        "dense, many rows": dense_model(Dense(5, 16, 24, out_scale=4.0)),
+        "dense, one row": dense_model(Dense(1, 16, 24, out_scale=4.0)),
+        "dense, narrower": dense_model(Dense(4, 32, 8, out_scale=4.0)),
+        "add": pair_model("ADD", [(1, 3, 5, 7)] * 2, scales=SUMS[0], points=SUMS[1]),
+        "add, a channel each": pair_model("ADD", [(1, 3, 5, 7), (1, 1, 1, 7)]),
+        "mul": pair_model("MUL", [(1, 3, 5, 7)] * 2, scales=SUMS[0], points=SUMS[1]),
+        "minimum": pair_model("MINIMUM", [(1, 3, 5, 7)] * 2, scales=SUMS[0], points=SUMS[1]),
+        "int8 to int32": cast_model("int8", "int32"),
+        "int32 to int8": cast_model("int32", "int8"),
+        "quantize": convert_model("QUANTIZE", (1, 40), REAL, [("int8", 0.1, 3)]),
+        "dequantize": convert_model("DEQUANTIZE", (1, 40), ("int8", 0.1, 3), [REAL]),
+        "rescale": convert_model("QUANTIZE", (1, 40), ("int8", 0.1, 3), [("int8", 0.07, -5)]),
+    }  # fmt: skip
+
+
+@cache
+def variants(sample: str) -> list[tuple[Kernel, str]]:
+    """Variants that let the sample's result overlap, each with a core where it is accepted."""
+    graph = compile_model(samples()[sample], "m.tflite", Options("m", simplify=False)).graph
+    node = computing_node(graph)
+    site = site_of(graph, node)
+    found = []
+    for variant in load_kernels()[type(node.op)]:
+        fitting = (name for name in core_names() if variant.accepts(site, Target(core(name))))
+        name = next(fitting, None)
+        if name is not None and variant.generate(site, Target(core(name))).overlaps:
+            found.append((variant, name))
+    return found
+
+
+def placed_layer(sample: str, variant: str, core_name: str) -> tuple[PlacedLayer, list[Array]]:
+    compilation = compile_forced(samples()[sample], variant, core_name)
+    return PlacedLayer(compilation), random_inputs(compilation, 1)[0]
+
+
+def _inputs(layer: PlacedLayer, data: list[Array]) -> dict[Buffer, Array]:
+    return dict(zip(layer.program.inputs, data, strict=True))
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_results_at_every_allowed_distance_are_as_apart(sample: str, tmp_path: Path) -> None:
+    for variant, core_name in variants(sample):
+        layer, data = placed_layer(sample, variant.name, core_name)
+        host, inputs = HostLayer(layer, tmp_path / variant.name), _inputs(layer, data)
+        apart = host.run(inputs, layer.places())
+        for position, distance in _distances(layer):
+            overlapped = host.run(inputs, layer.places(position, distance))
+            assert overlapped == apart, (variant.name, position, distance)
+
+
+def _distances(layer: PlacedLayer) -> list[tuple[int, int]]:
+    """`(operand, distance)`: the least ones and some beyond."""
+    found = []
+    for position, overlap in layer.code.overlaps.items():
+        step = max(
+            layer.result.type.element.size_bytes, layer.operand(position).type.element.size_bytes
+        )
+        least = overlap.least_gap_bytes
+        if least is not None:
+            least = aligned(least, step)
+            far = layer.result.size_bytes // step * step
+            found += [(position, least + more) for more in (0, step, 3 * step, 64 * step, far)]
+        if overlap.in_place:
+            found.append((position, 0))
+    return found
+
+
+#: For each variant a sample that is spoiled by one element less than the least distance.
+TIGHT = {
+    "average_pool_2d.dsp": "AVERAGE_POOL_2D, odd size, nine channels",
+    "average_pool_2d.mve": "AVERAGE_POOL_2D, odd size, nine channels",
+    "average_pool_2d.portable": "AVERAGE_POOL_2D, odd size, same padding",
+    "average_pool_2d.portable_f32": "AVERAGE_POOL_2D, odd size, same padding, real numbers",
+    "cast.portable": "int8 to int32",
+    "conv_2d.compact_dsp": "CONV_2D, odd size, same padding",
+    "conv_2d.pairs_nodsp": "CONV_2D, odd size, same padding",
+    "conv_2d.pointwise_dsp": "1x1, wider",
+    "conv_2d.rows_dsp": "CONV_2D, odd size, same padding",
+    "conv_2d.straight_dsp": "CONV_2D, 1x1, stride 2",
+    "conv_2d.winograd_dsp": "3x3, wider",
+    "depthwise_conv_2d.mve": "3x3, eight channels",
+    "depthwise_conv_2d.pairs_mve": "3x3, eight channels",
+    "depthwise_conv_2d.portable": "DEPTHWISE_CONV_2D, window of one row",
+    "depthwise_conv_2d.taps_dsp": "DEPTHWISE_CONV_2D, odd size, same padding",
+    "depthwise_conv_2d.taps_nodsp": "DEPTHWISE_CONV_2D, stride 2, odd width, same padding",
+    "elementwise.baked": "add",
+    "elementwise.shared": "add, a channel each",
+    "fully_connected.compact_dsp": "dense, narrower",
+    "fully_connected.dsp": "dense, many rows",
+    "lookup.shared": "rescale",
+    "matrix.windows_mve": "CONV_2D, odd size, same padding",
+    "max_pool_2d.dsp": "MAX_POOL_2D, odd size, nine channels",
+    "max_pool_2d.portable": "MAX_POOL_2D, odd size, same padding",
+    "mul.dsp": "mul",
+}
+#: And samples of variants that allow nothing but the same start.
+SAME_START = {
+    "depthwise_conv_2d.lines_dsp": "3x3, eight channels",
+    "depthwise_conv_2d.lines_step_dsp": "3x3, stride 2, wide",
+    "depthwise_conv_2d.strip_dsp": "five rows",
+    "depthwise_conv_2d.strip_unrolled_dsp": "five columns",
+}
+
+
+def _core_of(variant: str, sample: str) -> str:
+    (found,) = [core_name for kernel, core_name in variants(sample) if kernel.name == variant]
+    return found
+
+
+@pytest.mark.parametrize("variant", TIGHT)
+def test_an_element_closer_is_too_close(variant: str, tmp_path: Path) -> None:
+    sample = TIGHT[variant]
+    layer, data = placed_layer(sample, variant, _core_of(variant, sample))
+    host, inputs = HostLayer(layer, tmp_path / "layer"), _inputs(layer, data)
+    position, least = _distances(layer)[0]
+    closer = layer.places(position, least - layer.result.type.element.size_bytes)
+    assert host.run(inputs, closer) != host.run(inputs, layer.places())
+
+
+@pytest.mark.parametrize("variant", SAME_START)
+@pytest.mark.parametrize("distance", [-4, 4])
+def test_a_little_off_the_same_start_is_too_close(
+    variant: str, distance: int, tmp_path: Path
+) -> None:
+    sample = SAME_START[variant]
+    layer, data = placed_layer(sample, variant, _core_of(variant, sample))
+    assert layer.code.overlaps[0] == Overlap(None, in_place=True)
+    host, inputs = HostLayer(layer, tmp_path / "layer"), _inputs(layer, data)
+    assert host.run(inputs, layer.places(0, distance)) != host.run(inputs, layer.places())
+
+
+_FAST = {**TIGHT, **SAME_START}
+
+
+@pytest.mark.parametrize(
+    "variant", [name for name in _FAST if name.endswith("dsp") and "nodsp" not in name]
+)
+def test_on_a_core_results_at_the_least_distance_are_as_apart(variant: str, tmp_path: Path) -> None:
+    layer, data = placed_layer(_FAST[variant], variant, "cortex-m4")
+    _check_on_core(layer, data, CortexM("cortex-m4", count=False), tmp_path)
+
+
+@pytest.mark.skipif(QEMU.missing() is not None, reason=str(QEMU.missing()))
+@pytest.mark.parametrize("variant", [name for name in _FAST if name.endswith("mve")])
+def test_with_helium_results_at_the_least_distance_are_as_apart(
+    variant: str, tmp_path: Path
+) -> None:
+    layer, data = placed_layer(_FAST[variant], variant, "cortex-m55")
+    _check_on_core(layer, data, QEMU, tmp_path)
+
+
+def _check_on_core(
+    layer: PlacedLayer, data: list[Array], executor: CortexM | Qemu, folder: Path
+) -> None:
+    """At the least distance whose buffers begin where a plan may put them, against apart."""
+    position, least = _distances(layer)[0]
+    distance = aligned(least, BUFFER_ALIGN)
+    results = []
+    for name, places in ("apart", layer.places()), ("close", layer.places(position, distance)):
+        (folder / name).mkdir()
+        write_bundle(layer.files(places), folder / name)
+        results.append(executor.run(folder / name, [data])[0].outputs[0].tobytes())
+    assert results[0] == results[1], (position, distance)
