@@ -7,25 +7,26 @@ scratch, with and without streaming; the goal and the budget say which of them i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.program import Program
+from glowmcu.ir.program import Program, Run
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
 
-#: Bytes of scratch that kernels may take at most, in plans from fast to frugal.
-_SCRATCH_CAPS = (4096, 2048, 1280, 896, 640, 512, 384, 320, 256, 192, 144, 96, 48, 0)
+#: Each plan aims at an arena that is smaller by such a part, so many times at most.
+_DESCENT = 0.01
+_MOST_PLANS = 32
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
-RAM_SLOWDOWN = 1.25
+RAM_SLOWDOWN = 1.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +60,11 @@ def fit_memory(
     graph: Graph, target: Target, budgets: Budgets, choices: KernelChoices | None = None
 ) -> Fit:
     """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM5xx."""
-    fitter = _Fitter(graph, target, budgets, choices)
     if target.goal is Goal.RAM:
-        return fitter.smallest()
+        # Streaming costs cycles enough: kernels are as for `balanced` where the arena has room.
+        target = replace(target, goal=Goal.BALANCED)
+        return _Fitter(graph, target, budgets, choices).smallest()
+    fitter = _Fitter(graph, target, budgets, choices)
     free = fitter.fit({}, None)
     if budgets.arena_bytes is None or free.arena_bytes <= budgets.arena_bytes:
         return free
@@ -89,66 +92,72 @@ class _Fitter:
 
     def smallest(self) -> Fit:
         """The least arena at reasonable speed; the least of all where the budget asks for it."""
-        fits = list(self._ladder(0))
-        most = RAM_SLOWDOWN * self.fit({}, None).cycles
+        free = self.fit({}, None)
+        fits = [free, *self._descent(0)]
+        most = RAM_SLOWDOWN * free.cycles
         quick = [item for item in fits if item.cycles <= most]
-        best = min(quick or fits, key=lambda item: (item.arena_bytes, item.cycles))
+        best = min(quick, key=lambda item: (item.arena_bytes, item.cycles))
         budget = self.budgets.arena_bytes
         if budget is not None and best.arena_bytes > budget:
             best = min(fits, key=lambda item: (item.arena_bytes, item.cycles))
             if best.arena_bytes > budget:
                 raise _over_arena_budget(best, budget)
-        eased = self._eased(best.arena_bytes, best.arena_bytes)
-        return eased if eased is not None and eased.cycles < best.cycles else best
+        return best
 
     def fastest(self, budget: int) -> Fit:
         """The least cycles within an arena. Raises GM403."""
-        tried = [self._eased(budget, None), self._eased(budget, budget)]
-        found = [item for item in tried if item is not None]
-        found += [item for item in self._ladder(budget) if item.arena_bytes <= budget]
+        tried = [*self._descent(None, budget), *self._descent(budget, budget)]
+        found = [item for item in tried if item.arena_bytes <= budget]
+        if not found:
+            tried += self._descent(0)
+            found = [item for item in tried if item.arena_bytes <= budget]
         if found:
             return min(found, key=lambda item: (item.cycles, item.arena_bytes))
-        least = min(self._ladder(0), key=lambda item: (item.arena_bytes, item.cycles))
-        if least.arena_bytes > budget:
-            raise _over_arena_budget(least, budget)
-        return least
+        least = min(tried, key=lambda item: (item.arena_bytes, item.cycles))
+        raise _over_arena_budget(least, budget)
 
-    def _ladder(self, stream_to: int) -> Iterator[Fit]:
-        """Streamed plans with less and less scratch, each set of kernels once."""
+    def _descent(self, stream_to: int | None, budget: int = 0) -> Iterator[Fit]:
+        """Plans with less and less scratch where the arena is full, down to the budget."""
+        limits: dict[str, int] = {}
         seen: set[tuple[tuple[str, int], ...]] = set()
-        for cap in (None, *_SCRATCH_CAPS):
-            limits = {} if cap is None else {node.name: cap for node in self.graph.nodes}
+        aim = 0
+        for _ in range(_MOST_PLANS):
             selections = self._selected(limits)
             key = tuple((item.kernel_name, item.scratch_bytes) for item in selections.values())
             if key not in seen:
+                item = self._planned(selections, stream_to)
                 seen.add(key)
-                yield self._planned(selections, stream_to)
-
-    def _eased(self, budget: int, stream_to: int | None) -> Fit | None:
-        """Scratch is taken only from kernels that run while the arena is above the budget."""
-        limits: dict[str, int] = {}
-        while True:
-            item = self.fit(limits, stream_to)
-            if item.arena_bytes <= budget:
-                return item
-            tighter = _less_scratch(item, budget)
+                yield item
+                if item.arena_bytes <= budget:
+                    return
+                aim = max(budget, int(item.arena_bytes * (1 - _DESCENT)))
+            tighter = _less_scratch(item, aim)
             if not tighter:
-                return None
+                return
             limits.update(tighter)
 
 
 def _less_scratch(item: Fit, budget: int) -> dict[str, int]:
-    """New limits by node name for kernels of steps that reach beyond the budget."""
+    """New limits by node name for kernels of steps that reach beyond the budget.
+
+    In a cascade those with the most scratch count, since one turn's is another's.
+    """
     limits = {}
     for step, top in zip(item.plan.program.steps, _tops(item.plan.program), strict=True):
         if top <= budget:
             continue
-        for run in step.runs if isinstance(step, Cascade) else (step,):
+        runs = step.runs if isinstance(step, Cascade) else (step,)
+        most = max((_scratch_bytes(run) for run in runs), default=0) - (top - budget)
+        for run in runs:
             chosen = item.selections[run.node]
             least = min((cost.scratch_bytes for _, cost in chosen.alternatives), default=0)
-            if least < chosen.scratch_bytes:
-                limits[run.node.name] = max(chosen.scratch_bytes - (top - budget), least)
+            if _scratch_bytes(run) > max(most, 0) and least < chosen.scratch_bytes:
+                limits[run.node.name] = max(min(most, chosen.scratch_bytes - 4), least)
     return limits
+
+
+def _scratch_bytes(run: Run) -> int:
+    return run.scratch.size_bytes if run.scratch is not None else 0
 
 
 def _tops(program: Program) -> list[int]:

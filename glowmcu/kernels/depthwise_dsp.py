@@ -45,7 +45,7 @@ from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Outputs of a line whose words are in the scratch at a time, half as many with stride 2.
-_MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 12}
+_MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 48}
 #: The loop keeps the step from output to output in the low half of a register.
 _MOST_STEP = 2**16 - 1
 #: Lines of a channel in the scratch.

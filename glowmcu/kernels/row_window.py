@@ -181,9 +181,15 @@ class RowWindow:
         assert all(way >= 0 for way in ways)
         return ways
 
+    @property
+    def last_first_pixel(self) -> int:
+        """The last column that is the first of a pair: one without a second reads beyond it."""
+        rest = self.out_columns % (2 * self.across) if self.across else 1
+        return self.out_columns - 1 - (self.across if rest == 0 else 0)
+
     def scratch_bytes(self, rows: int) -> int:
         """A window of `rows`, with room for what is read beyond it and not used."""
-        last_pixel = 2 * (self.out_columns - 1) * self.pixel_values
+        last_pixel = 2 * self.last_first_pixel * self.pixel_values
         last_read = last_pixel + self.distance + self.chunk_places[-1] + self.chunk.reach
         lowest = 2 * (rows - self.least_rows) * self.pitch
         size = max(2 * rows * self.pitch, lowest + last_read)
