@@ -116,6 +116,7 @@ _POOLS = (
     Image(9, 8, 3, kernel=(9, 8), padding="VALID"),
     Image(25, 20, 2, kernel=(25, 20), padding="VALID"),
     Image(6, 7, 1, kernel=(6, 7), padding="VALID"),
+    Image(20, 20, 24, kernel=(2, 2), strides=(2, 2)), Image(14, 9, 40, kernel=(3, 3)),
 )  # fmt: skip
 #: (rows, depth in, depth out)
 _DENSE = (
