@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
@@ -24,6 +25,8 @@ from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
 #: Each plan aims at an arena that is smaller by such a part, so many times at most.
 _DESCENT = 0.01
 _MOST_PLANS = 32
+#: Steps from the least arena to that of whole tensors that streaming aims at, and plans for each.
+_STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
@@ -106,18 +109,38 @@ class _Fitter:
 
     def fastest(self, budget: int) -> Fit:
         """The least cycles within an arena. Raises GM403."""
-        tried = [*self._descent(None, budget), *self._descent(budget, budget)]
-        found = [item for item in tried if item.arena_bytes <= budget]
+        curve = self.curve()
+        found = [item for item in curve if item.arena_bytes <= budget]
         if not found:
-            tried += self._descent(0)
-            found = [item for item in tried if item.arena_bytes <= budget]
-        if found:
-            return min(found, key=lambda item: (item.cycles, item.arena_bytes))
-        least = min(tried, key=lambda item: (item.arena_bytes, item.cycles))
-        raise _over_arena_budget(least, budget)
+            raise _over_arena_budget(curve[0], budget)
+        return min(found, key=lambda item: (item.cycles, item.arena_bytes))
 
-    def _descent(self, stream_to: int | None, budget: int = 0) -> Iterator[Fit]:
-        """Plans with less and less scratch where the arena is full, down to the budget."""
+    def curve(self) -> list[Fit]:
+        """Plans of which none is both smaller and faster than another, the smallest first.
+
+        They do not depend on a budget: so more room never costs cycles.
+        """
+        whole = list(self._descent(None))
+        streamed = list(self._descent(0))
+        least, most = (
+            min(item.arena_bytes for item in plans) for plans in (whole + streamed, whole)
+        )
+        between = [
+            round(least * (most / least) ** (part / _STREAMED_AIMS))
+            for part in range(1, _STREAMED_AIMS)
+        ]
+        some = [item for aim in between for item in islice(self._descent(aim), _PLANS_AN_AIM)]
+        curve: list[Fit] = []
+        ordered = sorted(
+            [*whole, *streamed, *some], key=lambda item: (item.arena_bytes, item.cycles)
+        )
+        for item in ordered:
+            if not curve or item.cycles < curve[-1].cycles:
+                curve.append(item)
+        return curve
+
+    def _descent(self, stream_to: int | None) -> Iterator[Fit]:
+        """Plans with less and less scratch where the arena is full."""
         limits: dict[str, int] = {}
         seen: set[tuple[tuple[str, int], ...]] = set()
         aim = 0
@@ -128,9 +151,7 @@ class _Fitter:
                 item = self._planned(selections, stream_to)
                 seen.add(key)
                 yield item
-                if item.arena_bytes <= budget:
-                    return
-                aim = max(budget, int(item.arena_bytes * (1 - _DESCENT)))
+                aim = int(item.arena_bytes * (1 - _DESCENT))
             tighter = _less_scratch(item, aim)
             if not tighter:
                 return

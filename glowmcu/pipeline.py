@@ -84,6 +84,7 @@ class Compilation:
     files: Mapping[str, str]
     manifest: Manifest
     notes: tuple[str, ...] = ()
+    estimated_cycles: float = 0.0
     float_graph: Graph | None = None
     float_nodes: Mapping[str, str] = field(default_factory=dict)
 
@@ -226,7 +227,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         simplification=watch.told(),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
-    done = Compilation(imported, graph, selections, plan, files, manifest, dump.notes)
+    done = Compilation(imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
 
 
