@@ -40,9 +40,9 @@ typedef struct {
     int32_t wide;
 } glowmcu_dense_shape;
 
-/* Packed sums are S, L, S, L, …. Returns what follows the weights. */
-static inline const int32_t *glowmcu_dense_sums(const glowmcu_dense_shape *k,
-    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *w, int32_t sums[8])
+/* What sums start from; packed ones are S, L, S, L, …. Returns what follows. */
+static inline const int32_t *glowmcu_dense_start(const glowmcu_dense_shape *k, const int32_t *w,
+    int32_t sums[8])
 {
     const int32_t pairs = k->channels / 2;
 
@@ -56,7 +56,15 @@ static inline const int32_t *glowmcu_dense_sums(const glowmcu_dense_shape *k,
             }
         }
     }
-    w += (k->wide != 0 || k->form != GLOWMCU_FORM_FLOOR) ? k->channels : pairs;
+    return w + ((k->wide != 0 || k->form != GLOWMCU_FORM_FLOOR) ? k->channels : pairs);
+}
+
+/* Some steps on top of the sums. Returns what follows their weights. */
+static inline const int32_t *glowmcu_dense_add(const glowmcu_dense_shape *k,
+    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *w, int32_t sums[8])
+{
+    const int32_t pairs = k->channels / 2;
+
     for (int32_t step = 0; step < steps; ++step, words += stride) {
         for (int32_t i = 0; i < k->channels; ++i) {
             uint32_t weights = (uint32_t)((k->wide != 0) ? w[i] : w[i / 2]);
@@ -87,15 +95,12 @@ static inline int8_t glowmcu_dense_requantize(const glowmcu_dense_shape *k, int3
 }
 
 /*
- * The channels of a block for one place in the input; returns the next block. `shared` are
- * constants of all channels, NULL where each has its own.
+ * The results of a block from its sums and what follows its weights; returns the next block.
+ * `shared` are constants of all channels, NULL where each has its own.
  */
-static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
-    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *block,
-    const int32_t *shared, int8_t *out)
+static inline const int32_t *glowmcu_dense_results(const glowmcu_dense_shape *k,
+    const int32_t sums[8], const int32_t *next, const int32_t *shared, int8_t *out)
 {
-    int32_t sums[8];
-    const int32_t *next = glowmcu_dense_sums(k, words, stride, steps, block, sums);
     const int32_t *c = (shared != NULL) ? shared : next + 1;
 
     out += next[0] >> 1;
@@ -117,6 +122,18 @@ static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
         }
     }
     return (shared != NULL) ? next + 1 : c;
+}
+
+/* The channels of a block for one place in the input, all of it widened; returns the next block. */
+static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
+    const uint32_t *words, int32_t stride, int32_t steps, const int32_t *block,
+    const int32_t *shared, int8_t *out)
+{
+    int32_t sums[8];
+    const int32_t *w = glowmcu_dense_start(k, block, sums);
+
+    w = glowmcu_dense_add(k, words, stride, steps, w, sums);
+    return glowmcu_dense_results(k, sums, w, shared, out);
 }
 #endif
 

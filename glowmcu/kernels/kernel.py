@@ -101,6 +101,9 @@ class Kernel:
     operations: ClassVar[tuple[type[Operation], ...]] = ()
     #: Whether row ranges are of operand 0 and add up to the results: `KernelCode.accumulates`.
     accumulates: ClassVar[bool] = False
+    #: What calls for one row at a time cost, together: most set up a window of rows for each
+    #: (about so much is lost, by `benchmarks/`).
+    row_slowdown: ClassVar[float] = 1.3
 
     def accepts(self, site: Site, target: Target) -> bool:
         """Whether this variant computes the node, exactly, on the target."""

@@ -19,9 +19,6 @@ from glowmcu.kernels.kernel import Kernel, KernelCode, Site, Target
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
-#: What windows that are set up for every row lose, where a row's price is not known.
-_RANGE_SLOWDOWN = 1.3
-
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
@@ -71,7 +68,7 @@ def _range_cycles(variant: Kernel, site: Site, target: Target, rule: RowRule) ->
     turns = site.signature.output.shape[1]
     strip = replace(site, node=_strip(site.node, rule))
     if strip.node is site.node or not variant.accepts(strip, target):
-        return variant.price(site, target).cycles * _RANGE_SLOWDOWN
+        return variant.price(site, target).cycles * variant.row_slowdown
     return turns * variant.price(strip, target).cycles
 
 
