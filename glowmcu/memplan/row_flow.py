@@ -113,14 +113,34 @@ class Flow:
             rows = max(rows, row - oldest + 1)
         return rows
 
+    def _last_needs(self, operand: Buffer) -> list[int]:
+        """For each row of an operand the last turn of which a write must not hit it, or -1.
+
+        What the last stage reads before its last run, it has read when that writes.
+        """
+        needs: list[int] = []
+        made = [0] * len(self.stages)
+        for time, index in enumerate(self.order):
+            y = made[index]
+            made[index] += 1
+            stage = self.stages[index]
+            for run in stage.runs:
+                early = stage is self.stages[-1] and run is not stage.runs[-1]
+                for buffer, rule in zip(run.inputs, support_of(run).rules, strict=True):
+                    if buffer is operand:
+                        needs = needs or [-1] * rule.rows
+                        for row in range(rule.first(y), rule.end(y)):
+                            needs[row] = max(needs[row], time - early)
+        return needs
+
     def gap_bytes(self, operand: Buffer, row_bytes: int) -> int | None:
         """How far below `operand` the result may start: None if that would not save a byte.
 
         `row_bytes` is what each turn of the last stage adds to the result.
         """
-        last = self._last_reads[operand]
+        last = self._last_needs(operand)
         pitch = operand.size_bytes // len(last)
-        read_first = [0] * (len(self.order) + 1)  # first row read at or after a time
+        read_first = [0] * (len(self.order) + 1)  # first row needed at or after a time
         unread = len(last)
         by_time: dict[int, int] = {}
         for row, time in enumerate(last):

@@ -1,0 +1,206 @@
+"""Streamed plans run in one byte array like the graph, and no wrong one gets past both checks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from glowmcu.goals import Goal
+from glowmcu.ir.graph import Graph, VerificationError
+from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
+from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.planner import plan_memory
+from tests.memplan.spatial_models import SpatialModel, Window
+from tests.memplan.streamed import (
+    Placed,
+    assert_found_by_both,
+    assert_runs_like_the_graph,
+    cascades,
+    lowered,
+    program_of,
+    spatial_models,
+    spread,
+    streamed,
+    swapped_turns,
+    with_cascade,
+    with_shorter_ring,
+    without_lifetimes,
+)
+
+
+@settings(max_examples=40)
+@given(
+    spatial_models(),
+    st.sampled_from(list(Goal)),
+    st.sampled_from([0, 0, 100, None]),
+)
+def test_a_streamed_plan_gives_what_the_graph_gives_in_no_more_memory(
+    model: bytes, goal: Goal, scratch: int | None
+) -> None:
+    graph = lowered(model)
+    program = program_of(graph, goal, scratch)
+    plain, plan = plan_memory(program), plan_memory(program, 0)
+    found = cascades(plan.program)
+    event(f"{min(len(found), 2)} cascades")
+    assert plan.arena_bytes <= plain.arena_bytes
+    verify_program(plan.program, aligned(plan.arena_bytes, ARENA_ALIGN))
+    assert_runs_like_the_graph(graph, plain.program, plain.arena_bytes)
+    assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
+
+
+@settings(max_examples=50)
+@given(spatial_models(), st.sampled_from(list(Goal)), st.data())
+def test_cascades_that_nobody_needs_give_what_the_graph_gives_too(
+    model: bytes, goal: Goal, data: st.DataObject
+) -> None:
+    graph = lowered(model)
+    program = program_of(graph, goal)
+    firsts = st.integers(0, max(0, len(program.runs) - 2))
+    stretches = st.tuples(firsts, st.integers(1, 8)).map(lambda pair: (pair[0], sum(pair)))
+    wanted = data.draw(st.none() | st.lists(stretches, min_size=1, max_size=4))
+    placed = streamed(program, wanted)
+    stages = sum(len(cascade.stages) for cascade in cascades(placed.program))
+    event(f"{min(stages, 4)} stages")
+    verify_program(placed.program, placed.arena_bytes)
+    assert_runs_like_the_graph(graph, placed.program, placed.arena_bytes)
+
+
+def chain() -> bytes:
+    """3x3 windows below each other, one of them dilated, with 1x1 layers between."""
+    model = SpatialModel(1)
+    x = model.conv(model.input(19, 6, 3), 8, Window(stride=(2, 1)), "RELU")
+    x = model.conv(model.depthwise(x, Window()), 12, Window((1, 1)))
+    x = model.conv(model.depthwise(x, Window(dilation=(2, 1))), 4, Window((1, 1)))
+    return model.finish(model.pool(x, "MAX_POOL_2D", Window((2, 2), (2, 2))))
+
+
+def residual() -> bytes:
+    """Blocks with skips, one of them past a stride."""
+    model = SpatialModel(2)
+    x = model.conv(model.input(16, 8, 2), 8, Window())
+    inner = model.conv(x, 8, Window(), "RELU")
+    x = model.add(model.conv(inner, 8, Window()), x, "RELU")
+    inner = model.conv(x, 12, Window(stride=(2, 2)), "RELU")
+    short = model.conv(x, 12, Window((1, 1), (2, 2)))
+    return model.finish(model.add(model.conv(inner, 12, Window()), short))
+
+
+MODELS: dict[str, Callable[[], bytes]] = {"chain": chain, "residual": residual}
+
+
+@cache
+def planned(name: str) -> tuple[Graph, Placed]:
+    """A model's streamed plan with kernels of no scratch."""
+    graph = lowered(MODELS[name]())
+    return graph, streamed(program_of(graph, Goal.RAM, 0))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_streaming_saves_memory_and_keeps_few_rows(name: str) -> None:
+    graph, plan = planned(name)
+    plain = plan_memory(program_of(graph, Goal.RAM, 0))
+    assert plan.arena_bytes < plain.arena_bytes
+    (cascade, *_) = cascades(plan.program)
+    assert any(ring.type.shape[1] > 1 for ring in cascade.rings)
+    assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_ring_with_a_row_less_is_found_by_both(name: str) -> None:
+    graph, plan = planned(name)
+    tried = 0
+    for cascade in cascades(plan.program):
+        for ring in cascade.rings:
+            if ring.type.shape[1] > 1:
+                wrong = with_shorter_ring(plan.program, cascade, ring)
+                assert_found_by_both(graph, wrong, plan.arena_bytes)
+                tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_turn_before_the_row_that_it_needs_is_found_by_both(name: str) -> None:
+    graph, plan = planned(name)
+    tried = 0
+    for cascade in cascades(plan.program):
+        for swapped in swapped_turns(cascade)[:8]:
+            wrong = with_cascade(plan.program, cascade, swapped)
+            assert_found_by_both(graph, wrong, plan.arena_bytes)
+            tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_turn_left_out_is_found_by_both(name: str) -> None:
+    graph, plan = planned(name)
+    cascade = cascades(plan.program)[0]
+    short = dataclasses.replace(cascade, order=cascade.order[:-1])
+    wrong = with_cascade(plan.program, cascade, short)
+    assert_found_by_both(graph, wrong, plan.arena_bytes)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_result_nearer_to_its_operand_than_rows_allow_is_found_by_both(name: str) -> None:
+    graph, plan = planned(name)
+    tried = 0
+    for cascade in cascades(plan.program):
+        for operand, rule in cascade.overlaps.items():
+            gap = rule.least_gap_bytes
+            if is_used_elsewhere(plan, operand) or gap is None or gap <= -operand.size_bytes:
+                continue
+            bare = without_lifetimes(plan.program)
+            offsets, arena = spread(bare)
+            result = cascade.outputs[0]
+            nearest = offsets[operand] - -(-gap // 4) * 4
+            right = bare.with_offsets({**offsets, result: nearest})
+            verify_program(right, arena)
+            assert_runs_like_the_graph(graph, right, arena)
+            wrong = bare.with_offsets({**offsets, result: nearest + 4})
+            assert_found_by_both(graph, wrong, arena)
+            tried += 1
+    assert tried
+
+
+def is_used_elsewhere(plan: Placed, operand: Buffer) -> bool:
+    """Whether more than the cascade uses the operand's memory, or it is a view."""
+    root, inner = plan.program.root(operand)
+    return root is not operand or inner != 0 or operand in plan.program.outputs
+
+
+def test_a_single_row_moved_into_the_ring_that_it_feeds_is_found_by_both() -> None:
+    graph, plan = planned("chain")
+    tried = 0
+    for cascade in cascades(plan.program):
+        for stage in cascade.stages:
+            ring, passing = stage.result, [item.run.outputs[0] for item in stage.runs[:-1]]
+            if ring not in cascade.rings or ring.type.shape[1] < 3:
+                continue
+            for row in passing:
+                offsets = {**plan.program.offsets, row: plan.program.offsets[ring]}
+                wrong = without_lifetimes(plan.program).with_offsets(offsets)
+                assert_found_by_both(graph, wrong, plan.arena_bytes + row.size_bytes)
+                tried += 1
+    assert tried
+
+
+@settings(max_examples=15)
+@given(spatial_models())
+def test_the_verifier_finds_every_short_ring_and_every_early_turn(model: bytes) -> None:
+    plan = streamed(program_of(lowered(model), Goal.SIZE, 0))
+    for cascade in cascades(plan.program):
+        wrongs = [
+            with_shorter_ring(plan.program, cascade, ring)
+            for ring in cascade.rings
+            if ring.type.shape[1] > 1
+        ]
+        wrongs += [
+            with_cascade(plan.program, cascade, swapped) for swapped in swapped_turns(cascade)[:10]
+        ]
+        for wrong in wrongs:
+            with pytest.raises(VerificationError):
+                verify_program(wrong, plan.arena_bytes)
