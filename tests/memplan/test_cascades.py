@@ -31,6 +31,7 @@ from tests.memplan.streamed import (
     with_shorter_ring,
     without_lifetimes,
 )
+from tests.memplan.streaming_models import residual
 
 
 @settings(max_examples=40)
@@ -77,17 +78,6 @@ def chain() -> bytes:
     x = model.conv(model.depthwise(x, Window()), 12, Window((1, 1)))
     x = model.conv(model.depthwise(x, Window(dilation=(2, 1))), 4, Window((1, 1)))
     return model.finish(model.pool(x, "MAX_POOL_2D", Window((2, 2), (2, 2))))
-
-
-def residual() -> bytes:
-    """Blocks with skips, one of them past a stride."""
-    model = SpatialModel(2)
-    x = model.conv(model.input(16, 8, 2), 8, Window())
-    inner = model.conv(x, 8, Window(), "RELU")
-    x = model.add(model.conv(inner, 8, Window()), x, "RELU")
-    inner = model.conv(x, 12, Window(stride=(2, 2)), "RELU")
-    short = model.conv(x, 12, Window((1, 1), (2, 2)))
-    return model.finish(model.add(model.conv(inner, 12, Window()), short))
 
 
 MODELS: dict[str, Callable[[], bytes]] = {"chain": chain, "residual": residual}

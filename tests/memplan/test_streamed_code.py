@@ -1,0 +1,68 @@
+"""The C of streamed models: same bits everywhere, nothing beside the arena, no dead byte read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glowmcu.goals import Goal
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.program import Cascade
+from glowmcu.pipeline import Compilation, Options
+from glowmcu.verify.cortex_m.executor import CortexM
+from tests.memplan.streaming_models import MODELS, separable
+from tests.support import dead_bytes
+from tests.support.check_model import check_model, expect_equal, random_inputs, write_bundle
+from tests.support.generic_runner import GenericRunner, RunnerFailed
+
+OPTIONS = Options("m", goal=Goal.RAM, core="cortex-m4", simplify=False)
+
+
+def compiled(model: bytes, folder: Path) -> tuple[Compilation, Path]:
+    """Checked on the host between canaries (`Host`) with strict flags, and written."""
+    compilation = check_model(model, options=OPTIONS)
+    return compilation, write_bundle(compilation, folder / "bundle")
+
+
+def assert_runs(compilation: Compilation, bundle: Path, runner: GenericRunner) -> None:
+    """Like the graph, one process an inference."""
+    for arrays in random_inputs(compilation, 2):
+        (got,) = runner.run(bundle, [arrays])
+        for index, want in enumerate(run_graph(compilation.graph, arrays)):
+            expect_equal(got[index], want, f"output {index} with dead bytes destroyed")
+
+
+def hook(compilation: Compilation) -> str:
+    return dead_bytes.hook_text(compilation.plan.program, compilation.manifest.arena_bytes)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_streamed_model_reads_no_dead_byte_and_gives_the_same_bits(
+    name: str, tmp_path: Path
+) -> None:
+    compilation, bundle = compiled(MODELS[name](), tmp_path)
+    assert any(isinstance(step, Cascade) for step in compilation.plan.program.steps)
+    sets = random_inputs(compilation, 1)
+    for arrays, got in zip(sets, CortexM("cortex-m4").run(bundle, sets), strict=True):
+        for index, want in enumerate(run_graph(compilation.graph, arrays)):
+            expect_equal(got.outputs[index], want, f"output {index} on a modelled core")
+    text = hook(compilation)
+    assert_runs(compilation, bundle, dead_bytes.build(bundle, text, tmp_path, undefined=False))
+    if dead_bytes.missing_memory_sanitizer():
+        pytest.skip(dead_bytes.missing_memory_sanitizer())
+    assert_runs(compilation, bundle, dead_bytes.build(bundle, text, tmp_path, undefined=True))
+
+
+@pytest.mark.parametrize("undefined", [False, True])
+def test_one_byte_that_is_alive_but_destroyed_is_noticed(undefined: bool, tmp_path: Path) -> None:
+    if undefined and dead_bytes.missing_memory_sanitizer():
+        pytest.skip(dead_bytes.missing_memory_sanitizer())
+    compilation, bundle = compiled(separable(), tmp_path)
+    program, arena = compilation.plan.program, compilation.manifest.arena_bytes
+    (x,) = program.inputs
+    middle = program.offset(x) + x.size_bytes // 2
+    text = dead_bytes.hook_text(program, arena, [(0, (middle, middle + 1))])
+    runner = dead_bytes.build(bundle, text, tmp_path, undefined)
+    with pytest.raises(RunnerFailed if undefined else AssertionError):
+        assert_runs(compilation, bundle, runner)
