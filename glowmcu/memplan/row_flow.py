@@ -157,7 +157,7 @@ class Flow:
             if read_first[time] < len(last):
                 written = final.result.size_bytes if final.accumulates else (row + 1) * row_bytes
                 gap = max(gap, written - read_first[time] * pitch)
-        return gap if gap < operand.size_bytes else None
+        return gap if gap < self.stages[-1].result.size_bytes else None
 
 
 def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int]) -> Flow:

@@ -100,6 +100,18 @@ def test_streaming_saves_memory_and_keeps_few_rows(name: str) -> None:
     assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
 
 
+def test_a_larger_result_begins_a_distance_below_its_operand_that_the_last_row_needs() -> None:
+    model = SpatialModel(3)
+    inner = model.depthwise(model.input(16, 4, 8), Window())
+    graph = lowered(model.finish(model.conv(inner, 24, Window((1, 1)))))
+    (cascade,) = cascades(streamed(program_of(graph, Goal.RAM, 0)).program)
+    (operand,), (stage,) = cascade.inputs, cascade.stages
+    assert len(stage.runs) == 2
+    # Row 14 of 96 bytes is written when row 14 of 32 bytes is still to be read; row 13 has been.
+    assert cascade.overlaps[operand].least_gap_bytes == 15 * 96 - 14 * 32
+    assert operand.size_bytes < 15 * 96 - 14 * 32 < cascade.outputs[0].size_bytes
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_ring_with_a_row_less_is_found_by_both(name: str) -> None:
     graph, plan = planned(name)
