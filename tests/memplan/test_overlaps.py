@@ -1,0 +1,134 @@
+"""Results that begin in their operands: as near as rows allow, and no nearer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import event, given, settings
+
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.program import Program, Run
+from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.build_program import build_program
+from glowmcu.memplan.planner import plan_memory
+from tests.memplan.small_programs import Builder, Choice, Mingle
+from tests.memplan.spatial_models import SpatialModel, Window
+from tests.memplan.streamed import (
+    assert_found_by_both,
+    assert_runs_like_the_graph,
+    lowered,
+    spatial_models,
+    spread,
+    without_lifetimes,
+)
+
+
+def row_by_row(node: Node, position: int) -> Overlap:
+    """What a kernel promises that reads all that a row needs before it writes the row."""
+    operand, result = node.inputs[position].type, node.output.type
+    pitch, row = operand.size_bytes // operand.shape[1], result.size_bytes // result.shape[1]
+    gaps = []
+    for y in range(1, result.shape[1]):
+        window = node.op.input_rows(node.signature, y, y + 1)[position]
+        gaps.append(y * row - (0 if window is None else window.first) * pitch)
+    return Overlap(max(gaps, default=-operand.size_bytes))
+
+
+def program_of(graph: Graph, with_overlaps: bool = True) -> Program:
+    """Kernels without scratch that hold constants themselves."""
+    choices: dict[Node, Choice] = {}
+    for node in graph.nodes:
+        if not node.inputs or node.op.aliases(node.signature):
+            continue
+        held = tuple(
+            position
+            for position, value in enumerate(node.inputs)
+            if graph.constant_data(value) is None
+        )
+        overlaps: Mapping[int, Overlap] = {}
+        if with_overlaps and all(node.inputs[p].type.rank == 4 for p in held):
+            overlaps = {position: row_by_row(node, position) for position in held}
+        choices[node] = Choice(held, overlaps=overlaps)
+    return build_program(graph, choices)
+
+
+@settings(max_examples=40)
+@given(spatial_models())
+def test_a_plan_with_overlaps_gives_what_the_graph_gives_in_no_more_memory(model: bytes) -> None:
+    graph = lowered(model)
+    plain, plan = plan_memory(program_of(graph, False)), plan_memory(program_of(graph))
+    event(f"saved: {plan.arena_bytes < plain.arena_bytes}")
+    assert plan.arena_bytes <= plain.arena_bytes
+    verify_program(plan.program, plan.arena_bytes)
+    assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
+
+
+def pooled() -> bytes:
+    model = SpatialModel(21)
+    return model.finish(model.pool(model.input(9, 8, 4), "MAX_POOL_2D", Window((2, 2), (2, 2))))
+
+
+def strided() -> bytes:
+    model = SpatialModel(22)
+    return model.finish(model.conv(model.input(13, 6, 3), 8, Window(stride=(2, 2))))
+
+
+def widened() -> bytes:
+    """The result is larger than the operand."""
+    model = SpatialModel(23)
+    return model.finish(model.conv(model.input(10, 5, 4), 12, Window((1, 1))))
+
+
+def dilated() -> bytes:
+    model = SpatialModel(24)
+    return model.finish(model.depthwise(model.input(12, 6, 4), Window(dilation=(3, 1))))
+
+
+@pytest.mark.parametrize("model", [pooled, strided, widened, dilated], ids=lambda m: m.__name__)
+def test_a_result_nearer_than_its_kernel_promises_is_found_by_both(model: object) -> None:
+    assert callable(model)
+    graph = lowered(model())
+    program = without_lifetimes(program_of(graph))
+    (run,) = program.runs
+    (operand,), (result,) = run.inputs, run.outputs
+    gap = run.overlaps[0].least_gap_bytes
+    assert gap is not None
+    assert -operand.size_bytes < gap < result.size_bytes
+    offsets, arena = spread(program)
+    nearest = offsets[operand] - -(-gap // 4) * 4
+    right = program.with_offsets({**offsets, result: nearest})
+    verify_program(right, arena)
+    assert_runs_like_the_graph(graph, right, arena, seeds=3)
+    wrong = program.with_offsets({**offsets, result: nearest + 4})
+    assert_found_by_both(graph, wrong, arena)
+
+
+def test_a_result_that_shares_bytes_without_any_promise_is_found_by_both() -> None:
+    graph = lowered(strided())
+    program = without_lifetimes(program_of(graph, with_overlaps=False))
+    (run,) = program.runs
+    offsets, arena = spread(program)
+    near = offsets[run.inputs[0]] - run.outputs[0].size_bytes + 4
+    wrong = program.with_offsets({**offsets, run.outputs[0]: near})
+    assert_found_by_both(graph, wrong, arena)
+
+
+@pytest.mark.parametrize(("shift", "is_right"), [(0, True), (4, False), (-4, False)])
+def test_a_promise_for_the_same_place_is_none_for_another(shift: int, is_right: bool) -> None:
+    builder = Builder()
+    x = builder.input(16)
+    graph = builder.graph(builder.mingle(x))
+    choice = Choice((0,), overlaps={0: Overlap(None, in_place=True)})
+    program = build_program(graph, dict.fromkeys(graph.nodes, choice))
+    (run,) = program.runs
+    assert isinstance(run, Run)
+    assert isinstance(run.node.op, Mingle)
+    offsets, arena = spread(program)
+    placed = program.with_offsets({**offsets, run.outputs[0]: offsets[run.inputs[0]] + shift})
+    if is_right:
+        verify_program(placed, arena)
+        assert_runs_like_the_graph(graph, placed, arena)
+    else:
+        assert_found_by_both(graph, placed, arena)
