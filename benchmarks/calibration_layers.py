@@ -68,6 +68,11 @@ _POINTWISE = (
     Image(20, 10, 8, 24), Image(9, 9, 4, 30), Image(16, 16, 6, 12), Image(5, 30, 2, 17),
     Image(14, 7, 3, 8), Image(12, 12, 7, 9),
 )  # fmt: skip
+#: Few inputs, before a ReLU: beside the layers above, whose numbers follow from their places.
+_NARROW = (
+    Image(24, 24, 8, 16), Image(20, 10, 8, 24), Image(9, 9, 4, 30), Image(16, 16, 6, 12),
+    Image(5, 30, 2, 17), Image(14, 7, 3, 8), Image(12, 12, 7, 9), Image(10, 11, 5, 33),
+)  # fmt: skip
 _WINDOWS = (
     Image(24, 24, 3, 8, (3, 3), (2, 2)), Image(32, 32, 3, 16, (3, 3)),
     Image(16, 16, 16, 16, (3, 3)), Image(16, 16, 16, 32, (3, 3), (2, 2)),
@@ -261,6 +266,7 @@ def _builders(kind: str) -> Sequence[_Builder]:
     if kind in ("CONV_2D 1x1", "CONV_2D"):
         images: tuple[Image, ...] = _POINTWISE if kind.endswith("1x1") else _WINDOWS
         images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
+        images += _relu(_NARROW) if kind.endswith("1x1") else ()
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "DEPTHWISE_CONV_2D":
         return [partial(_window_layer, kind, image) for image in _DEPTHWISE + _relu(_DEPTHWISE)]
