@@ -192,7 +192,8 @@ static int32_t glowmcu_conv_2d_chunks_some(const glowmcu_conv_2d_chunks *p,
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row; they may not overlap.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
  * `scratch` is for a patch, if any. The last pixel of an odd row goes with the one before, which is
  * computed twice; a single pixel is its own neighbour.
  */

@@ -28,6 +28,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import Overlaps, block_overlaps, first_pixels, pixel_blocks
 from glowmcu.kernels.requantization import is_padded, requantization_task
 from glowmcu.ops.convolution import Conv2D
 
@@ -100,8 +101,20 @@ class ChunksConv2D(Kernel):
             rows=rows,
             batches=batches,
             scratch_bytes=walk.patch_bytes,
+            overlaps=_overlaps(site, walk),
             notes=(layer_bound_note(site),),
         )
+
+
+def _overlaps(site: Site, walk: ChunkWalk) -> Overlaps:
+    """Pairs of pixels, read anew for every four channels; the last of an odd row goes with the one
+    before.
+    """
+    op, width = site.node.op, site.signature.output.shape[2]
+    assert isinstance(op, Conv2D)
+    first = first_pixels(op, site.signature, walk.kernel)
+    blocks = pixel_blocks(len(first), 2, row=width, shifted=width > 1)
+    return block_overlaps(site.signature, first, blocks, reads_first=False)
 
 
 #: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
