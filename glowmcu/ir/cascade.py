@@ -45,7 +45,8 @@ class Stage:
 class Cascade:
     """Stages and their turns. `rings` gives the stage that makes a ring's rows.
 
-    `apart[a, b]`: open intervals of offset(b) - offset(a) that two local buffers must avoid; pairs
+    `apart[a, b]`: open intervals of offset(b) - offset(a) that two local buffers must avoid, or a
+    local one and an input, of which rows die before the local one comes into use; pairs
     that are not named share no byte. `overlaps`: what the result may share with inputs.
     """
 

@@ -145,8 +145,9 @@ def _consumes(program: Program, step: Step, operand: Buffer, result: Buffer) -> 
     """Whether the step reads one root buffer and writes its first result to the other, or says of
     two buffers of its own how they share bytes.
     """
-    if isinstance(step, Cascade) and {operand, result} <= {*step.locals}:
-        return (operand, result) in step.apart or (result, operand) in step.apart
+    if isinstance(step, Cascade) and result in step.locals:
+        known = [buffer for buffer in step.operands if program.root(buffer)[0] is operand]
+        return any((a, result) in step.apart or (result, a) in step.apart for a in known)
     is_read = any(program.root(buffer)[0] is operand for buffer in step.inputs)
     return is_read and program.root(step.outputs[0])[0] is result
 

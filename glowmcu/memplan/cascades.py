@@ -58,6 +58,12 @@ class Segment:
             + max(map(_passing_bytes, self.flow.stages))
         )
 
+    def stage_bytes(self, index: int) -> int:
+        """What a stage has from its first turn on: its ring, or sums and their result."""
+        stage = self.flow.stages[index]
+        rows = self.ring_rows.get(stage.result, 0)
+        return aligned(rows * row_bytes_of(stage.result)) + _kept_bytes(stage)
+
     @property
     def streamed_work(self) -> int:
         """Multiply-accumulates, and a little for every run: what a choice tries to keep whole."""
@@ -211,6 +217,25 @@ class Partition:
         view = self.program.views.get(buffer)
         return view is not None and view.role is not ViewRole.OVERWRITE
 
+    def _dead_bytes(self, segment: Segment) -> int:
+        """Bytes of the input that what comes late can take: at most at the turn that is worst."""
+        flow, final = segment.flow, segment.flow.stages[-1]
+        if len(segment.inputs) > 1 or not final.accumulates:
+            return 0
+        (operand,) = segment.inputs
+        root = self.program.root(operand)[0]
+        if root.size_bytes != operand.size_bytes or self.program.lives[root].last > segment.last:
+            return 0
+        rows, pitch = operand.type.shape[1], row_bytes_of(operand)
+        needs = sorted(
+            (flow.birth(index), segment.stage_bytes(index)) for index in range(len(flow.stages))
+        )
+        worst, total = 0, 0
+        for birth, size in needs:
+            total += size
+            worst = max(worst, total + (rows - flow.unread_row(operand, birth)) * pitch)
+        return max(0, total + operand.size_bytes - worst)
+
     def segment_bytes(self, segment: Segment) -> int:
         """What is alive while the cascade runs."""
         own = {segment.result, *segment.inner}
@@ -227,7 +252,8 @@ class Partition:
             and buffer not in roots
             and buffer not in scratch
         )
-        return whole + self._result_bytes(segment) + segment.local_bytes
+        local = segment.local_bytes - self._dead_bytes(segment)
+        return whole + self._result_bytes(segment) + local
 
     def _result_bytes(self, segment: Segment) -> int:
         """What the result takes beside the inputs, where they can share bytes."""

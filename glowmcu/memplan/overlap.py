@@ -57,9 +57,20 @@ def relations(program: Program) -> list[Relation]:
 
 def _of_cascade(program: Program, step: int, item: Cascade) -> Iterator[Relation]:
     for (a, b), forbidden in item.apart.items():
-        yield Relation(a, b, forbidden)
+        root, inner = program.root(a)
+        if a not in item.inputs:
+            yield Relation(a, b, forbidden)
+        elif program.lives[root].last == step and _is_read_once(program, item, root):
+            shifted = tuple((low + inner, high + inner) for low, high in forbidden)
+            yield Relation(root, b, shifted)
     pairs = [(buffer, rule) for buffer, rule in item.overlaps.items()]
     yield from _of_operands(program, step, item.outputs[0], pairs, item.inputs)
+
+
+def _is_read_once(program: Program, item: Cascade, root: Buffer) -> bool:
+    """Whether one input alone, which is all of it, lies in a root buffer."""
+    inside = [buffer for buffer in item.inputs if program.root(buffer)[0] is root]
+    return len(inside) == 1 and inside[0].size_bytes == root.size_bytes
 
 
 def _of_run(program: Program, step: int, run: Run) -> Iterator[Relation]:

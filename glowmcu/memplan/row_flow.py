@@ -103,6 +103,15 @@ class Flow:
             births[index].append(time)
         return births
 
+    def birth(self, index: int) -> int:
+        """The first turn of stage `index`: from then on its buffers are in use."""
+        return self._births[index][0]
+
+    def unread_row(self, operand: Buffer, time: int) -> int:
+        """The first row of an operand from outside that turns from `time` on read."""
+        last = self._last_reads[operand]
+        return next((row for row, read in enumerate(last) if read >= time), len(last))
+
     def ring_rows(self, index: int) -> int:
         """The rows that must exist at once of what stage `index` makes for others."""
         last = self._last_reads[self.stages[index].result]

@@ -64,8 +64,9 @@ class _Builder:
         for number, mine in enumerate(passing):
             for others in passing[number + 1 :]:
                 self.apart.update({(a, b): () for a in mine for b in others})
-        for stage in stages:
+        for number, stage in enumerate(stages):
             self._relate(stage)
+            self._follow(number, stage)
         return Cascade(
             stages,
             self.segment.flow.order,
@@ -97,6 +98,26 @@ class _Builder:
             if item.run.outputs[0] is not stage.result:
                 yield item.run.outputs[0]
             if item.run.scratch is not None and item.call is not RowCall.ACCUMULATE:
+                yield item.run.scratch
+
+    def _follow(self, number: int, stage: Stage) -> None:
+        """What first comes into use when some rows of an input are read for good."""
+        flow = self.segment.flow
+        for operand in self.segment.inputs:
+            rows = operand.type.shape[1]
+            unread = flow.unread_row(operand, flow.birth(number))
+            start = unread * (operand.size_bytes // rows) if unread < rows else operand.size_bytes
+            if start > 0:
+                for buffer in self._own(stage):
+                    interval = start - aligned(buffer.size_bytes), aligned(operand.size_bytes)
+                    self.apart[operand, buffer] = (interval,) if unread < rows else ()
+
+    def _own(self, stage: Stage) -> Iterator[Buffer]:
+        """The buffers inside the cascade that a stage brings with it."""
+        for item in stage.runs:
+            if item.run.outputs[0] is not self.segment.result:
+                yield item.run.outputs[0]
+            if item.run.scratch is not None:
                 yield item.run.scratch
 
     def _relate(self, stage: Stage) -> None:
