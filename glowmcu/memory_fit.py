@@ -6,7 +6,7 @@ scratch, with and without streaming; the goal and the budget say which of them i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -142,11 +142,11 @@ class _Fitter:
     def _descent(self, stream_to: int | None) -> Iterator[Fit]:
         """Plans with less and less scratch where the arena is full."""
         limits: dict[str, int] = {}
-        seen: set[tuple[tuple[str, int], ...]] = set()
+        seen: set[tuple[Hashable, ...]] = set()
         aim = 0
         for _ in range(_MOST_PLANS):
             selections = self._selected(limits)
-            key = tuple((item.kernel_name, item.scratch_bytes) for item in selections.values())
+            key = tuple(map(_identity, selections.values()))
             if key not in seen:
                 item = self._planned(selections, stream_to)
                 seen.add(key)
@@ -158,6 +158,13 @@ class _Fitter:
             limits.update(tighter)
 
 
+def _identity(item: Selection) -> Hashable:
+    """What tells plans of a node's kernels apart."""
+    rows = item.row_kernel
+    by_rows = (rows.support.kernel, rows.support.scratch_bytes) if rows else None
+    return item.kernel_name, item.scratch_bytes, by_rows
+
+
 def _less_scratch(item: Fit, budget: int) -> dict[str, int]:
     """New limits by node name for kernels of steps that reach beyond the budget.
 
@@ -167,14 +174,21 @@ def _less_scratch(item: Fit, budget: int) -> dict[str, int]:
     for step, top in zip(item.plan.program.steps, _tops(item.plan.program), strict=True):
         if top <= budget:
             continue
+        is_cascade = isinstance(step, Cascade)
         runs = step.runs if isinstance(step, Cascade) else (step,)
-        most = max((_scratch_bytes(run) for run in runs), default=0) - (top - budget)
+        most = max(map(_scratch_bytes, runs), default=0) - (top - budget)
         for run in runs:
-            chosen = item.selections[run.node]
-            least = min((cost.scratch_bytes for _, cost in chosen.alternatives), default=0)
-            if _scratch_bytes(run) > max(most, 0) and least < chosen.scratch_bytes:
-                limits[run.node.name] = max(min(most, chosen.scratch_bytes - 4), least)
+            chosen, now = item.selections[run.node], _scratch_bytes(run)
+            least = _least_scratch(chosen, is_cascade)
+            if now > max(most, 0) and least < now:
+                limits[run.node.name] = max(min(most, now - 4), least)
     return limits
+
+
+def _least_scratch(chosen: Selection, by_rows: bool) -> int:
+    if by_rows:
+        return chosen.row_kernel.least_scratch_bytes if chosen.row_kernel else 0
+    return min((cost.scratch_bytes for _, cost in chosen.alternatives), default=0)
 
 
 def _scratch_bytes(run: Run) -> int:

@@ -154,7 +154,7 @@ class RowRule:
 
 @dataclass(frozen=True)
 class RowSupport:
-    """What a kernel needs to compute row after row: how it is called `turns` times.
+    """What `kernel` needs to compute row after row: how it is called `turns` times.
 
     `rules` are for its pointer operands, `overlaps` (by position) what one row of its result may
     share with one row of an operand.
@@ -165,3 +165,4 @@ class RowSupport:
     rules: tuple[RowRule, ...]
     scratch_bytes: int = 0
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
+    kernel: str = ""

@@ -1,12 +1,13 @@
-"""Kernels that compute a layer row by row: what they are called with, and with which constants.
+"""Kernels that compute a layer row by row: which, what they are called with, with which constants.
 
 Kernels of row ranges are called with `[y, y + 1)`. Where row y of the result needs row y of the
-operands alone, the kernel of a tensor with that one row does, which any variant can generate.
+operands alone, the kernel of a tensor with that one row does, which any variant can generate. The
+best variant for rows need not be the best one for the whole layer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,61 +16,122 @@ from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.kernel_code import RowCall, RowRule, RowSupport
 from glowmcu.ir.operation import RowWindow
 from glowmcu.ir.types import TensorType
-from glowmcu.kernels.kernel import Kernel, KernelCode, Site, Target
+from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
-    """The code that is called a row at a time, and how. `cycles`: estimate for all rows."""
+    """The code that is called a row at a time, and how. `cost`: estimate for all rows;
+    `least_scratch_bytes`: of all variants that could do it.
+    """
 
+    variant: Kernel
     code: KernelCode
     support: RowSupport
-    cycles: float
+    cost: Cost
+    least_scratch_bytes: int
 
 
-def row_kernel(variant: Kernel, code: KernelCode, site: Site, target: Target) -> RowKernel | None:
-    """How `variant`, which computes the whole layer by `code`, goes row by row; None if it cannot.
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A variant on the site that it is generated for, and what all rows would cost."""
 
-    Tensors must be images of one batch item.
+    variant: Kernel
+    site: Site
+    call: RowCall
+    cost: Cost
+
+
+def best_row_kernel(
+    variants: Iterable[Kernel], operands: Sequence[int], site: Site, target: Target
+) -> RowKernel | None:
+    """The quickest of the variants within the site's limit of scratch, or the one with the least.
+
+    `operands` are the node's inputs that kernels take as pointers. None where no variant goes row by
+    row: tensors must be images of one batch item.
     """
+    ways = _ways(variants, operands, site, target)
+    least = min((way.cost.scratch_bytes for way in ways), default=0)
+    limit = max(least, site.scratch_limit if site.scratch_limit is not None else 1 << 62)
+    within = [way for way in ways if way.cost.scratch_bytes <= limit]
+    for way in sorted(within, key=lambda way: (way.cost.cycles, way.variant.name)):
+        found = _row_kernel(way, operands, site, target, least)
+        if found is not None:
+            return found
+    return None
+
+
+def _ways(
+    variants: Iterable[Kernel], operands: Sequence[int], site: Site, target: Target
+) -> list[_Way]:
     signature = site.signature
-    out = signature.output
-    images = [signature.inputs[position] for position in code.operands]
-    is_image = all(type_.rank == 4 and type_.shape[0] == 1 for type_ in (*images, out))
-    if not is_image or not images or len(signature.outputs) > 1 or code.batches > 1:
-        return None
-    rules = row_rules(site.node, code.operands)
-    if code.accumulates:
-        rows = images[0].shape[1]
-        support = RowSupport(
-            RowCall.ACCUMULATE, rows, (RowRule(1, 0, 1, rows),), code.scratch_bytes
-        )
-        cycles = variant.price(site, target).cycles
-        return RowKernel(code, support, cycles) if len(images) == 1 else None
-    if rules is None or out.shape[1] < 2:
-        return None
-    if all(rule.is_same_row and rule.rows == out.shape[1] for rule in rules):
-        alone = _of_one_row(variant, code, site, target, rules)
-        if alone is not None:
-            return alone
-    if code.rows != out.shape[1]:
-        return None
+    images = [signature.inputs[position] for position in operands]
+    is_image = all(type_.rank == 4 and type_.shape[0] == 1 for type_ in (*images, signature.output))
+    if not is_image or not images or len(signature.outputs) > 1:
+        return []
+    if signature.output.shape[1] == 1:
+        accumulating = [variant for variant in variants if variant.accumulates]
+        found = [(v, v.price(site, target)) for v in accumulating if images[0].shape[1] > 1]
+        return [_Way(variant, site, RowCall.ACCUMULATE, cost) for variant, cost in found]
+    rules = row_rules(site.node, operands)
+    if rules is None:
+        return []
+    usual = [variant for variant in variants if not variant.accumulates]
+    ways = [way for v in usual if (way := _range_way(v, site, target, rules[0])) is not None]
+    turns = signature.output.shape[1]
+    if all(rule.is_same_row and rule.rows == turns for rule in rules):
+        row_site = replace(site, node=_one_row(site.node, operands))
+        ways += [
+            _Way(v, row_site, RowCall.WHOLE, _times(v.price(row_site, target), turns))
+            for v in usual
+            if v.accepts(row_site, target)
+        ]
+    return ways
+
+
+def _range_way(variant: Kernel, site: Site, target: Target, rule: RowRule) -> _Way | None:
+    """All rows: each like a layer with one row of results and the rows under it."""
     by_rows = replace(site, by_rows=True)
-    if variant.accepts(by_rows, target):
-        code = variant.generate(by_rows, target)
-    support = RowSupport(RowCall.RANGE, code.rows, rules, code.scratch_bytes)
-    return RowKernel(code, support, _range_cycles(variant, by_rows, target, rules[0]))
-
-
-def _range_cycles(variant: Kernel, site: Site, target: Target, rule: RowRule) -> float:
-    """What all rows take: each like a layer with one row of results and the rows under it."""
-    turns = site.signature.output.shape[1]
-    strip = replace(site, node=_strip(site.node, rule))
+    chosen = by_rows if variant.accepts(by_rows, target) else site
+    strip = replace(chosen, node=_strip(site.node, rule))
     if strip.node is site.node or not variant.accepts(strip, target):
-        return variant.price(site, target).cycles * variant.row_slowdown
-    return turns * variant.price(strip, target).cycles
+        cost = variant.price(chosen, target)
+        cost = replace(cost, cycles=cost.cycles * variant.row_slowdown)
+    else:
+        turns = site.signature.output.shape[1]
+        cost = _times(variant.price(strip, target), turns)
+        whole = variant.price(chosen, target)
+        cost = replace(cost, scratch_bytes=whole.scratch_bytes)
+    return _Way(variant, chosen, RowCall.RANGE, cost)
+
+
+def _times(cost: Cost, turns: int) -> Cost:
+    return replace(cost, cycles=cost.cycles * turns)
+
+
+def _row_kernel(
+    way: _Way, operands: Sequence[int], site: Site, target: Target, least: int
+) -> RowKernel | None:
+    """The way's code; None where it turns out not to be for rows."""
+    try:
+        code = way.variant.generate(way.site, target)
+    except GlowmcuError:
+        return None
+    signature = site.signature
+    if code.operands != tuple(operands) or code.batches > 1:
+        return None
+    if way.call is RowCall.ACCUMULATE:
+        turns = signature.inputs[operands[0]].shape[1]
+        rules: tuple[RowRule, ...] | None = (RowRule(1, 0, 1, turns),)
+    else:
+        turns, rules = signature.output.shape[1], row_rules(site.node, operands)
+    if rules is None or (way.call is not RowCall.WHOLE and code.rows != turns):
+        return None
+    overlaps = code.overlaps if way.call is RowCall.WHOLE else {}
+    support = RowSupport(way.call, turns, rules, code.scratch_bytes, overlaps, way.variant.name)
+    return RowKernel(way.variant, code, support, way.cost, least)
 
 
 def _strip(node: Node, rule: RowRule) -> Node:
@@ -90,23 +152,6 @@ def _strip(node: Node, rule: RowRule) -> Node:
         node.name,
         node.source,
     )
-
-
-def _of_one_row(
-    variant: Kernel, code: KernelCode, site: Site, target: Target, rules: tuple[RowRule, ...]
-) -> RowKernel | None:
-    row_site = replace(site, node=_one_row(site.node, code.operands))
-    if not variant.accepts(row_site, target):
-        return None
-    try:
-        row_code = variant.generate(row_site, target)
-    except GlowmcuError:
-        return None
-    if row_code.operands != code.operands or row_code.accumulates:
-        return None
-    turns = site.signature.output.shape[1]
-    support = RowSupport(RowCall.WHOLE, turns, rules, row_code.scratch_bytes, row_code.overlaps)
-    return RowKernel(row_code, support, turns * variant.price(row_site, target).cycles)
 
 
 def _one_row(node: Node, operands: Sequence[int]) -> Node:

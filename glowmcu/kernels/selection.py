@@ -14,7 +14,7 @@ from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import Candidates, KernelChoices
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
-from glowmcu.kernels.row_kernels import RowKernel, row_kernel
+from glowmcu.kernels.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.search import Totals, cheapest_set, function_key, set_totals
 
 
@@ -33,13 +33,15 @@ class Selection:
     work: Mapping[str, float] = field(default_factory=dict)
     site: Site | None = field(default=None, repr=False)
     target: Target | None = field(default=None, repr=False)
+    #: Every variant that could compute the node, also row by row.
+    possible: tuple[Kernel, ...] = ()
 
     @cached_property
     def row_kernel(self) -> RowKernel | None:
         """How the layer goes row by row, if it can."""
         if self.site is None or self.target is None:
             return None
-        return row_kernel(self.kernel, self.code, self.site, self.target)
+        return best_row_kernel(self.possible, self.code.operands, self.site, self.target)
 
     @property
     def kernel_name(self) -> str:
@@ -57,7 +59,7 @@ class Selection:
     @property
     def row_cycles(self) -> float:
         """Estimate for the whole layer, computed row by row."""
-        return self.cost.cycles if self.row_kernel is None else self.row_kernel.cycles
+        return self.cost.cycles if self.row_kernel is None else self.row_kernel.cost.cycles
 
     @property
     def row_code(self) -> KernelCode:
@@ -130,7 +132,7 @@ def select_kernels(
         work = variant.work(sites[node], target)
         site = sites[node]
         selections[node] = Selection(
-            node, variant, prices[variant], code, others, work, site, target
+            node, variant, prices[variant], code, others, work, site, target, tuple(prices)
         )
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)

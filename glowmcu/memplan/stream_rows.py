@@ -85,6 +85,7 @@ class _Builder:
             scratch = Buffer(f"{run.node.name}/scratch", type_)
         moved = replace(
             run,
+            kernel=support.kernel or run.kernel,
             inputs=tuple(self.local.get(buffer, buffer) for buffer in run.inputs),
             outputs=tuple(self.local.get(buffer, buffer) for buffer in run.outputs),
             scratch=scratch,
