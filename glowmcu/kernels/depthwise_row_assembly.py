@@ -1,0 +1,294 @@
+"""The Armv7E-M loop of `depthwise_conv_2d.row_dsp`, as instructions: an output row, all channels.
+
+Channel by channel along the row, a column of the window at a time: bytes x, y, z of three input
+rows become {x, y} and z, which add to the outputs that they belong to. With weights k(row, column)
+times 2^8 as P_i = {k0i, k1i}, Q0 = {k20, k21} and Q1 = {k22, rounds left},
+
+    finished = sum0 + {x, y}.P2 + z * k22
+    sum0     = sum1 + {x, y}.P1 + z * k21        (from sum0 with stride 2)
+    sum1     = start + {x, y}.P0 + z * k20       (sum0 with stride 2)
+
+so that two sums are open, no word is shuffled, and weights never leave their registers. Distances
+are built in. A row above or below the image needs two rows and only P: its zero points go into the
+start. Columns beside the image are a constant.
+
+r0 in, r1 out, r2 {x, y}, r3 y and the finished sum, r4-r6 P, r7 and r8 Q, r9 start, r10 multiplier,
+r11 and r12 the sums, lr z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from glowmcu.kernels.requantization import FormKind
+
+#: Offsets in the stack frame, and its size; the first four words change from channel to channel.
+_IN, _WEIGHTS, _LEFT, _ZERO_POINTS, _MISSING = 0, 8, 12, 16, 20
+_STEP, _CLAMP, _ROUNDING, _FRAME = 24, 32, 40, 44
+#: Offsets in `glowmcu_depthwise_row`.
+_P_CHANNELS, _P_ROUNDING, _P_CLAMP, _P_BLOCKS = 0, 8, 12, 20
+#: Farthest byte that a load or store reaches from its pointer.
+_MOST_OFFSET = 4095
+#: Outputs in a round of the loop, by stride: with three rows, with two.
+_UNROLLED = {1: (4, 2), 2: (2, 1)}
+#: Weights that a channel's constants hold, (row, column), byte by byte; None: 0.
+PACKED_WEIGHTS = (
+    (0, 1), (0, 0), (1, 1), (1, 0), (2, 0), (0, 2), (2, 1), (1, 2), None, (2, 2), None, None,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """What the function is made for; `has_edges`: some rows of a window are outside the image."""
+
+    width: int
+    out_width: int
+    channels: int
+    stride: int
+    pad_left: int
+    has_edges: bool
+    kind: FormKind
+    postshift: int
+    clamped: bool
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the image, or beside it, with the outputs where it is column 0, 1, 2."""
+
+    x: int
+    inside: bool
+    outputs: tuple[int | None, int | None, int | None]
+
+    def is_like(self, other: _Column) -> bool:
+        """Whether both do the same, somewhere else."""
+        mine, others = ([o is None for o in column.outputs] for column in (self, other))
+        return self.inside and other.inside and mine == others
+
+
+def _columns(shape: RowShape) -> list[_Column]:
+    """All columns under the outputs, from left to right."""
+
+    def output(x: int, kx: int) -> int | None:
+        o, beside = divmod(x + shape.pad_left - kx, shape.stride)
+        return o if not beside and 0 <= o < shape.out_width else None
+
+    first = -shape.pad_left
+    end = first + (shape.out_width - 1) * shape.stride + 3
+    return [
+        _Column(x, 0 <= x < shape.width, (output(x, 0), output(x, 1), output(x, 2)))
+        for x in range(first, end)
+    ]
+
+
+def _repeated(columns: Sequence[_Column], stride: int) -> tuple[int, int]:
+    """Where the longest run of equal steps begins, and how many: a step is an output."""
+    best = (0, 0)
+    for start in range(len(columns) - stride + 1):
+        steps = 0
+        while all(
+            (at := start + steps * stride + i) < len(columns)
+            and columns[at].is_like(columns[start + i])
+            for i in range(stride)
+        ):
+            steps += 1
+        if columns[start].outputs[2] is not None and steps > best[1]:
+            best = (start, steps)
+    return best
+
+
+class _Row:
+    """Instructions of one row of a channel. The pointers move; `x` and `o` say how far they are."""
+
+    def __init__(self, shape: RowShape, rows: int) -> None:
+        self.shape, self.rows = shape, rows
+        self.x = self.o = 0
+        self.reach = 0
+
+    def instructions(self, label: int) -> Iterator[str]:
+        """The whole row; the loop's labels are `label` and the one after it."""
+        columns, stride = _columns(self.shape), self.shape.stride
+        start, steps = _repeated(columns, stride)
+        unrolled = _UNROLLED[stride][3 - self.rows]
+        rounds = -(-steps // unrolled)
+        if rounds < 2 or (rounds == 2 and steps == unrolled + 1 and self._is_near()):
+            yield from self._each(columns)
+            return
+        skipped = rounds * unrolled - steps
+        first = columns[start]
+        assert first.outputs[2] is not None
+        yield from self._each(columns[:start])
+        yield from self._move(first.x - skipped * stride, first.outputs[2] - skipped)
+        yield f"movt r8, #{rounds - 1}"
+        if skipped:
+            yield f"b {label + 1}f"
+        yield f"{label}:"
+        for step in range(unrolled):
+            if skipped and step == skipped:
+                yield f"{label + 1}:"
+            for column in columns[start : start + stride]:
+                yield from self._column(column, step - skipped)
+        yield from self._move(self.x + unrolled * stride, self.o + unrolled)
+        yield "subs r8, r8, #0x10000"
+        yield f"bcs {label}b"
+        end = start + steps * stride
+        self.x, self.o = first.x + steps * stride, first.outputs[2] + steps
+        yield from self._each(columns[end:])
+
+    def _is_near(self) -> bool:
+        """Whether all columns are within reach of the first one."""
+        return self.rows * self.shape.width * self.shape.channels <= _MOST_OFFSET
+
+    def _each(self, columns: Sequence[_Column]) -> Iterator[str]:
+        for column in columns:
+            yield from self._column(column, 0)
+
+    def _move(self, x: int, o: int) -> Iterator[str]:
+        """Both pointers to column x and output o."""
+        for register, steps in (("r0", x - self.x), ("r1", o - self.o)):
+            distance = steps * self.shape.channels
+            self.reach = max(self.reach, abs(distance))
+            if distance:
+                move = "addw" if distance > 0 else "subw"
+                yield f"{move} {register}, {register}, #{abs(distance)}"
+        self.x, self.o = x, o
+
+    def _column(self, column: _Column, later: int) -> Iterator[str]:
+        """What `column` does, or the one as many steps `later`."""
+        first, middle, last = column.outputs
+        both, third = "r2", "lr"
+        if column.inside:
+            yield from self._load(column.x + later * self.shape.stride - self.x)
+        else:
+            third = "r2"
+            yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
+        old, new = "r11", "r12" if self.shape.stride == 1 else "r11"
+        for present, to, weights, weight, begin in (
+            (last, "r3", "r6", ("b", "r8"), old),
+            (middle, old, "r5", ("t", "r7"), new),
+            (first, new, "r4", ("b", "r7"), "r9"),
+        ):
+            if present is None:
+                continue
+            yield f"smlad {to}, {both}, {weights}, {begin}"
+            if self.rows == 3:
+                yield f"smlab{weight[0]} {to}, {third}, {weight[1]}, {to}"
+        if last is not None:
+            yield from _finish(self.shape)
+            yield f"strb r3, [r1, #{self._offset(last + later - self.o)}]"
+
+    def _load(self, columns: int) -> Iterator[str]:
+        """The rows' bytes so many columns from r0 on; of two rows the lower one comes first."""
+        pitch = self.shape.width * self.shape.channels
+        rows = (0, 1, 2) if self.rows == 3 else (1, 0)
+        for register, row in zip(("r2", "r3", "lr"), rows, strict=False):
+            yield f"ldrsb {register}, [r0, #{self._offset(columns) + row * pitch}]"
+            self.reach = max(self.reach, self._offset(columns) + row * pitch)
+        yield "pkhbt r2, r2, r3, lsl #16"
+
+    def _offset(self, steps: int) -> int:
+        offset = steps * self.shape.channels
+        assert offset >= 0
+        self.reach = max(self.reach, offset)
+        return offset
+
+
+def _finish(shape: RowShape) -> Iterator[str]:
+    """The sum in r3 to int8; r2 and lr are free."""
+    if shape.kind is FormKind.FLOOR:
+        yield "smmul r3, r3, r10"
+        yield f"ssat r3, #8, r3, asr #{shape.postshift}"
+    else:
+        yield f"ldrd r2, lr, [sp, #{_STEP}]"
+        yield "asrs r3, r3, #7"
+        yield "smmlar r2, r3, r10, r2"
+        yield "add r3, r2, r3, asr #31"
+        yield "asr r3, r3, lr"
+        yield "ssat r3, #8, r3, asr #1"
+    if shape.clamped:
+        yield f"ldrd r2, lr, [sp, #{_CLAMP}]"
+        yield from ("cmp r3, r2", "it lt", "movlt r3, r2")
+        yield from ("cmp r3, lr", "it gt", "movgt r3, lr")
+
+
+@cache
+def is_within_reach(shape: RowShape) -> bool:
+    """Whether the distances fit the instructions."""
+    for rows in (3, 2):
+        row = _Row(shape, rows)
+        if not list(row.instructions(0)) or row.reach > _MOST_OFFSET:
+            return False
+    return True
+
+
+def row_assembly(shape: RowShape) -> tuple[str, ...]:
+    """The whole function: arguments in, out, parameters, missing row in r0 to r3."""
+    edges = _edges(shape) if shape.has_edges else ()
+    return (*_enter(shape), *_channel(shape), *_Row(shape, 3).instructions(10), *_next(), *edges)
+
+
+def _enter(shape: RowShape) -> Iterator[str]:
+    yield "push {r4-r11, lr}"
+    yield f"sub sp, #{_FRAME}"
+    yield f"ldr r4, [r2, #{_P_BLOCKS}]"
+    yield f"ldrd r5, r6, [r2, #{_P_CHANNELS}]"
+    yield f"strd r0, r1, [sp, #{_IN}]"
+    yield f"strd r4, r5, [sp, #{_WEIGHTS}]"
+    yield f"strd r6, r3, [sp, #{_ZERO_POINTS}]"
+    if shape.clamped:
+        yield f"ldrd r4, r5, [r2, #{_P_CLAMP}]"
+        yield f"strd r4, r5, [sp, #{_CLAMP}]"
+    if shape.kind is FormKind.LITERAL:
+        yield f"ldr r4, [r2, #{_P_ROUNDING}]"
+        yield f"str r4, [sp, #{_ROUNDING}]"
+
+
+def _channel(shape: RowShape) -> Iterator[str]:
+    """Weights and constants of a channel into registers; the frame moves to the next channel."""
+    yield "1: /* channel */"
+    yield "ldm sp, {r0-r3}"
+    yield "mov lr, #0xFF00FF00"
+    yield "ldm r2!, {r4, r6, r8, r9, r10}"
+    yield from ("adds r11, r0, #1", "adds r12, r1, #1", "subs r3, #1")
+    yield f"strd r11, r12, [sp, #{_IN}]"
+    yield f"strd r2, r3, [sp, #{_WEIGHTS}]"
+    for k0, k1 in (("r4", "r5"), ("r6", "r7")):
+        yield f"and {k1}, lr, {k0}, lsl #8"
+        yield f"and {k0}, {k0}, lr"
+    if shape.kind is FormKind.LITERAL:
+        yield f"ldr r11, [sp, #{_ROUNDING}]"
+        yield from ("and r12, r9, #31", "bic r9, r9, #31", "lsls r9, r9, #3")
+        yield "lsl r11, r11, r12"
+        yield f"strd r11, r12, [sp, #{_STEP}]"
+    if shape.has_edges:
+        yield f"ldr r3, [sp, #{_MISSING}]"
+        yield from ("cmp r3, #0", "bne 3f")
+
+
+def _next() -> Iterator[str]:
+    yield "2:"
+    yield f"ldr r2, [sp, #{_LEFT}]"
+    yield from ("cmp r2, #0", "bne 1b")
+    yield f"add sp, #{_FRAME}"
+    yield "pop {r4-r11, pc}"
+
+
+def _edges(shape: RowShape) -> Iterator[str]:
+    """A row above (r3 < 0) or below the image: what it would add goes into the start.
+
+    Then P_i = {weight of the lower row, of the upper one}.
+    """
+    yield "3:"
+    yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
+    yield "blt 4f"
+    yield from ("smlabb r9, r2, r7, r9", "smlabt r9, r2, r7, r9", "smlabb r9, r2, r8, r9")
+    yield from (f"ror {weights}, {weights}, #16" for weights in ("r4", "r5", "r6"))
+    yield "b 5f"
+    yield "4:"
+    yield from (f"smlabb r9, r2, {weights}, r9" for weights in ("r4", "r5", "r6"))
+    yield from ("pkhbt r4, r7, r4", "pkhtb r5, r5, r7, asr #16", "pkhbt r6, r8, r6")
+    yield "5:"
+    yield from _Row(shape, 2).instructions(20)
+    yield "b 2b"

@@ -1,0 +1,212 @@
+"""Depthwise 3x3 convolution a row at a time for cores with the DSP extension (Armv7E-M, Armv8-M).
+
+No scratch, and next to nothing to set up for a row: `libjit/glowmcu_depthwise_row_dsp.h`. The
+function is made for the image's width and channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+
+from glowmcu.ir.kernel_code import Overlap
+from glowmcu.ir.operation import Array
+from glowmcu.kernels.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.convolution import constant, is_constant, is_int8
+from glowmcu.kernels.depthwise_forms import (
+    Words,
+    form_constants,
+    form_name,
+    scaled_form,
+    weights_of,
+)
+from glowmcu.kernels.depthwise_row_assembly import (
+    PACKED_WEIGHTS,
+    RowShape,
+    is_within_reach,
+    row_assembly,
+)
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.requantization import Form, requantization_task
+from glowmcu.ops.convolution import DepthwiseConv2D
+
+#: Bytes of the C around the assembly.
+_AROUND_BYTES = 110
+
+
+def _op(site: Site) -> DepthwiseConv2D:
+    assert isinstance(site.node.op, DepthwiseConv2D)
+    return site.node.op
+
+
+def _form(site: Site) -> Form | None:
+    return scaled_form(requantization_task(site))
+
+
+def _missing(site: Site, axis: int) -> list[tuple[int, int]]:
+    """For each window, how many of its rows (columns) are before and behind the image."""
+    size, outputs = site.signature.inputs[0].shape[1 + axis], site.signature.output.shape[1 + axis]
+    stride, before = _op(site).strides[axis], _op(site).padding[axis]
+    firsts = [o * stride - before for o in range(outputs)]
+    return [(max(-first, 0), max(first + 3 - size, 0)) for first in firsts]
+
+
+def _is_3x3(site: Site) -> bool:
+    """A window within the image but for one row, and for columns beside it."""
+    op, (x, weights, _) = _op(site), site.signature.inputs
+    return (
+        weights.shape[1:3] == (3, 3)
+        and op.dilations == (1, 1)
+        and op.strides[1] in (1, 2)
+        and x.shape[3] == weights.shape[3]
+        and all(above + below < 2 for above, below in _missing(site, 0))
+    )
+
+
+def _shape(site: Site) -> RowShape:
+    """What the function is made for; the form exists."""
+    form, op = _form(site), _op(site)
+    assert form is not None
+    _, _, width, channels = site.signature.inputs[0].shape
+    return RowShape(
+        width,
+        site.signature.output.shape[2],
+        channels,
+        op.strides[1],
+        op.padding[1],
+        any(above + below for above, below in _missing(site, 0)),
+        form.kind,
+        form.postshift,
+        form.clamp is not None,
+    )
+
+
+@cache
+def _code_bytes(shape: RowShape) -> int:
+    """Of the function: nearly all instructions are four bytes long."""
+    return _AROUND_BYTES + 4 * sum(":" not in line for line in row_assembly(shape))
+
+
+def _blocks(weights: Array, constants: Words) -> Words:
+    """A row for each channel. `weights` are (rows, columns, channels)."""
+    channels = weights.shape[2]
+    packed = np.zeros((channels, len(PACKED_WEIGHTS)), np.int8)
+    for place, tap in enumerate(PACKED_WEIGHTS):
+        if tap is not None:
+            packed[:, place] = weights[tap]
+    return np.concatenate([packed.view(np.int32), constants], axis=1)
+
+
+@kernel("depthwise_conv_2d.row_dsp", DepthwiseConv2D)
+class RowDepthwise(Kernel):
+    """3x3 without dilation, stride 1 or 2 along rows; a channel of a row at a time."""
+
+    #: Of `work` on a Cortex-M4.
+    _cycles: ClassVar[Mapping[str, float]] = {
+        "call": 60.0, "row": 70.0, "channel floor": 40.0, "channel literal": 48.0,
+        "output floor 1": 15.6, "output floor 2": 21.0,
+        "output literal 1": 21.6, "output literal 2": 27.0,
+        "edge output floor 1": 11.5, "edge output floor 2": 17.0,
+        "edge output literal 1": 17.5, "edge output literal 2": 23.0,
+    }  # fmt: skip
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        known = target.core.has_dsp and is_constant(site, 1, 2) and is_int8(site)
+        return known and _is_3x3(site) and _form(site) is not None and is_within_reach(_shape(site))
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        cycles = sum(self._cycles[name] * much for name, much in self.work(site, target).items())
+        return Cost(
+            cycles,
+            _code_bytes(_shape(site)),
+            self.flash_bytes(site, target),
+            code_key=self.code_key(site, target),
+        )
+
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        shape, out = _shape(site), site.signature.output.shape
+        edges = sum(above + below for above, below in _missing(site, 0))
+        name = f"output {shape.kind.value} {shape.stride}"
+        row = out[0] * out[2] * out[3]
+        return {
+            "call": 1.0,
+            "row": out[0] * out[1],
+            f"channel {shape.kind.value}": out[0] * out[1] * out[3],
+            name: row * (out[1] - edges),
+            f"edge {name}": row * edges,
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return 20 * site.signature.output.shape[3]
+
+    def code_key(self, site: Site, target: Target) -> str:
+        form, shape = _form(site), _shape(site)
+        assert form is not None
+        sizes = f"{shape.width}x{shape.channels}_to_{shape.out_width}_stride_{shape.stride}"
+        edges = "_edges" if shape.has_edges else ""
+        return f"glowmcu_depthwise_row_{sizes}_pad_{shape.pad_left}{edges}_{form_name(form)}"
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        form, shape = _form(site), _shape(site)
+        assert form is not None
+        weights = constant(site, 1)
+        bound = accumulator_bound(site, weights.reshape(-1, weights.shape[3]).T, constant(site, 2))
+        out = site.signature.output
+        blocks = _blocks(weights_of(form, weights[0]), form_constants(form, out.zero_point))
+        return KernelCode(
+            function=self.code_key(site, target),
+            operands=(0,),
+            template="depthwise_row_dsp.c.j2",
+            view={
+                "assembly": row_assembly(shape),
+                "form": shape.kind.name,
+                "postshift": shape.postshift,
+                "headers": ("glowmcu_depthwise_row_dsp.h",),
+            },
+            parameters=Parameters("glowmcu_depthwise_row", self._fields(site, form, blocks)),
+            rows=out.shape[1],
+            batches=out.shape[0],
+            overlaps={0: Overlap(_least_gap(site))} if out.shape[0] == 1 else {},
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+    @staticmethod
+    def _fields(site: Site, form: Form, blocks: Words) -> tuple[Field, ...]:
+        op, x, out = _op(site), site.signature.inputs[0], site.signature.output
+        clamp_min, clamp_max = form.clamp or (-128, 127)
+        return (
+            Field("channels", out.shape[3]),
+            Field("in_zero_points", x.zero_point * 0x10000 + (x.zero_point & 0xFFFF)),
+            Field("rounding", 2 * out.zero_point + 1),
+            Field("clamp_min", clamp_min),
+            Field("clamp_max", clamp_max),
+            Field("blocks", ConstantArray("blocks", blocks)),
+            Field("in_height", x.shape[1]),
+            Field("in_width", x.shape[2]),
+            Field("out_width", out.shape[2]),
+            Field("stride_y", op.strides[0]),
+            Field("stride_x", op.strides[1]),
+            Field("pad_top", op.padding[0]),
+            Field("pad_left", op.padding[1]),
+        )
+
+
+def _least_gap(site: Site) -> int:
+    """How far below the operand the result must start: a row overwrites none that it reads."""
+    op, x, out = _op(site), site.signature.inputs[0].shape, site.signature.output.shape
+    firsts = [max(oy * op.strides[0] - op.padding[0], 0) for oy in range(out[1])]
+    written = out[2] * out[3]
+    return max((oy + 1) * written - y * x[2] * x[3] for oy, y in enumerate(firsts))
