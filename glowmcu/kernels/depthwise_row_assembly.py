@@ -21,16 +21,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 
 from glowmcu.kernels.requantization import FormKind
 
 #: Offsets in the stack frame, and its size; the first four words change from channel to channel.
 _IN, _WEIGHTS, _LEFT, _ZERO_POINTS, _MISSING = 0, 8, 12, 16, 20
-_STEP, _CLAMP, _ROUNDING, _FRAME = 24, 32, 40, 44
+_SHIFT, _STEP, _MULTIPLIER, _CLAMP, _ROUNDING, _FRAME = 24, 28, 32, 36, 44, 48
 #: Offsets in `glowmcu_depthwise_row`.
 _P_CHANNELS, _P_ROUNDING, _P_CLAMP, _P_BLOCKS = 0, 8, 12, 20
-#: Farthest byte that a load or store reaches from its pointer.
-_MOST_OFFSET = 4095
+#: Farthest byte that a load or store reaches from its pointer, longest row of any.
+_MOST_OFFSET, _MOST_PITCH = 4095, 0xFFFF
 #: Outputs in a round of the loop, by stride: with three rows, with two.
 _UNROLLED = {1: (4, 2), 2: (2, 1)}
 #: Weights that a channel's constants hold, (row, column), byte by byte; None: 0.
@@ -41,7 +42,11 @@ PACKED_WEIGHTS = (
 
 @dataclass(frozen=True)
 class RowShape:
-    """What the function is made for; `has_edges`: some rows of a window are outside the image."""
+    """What the function is made for.
+
+    `has_edges`: some rows of a window are outside the image. `is_far`: rows are too long for
+    offsets; then r10 is their distance, r0 goes from column to column, the multiplier is in memory.
+    """
 
     width: int
     out_width: int
@@ -52,6 +57,17 @@ class RowShape:
     kind: FormKind
     postshift: int
     clamped: bool
+    is_far: bool = False
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from row to row."""
+        return self.width * self.channels
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether the first line of the epilogue needs no register: it goes between products."""
+        return self.kind is FormKind.FLOOR and not self.is_far
 
 
 @dataclass(frozen=True)
@@ -113,33 +129,31 @@ class _Row:
         start, steps = _repeated(columns, stride)
         unrolled = _UNROLLED[stride][3 - self.rows]
         rounds = -(-steps // unrolled)
-        if rounds < 2 or (rounds == 2 and steps == unrolled + 1 and self._is_near()):
+        if steps <= unrolled + 1:
             yield from self._each(columns)
             return
         skipped = rounds * unrolled - steps
         first = columns[start]
         assert first.outputs[2] is not None
         yield from self._each(columns[:start])
+        if self.shape.is_far:
+            self.x -= skipped * stride  # columns that are not loaded do not move r0
         yield from self._move(first.x - skipped * stride, first.outputs[2] - skipped)
         yield f"movt r8, #{rounds - 1}"
         if skipped:
             yield f"b {label + 1}f"
         yield f"{label}:"
+        end = (self.x + unrolled * stride, self.o + unrolled)
         for step in range(unrolled):
             if skipped and step == skipped:
                 yield f"{label + 1}:"
             for column in columns[start : start + stride]:
                 yield from self._column(column, step - skipped)
-        yield from self._move(self.x + unrolled * stride, self.o + unrolled)
+        yield from self._move(*end)
         yield "subs r8, r8, #0x10000"
         yield f"bcs {label}b"
-        end = start + steps * stride
         self.x, self.o = first.x + steps * stride, first.outputs[2] + steps
-        yield from self._each(columns[end:])
-
-    def _is_near(self) -> bool:
-        """Whether all columns are within reach of the first one."""
-        return self.rows * self.shape.width * self.shape.channels <= _MOST_OFFSET
+        yield from self._each(columns[start + steps * stride :])
 
     def _each(self, columns: Sequence[_Column]) -> Iterator[str]:
         for column in columns:
@@ -148,62 +162,84 @@ class _Row:
     def _move(self, x: int, o: int) -> Iterator[str]:
         """Both pointers to column x and output o."""
         for register, steps in (("r0", x - self.x), ("r1", o - self.o)):
-            distance = steps * self.shape.channels
-            self.reach = max(self.reach, abs(distance))
+            distance = self._within_reach(steps * self.shape.channels)
             if distance:
                 move = "addw" if distance > 0 else "subw"
                 yield f"{move} {register}, {register}, #{abs(distance)}"
         self.x, self.o = x, o
 
+    def _within_reach(self, distance: int) -> int:
+        self.reach = max(self.reach, abs(distance))
+        return distance
+
     def _column(self, column: _Column, later: int) -> Iterator[str]:
         """What `column` does, or the one as many steps `later`."""
         first, middle, last = column.outputs
-        both, third = "r2", "lr"
         if column.inside:
-            yield from self._load(column.x + later * self.shape.stride - self.x)
+            yield from self._load(column.x + later * self.shape.stride)
         else:
-            third = "r2"
             yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
+        z = "lr" if column.inside else "r2"
         old, new = "r11", "r12" if self.shape.stride == 1 else "r11"
-        for present, to, weights, weight, begin in (
-            (last, "r3", "r6", ("b", "r8"), old),
-            (middle, old, "r5", ("t", "r7"), new),
-            (first, new, "r4", ("b", "r7"), "r9"),
-        ):
-            if present is None:
-                continue
-            yield f"smlad {to}, {both}, {weights}, {begin}"
-            if self.rows == 3:
-                yield f"smlab{weight[0]} {to}, {third}, {weight[1]}, {to}"
+        finish: list[str] = []
+        ending: list[str] = []
+        others: list[str] = []
         if last is not None:
-            yield from _finish(self.shape)
-            yield f"strb r3, [r1, #{self._offset(last + later - self.o)}]"
+            finish = list(_finish(self.shape))
+            ending = self._products("r3", old, "r6", f"smlabb r3, {z}, r8, r3")
+            if self.shape.keeps_words:
+                ending.append(finish.pop(0))
+        if middle is not None:
+            others += self._products(old, new, "r5", f"smlabt {old}, {z}, r7, {old}")
+        if first is not None:
+            others += self._products(new, "r9", "r4", f"smlabb {new}, {z}, r7, {new}")
+        yield from _in_turns(ending, others[::2] + others[1::2] if self.rows == 3 else others)
+        yield from finish
+        if last is not None:
+            offset = self._within_reach((last + later - self.o) * self.shape.channels)
+            yield f"strb r3, [r1, #{offset}]"
 
-    def _load(self, columns: int) -> Iterator[str]:
-        """The rows' bytes so many columns from r0 on; of two rows the lower one comes first."""
-        pitch = self.shape.width * self.shape.channels
+    def _products(self, to: str, begin: str, weights: str, third: str) -> list[str]:
+        """A sum continued from `begin` with the words of a column."""
+        return [f"smlad {to}, r2, {weights}, {begin}", third][: self.rows - 1]
+
+    def _load(self, x: int) -> Iterator[str]:
+        """Column x of all rows; of two rows the lower one comes first."""
         rows = (0, 1, 2) if self.rows == 3 else (1, 0)
         for register, row in zip(("r2", "r3", "lr"), rows, strict=False):
-            yield f"ldrsb {register}, [r0, #{self._offset(columns) + row * pitch}]"
-            self.reach = max(self.reach, self._offset(columns) + row * pitch)
+            if self.shape.is_far:
+                yield f"ldrsb {register}, [r0{('', ', r10', ', r10, lsl #1')[row]}]"
+                continue
+            offset = (x - self.x) * self.shape.channels + row * self.shape.pitch
+            yield f"ldrsb {register}, [r0, #{self._within_reach(offset)}]"
         yield "pkhbt r2, r2, r3, lsl #16"
+        if self.shape.is_far:
+            assert x == self.x
+            yield from self._move(x + 1, self.o)
 
-    def _offset(self, steps: int) -> int:
-        offset = steps * self.shape.channels
-        assert offset >= 0
-        self.reach = max(self.reach, offset)
-        return offset
+
+def _in_turns(ending: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+    """Alternately, so that sums are not waited for."""
+    for pair in zip_longest(ending, others):
+        yield from (line for line in pair if line)
 
 
 def _finish(shape: RowShape) -> Iterator[str]:
-    """The sum in r3 to int8; r2 and lr are free."""
+    """The sum in r3 to int8; r2 and lr are free but in the first line of words that are kept."""
     if shape.kind is FormKind.FLOOR:
-        yield "smmul r3, r3, r10"
+        if shape.is_far:
+            yield f"ldr lr, [sp, #{_MULTIPLIER}]"
+        yield f"smmul r3, r3, {'lr' if shape.is_far else 'r10'}"
         yield f"ssat r3, #8, r3, asr #{shape.postshift}"
     else:
-        yield f"ldrd r2, lr, [sp, #{_STEP}]"
+        if shape.is_far:
+            yield f"ldrd r2, lr, [sp, #{_STEP}] /* the multiplier follows */"
+        else:
+            yield f"ldrd lr, r2, [sp, #{_SHIFT}] /* the step follows */"
         yield "asrs r3, r3, #7"
-        yield "smmlar r2, r3, r10, r2"
+        yield f"smmlar r2, r3, {'lr' if shape.is_far else 'r10'}, r2"
+        if shape.is_far:
+            yield f"ldr lr, [sp, #{_SHIFT}]"
         yield "add r3, r2, r3, asr #31"
         yield "asr r3, r3, lr"
         yield "ssat r3, #8, r3, asr #1"
@@ -220,7 +256,7 @@ def is_within_reach(shape: RowShape) -> bool:
         row = _Row(shape, rows)
         if not list(row.instructions(0)) or row.reach > _MOST_OFFSET:
             return False
-    return True
+    return shape.pitch <= _MOST_PITCH
 
 
 def row_assembly(shape: RowShape) -> tuple[str, ...]:
@@ -261,7 +297,10 @@ def _channel(shape: RowShape) -> Iterator[str]:
         yield f"ldr r11, [sp, #{_ROUNDING}]"
         yield from ("and r12, r9, #31", "bic r9, r9, #31", "lsls r9, r9, #3")
         yield "lsl r11, r11, r12"
-        yield f"strd r11, r12, [sp, #{_STEP}]"
+        yield f"strd r12, r11, [sp, #{_SHIFT}]"
+    if shape.is_far:
+        yield f"str r10, [sp, #{_MULTIPLIER}]"
+        yield f"movw r10, #{shape.pitch}"
     if shape.has_edges:
         yield f"ldr r3, [sp, #{_MISSING}]"
         yield from ("cmp r3, #0", "bne 3f")
