@@ -13,7 +13,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant, is_int8
@@ -41,6 +40,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.overlap import row_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -182,7 +182,7 @@ class RowDepthwise(Kernel):
             parameters=Parameters("glowmcu_depthwise_row", self._fields(site, form, blocks)),
             rows=out.shape[1],
             batches=out.shape[0],
-            overlaps={0: Overlap(_least_gap(site))} if out.shape[0] == 1 else {},
+            overlaps=row_overlaps(_op(site), site.signature),
             notes=(bound_note(site.node.macs, bound),),
         )
 
@@ -205,11 +205,3 @@ class RowDepthwise(Kernel):
             Field("pad_top", op.padding[0]),
             Field("pad_left", op.padding[1]),
         )
-
-
-def _least_gap(site: Site) -> int:
-    """How far below the operand the result must start: a row overwrites none that it reads."""
-    op, x, out = _op(site), site.signature.inputs[0].shape, site.signature.output.shape
-    firsts = [max(oy * op.strides[0] - op.padding[0], 0) for oy in range(out[1])]
-    written = out[2] * out[3]
-    return max((oy + 1) * written - y * x[2] * x[3] for oy, y in enumerate(firsts))

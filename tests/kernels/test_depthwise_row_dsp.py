@@ -1,0 +1,104 @@
+"""depthwise_conv_2d.row_dsp: edges of its loops and of the image, all epilogues, long rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.kernels.test_depthwise_dsp import BASE, NUMBER_CASES, accepted, functions
+from tests.ops.test_convolution import Case, conv_model
+from tests.support.forced_variant import check_forced, compile_forced
+
+ROW = "depthwise_conv_2d.row_dsp"
+
+
+def same(height: int, width: int, channels: int = 3, stride: int = 1) -> Case:
+    shape = (1, height, width, channels)
+    return Case(shape, channels, (3, 3), (stride, stride), padding="SAME", out_scale=2.0)
+
+
+CASES = {
+    **{f"{width} columns": same(3, width) for width in range(1, 13)},
+    **{f"{width} columns, stride 2": same(4, width, 3, 2) for width in range(1, 14)},
+    **{f"{height} rows": same(height, 4) for height in (2, 3, 4)},
+    **{f"{height} rows, stride 2": same(height, 4, 3, 2) for height in (2, 3, 4, 5)},
+    "one channel": same(5, 6, 1),
+    "thirteen channels": same(4, 5, 13),
+    "no padding": Case((1, 9, 11, 4), 4, (3, 3), out_scale=2.0),
+    "no padding, stride 2, even": Case((1, 8, 10, 4), 4, (3, 3), (2, 2), out_scale=2.0),
+    "one window": Case((1, 3, 3, 4), 4, (3, 3), out_scale=2.0),
+    "strides 1 and 2": replace(same(9, 12), strides=(1, 2)),
+    "strides 2 and 1": replace(same(9, 12), strides=(2, 1)),
+    "strides 7 and 2": replace(same(20, 9), strides=(7, 2)),
+    "batch of two": replace(same(5, 6), shape=(2, 5, 6, 3)),
+}
+#: Three rows are more than offsets reach.
+FAR = {
+    "stride 1": same(4, 3, 700),
+    "stride 1, loop": same(3, 29, 60),
+    "stride 1, loop entered in its middle": same(3, 30, 60),
+    "stride 2": same(4, 4, 500, 2),
+    "stride 2, loop": same(4, 41, 50, 2),
+    "no padding": Case((1, 4, 24, 85), 85, (3, 3), out_scale=2.0),
+}
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_rows_compute_what_the_layer_means(case: Case) -> None:
+    check_forced(conv_model("DEPTHWISE_CONV_2D", case), ROW)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("case", NUMBER_CASES.values(), ids=NUMBER_CASES)
+def test_all_numbers_come_out_of_rows_exactly(case: Case) -> None:
+    check_forced(conv_model("DEPTHWISE_CONV_2D", case), ROW)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("out_zero_point", [-128, 5], ids=["floor", "literal"])
+@pytest.mark.parametrize("activation", ["NONE", "RELU_N1_TO_1"])
+@pytest.mark.parametrize("case", FAR.values(), ids=FAR)
+def test_rows_beyond_the_reach_of_offsets_come_out_as_well(
+    case: Case, out_zero_point: int, activation: str
+) -> None:
+    case = replace(case, out_zero_point=out_zero_point, activation=activation, out_scale=0.3)
+    check_forced(conv_model("DEPTHWISE_CONV_2D", case), ROW)
+
+
+def test_the_cases_reach_every_epilogue_of_rows() -> None:
+    names = " ".join(sorted(functions(ROW)))
+    for part in ("_floor_k8_s11", "_floor_k8_s11_clamped", "_literal", "_literal_clamped"):
+        assert part in names, names
+
+
+TAKEN = {
+    "3x3": (BASE, True),
+    "stride 3 from row to row": (replace(BASE, strides=(3, 1)), True),
+    "two rows": (same(2, 5), True),
+    "one row": (same(1, 5), False),
+    "stride 3": (replace(BASE, strides=(3, 3)), False),
+    "3x2": (replace(BASE, kernel=(3, 2)), False),
+    "dilation": (replace(BASE, dilations=(1, 2)), False),
+    "multiplier 2": (replace(BASE, depth_out=12), False),
+    "rows of 60,000 bytes": (same(3, 60, 1000), True),
+    "rows of 70,000 bytes": (same(3, 70, 1000), False),
+    "outputs 5,000 bytes apart": (same(3, 4, 5000), False),
+}
+
+
+@pytest.mark.parametrize(("case", "taken"), TAKEN.values(), ids=TAKEN)
+def test_rows_are_for_3x3_with_at_most_one_row_outside_the_image(case: Case, taken: bool) -> None:
+    assert (ROW in accepted(case, "cortex-m4")) is taken
+    assert ROW not in accepted(case, "cortex-m3")
+
+
+@pytest.mark.arm
+def test_rows_need_no_scratch_and_less_than_24_cycles_an_output() -> None:
+    data = conv_model("DEPTHWISE_CONV_2D", replace(same(6, 5, 64), out_zero_point=-128))
+    (chosen,) = compile_forced(data, ROW, "cortex-m4").selections.values()
+    assert chosen.scratch_bytes == 0
+    cycles = check_forced(data, ROW).cycles
+    assert cycles is not None
+    assert cycles < 24 * 6 * 5 * 64
