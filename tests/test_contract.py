@@ -97,6 +97,10 @@ VECTOR_SAMPLES = {
             (1, 7, 9, 4), 4, (3, 3), padding="SAME", out_zero_point=-128, out_scale=2.0
         ),
     ),
+    "thirty-two channels, stride 2": (
+        "CONV_2D",
+        test_convolution.Case((2, 6, 8, 32), 5, (3, 3), (2, 2), padding="SAME", out_scale=6.0),
+    ),
     "twenty channels": (
         "DEPTHWISE_CONV_2D",
         test_convolution.Case((2, 7, 5, 20), 20, (3, 3), padding="SAME", out_scale=2.0),

@@ -18,7 +18,7 @@ from glowmcu.kernels.pixel_pair_assembly import (
     IN_STEP,
     LOW,
     REST,
-    RUN_PAIRS,
+    SCRATCH,
     STREAM,
     multiply_weights,
     next_pair,
@@ -26,8 +26,9 @@ from glowmcu.kernels.pixel_pair_assembly import (
     store,
 )
 
-#: Places in the frame: where ways begin, and the next one.
-_WAYS, _WAY = REST, EIGHTS
+#: In the frame: the list of places, and where it goes on.
+_PLACES, _NEXT = REST, EIGHTS
+_RUN_PAIRS = 24  # in glowmcu_chunks_run
 
 
 def chunks_assembly(
@@ -40,15 +41,11 @@ def chunks_assembly(
     return (
         *_enter(),
         *next_pair(),
-        *(
-            f"ldr r0, [sp, #{IN}]",
-            f"ldr r1, [sp, #{IN_STEP}]",
-            "add r0, r1",
-            f"str r0, [sp, #{IN}]",
-        ),
+        *(f"ldr r0, [sp, #{IN}]", f"ldr r1, [sp, #{IN_STEP}]"),
+        *("add r0, r1", f"str r0, [sp, #{IN}]"),
         *("1:", f"ldr r1, [sp, #{STREAM}]"),
         *_start(layout),
-        *_chunk(layout, distance, offsets),
+        *_chunks(layout, distance, offsets),
         *requantize(layout, postshift, 0),
         *store(layout),
         *(f"add r1, r1, #{4 * layout.after}", "bne 8b", "b 9b"),
@@ -58,30 +55,30 @@ def chunks_assembly(
 
 def _enter() -> Iterator[str]:
     yield from ("push {r4-r11, lr}", f"sub sp, #{FRAME}", "ldr r2, [r0]")
-    yield from ("ldm r1, {r3, r10-r12, lr}", f"ldr r1, [r1, #{RUN_PAIRS}]", "stm sp, {r1-r12, lr}")
+    yield from ("ldm r1, {r3, r9-r12, lr}", f"ldr r1, [r1, #{_RUN_PAIRS}]", "stm sp, {r1-r12, lr}")
     yield "b 1f"
 
 
 def _start(layout: BlockLayout) -> Iterator[str]:
-    """The first values, the first way, and what sums start from."""
+    """What sums start from, and the first place."""
     yield "8: /* a block of four channels */"
-    yield from (f"ldr r0, [sp, #{IN}]", f"ldr r2, [sp, #{_WAYS}]")
+    yield from (f"ldr r2, [sp, #{_PLACES}]", f"ldr r0, [sp, #{IN}]")
     high, low = [first for first, _ in HIGH], [first for first, _ in LOW]
     started = high if not layout.started else high + low
     if layout.wide:
         started = [high[0], low[0], high[1], low[1]]
     yield from (f"ldr {sum_}, [r1, #{4 * i}]" for i, sum_ in enumerate(started))
-    yield f"str r2, [sp, #{_WAY}]"
     yield f"adds r1, #{4 * layout.before}"
     for pair in (*HIGH, *LOW):
         if pair[0] in started:
             yield f"mov {pair[1]}, {pair[0]}"
         else:
             yield from (f"mov {sum_}, #0" for sum_ in pair)
+    yield "b 6f"
 
 
-def _chunk(layout: BlockLayout, distance: int, offsets: Sequence[int]) -> Iterator[str]:
-    """Sums on top of the sums, chunk after chunk. A way of -1 makes a carry."""
+def _chunks(layout: BlockLayout, distance: int, offsets: Sequence[int]) -> Iterator[str]:
+    """Sums on top of the sums, place after place: odd ones are in the patch, -1 is the end."""
     yield "7: /* a chunk */"
     steps = [(offset, turned) for offset in offsets for turned in ("", ", ror #8")]
     for number, (offset, turned) in enumerate(steps):
@@ -91,6 +88,7 @@ def _chunk(layout: BlockLayout, distance: int, offsets: Sequence[int]) -> Iterat
         yield from weights[:loads]
         yield from (f"sxtb16 r2, r2{turned}", f"sxtb16 r3, r3{turned}")
         yield from weights[loads:]
-    yield f"ldr r2, [sp, #{_WAY}]"
+    yield from (f"ldr r2, [sp, #{_NEXT}]", f"ldr r0, [sp, #{IN}]")
     yield f"add r1, r1, #{layout.step_bytes * len(steps)}"
-    yield from ("ldr r3, [r2], #4", f"str r2, [sp, #{_WAY}]", "adds r0, r0, r3", "bcc 7b")
+    yield from ("6: ldr r3, [r2], #4", f"str r2, [sp, #{_NEXT}]", "asrs r3, r3, #1")
+    yield from ("it cs", f"ldrcs r0, [sp, #{SCRATCH}]", "add r0, r3", "bpl 7b")

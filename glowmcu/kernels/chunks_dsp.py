@@ -1,7 +1,7 @@
 """conv_2d on cores with DSP instructions without a copy of the input: int8 values where they are.
 
-An eighth slower than `conv_2d.rows_dsp`, which holds widened rows: for `ram`, and for layers that go
-a row at a time. What needs padding is gathered, a pair of pixels at a time.
+An eighth to a fifth slower than `conv_2d.rows_dsp`, which holds widened rows: for `ram`, and for
+layers that go a row at a time. What needs padding is gathered, a pair of pixels at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from glowmcu.kernels.chunk_walk import ChunkWalk, chunk_walk
+from glowmcu.kernels.chunk_walk import ChunkWalk, RunKind, chunk_walk
 from glowmcu.kernels.chunks_assembly import chunks_assembly
 from glowmcu.kernels.convolution import constant
 from glowmcu.kernels.convolution_dsp import is_plain_int8_conv
@@ -29,7 +29,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.overlap import Overlaps, block_overlaps, first_pixels, pixel_blocks
-from glowmcu.kernels.requantization import is_padded, requantization_task
+from glowmcu.kernels.requantization import FormKind, is_padded, requantization_task
 from glowmcu.ops.convolution import Conv2D
 
 _CHANNELS = 4
@@ -51,39 +51,34 @@ class ChunksConv2D(Kernel):
         batches, rows, columns, _ = site.signature.output.shape
         pairs = batches * rows * -(-columns // 2)
         blocks = pairs * stream.blocks
-        wide = " wide" if stream.layout.wide else ""
-        gathered = pairs if walk.gathers_all else batches * gathered_pairs(site)
+        gathered = batches * walk.gathered_pairs
         return {
-            f"step{wide}": blocks * stream.steps,
-            f"block {stream.form.kind.value}{wide}": blocks,
+            "step": blocks * stream.steps * (_WIDE_STEP if stream.layout.wide else 1.0),
+            "block": blocks * _BLOCK[stream.form.kind],
             "chunk": blocks * walk.chunks * walk.runs,
             "pair": pairs,
             "row": batches * rows,
             "gathered pair": gathered,
-            "gathered row": gathered * walk.kernel[0] * (2 if walk.gathers_all else 1),
+            "gathered run": gathered * _gathered_runs(walk),
             "gathered byte": gathered * walk.patch_bytes,
             "call": 1.0,
             "clamped": site.signature.output.element_count if stream.form.clamp else 0,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        walk = walk_of(site)
-        ways = walk.runs * walk.chunks * (1 if walk.gathers_all else 2)
-        return _stream(site).size_bytes + 4 * ways
+        return _stream(site).size_bytes + 4 * len(walk_of(site).places)
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
-        return walk_of(site).patch_bytes
+        return walk_of(site).places_bytes + walk_of(site).patch_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
         return _function(walk_of(site), _stream(site))
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
-        layout = _stream(site).layout
-        step = 60 if layout.wide else 58
         return Cost(
             sum(_CYCLES[name] * amount for name, amount in work.items()),
-            900 + 2 * step * len(walk_of(site).offsets),
+            _OTHER_BYTES + 2 * _STEP_BYTES * len(walk_of(site).offsets),
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
@@ -100,7 +95,7 @@ class ChunksConv2D(Kernel):
             parameters=Parameters("glowmcu_conv_2d_chunks", _fields(site, walk, stream)),
             rows=rows,
             batches=batches,
-            scratch_bytes=walk.patch_bytes,
+            scratch_bytes=self.scratch_bytes(site, target),
             overlaps=_overlaps(site, walk),
             notes=(layer_bound_note(site),),
         )
@@ -117,25 +112,25 @@ def _overlaps(site: Site, walk: ChunkWalk) -> Overlaps:
     return block_overlaps(site.signature, first, blocks, reads_first=False)
 
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: A step with a word of weights a channel, by one of packed weights.
+_WIDE_STEP = 1.06
+#: Cycles of a block but for its chunks, on a Cortex-M4.
+_BLOCK = {FormKind.FLOOR: 75.0, FormKind.TWO_SIDED: 94.0, FormKind.LITERAL: 104.0}
+#: Cycles of each amount of work there, until the layer is priced from measurements.
 _CYCLES = {
-    "step": 17.0,
-    "step wide": 18.0,
-    "block floor": 62.0,
-    "block two_sided": 80.0,
-    "block literal": 90.0,
-    "block floor wide": 66.0,
-    "block two_sided wide": 80.0,
-    "block literal wide": 90.0,
-    "chunk": 11.0,
-    "pair": 22.0,
-    "row": 100.0,
-    "gathered pair": 130.0,
-    "gathered row": 60.0,
-    "gathered byte": 1.3,
-    "call": 60.0,
+    "step": 17.1,
+    "block": 1.0,
+    "chunk": 9.9,
+    "pair": 35.0,
+    "row": 220.0,
+    "gathered pair": 464.0,
+    "gathered run": 101.0,
+    "gathered byte": 1.25,
+    "call": 5.0,
     "clamped": 8.0,
 }
+#: Bytes of a function: of a step, and of all else with a part of the C that several share.
+_STEP_BYTES, _OTHER_BYTES = 62, 700
 
 
 def walk_of(site: Site) -> ChunkWalk:
@@ -145,21 +140,11 @@ def walk_of(site: Site) -> ChunkWalk:
     return chunk_walk(op, site.signature, is_padded(site))
 
 
-def gathered_pairs(site: Site) -> int:
-    """Pairs of pixels of an image whose values are not all inside it."""
-    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
-    assert isinstance(op, Conv2D)
-    inside = []
-    for axis, together in ((0, 1), (1, 2)):
-        size = out.shape[1 + axis]
-        reach = (weights.shape[1 + axis] - 1) * op.dilations[axis]
-        firsts = np.arange(0, size, together)
-        lasts = np.minimum(firsts + together, size) - 1
-        begin = firsts * op.strides[axis] - op.padding[axis]
-        end = lasts * op.strides[axis] - op.padding[axis] + reach
-        inside.append((int(((begin >= 0) & (end < x.shape[1 + axis])).sum()), len(firsts)))
-    (rows, all_rows), (pairs, all_pairs) = inside
-    return all_rows * all_pairs - rows * pairs
+def _gathered_runs(walk: ChunkWalk) -> int:
+    """That places or copies are made for, a pair."""
+    if walk.kind is RunKind.WINDOW:
+        return walk.kernel[0] * (2 if walk.distance else 1)
+    return walk.runs
 
 
 def _stream(site: Site) -> DenseStream:
@@ -174,9 +159,17 @@ def _possible_stream(site: Site) -> DenseStream | None:
     return dense_stream(requantization_task(site), weights, _CHANNELS)
 
 
+def _gather(walk: ChunkWalk) -> str:
+    """How what is outside the image comes into the patch."""
+    if walk.kind is RunKind.WINDOW:
+        return "whole"
+    return "pieces" if walk.padded else "none"
+
+
 def _function(walk: ChunkWalk, stream: DenseStream) -> str:
-    inside = "" if walk.patch_bytes else "_inside"
-    return f"glowmcu_conv_2d_chunks{inside}_{walk.distance}_{walk.chunk_values}{stream.suffix}"
+    names = {"none": "_inside", "pieces": "", "whole": "_windows"}
+    sizes = f"{walk.distance}_{walk.chunk_values}"
+    return f"glowmcu_conv_2d_chunks{names[_gather(walk)]}_{sizes}{stream.suffix}"
 
 
 def _view(walk: ChunkWalk, stream: DenseStream) -> dict[str, object]:
@@ -190,7 +183,7 @@ def _view(walk: ChunkWalk, stream: DenseStream) -> dict[str, object]:
         "distance": walk.distance,
         "fours": len(walk.offsets),
         "last": walk.offsets[-1],
-        "gathers": walk.patch_bytes > 0,
+        "gather": _gather(walk),
     }
 
 
@@ -198,12 +191,10 @@ def _fields(site: Site, walk: ChunkWalk, stream: DenseStream) -> tuple[Field, ..
     op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
     assert isinstance(op, Conv2D)
     clamp_min, clamp_max = stream.form.clamp or (1, 0)
-    image, patch = (np.array(ways, np.int32) for ways in (walk.image_ways, walk.patch_ways))
     comment = "see libjit's glowmcu_dense_stream.h"
     return (
         Field("stream", ConstantArray("stream", stream.words(), comment)),
-        Field("image_ways", None if walk.gathers_all else ConstantArray("image_ways", image)),
-        Field("patch_ways", ConstantArray("patch_ways", patch) if walk.patch_bytes else None),
+        Field("places", ConstantArray("places", np.array(walk.places, np.int32))),
         Field("in_height", x.shape[1]),
         Field("in_width", x.shape[2]),
         Field("in_channels", x.shape[3]),
@@ -215,8 +206,13 @@ def _fields(site: Site, walk: ChunkWalk, stream: DenseStream) -> tuple[Field, ..
         Field("pad_top", op.padding[0]),
         Field("pad_left", op.padding[1]),
         Field("in_zero_point", x.zero_point),
-        Field("columns", walk.columns),
-        Field("second_patch", walk.distance if walk.gathers_all else 0),
+        Field("runs", walk.runs_across),
+        Field("run_columns", walk.run_columns),
+        Field("run_values", walk.run_values),
+        Field("chunk_values", walk.chunk_values),
+        Field("reach", walk.reach),
+        Field("patch_at", walk.places_bytes),
+        Field("second_patch", walk.distance if walk.kind is RunKind.WINDOW else -1),
         Field("out_width", out.shape[2]),
         Field("depth_out", out.shape[3]),
         Field("clamp_min", clamp_min),
