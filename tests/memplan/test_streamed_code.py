@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, event, given, settings
 
+from glowmcu import memory_fit
 from glowmcu.goals import Goal
+from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.ir.program import Cascade
+from glowmcu.ir.program import Cascade, Program
+from glowmcu.kernels.selection import Selection
+from glowmcu.memplan.build_program import build_program
+from glowmcu.memplan.planner import Plan
 from glowmcu.pipeline import Compilation, Options
 from glowmcu.verify.cortex_m.executor import CortexM
+from tests.memplan.streamed import cascades, spatial_models, streamed
 from tests.memplan.streaming_models import MODELS, separable
 from tests.support import dead_bytes
 from tests.support.check_model import check_model, expect_equal, random_inputs, write_bundle
@@ -66,3 +74,23 @@ def test_one_byte_that_is_alive_but_destroyed_is_noticed(undefined: bool, tmp_pa
     runner = dead_bytes.build(bundle, text, tmp_path, undefined)
     with pytest.raises(RunnerFailed if undefined else AssertionError):
         assert_runs(compilation, bundle, runner)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(model=spatial_models())
+def test_cascades_that_nobody_needs_are_right_in_c(
+    model: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan(program: Program, stream_to: int | None = None) -> Plan:
+        placed = streamed(program)
+        return Plan(placed.program, placed.arena_bytes, 0)
+
+    def build(graph: Graph, selections: Mapping[Node, Selection], with_rows: bool) -> Program:
+        return build_program(graph, selections, with_rows=True)
+
+    monkeypatch.setattr(memory_fit, "plan_memory", plan)
+    monkeypatch.setattr(memory_fit, "build_program", build)
+    compilation = check_model(
+        model, options=Options("m", core="cortex-m4", simplify=False), count=1
+    )
+    event(f"{len(cascades(compilation.plan.program))} cascades")
