@@ -10,6 +10,7 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.goals import Goal
 from glowmcu.ir import dump as ir_dump
 from glowmcu.ir import graph_picture
 from glowmcu.ir.equality import same_graph
@@ -168,13 +169,16 @@ def test_a_new_node_adds_lines_and_leaves_the_others() -> None:
     assert gone == [line for line in before if '"a" -> "z"' in line]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "goal"), [*((name, Goal.BALANCED) for name in MODELS), ("sww", Goal.RAM)]
+)
 def test_mlir_tools_read_every_dump_of_a_real_model(
-    name: str, shared_dir: Path, tmp_path: Path
+    name: str, goal: Goal, shared_dir: Path, tmp_path: Path
 ) -> None:
     data = (shared_dir / "models" / f"{name}_int8.tflite").read_bytes()
-    compile_model(data, f"{name}.tflite", Options(name, dump_ir=tmp_path))
+    compile_model(data, f"{name}.tflite", Options(name, goal=goal, dump_ir=tmp_path))
     files = sorted(tmp_path.glob("*.mlir"))
+    assert ("glowmcu.cascade" in files[-1].read_text(encoding="utf-8")) == (goal is Goal.RAM)
     assert len(files) >= 3
     readers = {"iree-opt": files, "xdsl-opt": [files[0], files[-1]]}
     for reader, inputs in readers.items():
