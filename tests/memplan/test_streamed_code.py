@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from glowmcu.ir.program import Cascade, Program
 from glowmcu.kernels.selection import Selection
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import Plan
-from glowmcu.pipeline import Compilation, Options
+from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.memplan.streamed import cascades, spatial_models, streamed
 from tests.memplan.streaming_models import MODELS, separable
@@ -55,6 +56,21 @@ def test_a_streamed_model_reads_no_dead_byte_and_gives_the_same_bits(
     for arrays, got in zip(sets, CortexM("cortex-m4").run(bundle, sets), strict=True):
         for index, want in enumerate(run_graph(compilation.graph, arrays)):
             expect_equal(got.outputs[index], want, f"output {index} on a modelled core")
+    text = hook(compilation)
+    assert_runs(compilation, bundle, dead_bytes.build(bundle, text, tmp_path, undefined=False))
+    if dead_bytes.missing_memory_sanitizer():
+        pytest.skip(dead_bytes.missing_memory_sanitizer())
+    assert_runs(compilation, bundle, dead_bytes.build(bundle, text, tmp_path, undefined=True))
+
+
+@pytest.mark.parametrize("name", ["kws", "vww", "ic", "ad", "sww"])
+@pytest.mark.parametrize("goal", [Goal.BALANCED, Goal.RAM], ids=lambda goal: goal.value)
+def test_a_real_model_reads_no_dead_byte(
+    name: str, goal: Goal, shared_dir: Path, tmp_path: Path
+) -> None:
+    data = (shared_dir / "models" / f"{name}_int8.tflite").read_bytes()
+    compilation = compile_model(data, name, replace(OPTIONS, goal=goal))
+    bundle = write_bundle(compilation, tmp_path / "bundle")
     text = hook(compilation)
     assert_runs(compilation, bundle, dead_bytes.build(bundle, text, tmp_path, undefined=False))
     if dead_bytes.missing_memory_sanitizer():

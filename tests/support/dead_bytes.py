@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from glowmcu.ir.program import Cascade, Program
+from glowmcu.ir.program import Cascade, Program, Step
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.host import STRICT_FLAGS
 from tests.support.generic_runner import SANITIZERS, GenericRunner
@@ -32,7 +32,7 @@ static inline void dead_bytes(void *arena, int layer)
 {{
     static const int step_of[] = {{ {steps} }};
     static const int first_of[] = {{ {firsts} }};
-    static const int spans[][2] = {{ {spans} }};
+    static const int spans[][3] = {{ {spans} }};
     static int current = -1;
 
     if (step_of[layer] == current) {{
@@ -45,7 +45,9 @@ static inline void dead_bytes(void *arena, int layer)
 
         memset(start, 0x5A, size);
 #if DEAD_BYTES_UNDEFINED
-        __msan_poison(start, size);
+        if (spans[i][2]) {{
+            __msan_poison(start, size);
+        }}
 #endif
     }}
 }}
@@ -73,18 +75,30 @@ def hook_text(
 ) -> str:
     """C to include before a bundle. `also`: spans to destroy at a step, though they are alive."""
     steps: list[int] = []
-    spans: list[tuple[int, int]] = []
+    spans: list[tuple[int, int, bool]] = []
     firsts = [0]
     for step, item in enumerate(program.steps):
         steps += [step] * (len(item.runs) if isinstance(item, Cascade) else 1)
-        spans += dead_spans(program, step, arena_bytes)
-        spans += [span for at, span in also if at == step]
+        spans += [(*span, True) for span in dead_spans(program, step, arena_bytes)]
+        spans += [(*span, False) for span in scratch_spans(program, item)]
+        spans += [(*span, True) for at, span in also if at == step]
         firsts.append(len(spans))
     return _HOOK.format(
         steps=", ".join(map(str, steps)),
         firsts=", ".join(map(str, firsts)),
-        spans=", ".join(f"{{ {first}, {end} }}" for first, end in spans or [(0, 0)]),
+        spans=", ".join(f"{{ {first}, {end}, {int(last)} }}" for first, end, last in spans)
+        or "{ 0, 0, 0 }",
     )
+
+
+def scratch_spans(program: Program, step: Step) -> list[tuple[int, int]]:
+    """Scratch, of which kernels may read what they have not written: to multiply it by zero."""
+    runs = step.runs if isinstance(step, Cascade) else (step,)
+    scratch = [run.scratch for run in runs if run.scratch is not None]
+    starts = [program.offset(buffer) for buffer in scratch]
+    return [
+        (start, start + buffer.size_bytes) for start, buffer in zip(starts, scratch, strict=True)
+    ]
 
 
 def build(bundle: Path, hook: str, work: Path, undefined: bool) -> GenericRunner:
