@@ -25,6 +25,8 @@ from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
 #: Each plan aims at an arena that is smaller by such a part, so many times at most.
 _DESCENT = 0.01
 _MOST_PLANS = 32
+#: How often layers around the peak are looked at again.
+_MOST_ROUNDS = 3
 #: Steps from the least arena to that of whole tensors that streaming aims at, and plans for each.
 _STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
@@ -99,13 +101,41 @@ class _Fitter:
         fits = [free, *self._descent(0)]
         most = RAM_SLOWDOWN * free.cycles
         quick = [item for item in fits if item.cycles <= most]
-        best = min(quick, key=lambda item: (item.arena_bytes, item.cycles))
+        best = self._polished(min(quick, key=lambda item: (item.arena_bytes, item.cycles)), most)
         budget = self.budgets.arena_bytes
         if budget is not None and best.arena_bytes > budget:
             best = min(fits, key=lambda item: (item.arena_bytes, item.cycles))
             if best.arena_bytes > budget:
                 raise _over_arena_budget(best, budget)
         return best
+
+    def _polished(self, best: Fit, most_cycles: float) -> Fit:
+        """Other variants for the layers around the peak, while the arena falls: some leave their
+        results where their operands are, others do not.
+        """
+        for _ in range(_MOST_ROUNDS):
+            better = best
+            for node in _around_peak(best):
+                for item in self._other_plans(best, node):
+                    if item.cycles <= most_cycles and item.arena_bytes < better.arena_bytes:
+                        better = item
+            if better is best:
+                return best
+            best = better
+        return best
+
+    def _other_plans(self, fit: Fit, node: Node) -> Iterator[Fit]:
+        chosen = fit.selections[node]
+        assert chosen.site is not None
+        for variant in chosen.possible:
+            if variant is chosen.kernel or chosen.site.scratch_limit is not None:
+                continue
+            try:
+                other = chosen.exchanged(variant)
+            except GlowmcuError:
+                continue
+            if other.code.operands == chosen.code.operands:
+                yield self._planned({**fit.selections, node: other}, 0)
 
     def fastest(self, budget: int) -> Fit:
         """The least cycles within an arena. Raises GM403."""
@@ -156,6 +186,14 @@ class _Fitter:
             if not tighter:
                 return
             limits.update(tighter)
+
+
+def _around_peak(item: Fit) -> list[Node]:
+    """The layers that run at the peak, right before and right after it."""
+    steps, tops = item.plan.program.steps, _tops(item.plan.program)
+    peak = max(range(len(tops)), key=lambda step: (tops[step], -step), default=0)
+    near = steps[max(peak - 1, 0) : peak + 3]
+    return [run.node for step in near if not isinstance(step, Cascade) for run in (step,)]
 
 
 def _identity(item: Selection) -> Hashable:

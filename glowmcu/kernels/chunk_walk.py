@@ -149,7 +149,8 @@ class ChunkWalk:
         outside = (ends <= 0) | (begins >= self.in_size[1])
         inside = (begins >= 0) & (ends <= self.in_size[1])
         mixed = (~outside & ~inside).sum(axis=1)
-        return set(zip(mixed.tolist(), outside.any(axis=1).tolist(), strict=True))
+        some = outside.any(axis=1)
+        return {(int(count), bool(any_)) for count, any_ in zip(mixed, some, strict=True)}
 
     @property
     def gathered_pairs(self) -> int:

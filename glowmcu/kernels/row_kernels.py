@@ -49,8 +49,8 @@ def best_row_kernel(
 ) -> RowKernel | None:
     """The quickest of the variants within the site's limit of scratch, or the one with the least.
 
-    `operands` are the node's inputs that kernels take as pointers. None where no variant goes row by
-    row: tensors must be images of one batch item.
+    `operands` are the node's inputs that kernels take as pointers. None where no variant goes row
+    by row: tensors must be images of one batch item.
     """
     ways = _ways(variants, operands, site, target)
     least = min((way.cost.scratch_bytes for way in ways), default=0)

@@ -43,6 +43,21 @@ class Selection:
             return None
         return best_row_kernel(self.possible, self.code.operands, self.site, self.target)
 
+    def exchanged(self, variant: Kernel) -> Selection:
+        """The node with another of the variants that are possible. Raises GM5xx."""
+        assert self.site is not None and self.target is not None
+        return replace(
+            self,
+            kernel=variant,
+            cost=variant.price(self.site, self.target),
+            code=variant.generate(self.site, self.target),
+            work=variant.work(self.site, self.target),
+            alternatives=(
+                *(item for item in self.alternatives if item[0] != variant.name),
+                (self.kernel_name, self.cost),
+            ),
+        )
+
     @property
     def kernel_name(self) -> str:
         return self.kernel.name
