@@ -144,7 +144,8 @@ def channel_overlaps(
         x.size_bytes,
         reads_first=True,
     )
-    return {0: Overlap(max(between, *map(int, inside)) if x.shape[3] > 1 else between)}
+    within = [int(gap) for gap in inside] if x.shape[3] > 1 else []
+    return {0: Overlap(max([between, *within]))}
 
 
 def matrix_overlaps(signature: Signature, rows: int, at_once: int, reads_first: bool) -> Overlaps:

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import event, given, settings
 
+from glowmcu.cores import core
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import Program, Run
 from glowmcu.ir.verify_program import verify_program
+from glowmcu.kernels.kernel import Target
+from glowmcu.kernels.selection import select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import plan_memory
 from tests.memplan.small_programs import Builder, Choice, Mingle
@@ -132,3 +136,16 @@ def test_a_promise_for_the_same_place_is_none_for_another(shift: int, is_right: 
         assert_runs_like_the_graph(graph, placed, arena)
     else:
         assert_found_by_both(graph, placed, arena)
+
+
+def test_a_layer_whose_windows_lie_in_the_padding_has_kernels_with_promises() -> None:
+    model = SpatialModel(25)
+    x = model.input(1, 5, 12)
+    window = Window((2, 1), dilation=(2, 1))
+    graph = lowered(model.finish(model.depthwise(x, window)))
+    (node,) = (node for node in graph.nodes if node.op.name == "depthwise_conv_2d")
+    for goal in Goal:
+        target = Target(core("cortex-m4"), goal)
+        promises = select_kernels(graph, target)[node].overlaps
+        # Nothing is ever read: the result may lie anywhere.
+        assert promises[0].is_kept(-node.inputs[0].type.size_bytes)
