@@ -79,8 +79,9 @@ def hook_text(
     firsts = [0]
     for step, item in enumerate(program.steps):
         steps += [step] * (len(item.runs) if isinstance(item, Cascade) else 1)
-        spans += [(*span, True) for span in dead_spans(program, step, arena_bytes)]
-        spans += [(*span, False) for span in scratch_spans(program, item)]
+        dead = dead_spans(program, step, arena_bytes)
+        spans += [(*span, True) for span in dead]
+        spans += [(*span, False) for span in scratch_spans(program, item, dead)]
         spans += [(*span, True) for at, span in also if at == step]
         firsts.append(len(spans))
     return _HOOK.format(
@@ -91,14 +92,22 @@ def hook_text(
     )
 
 
-def scratch_spans(program: Program, step: Step) -> list[tuple[int, int]]:
-    """Scratch, of which kernels may read what they have not written: to multiply it by zero."""
+def scratch_spans(
+    program: Program, step: Step, dead: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Scratch, of which kernels may read what they have not written: to multiply it by zero.
+
+    In a cascade some of it may lie in an input that is still read: that is not meant.
+    """
     runs = step.runs if isinstance(step, Cascade) else (step,)
-    scratch = [run.scratch for run in runs if run.scratch is not None]
-    starts = [program.offset(buffer) for buffer in scratch]
-    return [
-        (start, start + buffer.size_bytes) for start, buffer in zip(starts, scratch, strict=True)
-    ]
+    spans = []
+    for scratch in (run.scratch for run in runs if run.scratch is not None):
+        start = program.offset(scratch)
+        for low, high in dead:
+            first, end = max(low, start), min(high, start + scratch.size_bytes)
+            if first < end:
+                spans.append((first, end))
+    return spans
 
 
 def build(bundle: Path, hook: str, work: Path, undefined: bool) -> GenericRunner:
