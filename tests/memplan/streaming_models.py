@@ -1,4 +1,4 @@
-"""Small models whose rows stream at `--optimize ram`: one way to read or write rows each."""
+"""Small models whose rows can stream: one way to read or write rows each."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ from tests.support.generic_runner import GenericRunner, RunnerFailed
 OPTIONS = Options("m", goal=Goal.RAM, core="cortex-m4", simplify=False)
 
 
-def compiled(model: bytes, folder: Path) -> tuple[Compilation, Path]:
+def compiled(model: bytes, folder: Path, goal: Goal = Goal.RAM) -> tuple[Compilation, Path]:
     """Checked on the host between canaries (`Host`) with strict flags, and written."""
-    compilation = check_model(model, options=OPTIONS)
+    compilation = check_model(model, options=replace(OPTIONS, goal=goal))
     return compilation, write_bundle(compilation, folder / "bundle")
 
 
@@ -46,11 +46,26 @@ def hook(compilation: Compilation) -> str:
     return dead_bytes.hook_text(compilation.plan.program, compilation.manifest.arena_bytes)
 
 
+def stream_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cascades wherever they can be, also where the planner knows better."""
+
+    def plan(program: Program, stream_to: int | None = None) -> Plan:
+        placed = streamed(program)
+        return Plan(placed.program, placed.arena_bytes, 0)
+
+    def build(graph: Graph, selections: Mapping[Node, Selection], with_rows: bool) -> Program:
+        return build_program(graph, selections, with_rows=True)
+
+    monkeypatch.setattr(memory_fit, "plan_memory", plan)
+    monkeypatch.setattr(memory_fit, "build_program", build)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_streamed_model_reads_no_dead_byte_and_gives_the_same_bits(
-    name: str, tmp_path: Path
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compilation, bundle = compiled(MODELS[name](), tmp_path)
+    stream_everything(monkeypatch)
+    compilation, bundle = compiled(MODELS[name](), tmp_path, Goal.BALANCED)
     assert any(isinstance(step, Cascade) for step in compilation.plan.program.steps)
     sets = random_inputs(compilation, 1)
     for arrays, got in zip(sets, CortexM("cortex-m4").run(bundle, sets), strict=True):
@@ -97,15 +112,7 @@ def test_one_byte_that_is_alive_but_destroyed_is_noticed(undefined: bool, tmp_pa
 def test_cascades_that_nobody_needs_are_right_in_c(
     model: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def plan(program: Program, stream_to: int | None = None) -> Plan:
-        placed = streamed(program)
-        return Plan(placed.program, placed.arena_bytes, 0)
-
-    def build(graph: Graph, selections: Mapping[Node, Selection], with_rows: bool) -> Program:
-        return build_program(graph, selections, with_rows=True)
-
-    monkeypatch.setattr(memory_fit, "plan_memory", plan)
-    monkeypatch.setattr(memory_fit, "build_program", build)
+    stream_everything(monkeypatch)
     compilation = check_model(
         model, options=Options("m", core="cortex-m4", simplify=False), count=1
     )
