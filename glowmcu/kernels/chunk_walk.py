@@ -148,9 +148,8 @@ class ChunkWalk:
         ends = begins + self.run_columns
         outside = (ends <= 0) | (begins >= self.in_size[1])
         inside = (begins >= 0) & (ends <= self.in_size[1])
-        mixed = (~outside & ~inside).sum(axis=1)
-        some = outside.any(axis=1)
-        return {(int(count), bool(any_)) for count, any_ in zip(mixed, some, strict=True)}
+        mixed = np.sum(~outside & ~inside, axis=1)
+        return {(int(m), bool(o)) for m, o in zip(mixed, np.any(outside, axis=1), strict=True)}
 
     @property
     def gathered_pairs(self) -> int:
