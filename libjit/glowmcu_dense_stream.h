@@ -73,7 +73,7 @@ static inline const int32_t *glowmcu_dense_add(const glowmcu_dense_shape *k,
             }
             sums[i] = glowmcu_smlad(*words, weights, sums[i]);
         }
-        w += (k->wide != 0) ? k->channels : pairs;
+        w += (k->wide != 0) ? k->channels : k->channels / 2;
     }
     return w;
 }

@@ -156,6 +156,7 @@ TIGHT = {
     "elementwise.baked": "add",
     "elementwise.shared": "add, a channel each",
     "fully_connected.compact_dsp": "dense, narrower",
+    "fully_connected.direct_dsp": "dense, many rows",
     "fully_connected.dsp": "dense, many rows",
     "lookup.shared": "rescale",
     "matrix.windows_mve": "CONV_2D, odd size, same padding",

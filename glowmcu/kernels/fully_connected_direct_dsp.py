@@ -1,0 +1,136 @@
+"""fully_connected on cores with DSP instructions, without scratch: inputs are widened in registers.
+
+As quick as `fully_connected.dsp`, whose row of int16 words it does without: widening four inputs
+takes three instructions for eight channels, of about forty. See fully_connected_direct_assembly.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.dense_layer import (
+    dense_weights,
+    is_dense_layer,
+    layer_bound_note,
+    pixel_grid,
+)
+from glowmcu.kernels.dense_stream import DenseStream, dense_stream
+from glowmcu.kernels.fully_connected_direct_assembly import FOUR, row_assembly, walk
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.overlap import matrix_overlaps
+from glowmcu.kernels.requantization import requantization_task
+from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.matmul import FullyConnected
+
+#: Channels of a block.
+_CHANNELS = 8
+
+
+@kernel("fully_connected.direct_dsp", Conv2D, FullyConnected)
+class FullyConnectedDirect(Kernel):
+    """Each row as it lies in memory through the stream; also a 1x1 convolution of one pixel."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not target.core.has_dsp or not is_dense_layer(site):
+            return False
+        if isinstance(site.node.op, Conv2D) and pixel_grid(site).runs != (1, 1):
+            return False
+        return direct_stream(site) is not None
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        stream, rows = _stream(site), _rows(site)
+        kind = "uniform" if stream.layout.uniform else stream.form.kind.value
+        wide = " wide" if stream.layout.wide else ""
+        return {
+            f"four{wide}": rows * stream.blocks * stream.depth // FOUR,
+            f"block {kind}{wide}": rows * stream.blocks,
+            "row": rows,
+            "clamped": site.signature.output.element_count if stream.form.clamp else 0,
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return _stream(site).size_bytes
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return f"glowmcu_fully_connected_direct{_stream(site).suffix}"
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        stream, rows = _stream(site), _rows(site)
+        outputs = len(stream.weights)
+        return KernelCode(
+            function=self.code_key(site, target),
+            operands=(0,),
+            template="fully_connected_direct_dsp.c.j2",
+            view={
+                "headers": ("glowmcu_fully_connected_direct_dsp.h",),
+                "assembly": row_assembly(stream.layout, stream.form.postshift),
+                "form": stream.form.kind.value,
+                "postshift": stream.form.postshift,
+                "wide": stream.layout.wide,
+                "uniform": stream.layout.uniform,
+            },
+            parameters=Parameters("glowmcu_fully_connected_direct", _fields(site, stream)),
+            rows=rows,
+            overlaps=matrix_overlaps(site.signature, rows, 1, reads_first=outputs <= _CHANNELS),
+            notes=(layer_bound_note(site),),
+        )
+
+
+def direct_stream(site: Site) -> DenseStream | None:
+    """The constants; None where no requantization form is exact."""
+    weights = _rest_first(dense_weights(site))
+    return dense_stream(requantization_task(site), weights, _CHANNELS, uniform=True)
+
+
+def _rest_first(weights: Int64Array) -> Int64Array:
+    """(channels, inputs): those that do not fill a four go first and become one, with zeros."""
+    depth = weights.shape[1]
+    whole = depth // FOUR * FOUR
+    rest = np.pad(weights[:, whole:], ((0, 0), (0, -depth % FOUR)))
+    return np.concatenate([rest, weights[:, :whole]], axis=1)
+
+
+def _stream(site: Site) -> DenseStream:
+    """What `accepts` has found to exist."""
+    stream = direct_stream(site)
+    assert stream is not None
+    return stream
+
+
+def _rows(site: Site) -> int:
+    runs, count = pixel_grid(site).runs
+    return runs * count
+
+
+def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
+    depth = int(dense_weights(site).shape[1])
+    way = walk(depth, stream.layout)
+    clamp_min, clamp_max = stream.form.clamp or (1, 0)
+    shared = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
+    comment = "see libjit's glowmcu_dense_stream.h"
+    return (
+        Field("stream", ConstantArray("stream", stream.words(), comment)),
+        Field("first_round", way.first_round),
+        Field("end_round", way.end_round),
+        Field("entry", way.entry),
+        Field("jump", way.jump),
+        Field("multiplier", shared[0]),
+        Field("step", shared[1]),
+        Field("shift", shared[2]),
+        Field("depth_in", depth),
+        Field("depth_out", len(stream.weights)),
+        Field("clamp_min", clamp_min),
+        Field("clamp_max", clamp_max),
+    )
