@@ -105,7 +105,7 @@ _DEPTHWISE = (
     Image(20, 20, 1, 8, (3, 3), (2, 2)), Image(49, 10, 1, 8, (10, 8), (2, 2)),
     Image(8, 8, 6, 12, (3, 3)), Image(6, 9, 4, 16, (3, 2)),
     Image(10, 9, 8, 8, (2, 2), (2, 2), "VALID"),
-    *_LINES, *_ONE_ROW,
+    *_LINES, *_ONE_ROW, Image(6, 48, 48, 48, (3, 3)), Image(5, 64, 32, 32, (3, 3), (2, 2)),
 )  # fmt: skip
 _POOLS = (
     Image(25, 5, 64, kernel=(25, 5), padding="VALID"), Image(8, 8, 64, kernel=(8, 8)),

@@ -118,11 +118,10 @@ class RowDepthwise(Kernel):
 
     #: Of `work` on a Cortex-M4.
     _cycles: ClassVar[Mapping[str, float]] = {
-        "call": 60.0, "row": 70.0, "channel floor": 40.0, "channel literal": 48.0,
-        "far output": 3.0, "output floor 1": 15.6, "output floor 2": 21.0,
-        "output literal 1": 21.6, "output literal 2": 27.0,
-        "edge output floor 1": 11.5, "edge output floor 2": 17.0,
-        "edge output literal 1": 17.5, "edge output literal 2": 23.0,
+        "call": 60.0, "row": 30.0, "channel floor": 40.0, "channel literal": 48.0,
+        "edge channel floor": 50.0, "edge channel literal": 58.0, "column": 5.0,
+        "edge column": 4.0, "far column": 3.0, "output floor": 10.5, "output literal": 16.5,
+        "edge output floor": 8.0, "edge output literal": 14.0,
     }  # fmt: skip
 
     def accepts(self, site: Site, target: Target) -> bool:
@@ -141,15 +140,20 @@ class RowDepthwise(Kernel):
     def work(self, site: Site, target: Target) -> dict[str, float]:
         shape, out = _shape(site), site.signature.output.shape
         edges = sum(above + below for above, below in _missing(site, 0))
-        name = f"output {shape.kind.value} {shape.stride}"
-        row = out[0] * out[2] * out[3]
-        return {
+        kind = shape.kind.value
+        rows, channels = out[0] * (out[1] - edges), out[3]
+        edges *= out[0]
+        columns = min(shape.width, (out[2] - 1) * shape.stride + 3 - shape.pad_left)
+        far = {"far column": (rows + edges) * columns * channels} if shape.is_far else {}
+        return far | {
             "call": 1.0,
-            "row": out[0] * out[1],
-            f"channel {shape.kind.value}": out[0] * out[1] * out[3],
-            name: row * (out[1] - edges),
-            f"edge {name}": row * edges,
-            "far output": row * out[1] * shape.is_far,
+            "row": rows + edges,
+            f"channel {kind}": rows * channels,
+            f"edge channel {kind}": edges * channels,
+            "column": rows * columns * channels,
+            "edge column": edges * columns * channels,
+            f"output {kind}": rows * out[2] * channels,
+            f"edge output {kind}": edges * out[2] * channels,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
