@@ -63,8 +63,6 @@ static inline const int32_t *glowmcu_dense_start(const glowmcu_dense_shape *k, c
 static inline const int32_t *glowmcu_dense_add(const glowmcu_dense_shape *k,
     const uint32_t *words, int32_t stride, int32_t steps, const int32_t *w, int32_t sums[8])
 {
-    const int32_t pairs = k->channels / 2;
-
     for (int32_t step = 0; step < steps; ++step, words += stride) {
         for (int32_t i = 0; i < k->channels; ++i) {
             uint32_t weights = (uint32_t)((k->wide != 0) ? w[i] : w[i / 2]);
