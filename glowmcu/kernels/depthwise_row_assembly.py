@@ -26,18 +26,17 @@ from itertools import zip_longest
 from glowmcu.kernels.requantization import FormKind
 
 #: Offsets in the stack frame, and its size; the first four words change from channel to channel.
-_IN, _WEIGHTS, _LEFT, _ZERO_POINTS, _MISSING = 0, 8, 12, 16, 20
-_SHIFT, _STEP, _MULTIPLIER, _CLAMP, _ROUNDING, _FRAME = 24, 28, 32, 36, 44, 48
+_IN, _WEIGHTS, _END, _ZERO_POINTS, _MISSING = 0, 8, 16, 20, 24
+_SHIFT, _STEP, _MULTIPLIER, _CLAMP, _ROUNDING, _FRAME = 28, 32, 36, 40, 48, 52
 #: Offsets in `glowmcu_depthwise_row`.
 _P_CHANNELS, _P_ROUNDING, _P_CLAMP, _P_BLOCKS = 0, 8, 12, 20
 #: Farthest byte that a load or store reaches from its pointer, longest row of any.
 _MOST_OFFSET, _MOST_PITCH = 4095, 0xFFFF
 #: Outputs in a round of the loop, by stride: with three rows, with two.
-_UNROLLED = {1: (4, 2), 2: (2, 1)}
-#: Weights that a channel's constants hold, (row, column), byte by byte; None: 0.
-PACKED_WEIGHTS = (
-    (0, 1), (0, 0), (1, 1), (1, 0), (2, 0), (0, 2), (2, 1), (1, 2), None, (2, 2), None, None,
-)  # fmt: skip
+_UNROLLED = {1: (3, 2), 2: (2, 1)}
+#: Weights that a channel's words hold, (row, column), byte by byte; the last one is elsewhere.
+PACKED_WEIGHTS = ((0, 1), (0, 0), (1, 1), (1, 0), (2, 0), (0, 2), (2, 1), (1, 2))
+LAST_WEIGHT = (2, 2)
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,14 @@ def _repeated(columns: Sequence[_Column], stride: int) -> tuple[int, int]:
     return best
 
 
+@cache
+def loop_rounds(shape: RowShape, rows: int) -> int:
+    """How often the loop of so many rows runs for a channel; 0 where there is none."""
+    _, steps = _repeated(_columns(shape), shape.stride)
+    unrolled = _UNROLLED[shape.stride][3 - rows]
+    return -(-steps // unrolled) if steps > unrolled + 1 else 0
+
+
 class _Row:
     """Instructions of one row of a channel. The pointers move; `x` and `o` say how far they are."""
 
@@ -128,8 +135,8 @@ class _Row:
         columns, stride = _columns(self.shape), self.shape.stride
         start, steps = _repeated(columns, stride)
         unrolled = _UNROLLED[stride][3 - self.rows]
-        rounds = -(-steps // unrolled)
-        if steps <= unrolled + 1:
+        rounds = loop_rounds(self.shape, self.rows)
+        if not rounds:
             yield from self._each(columns)
             return
         skipped = rounds * unrolled - steps
@@ -270,9 +277,11 @@ def _enter(shape: RowShape) -> Iterator[str]:
     yield f"sub sp, #{_FRAME}"
     yield f"ldr r4, [r2, #{_P_BLOCKS}]"
     yield f"ldrd r5, r6, [r2, #{_P_CHANNELS}]"
+    yield "add r5, r4, r5, lsl #4 /* last weights follow the words */"
     yield f"strd r0, r1, [sp, #{_IN}]"
     yield f"strd r4, r5, [sp, #{_WEIGHTS}]"
-    yield f"strd r6, r3, [sp, #{_ZERO_POINTS}]"
+    yield f"strd r5, r6, [sp, #{_END}]"
+    yield f"str r3, [sp, #{_MISSING}]"
     if shape.clamped:
         yield f"ldrd r4, r5, [r2, #{_P_CLAMP}]"
         yield f"strd r4, r5, [sp, #{_CLAMP}]"
@@ -286,13 +295,15 @@ def _channel(shape: RowShape) -> Iterator[str]:
     yield "1: /* channel */"
     yield "ldm sp, {r0-r3}"
     yield "mov lr, #0xFF00FF00"
-    yield "ldm r2!, {r4, r6, r8, r9, r10}"
-    yield from ("adds r11, r0, #1", "adds r12, r1, #1", "subs r3, #1")
+    yield "ldm r2!, {r4, r6, r9, r10}"
+    yield "ldrsb r8, [r3]"
+    yield from ("adds r11, r0, #1", "adds r12, r1, #1", "adds r3, #1")
     yield f"strd r11, r12, [sp, #{_IN}]"
     yield f"strd r2, r3, [sp, #{_WEIGHTS}]"
     for k0, k1 in (("r4", "r5"), ("r6", "r7")):
         yield f"and {k1}, lr, {k0}, lsl #8"
         yield f"and {k0}, {k0}, lr"
+    yield "lsl r8, r8, #8"
     if shape.kind is FormKind.LITERAL:
         yield f"ldr r11, [sp, #{_ROUNDING}]"
         yield from ("and r12, r9, #31", "bic r9, r9, #31", "lsls r9, r9, #3")
@@ -308,8 +319,8 @@ def _channel(shape: RowShape) -> Iterator[str]:
 
 def _next() -> Iterator[str]:
     yield "2:"
-    yield f"ldr r2, [sp, #{_LEFT}]"
-    yield from ("cmp r2, #0", "bne 1b")
+    yield from (f"ldr r2, [sp, #{_WEIGHTS}]", f"ldr r3, [sp, #{_END}]")
+    yield from ("cmp r2, r3", "bne 1b")
     yield f"add sp, #{_FRAME}"
     yield "pop {r4-r11, pc}"
 
