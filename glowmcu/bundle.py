@@ -9,6 +9,7 @@ from pathlib import Path
 
 from glowmcu.board import Board, find_board
 from glowmcu.cores import core
+from glowmcu.goals import PlanPoint
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.executors import executor
@@ -61,8 +62,8 @@ class Bundle:
     """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
 
     `known_code_bytes` saves the cross compiler a second turn where the size was measured already;
-    `notes` is what a compilation has to say besides, `choices` which kernels it had for each layer;
-    both are empty for a bundle from disk.
+    `notes` is what a compilation has to say besides, `choices` which kernels it had for each layer,
+    `curve` other plans where they were asked for; all are empty for a bundle from disk.
     """
 
     path: Path
@@ -71,6 +72,7 @@ class Bundle:
     known_code_bytes: int | None = None
     notes: tuple[str, ...] = ()
     choices: tuple[LayerChoice, ...] = ()
+    curve: tuple[PlanPoint, ...] = ()
 
     @cached_property
     def report(self) -> Report:

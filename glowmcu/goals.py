@@ -21,3 +21,16 @@ class Budgets:
 
     flash_bytes: int | None = None
     arena_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class PlanPoint:
+    """What a plan would take: bytes of arena and flash, and cycles by the kernels' estimates.
+
+    `streamed_layers` pass their rows on and never exist as a whole.
+    """
+
+    arena_bytes: int
+    cycles: float
+    flash_bytes: int
+    streamed_layers: int

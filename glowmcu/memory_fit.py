@@ -12,13 +12,13 @@ from functools import cached_property
 from itertools import islice
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
-from glowmcu.goals import Budgets, Goal
+from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.program import Program, Run
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
 
@@ -49,15 +49,17 @@ class Fit:
     @cached_property
     def cycles(self) -> float:
         """Estimate, with what it costs to compute row by row."""
-        streamed = {
-            run.node
-            for step in self.plan.program.steps
-            if isinstance(step, Cascade)
-            for run in step.runs
-        }
         return sum(
-            item.row_cycles if node in streamed else item.cost.cycles
+            item.row_cycles if node in self.streamed else item.cost.cycles
             for node, item in self.selections.items()
+        )
+
+    @cached_property
+    def streamed(self) -> frozenset[Node]:
+        """The nodes in cascades."""
+        steps = self.plan.program.steps
+        return frozenset(
+            run.node for step in steps if isinstance(step, Cascade) for run in step.runs
         )
 
 
@@ -74,6 +76,23 @@ def fit_memory(
     if budgets.arena_bytes is None or free.arena_bytes <= budgets.arena_bytes:
         return free
     return fitter.fastest(budgets.arena_bytes)
+
+
+def memory_curve(
+    graph: Graph, target: Target, budgets: Budgets, choices: KernelChoices | None = None
+) -> tuple[PlanPoint, ...]:
+    """Plans of which none is both smaller and faster than another, the smallest arena first."""
+    if target.goal is Goal.RAM:
+        target = replace(target, goal=Goal.BALANCED)
+    return tuple(map(_point, _Fitter(graph, target, budgets, choices).curve()))
+
+
+def _point(item: Fit) -> PlanPoint:
+    flash = code_bytes(item.selections.values())
+    for node, chosen in item.selections.items():
+        rows = chosen.row_kernel if node in item.streamed else None
+        flash += (rows.cost if rows is not None else chosen.cost).flash_bytes
+    return PlanPoint(item.arena_bytes, item.cycles, flash, len(item.streamed))
 
 
 @dataclass(frozen=True, eq=False)

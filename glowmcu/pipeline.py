@@ -20,7 +20,7 @@ from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite.exporter import export_tflite
-from glowmcu.goals import Budgets, Goal
+from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.input_options import InputOptions, bound_text
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
@@ -34,7 +34,7 @@ from glowmcu.lowering.float_passes import prepare_for_quantization
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.manifest import Manifest
-from glowmcu.memory_fit import fit_memory
+from glowmcu.memory_fit import fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 from glowmcu.quant.profile import Profile
@@ -67,6 +67,7 @@ class Options:
     simplify: bool = True
     dump_ir: Path | None = None
     dump_constants: bool = False
+    wants_curve: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Compilation:
     manifest: Manifest
     notes: tuple[str, ...] = ()
     estimated_cycles: float = 0.0
+    curve: tuple[PlanPoint, ...] = ()
     float_graph: Graph | None = None
     float_nodes: Mapping[str, str] = field(default_factory=dict)
 
@@ -227,7 +229,12 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         simplification=watch.told(),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
-    done = Compilation(imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles)
+    curve: tuple[PlanPoint, ...] = ()
+    if options.wants_curve:
+        curve = memory_curve(graph, target, options.budgets, options.kernels)
+    done = Compilation(
+        imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles, curve
+    )
     return done if quantized is None else _with_float_side(done, quantized.quantized)
 
 

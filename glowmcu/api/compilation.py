@@ -47,6 +47,7 @@ def compile(
     simplify: bool = True,
     kernels: str | Path | None = None,
     dump_ir: str | Path | None = None,
+    pareto: bool = False,
     observer: Observer | None = None,
 ) -> Bundle:
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
@@ -65,7 +66,10 @@ def compile(
     nobody reads. `kernels` is a file of `glowmcu.tune_kernels`: its choices are taken.
 
     `input_shapes` fixes dynamic shapes by input name, `define` the symbolic sizes of an ONNX model;
-    `bind` turns inputs into constants by name; `dump_ir` receives the IR after every pass.
+    `bind` turns inputs into constants by name; `dump_ir` receives the IR after every pass. `pareto`
+    fills `bundle.curve`: what other plans would take, from the least arena to the least cycles.
+
+    A model whose arena is too large for the board gets the fastest plan that fits, and a note.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """
@@ -83,6 +87,7 @@ def compile(
         simplify=simplify,
         kernels=None if kernels is None else choices_for(Path(kernels), data, found.core),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
+        wants_curve=pareto,
     )
     return _written(data, path, options, found, None if output is None else Path(output))
 
@@ -100,6 +105,7 @@ def _written(
         code,
         notes=_notes(compilation, model),
         choices=kernel_choices(compilation),
+        curve=compilation.curve,
     )
 
 
@@ -149,7 +155,11 @@ def _compile_within(
     Raises GM401 to GM403 for what does not fit.
     """
     compilation = compile_model(data, file_name, options)
-    code = _check_fit(compilation, board)
+    try:
+        code = _check_fit(compilation, board)
+    except GlowmcuError as cause:
+        compilation = _smaller(data, file_name, options, board, compilation, cause)
+        code = _check_fit(compilation, board)
     budget = options.budgets.flash_bytes
     if budget is None or code is None:
         return compilation, code
@@ -166,6 +176,34 @@ def _compile_within(
             raise _over_budget(cause, flash_bytes, budget) from cause
         code = _check_fit(compilation, board) or 0
     raise _over_budget(None, flash_bytes, budget)
+
+
+def _smaller(
+    data: bytes,
+    file_name: str,
+    options: Options,
+    board: Board,
+    large: Compilation,
+    cause: GlowmcuError,
+) -> Compilation:
+    """The fastest plan that the board has RAM for, with a note. Raises `cause` if there is none."""
+    if board.placement is None or options.budgets.arena_bytes is not None:
+        raise cause
+    room = board.region(board.placement.arena).size_bytes - _STACK_RESERVE_BYTES
+    if room <= 0 or large.manifest.arena_bytes <= room:
+        raise cause
+    budgets = replace(options.budgets, arena_bytes=room)
+    try:
+        small = compile_model(data, file_name, replace(options, budgets=budgets))
+    except GlowmcuError:
+        raise cause from None
+    slower = 100 * (small.estimated_cycles / max(large.estimated_cycles, 1.0) - 1)
+    note = (
+        f"{options.goal.value} needs an arena of {large.manifest.arena_bytes} B, more than "
+        f"{board.name} has room for: this plan takes {small.manifest.arena_bytes} B and about "
+        f"{slower:.0f} % more cycles"
+    )
+    return replace(small, notes=(*small.notes, note))
 
 
 def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> GlowmcuError:

@@ -14,8 +14,10 @@ from glowmcu.cli.progress import profiling_bar
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.input_options import InputOptions
+from glowmcu.report.curve import curve_svg, curve_table
 from glowmcu.report.json_report import compile_json
 from glowmcu.report.kernels import choice_table, choices_html
+from glowmcu.report.plots import can_plot
 from glowmcu.report.simplification import simplification_table
 from glowmcu.report.tables import layer_table, summary_lines
 
@@ -69,6 +71,9 @@ from glowmcu.report.tables import layer_table, summary_lines
     help="Write the same as a page.",
 )
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
+@click.option(
+    "--pareto", is_flag=True, help="Show what other plans would take: arena, cycles, flash."
+)
 @json_option
 def compile_command(
     model: Path,
@@ -86,6 +91,7 @@ def compile_command(
     explain: bool,
     report: Path | None,
     dump_ir: Path | None,
+    pareto: bool,
     as_json: bool,
 ) -> None:
     """Compile MODEL (.tflite or .onnx) into a C bundle."""
@@ -109,6 +115,7 @@ def compile_command(
             bind=inputs.bind,
             kernels=kernels,
             dump_ir=dump_ir,
+            pareto=pareto,
             observer=observer,
         )
     if report is not None:
@@ -120,6 +127,12 @@ def compile_command(
     out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
     if explain and bundle.manifest.simplification is not None:
         out.print(simplification_table(bundle.manifest.simplification))
+    if bundle.curve:
+        out.print(curve_table(bundle.curve))
+        if can_plot():
+            picture = bundle.path.with_name(f"{bundle.path.name}.pareto.svg")
+            write_text(picture, curve_svg(bundle.curve))
+            out.print(f"  Pareto   {picture}", markup=False)
     for line in summary_lines(bundle):
         out.print(line)
     out.print(f"  next     glowmcu verify {bundle.path} --on host,cortex-m", markup=False)

@@ -36,6 +36,7 @@ def compile_json(bundle: Bundle) -> Json:
         "simplification": simplification_json(manifest),
         "options": manifest.options,
         "notes": list(bundle.notes),
+        "pareto": [dataclasses.asdict(point) for point in bundle.curve],
         "files": [*manifest.sources, *manifest.headers],
     }
 

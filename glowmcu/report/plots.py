@@ -15,7 +15,7 @@ from glowmcu.tuning.trial import Trial
 _MOST_BARS = 30
 #: Decibels that stand for "no error at all" in a bar.
 _TOP_DB = 100.0
-_GREY, _BLUE, _RED = "#9aa5b1", "#2563eb", "#dc2626"
+GREY, BLUE, RED = "#9aa5b1", "#2563eb", "#dc2626"
 
 
 def can_plot() -> bool:
@@ -28,22 +28,22 @@ def pareto_svg(result: TuningResult) -> str:
 
     Raises GM717 without matplotlib.
     """
-    figure = _figure(12.0, 4.0)
+    figure = figure_of(12.0, 4.0)
     aspects = ("cycles", "arena_bytes", "flash_bytes")
     titles = ("cycles", "arena (bytes)", "flash (bytes)")
     axes = figure.subplots(1, 3, sharey=True)
     for axis, aspect, title in zip(axes, aspects, titles, strict=True):
-        _scatter(axis, result.trials, aspect, _GREY, 14, "trials", "o")
-        _scatter(axis, result.front, aspect, _BLUE, 26, "beaten by none", "o")
+        _scatter(axis, result.trials, aspect, GREY, 14, "trials", "o")
+        _scatter(axis, result.front, aspect, BLUE, 26, "beaten by none", "o")
         _scatter(axis, [result.plain], aspect, "black", 60, "plain int8", "x")
-        _scatter(axis, [result.best], aspect, _RED, 110, "best", "*")
+        _scatter(axis, [result.best], aspect, RED, 110, "best", "*")
         axis.set_xlabel(title)
         limit = getattr(result.budget, aspect)
         if limit is not None:
-            axis.axvline(limit, color=_RED, linewidth=0.8, linestyle="--")
+            axis.axvline(limit, color=RED, linewidth=0.8, linestyle="--")
     axes[0].set_ylabel("accuracy (%)" if result.labelled else "SQNR of the output (dB)")
     axes[0].legend(loc="best", fontsize=8)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def _scatter(
@@ -66,22 +66,23 @@ def comparison_svg(comparison: Comparison) -> str:
     Raises GM717 without matplotlib.
     """
     layers = list(reversed(comparison.layers[:_MOST_BARS]))
-    figure = _figure(11.0, 1.2 + 0.3 * len(layers))
+    figure = figure_of(11.0, 1.2 + 0.3 * len(layers))
     left, right = figure.subplots(1, 2, sharey=True)
     places = range(len(layers))
     names = [f"{layer.tensor[-36:]}  ({layer.operator})" for layer in layers]
-    left.barh(places, [100 * layer.share for layer in layers], color=_RED)
+    left.barh(places, [100 * layer.share for layer in layers], color=RED)
     left.set_yticks(list(places), names, fontsize=8)
     left.set_xlabel("share of the output's error (%)")
-    for side, shift, color in (("isolated", 0.2, _BLUE), ("accumulated", -0.2, _GREY)):
+    for side, shift, color in (("isolated", 0.2, BLUE), ("accumulated", -0.2, GREY)):
         values = [min(max(getattr(layer, side).sqnr_db, 0.0), _TOP_DB) for layer in layers]
         right.barh([place + shift for place in places], values, 0.4, color=color, label=side)
     right.set_xlabel("SQNR of the layer (dB)")
     right.legend(loc="best", fontsize=8)
-    return _svg(figure)
+    return svg_of(figure)
 
 
-def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
+def figure_of(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is optional
+    """An empty figure, in inches. Raises GM717 without matplotlib."""
     if not can_plot():
         raise error(
             "GM717",
@@ -93,7 +94,8 @@ def _figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib is
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _svg(figure: Any) -> str:  # noqa: ANN401 - matplotlib is optional
+def svg_of(figure: Any) -> str:  # noqa: ANN401 - matplotlib is optional
+    """The figure as text."""
     import matplotlib
 
     text = io.StringIO()
