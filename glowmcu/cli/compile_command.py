@@ -14,6 +14,7 @@ from glowmcu.cli.progress import profiling_bar
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.input_options import InputOptions
+from glowmcu.report.arena_map import arena_map_text
 from glowmcu.report.curve import curve_svg, curve_table
 from glowmcu.report.json_report import compile_json
 from glowmcu.report.kernels import choice_table, choices_html
@@ -63,7 +64,11 @@ from glowmcu.report.tables import layer_table, summary_lines
     metavar="FILE",
     help="Take the kernels that `glowmcu tune --kernels` chose.",
 )
-@click.option("--explain", is_flag=True, help="Show what was simplified, and all possible kernels.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show all possible kernels, the arena over time, what was simplified.",
+)
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
@@ -127,6 +132,8 @@ def compile_command(
     out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
     if explain and bundle.manifest.simplification is not None:
         out.print(simplification_table(bundle.manifest.simplification))
+    if explain:
+        out.print(arena_map_text(bundle.manifest), markup=False, highlight=False)
     if bundle.curve:
         out.print(curve_table(bundle.curve))
         if can_plot():

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.bundle import Bundle, KernelOption, LayerChoice
+from glowmcu.report.arena_map import arena_svg
 from glowmcu.report.simplification import simplification_html
 from glowmcu.report.tables import count, plain_table
 
@@ -78,7 +79,9 @@ def choices_html(bundle: Bundle) -> str:
         f"<style>\n{_STYLE}</style>\n<h1>{title}</h1>\n<ul>\n{listed}</ul>\n"
         "<p>For each layer the kernel that was chosen, then what else was possible. Code counts "
         "once for all layers that share a function; “own” is a function of this layer alone.</p>\n"
-        f"<table>\n<tr>{headings}</tr>\n{rows}</table>\n{simplified}</html>\n"
+        f"<table>\n<tr>{headings}</tr>\n{rows}</table>\n{simplified}"
+        f"<h2>Arena over time</h2>\n<p>Columns are steps, heights are addresses.</p>\n"
+        f"{arena_svg(manifest)}</html>\n"
     )
 
 
