@@ -21,8 +21,8 @@ _COLORS = ("#2563eb", "#d97706", "#059669", "#7c3aed", "#dc2626", "#0891b2", "#6
 def arena_map_text(manifest: Manifest, width: int = 80) -> str:
     """At most 16 rows, highest address first, no line longer than `width`, then who each letter is.
 
-    A row of several buffers shows the one with most of its bytes, `.` is free. Steps are merged into
-    columns where there are more than fit: a column shows its fullest step.
+    A row of several buffers shows the one with most of its bytes, `.` is free. Steps are merged
+    into columns where there are more than fit: a column shows its fullest step.
     """
     buffers, arena_bytes = _by_life(manifest), _used_bytes(manifest)
     steps = len(manifest.layers)

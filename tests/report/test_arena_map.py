@@ -19,7 +19,7 @@ DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_i
 
 @pytest.fixture(scope="module")
 def digits() -> Manifest:
-    """Of the digits example without vendor code, which no calibration changes."""
+    """Of the digits example for the generic target."""
     return compile_model(DIGITS.read_bytes(), "digits.tflite", Options("digits")).manifest
 
 
