@@ -181,7 +181,8 @@ def test_verify_ends_with_1_where_the_code_is_wrong(glowmcu_cli: Run, bundle: st
     source = Path("out/digits.c")
     text = source.read_text()
     first_step = text.index("    GLOWMCU_STEP(1);")
-    source.write_text(text[:first_step] + "    a[0] ^= 64;\n    a[1] ^= 64;\n" + text[first_step:])
+    fault = "    for (int i = 0; i < DIGITS_ARENA_BYTES; ++i) { a[i] ^= 64; }\n"
+    source.write_text(text[:first_step] + fault + text[first_step:])
     ended = glowmcu_cli("verify", bundle, "--model", "digits.tflite", "--samples", "20")
     assert ended.exit_code == 1, "a fault in the middle of the network went unnoticed"
 
