@@ -292,6 +292,11 @@ KINDS = (
 )  # fmt: skip
 
 
+def sample_count(kind: str) -> int:
+    """How many samples there are of `kind`."""
+    return len(_builders(kind))
+
+
 def model(kind: str, samples: Sequence[int] | None = None) -> bytes:
     """Samples of `kind` side by side, all by default; sample `n` ends in a tensor `y_<n>`.
 

@@ -170,7 +170,7 @@ def test_a_new_node_adds_lines_and_leaves_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "goal"), [*((name, Goal.BALANCED) for name in MODELS), ("sww", Goal.RAM)]
+    ("name", "goal"), [*((name, Goal.BALANCED) for name in MODELS), ("kws", Goal.RAM)]
 )
 def test_mlir_tools_read_every_dump_of_a_real_model(
     name: str, goal: Goal, shared_dir: Path, tmp_path: Path

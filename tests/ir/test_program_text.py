@@ -97,7 +97,7 @@ def test_text_marks_what_is_read_written_and_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "goal"), [*((name, Goal.BALANCED) for name in MODELS), ("sww", Goal.RAM)]
+    ("name", "goal"), [*((name, Goal.BALANCED) for name in MODELS), ("kws", Goal.RAM)]
 )
 def test_a_real_program_round_trips(name: str, goal: Goal, shared_dir: Path) -> None:
     data = (shared_dir / "models" / f"{name}_int8.tflite").read_bytes()
