@@ -55,7 +55,6 @@ def compile(
     `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
     API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
     (TensorFlow Lite Micro) or single (XNNPACK).
-
     A float model becomes int8 by a `profile` (that of `glowmcu.profile`, or its file), or by
     `samples`, which are profiled on the way and which some options need beside a profile;
     `preprocess` is a file that says what numbers pixels of images become, `quantization` how it is
@@ -67,9 +66,8 @@ def compile(
 
     `input_shapes` fixes dynamic shapes by input name, `define` the symbolic sizes of an ONNX model;
     `bind` turns inputs into constants by name; `dump_ir` receives the IR after every pass. `pareto`
-    fills `bundle.curve`: what other plans would take, from the least arena to the least cycles.
-
-    A model whose arena is too large for the board gets the fastest plan that fits, and a note.
+    fills `bundle.curve`: what other plans would take, from the least arena to the least cycles. A
+    model whose arena is too large for the board gets the fastest plan that fits, and a note.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """

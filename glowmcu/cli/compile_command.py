@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from glowmcu.api import compile as compile_model
+from glowmcu.bundle import Bundle
 from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
@@ -135,11 +137,16 @@ def compile_command(
     if explain:
         out.print(arena_map_text(bundle.manifest), markup=False, highlight=False)
     if bundle.curve:
-        out.print(curve_table(bundle.curve))
-        if can_plot():
-            picture = bundle.path.with_name(f"{bundle.path.name}.pareto.svg")
-            write_text(picture, curve_svg(bundle.curve))
-            out.print(f"  Pareto   {picture}", markup=False)
+        _show_curve(bundle, out)
     for line in summary_lines(bundle):
         out.print(line)
     out.print(f"  next     glowmcu verify {bundle.path} --on host,cortex-m", markup=False)
+
+
+def _show_curve(bundle: Bundle, out: Console) -> None:
+    """The other plans, and a picture of them beside the bundle where one can be drawn."""
+    out.print(curve_table(bundle.curve))
+    if can_plot():
+        picture = bundle.path.with_name(f"{bundle.path.name}.pareto.svg")
+        write_text(picture, curve_svg(bundle.curve))
+        out.print(f"  Pareto   {picture}", markup=False)

@@ -22,7 +22,7 @@ from glowmcu.kernels.dense_layer import (
 )
 from glowmcu.kernels.dense_stream import BlockLayout, DenseStream, packs_badly
 from glowmcu.kernels.fully_connected_dsp import FullyConnectedDsp
-from glowmcu.kernels.kernel import Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.overlap import Overlaps, window_overlaps
 from glowmcu.kernels.pointwise_assembly import STEP_BYTES, pairs_assembly
 from glowmcu.kernels.pointwise_dsp import dense_fields
@@ -35,6 +35,8 @@ _ROUND_STEPS = 2
 _CHANNELS = 4
 #: Weights from which on a single pixel should not go through the function for two.
 _LARGE_ROW = 4096
+#: Of one function with proved steps and the C around it, alone in a bundle.
+_PROVED_CODE_BYTES = 1004
 
 
 @kernel("conv_2d.compact_dsp", Conv2D, FullyConnected)
@@ -116,6 +118,10 @@ class CompactConv2D(Kernel):
 @kernel("conv_2d.compact_proved_dsp", Conv2D, FullyConnected)
 class ProvedCompactConv2D(CompactConv2D):
     """The same with fewer steps a result: for layers whose requantization has a proved form."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        """As calibrated, but for the code: its samples have functions that share most of it."""
+        return replace(super().cost(site, target), code_bytes=_PROVED_CODE_BYTES)
 
     def find_stream(self, site: Site) -> DenseStream | None:
         stream = layer_stream(site, _CHANNELS)
