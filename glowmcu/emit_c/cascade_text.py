@@ -35,7 +35,7 @@ def cascade_text(cascade: Cascade, layers: Mapping[Run, LayerText], first: int) 
     last = first + len(cascade.runs) - 1
     function = f"rows_{first}_to_{last}"
     writer = _Writer(cascade, layers)
-    order = wrap_items([str(stage) for stage in cascade.order], "").splitlines()
+    order = wrap_items([str(stage) for stage in cascade.order], " " * 8).splitlines()
     text = render(
         "bundle/cascade.c.j2",
         function=function,
