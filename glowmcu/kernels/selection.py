@@ -131,6 +131,7 @@ def select_kernels(
     candidates = _limited(possible, limits)
     if choices is not None:
         candidates = choices.narrowed(candidates)
+    allowed = possible if choices is None else choices.narrowed(possible)
     chosen = cheapest_set(candidates, target.goal, flash_budget)
     totals = set_totals(candidates, chosen)
     if flash_budget is not None and totals.flash_bytes > flash_budget:
@@ -147,7 +148,7 @@ def select_kernels(
         work = variant.work(sites[node], target)
         site = sites[node]
         selections[node] = Selection(
-            node, variant, prices[variant], code, others, work, site, target, tuple(prices)
+            node, variant, prices[variant], code, others, work, site, target, tuple(allowed[node])
         )
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
