@@ -132,6 +132,8 @@ class _Fitter:
         """Other variants for the layers around the peak, while the arena falls: some leave their
         results where their operands are, others do not.
         """
+        if self.budgets.flash_bytes is not None:
+            return best  # selection alone knows how to keep to that
         for _ in range(_MOST_ROUNDS):
             better = best
             for node in _around_peak(best):
@@ -145,9 +147,10 @@ class _Fitter:
 
     def _other_plans(self, fit: Fit, node: Node) -> Iterator[Fit]:
         chosen = fit.selections[node]
-        assert chosen.site is not None
+        if chosen.site is None or chosen.site.scratch_limit is not None:
+            return
         for variant in chosen.possible:
-            if variant is chosen.kernel or chosen.site.scratch_limit is not None:
+            if variant is chosen.kernel:
                 continue
             try:
                 other = chosen.exchanged(variant)
@@ -212,7 +215,7 @@ def _around_peak(item: Fit) -> list[Node]:
     steps, tops = item.plan.program.steps, _tops(item.plan.program)
     peak = max(range(len(tops)), key=lambda step: (tops[step], -step), default=0)
     near = steps[max(peak - 1, 0) : peak + 3]
-    return [run.node for step in near if not isinstance(step, Cascade) for run in (step,)]
+    return [step.node for step in near if not isinstance(step, Cascade)]
 
 
 def _identity(item: Selection) -> Hashable:
