@@ -193,8 +193,8 @@ def _smaller(
     budgets = replace(options.budgets, arena_bytes=room)
     try:
         small = compile_model(data, file_name, replace(options, budgets=budgets))
-    except GlowmcuError:
-        raise cause from None
+    except GlowmcuError as smallest:
+        raise _too_small(large, board, smallest) from cause
     slower = 100 * (small.estimated_cycles / max(large.estimated_cycles, 1.0) - 1)
     note = (
         f"{options.goal.value} needs an arena of {large.manifest.arena_bytes} B, more than "
@@ -202,6 +202,15 @@ def _smaller(
         f"{slower:.0f} % more cycles"
     )
     return replace(small, notes=(*small.notes, note))
+
+
+def _too_small(large: Compilation, board: Board, smallest: GlowmcuError) -> GlowmcuError:
+    """Nothing that was found fits: says what the least is, since trying is no advice any more."""
+    manifest = large.manifest
+    flash_bytes = manifest.weights_bytes + large.estimated_code_bytes
+    result = fit(board, flash_bytes, manifest.arena_bytes + _STACK_RESERVE_BYTES)
+    tried = tuple(problem.message for problem in smallest.problems)
+    return does_not_fit(result, ram_peak=peak_description(manifest), ram_options=tried)
 
 
 def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> GlowmcuError:
