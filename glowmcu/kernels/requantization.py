@@ -205,13 +205,28 @@ def _find_form(
                 return form
             continue
         for preshift in preshifts:
-            most = largest_postshift(task, preshift)
-            for postshift in postshifts or range(most, max(most - 2, 0), -1):
-                if not 0 < postshift <= most:
-                    continue
-                form = _line_form(task, kind, preshift, postshift)
-                if form is not None:
-                    return form
+            form = _first_line_form(task, kind, preshift, postshifts)
+            if form is not None:
+                return form
+    return None
+
+
+def _first_line_form(
+    task: RequantizationTask, kind: FormKind, preshift: int, postshifts: Sequence[int] | None
+) -> Form | None:
+    """With the first of the post shifts that has lines.
+
+    A line of one post shift is one of the next, with twice the multiplier: what has none at the
+    largest has none at all, which ends the search once the first one failed.
+    """
+    most = largest_postshift(task, preshift)
+    order = [s for s in postshifts or range(most, max(most - 2, 0), -1) if 0 < s <= most]
+    for number, postshift in enumerate(order):
+        form = _line_form(task, kind, preshift, postshift)
+        if form is not None:
+            return form
+        if number == 0 and postshift < most and not _line_form(task, kind, preshift, most):
+            return None
     return None
 
 

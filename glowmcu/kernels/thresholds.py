@@ -73,6 +73,13 @@ class LineProblem:
         far = self.shifts < -_MOST_RIGHT
         return bool((far & ~self.is_constant).any())
 
+    def has_room(self, with_bias: bool) -> bool:
+        """Whether some addend keeps every shifted accumulator within 32 bits."""
+        bias = self.bias if with_bias else np.zeros_like(self.bias)
+        below = np.minimum((self.low + bias) << self.preshift, 0)
+        above = np.maximum((self.high + bias) << self.preshift, 0)
+        return bool((above - below < np.int64(1) << 32).all())
+
     def outputs(self, accumulators: Int64Array) -> Int64Array:
         """Clamped outputs of accumulators with bias; the first axis is the channel."""
         extra = (1,) * (accumulators.ndim - 1)
@@ -126,7 +133,7 @@ def solve_lines(
     One-sided: hi32((addend + (acc << k)) * multiplier) >> s, acc without bias. Two-sided: acc with
     bias, and `step` is subtracted from the high word where acc < 0.
     """
-    if problem.shifts_far:
+    if problem.shifts_far or not problem.has_room(two_sided):
         return None
     channels = len(problem.bias)
     addend, multiplier = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
