@@ -1,5 +1,6 @@
 /*
- * glowmcu_average_pool_2d_dsp.h: int8 average pooling, NHWC, at least 4 channels, windows of at most
+ * glowmcu_average_pool_2d_dsp.h: int8 average pooling, NHWC, at least 4 channels, windows of
+ * at most
  * 256 taps; only pixels inside the image count.
  */
 #ifndef GLOWMCU_AVERAGE_POOL_2D_DSP_H
@@ -9,8 +10,8 @@
 
 /*
  * round(sum / taps), halves away from zero. The reciprocal is too large by at most 2, four times
- * the sum at most 2^17, the mean thus by 2^-14: less than what keeps it from the next half, 1 / (2 * 256),
- * and enough to take halves away from zero.
+ * the sum at most 2^17, the mean thus by 2^-14: less than what keeps it from the next half,
+ * 1 / (2 * 256), and enough to take halves away from zero.
  */
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_average_of(int32_t sum, int32_t reciprocal)
 {

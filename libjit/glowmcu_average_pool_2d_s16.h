@@ -38,7 +38,8 @@ static void glowmcu_average_pool_2d_s16(const glowmcu_pool_2d *p, const int16_t 
             const glowmcu_pool_window window = glowmcu_pool_2d_window(grid, ys, ox);
             const int32_t count = window.height * window.width;
             for (int32_t c = 0; c < grid->channels; ++c) {
-                const int32_t sum = glowmcu_average_pool_2d_s16_sum(&window, in + window.corner + c);
+                const int32_t sum =
+                    glowmcu_average_pool_2d_s16_sum(&window, in + window.corner + c);
                 *y = (int16_t)glowmcu_clamp(glowmcu_mean(sum, count), p->clamp_min, p->clamp_max);
                 ++y;
             }

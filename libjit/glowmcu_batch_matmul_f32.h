@@ -1,5 +1,6 @@
 /*
- * glowmcu_batch_matmul_f32.h: float matrix products, either operand transposed, batch axes broadcast.
+ * glowmcu_batch_matmul_f32.h: float matrix products, either operand transposed, batch axes
+ * broadcast.
  */
 #ifndef GLOWMCU_BATCH_MATMUL_F32_H
 #define GLOWMCU_BATCH_MATMUL_F32_H

@@ -1,5 +1,6 @@
 /*
- * glowmcu_batch_matmul_s16.h: int16 matrix products, either operand transposed, batch axes broadcast.
+ * glowmcu_batch_matmul_s16.h: int16 matrix products, either operand transposed, batch axes
+ * broadcast.
  */
 #ifndef GLOWMCU_BATCH_MATMUL_S16_H
 #define GLOWMCU_BATCH_MATMUL_S16_H

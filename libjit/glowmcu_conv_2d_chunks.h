@@ -35,7 +35,7 @@ typedef struct {
     int32_t chunk_values;
     int32_t reach;        /* columns under a kernel row of both pixels */
     int32_t patch_at;     /* bytes of scratch before the patch: places */
-    int32_t second_patch; /* gathered whole: from one pixel's to the other's, 0: only one; else -1 */
+    int32_t second_patch; /* gathered whole: from one pixel's to the other's, 0: one; else -1 */
     int32_t out_width;
     int32_t depth_out;
     int32_t clamp_min;

@@ -10,7 +10,7 @@
 #include "glowmcu_pointwise_pairs.h"
 
 typedef struct {
-    glowmcu_conv_2d_pointwise dense; /* its in_step is from patch to patch where windows are copied */
+    glowmcu_conv_2d_pointwise dense; /* in_step is from patch to patch where windows are copied */
     int32_t is_copied;               /* 0: windows are read in place */
     int32_t in_height;
     int32_t in_width;
@@ -28,8 +28,8 @@ typedef struct {
 } glowmcu_conv_2d_compact;
 
 /*
- * The values under the window of output `pixel`, [kernel_height][kernel_width][in_channels]; `in` is
- * row `in_row`.
+ * The values under the window of output `pixel`, [kernel_height][kernel_width][in_channels]; `in`
+ * is row `in_row`.
  */
 static GLOWMCU_NEVER_INLINE void glowmcu_conv_2d_compact_patch(const glowmcu_conv_2d_compact *p,
     const int8_t *in, int32_t in_row, int32_t pixel, int8_t *patch)

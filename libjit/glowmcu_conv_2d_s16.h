@@ -34,7 +34,8 @@ static inline void glowmcu_conv_2d_wide_sums(const glowmcu_conv_2d_wide *p, cons
     const int32_t tap_row = p->kernel_width * depth;
     const int32_t filter = p->kernel_height * tap_row;
     /* Taps that are neighbours in both tensors are one long inner product. */
-    const int32_t together = (p->dilation_x == 1 && depth == p->in_channels) ? xs.end - xs.first : 1;
+    const int32_t is_run = p->dilation_x == 1 && depth == p->in_channels;
+    const int32_t together = is_run ? xs.end - xs.first : 1;
 
     for (int32_t ky = ys.first; ky < ys.end; ++ky) {
         const int32_t in_y = ys.origin + ky * p->dilation_y;

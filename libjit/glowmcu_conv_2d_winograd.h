@@ -218,8 +218,9 @@ static void glowmcu_winograd_tiles(const glowmcu_conv_2d_rows *p, glowmcu_winogr
     "sub " #b ", " #b ", " #d "\n\t"
 
 /* Four outputs of a channel in one tile: r2 r4 above r3 r5. */
-#define GLOWMCU_WINOGRAD_TILE(m00, m10, m20, m30, m01, m11, m21, m31, m02, m12, m22, m32, m03, m13, \
-    m23, m33)                                           \
+#define GLOWMCU_WINOGRAD_TILE(                          \
+    m00, m10, m20, m30, m01, m11, m21, m31,             \
+    m02, m12, m22, m32, m03, m13, m23, m33)             \
     GLOWMCU_WINOGRAD_COLUMN(r2, r3, m00, m10, m20, m30) \
     GLOWMCU_WINOGRAD_COLUMN(r4, r5, m01, m11, m21, m31) \
     GLOWMCU_WINOGRAD_COLUMN(r6, r7, m02, m12, m22, m32) \

@@ -31,7 +31,9 @@ typedef struct {
     const int8_t *shifts;       /* [out_channels] */
 } glowmcu_depthwise_conv_2d;
 
-/* Sum over the window of one output channel at one output pixel; `in` points to its input channel. */
+/*
+ * Sum over the window of one output channel at one output pixel; `in` points to its input channel.
+ */
 static inline int32_t glowmcu_depthwise_conv_2d_sum(const glowmcu_depthwise_conv_2d *p,
     const int8_t *in, const int8_t *weights, glowmcu_taps ys, glowmcu_taps xs, int32_t acc)
 {

@@ -72,10 +72,10 @@ static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
 }
 
 /*
- * Output rows [first_row, end_row) with the loop `run_lines`. Reads the input rows under them, writes
- * only those rows. `in` begins with the first of these input rows, `out` with row first_row. A
- * whole image may be made in place where channels are a multiple of four and a line is one part: no
- * line is read again after results took its place. Scratch: 128 bytes a word of a line's part.
+ * Output rows [first_row, end_row) with the loop `run_lines`. Reads the input rows under them,
+ * writes only those rows. `in` begins with the first of these input rows, `out` with row first_row.
+ * A whole image may be made in place where channels are a multiple of four and a line is one part:
+ * no line is read again after results took its place. Scratch: 128 bytes a word of a line's part.
  */
 static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,

@@ -25,7 +25,9 @@ typedef struct {
     const int8_t *weights; /* [kernel_height][kernel_width][out_channels] */
 } glowmcu_depthwise_conv_2d_wide;
 
-/* Sum over the window of one output channel at one output pixel; `in` points to its input channel. */
+/*
+ * Sum over the window of one output channel at one output pixel; `in` points to its input channel.
+ */
 static inline int64_t glowmcu_depthwise_conv_2d_wide_sum(const glowmcu_depthwise_conv_2d_wide *p,
     const int16_t *in, const int8_t *weights, glowmcu_taps ys, glowmcu_taps xs)
 {

@@ -145,8 +145,8 @@ static inline int32_t glowmcu_first_tap(const glowmcu_depthwise_row_sums *p, int
  * Input rows [first_row, end_row), which begin at `in`; of those only what the window sees is read.
  * Row 0 starts the sums, which `scratch` (4 bytes a result, aligned to 4) keeps; with the last row
  * of the image results are written, when no more of `in` is to be read: `out` may overwrite `in`,
- * but scratch may overlap neither. Sums are over x, not x - zero point, modulo 2^32; what they end as
- * fits.
+ * but scratch may overlap neither. Sums are over x, not x - zero point, modulo 2^32; what they end
+ * as fits.
  */
 static void glowmcu_depthwise_row_sums_s8(const glowmcu_depthwise_row_sums *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)

@@ -89,9 +89,9 @@ static void glowmcu_depthwise_expand_strip(const glowmcu_depthwise_strips *p, co
 }
 
 /*
- * Output rows [first_row, end_row) with the loop `run`. Reads the input rows under them, writes only
- * those rows. `in` begins with the first of these input rows, `out` with row first_row. Lines of
- * channels that are a multiple of four may be made in place: each is read as a whole first.
+ * Output rows [first_row, end_row) with the loop `run`. Reads the input rows under them, writes
+ * only those rows. `in` begins with the first of these input rows, `out` with row first_row. Lines
+ * of channels that are a multiple of four may be made in place: each is read as a whole first.
  */
 static void glowmcu_depthwise_strip_rows(const glowmcu_depthwise_strips *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,

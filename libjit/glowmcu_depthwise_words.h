@@ -1,9 +1,10 @@
 /*
- * glowmcu_depthwise_words.h: lines of an int8 image as words, for depthwise 3x3 convolution with the
- * DSP extension, without dilation, one output channel an input channel.
+ * glowmcu_depthwise_words.h: lines of an int8 image as words, for depthwise 3x3 convolution with
+ * the DSP extension, without dilation, one output channel an input channel.
  *
- * Four channels at a time, lines of the image (rows or columns, whichever is longer) are expanded to
- * words of two int16 neighbours. A channel has eight lines, enough for a band of six output lines:
+ * Four channels at a time, lines of the image (rows or columns, whichever is longer) are expanded
+ * to words of two int16 neighbours. A channel has eight lines, enough for a band of six output
+ * lines:
  *
  *     words[word][channel 0..3][line 0..7]    128 bytes a word
  *
@@ -63,8 +64,9 @@ typedef struct {
 } glowmcu_depthwise_pass;
 
 /*
- * `words` of the first line and channel, `out` its first output, `block` the four channels' weights:
- * for each channel and line the bytes k1, k0, k2; then for each channel what the epilogue reads.
+ * `words` of the first line and channel, `out` its first output, `block` the four channels'
+ * weights: for each channel and line the bytes k1, k0, k2; then for each channel what the epilogue
+ * reads.
  */
 typedef void (*glowmcu_depthwise_lines)(const uint32_t *words, int8_t *out, const int32_t *block,
     const glowmcu_depthwise_pass *pass);
@@ -112,8 +114,8 @@ static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, i
 }
 
 /*
- * `lines` lines of four channels into neighbouring slots. `x` is the position of the first line that
- * is read first, `to` its word.
+ * `lines` lines of four channels into neighbouring slots. `x` is the position of the first line
+ * that is read first, `to` its word.
  */
 #if GLOWMCU_HAS_DSP
 /* Words a and b of four bytes each to four words, {a, b} of each byte. Spoils a, b and r8. */
@@ -140,10 +142,10 @@ static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, i
     GLOWMCU_DEPTHWISE_INTERLEAVE(r6, r7, d0, d1, d2, d3)
 
 /* r1 x, r2 to, r3 pairs left, r9 step, r10 three steps, r11 and r12 x and to of the line. */
-__attribute__((naked, noinline, used)) static void glowmcu_depthwise_expand(
-    const glowmcu_depthwise_plan *plan __attribute__((unused)),
-    const int8_t *x __attribute__((unused)), uint32_t *to __attribute__((unused)),
-    int32_t lines __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_depthwise_expand(
+    const glowmcu_depthwise_plan *plan GLOWMCU_UNUSED,
+    const int8_t *x GLOWMCU_UNUSED, uint32_t *to GLOWMCU_UNUSED,
+    int32_t lines GLOWMCU_UNUSED)
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"

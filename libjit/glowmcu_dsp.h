@@ -14,6 +14,9 @@
 
 #if defined(__ARM_FEATURE_DSP) && (__ARM_FEATURE_DSP == 1) && !defined(GLOWMCU_PORTABLE)
 #define GLOWMCU_HAS_DSP 1
+/* A function that is assembly from its first instruction, and its parameters. */
+#define GLOWMCU_NAKED __attribute__((naked, noinline, used))
+#define GLOWMCU_UNUSED __attribute__((unused))
 #else
 #define GLOWMCU_HAS_DSP 0
 #endif

@@ -7,7 +7,8 @@
 #include "glowmcu_dsp.h"
 
 /*
- * TensorFlow Lite's product and both of its roundings, folded: with v = (a - zero_a) * (b - zero_b),
+ * TensorFlow Lite's product and both of its roundings, folded: with
+ * v = (a - zero_a) * (b - zero_b),
  * out = saturate((hi32(2 * v * multiplier + 2^31) + addend + (v >> 31)) >> shift).
  */
 typedef struct {

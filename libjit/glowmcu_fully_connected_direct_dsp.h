@@ -68,9 +68,9 @@ static inline void glowmcu_fully_connected_direct_portable(const glowmcu_fully_c
 #endif
 
 /*
- * Rows [first_row, end_row) of the tensors; `in`, [][depth_in], and `out`, [][depth_out], begin with
- * row first_row. Results may overwrite rows before the one that is read; this one, too, where all
- * channels are one block, which is written when everything was read.
+ * Rows [first_row, end_row) of the tensors; `in`, [][depth_in], and `out`, [][depth_out], begin
+ * with row first_row. Results may overwrite rows before the one that is read; this one, too, where
+ * all channels are one block, which is written when everything was read.
  */
 static void glowmcu_fully_connected_direct_rows(const glowmcu_fully_connected_direct *p,
     glowmcu_fully_connected_direct_row one, const int8_t *in, int8_t *out, int32_t first_row,

@@ -48,8 +48,8 @@ static inline void glowmcu_fully_connected_portable(const glowmcu_fully_connecte
 #endif
 
 /*
- * Rows [first_row, end_row) of the tensors; `in`, [][depth_in], and `out`, [][depth_out], begin with
- * row first_row. Results may overwrite rows up to the one that is read, as a whole, before.
+ * Rows [first_row, end_row) of the tensors; `in`, [][depth_in], and `out`, [][depth_out], begin
+ * with row first_row. Results may overwrite rows up to the one that is read, as a whole, before.
  */
 static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
     glowmcu_fully_connected_row one, const int8_t *in, int8_t *out, int8_t *scratch,

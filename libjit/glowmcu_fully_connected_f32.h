@@ -29,7 +29,8 @@ static void glowmcu_fully_connected_f32(const glowmcu_fully_connected_real *p, c
                 acc += in[i] * w[i];
             }
             acc += bias[oc];
-            *out = (acc < p->clamp_min) ? p->clamp_min : ((acc > p->clamp_max) ? p->clamp_max : acc);
+            acc = (acc < p->clamp_min) ? p->clamp_min : acc;
+            *out = (acc > p->clamp_max) ? p->clamp_max : acc;
             ++out;
         }
     }

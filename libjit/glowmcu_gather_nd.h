@@ -16,8 +16,8 @@ typedef struct {
 } glowmcu_gather_nd;
 
 /*
- * `indices` is [count][coordinates], `out` [count] slices and overlaps neither operand. A coordinate
- * outside its axis is taken as the nearest end.
+ * `indices` is [count][coordinates], `out` [count] slices and overlaps neither operand. A
+ * coordinate outside its axis is taken as the nearest end.
  */
 static void glowmcu_gather_nd_slices(const glowmcu_gather_nd *p, const void *in,
     const int32_t *indices, void *out)

@@ -47,10 +47,10 @@ typedef struct {
     "str r0, [r12, #" at "]\n\t"
 
 /* `words` times four elements; the compiler would spill what this keeps in registers. */
-__attribute__((naked, noinline)) static void glowmcu_linear_sum_dsp_words(
-    const glowmcu_linear_sum_dsp *s __attribute__((unused)),
-    int32_t words __attribute__((unused)), const int8_t *a __attribute__((unused)),
-    const int8_t *b __attribute__((unused)), int8_t *out __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_linear_sum_dsp_words(
+    const glowmcu_linear_sum_dsp *s GLOWMCU_UNUSED,
+    int32_t words GLOWMCU_UNUSED, const int8_t *a GLOWMCU_UNUSED,
+    const int8_t *b GLOWMCU_UNUSED, int8_t *out GLOWMCU_UNUSED)
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n\t"
@@ -104,8 +104,8 @@ static inline void glowmcu_linear_sum_dsp_run(const void *parameters, const glow
 }
 
 /*
- * saturate(((a * p >> 8) + (b * q >> 8) + c) >> 20). Shapes as `p->walk` says. `out` may be the same
- * memory as an operand with as many elements.
+ * saturate(((a * p >> 8) + (b * q >> 8) + c) >> 20). Shapes as `p->walk` says. `out` may be the
+ * same memory as an operand with as many elements.
  */
 static void glowmcu_linear_sum_dsp_s8(const glowmcu_linear_sum_dsp *p, const int8_t *a,
     const int8_t *b, int8_t *out)

@@ -18,7 +18,9 @@ typedef struct {
     const int32_t *exps;        /* exp in Q12.19 of an element so far under its row's largest */
 } glowmcu_log_softmax;
 
-/* log(x) in Q5.26 for x >= 1 in Q12.19: a rational function around 2^(-1/4), two ways to get there. */
+/*
+ * log(x) in Q5.26 for x >= 1 in Q12.19: a rational function around 2^(-1/4), two ways to get there.
+ */
 static inline int32_t glowmcu_log(int32_t x)
 {
     const int32_t sqrt_half = 1518500250;

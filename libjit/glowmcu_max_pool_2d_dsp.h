@@ -1,6 +1,6 @@
 /*
- * glowmcu_max_pool_2d_dsp.h: int8 maximum pooling, NHWC, at least 4 channels; only pixels inside the
- * image count.
+ * glowmcu_max_pool_2d_dsp.h: int8 maximum pooling, NHWC, at least 4 channels; only pixels inside
+ * the image count.
  */
 #ifndef GLOWMCU_MAX_POOL_2D_DSP_H
 #define GLOWMCU_MAX_POOL_2D_DSP_H

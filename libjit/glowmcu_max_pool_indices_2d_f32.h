@@ -14,7 +14,9 @@ typedef struct {
     int32_t step_x;
 } glowmcu_max_pool_indices_2d;
 
-/* Index within its image of the first largest element of a window; `x` is at the image's channel. */
+/*
+ * Index within its image of the first largest element of a window; `x` is at the image's channel.
+ */
 static inline int32_t glowmcu_max_pool_index(const glowmcu_max_pool_indices_2d *p,
     const float *x, glowmcu_taps ys, glowmcu_taps xs)
 {

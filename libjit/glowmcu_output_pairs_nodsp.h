@@ -1,9 +1,11 @@
 /*
- * glowmcu_output_pairs_nodsp.h: inner products of two outputs with one multiplication, no DSP needed.
+ * glowmcu_output_pairs_nodsp.h: inner products of two outputs with one multiplication, no DSP
+ * needed.
  *
  * A word of weights holds four outputs' bytes, w + 128 each; masked it is U = u0 + (u2 << 16) or
- * u1 + (u3 << 16), and x * U is two products, as long as the low half's sum stays within 16 bits. The
- * compiler splits weights so that it does for groups of four taps; then halves are added to 32 bits.
+ * u1 + (u3 << 16), and x * U is two products, as long as the low half's sum stays within 16 bits.
+ * The compiler splits weights so that it does for groups of four taps; then halves are added to 32
+ * bits.
  *
  * A stream has five words a group: 2^15 - 128 * 65537 * (x0 + x1 + x2 + x3), x0, x1, x2, x3.
  */

@@ -1,10 +1,10 @@
 /*
  * glowmcu_pair_sums_nodsp.h: inner products of two pixels with one multiplication, no DSP needed.
  *
- * A word X = x1 + (x2 << 16) holds an element of two pixels; X * w is both products at once, as long
- * as the low half's sum stays within 16 bits. The compiler splits weights so that it does for groups
- * of four taps; then halves are added to 32-bit sums. Weights are stored as w + 128, which loads
- * faster; what that adds is subtracted once a group, before its first product.
+ * A word X = x1 + (x2 << 16) holds an element of two pixels; X * w is both products at once, as
+ * long as the low half's sum stays within 16 bits. The compiler splits weights so that it does for
+ * groups of four taps; then halves are added to 32-bit sums. Weights are stored as w + 128, which
+ * loads faster; what that adds is subtracted once a group, before its first product.
  *
  * A stream has five words a group: 2^15 - 128 * (X0 + X1 + X2 + X3), X0, X1, X2, X3.
  */

@@ -28,9 +28,6 @@ typedef void (*glowmcu_pixel_pairs)(const int16_t *pixel, const int32_t *stream,
     int32_t skip);
 
 #if GLOWMCU_HAS_DSP
-/* Parameters of a function that is assembly from its first instruction. */
-#define GLOWMCU_UNUSED __attribute__((unused))
-
 /*
  * Registers: r0 pixels, r1 stream, r2 r3 two values of either pixel, r4 r5 weights. Accumulators of
  * the first pixel r6 r7 r10 r11, of the second r8 r9 r12 lr, in the order of the channels.

@@ -22,7 +22,8 @@ static inline int32_t glowmcu_leading_zeros(uint32_t x)
 static inline int32_t glowmcu_one_over_one_plus_x(int32_t a)
 {
     const int32_t half = (int32_t)(((uint32_t)a + 0x80000000u) >> 1); /* (1 + a) / 2 */
-    int32_t x = 1515870810 + glowmcu_doubling_high_mul(half, -1010580540); /* 48/17 - half * 32/17 */
+    /* 48/17 - half * 32/17 */
+    int32_t x = 1515870810 + glowmcu_doubling_high_mul(half, -1010580540);
 
     for (int32_t step = 0; step < 3; ++step) {
         const int32_t rest = (1 << 29) - glowmcu_doubling_high_mul(half, x); /* |rest| < 2^26 */

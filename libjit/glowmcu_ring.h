@@ -1,8 +1,8 @@
 /*
  * glowmcu_ring.h: rows of a tensor that is never there as a whole.
  *
- * A ring is an array of rows that ends with the newest one: whoever makes another row first moves the
- * others up, so that every reader finds its rows next to each other.
+ * A ring is an array of rows that ends with the newest one: whoever makes another row first moves
+ * the others up, so that every reader finds its rows next to each other.
  */
 #ifndef GLOWMCU_RING_H
 #define GLOWMCU_RING_H

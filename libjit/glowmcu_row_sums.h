@@ -3,8 +3,8 @@
  *
  * Every function takes input rows [first_row, end_row), which begin at `in`, and keeps in `scratch`
  * (aligned to 4 bytes) what earlier rows add up to. Row 0 starts anew; with the last row results
- * are written, when no more of `in` is to be read: `out` may lie anywhere but in the scratch, and may
- * overwrite `in`.
+ * are written, when no more of `in` is to be read: `out` may lie anywhere but in the scratch, and
+ * may overwrite `in`.
  *
  *   narrow  4 channels at least, 256 pixels at most; scratch: 8 bytes for 4 channels
  *   wide    4 channels at least; scratch: 16 bytes for 4 channels

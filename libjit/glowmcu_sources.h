@@ -6,7 +6,9 @@
 
 #include "glowmcu_base.h"
 
-/* Input positions [first, end) of one axis that reach a result; `first` may equal or exceed `end`. */
+/*
+ * Input positions [first, end) of one axis that reach a result; `first` may equal or exceed `end`.
+ */
 typedef struct {
     int32_t place; /* of the result before padding is cut: tap = place - position * stride */
     int32_t first;
@@ -16,7 +18,7 @@ typedef struct {
 static inline glowmcu_sources glowmcu_sources_of(int32_t place, int32_t taps, int32_t stride,
     int32_t size)
 {
-    const int32_t past = place - taps; /* the last position that is too far in front, times stride */
+    const int32_t past = place - taps; /* the last position too far in front, times stride */
     const int32_t end = place / stride + 1;
     glowmcu_sources sources;
 

@@ -47,8 +47,9 @@ static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, c
 }
 
 /*
- * Bytes that are read and bytes that are written may not overlap, with one exception: without loops,
- * `in + in_first` may equal `out + out_first`; then the data is in place and nothing is done.
+ * Bytes that are read and bytes that are written may not overlap, with one exception: without
+ * loops, `in + in_first` may equal `out + out_first`; then the data is in place and nothing is
+ * done.
  */
 static void glowmcu_strided_copy_bytes(const glowmcu_strided_copy *p, const void *in, void *out)
 {

@@ -27,8 +27,8 @@ typedef struct {
 
 /*
  * offset * 2^left_shift * multiplier * 2^(shift - 31), rounded. |offset| < 2^(31 - left_shift): 8
- * bits leave room for 20, 16 bits for 15. Half of it or a quarter, as for the operand with the larger
- * scale, is a mere shift: then nothing is rounded.
+ * bits leave room for 20, 16 bits for 15. Half of it or a quarter, as for the operand with the
+ * larger scale, is a mere shift: then nothing is rounded.
  */
 static inline int32_t glowmcu_sum_rescale(int32_t offset, int32_t left_shift, int32_t multiplier,
     int32_t shift)

@@ -6,7 +6,9 @@
 
 #include "glowmcu_base.h"
 
-/* 1: Armv6-M and Armv8-M baseline. 2: Armv7-M and above. 0: another machine, or GLOWMCU_PORTABLE. */
+/*
+ * 1: Armv6-M and Armv8-M baseline. 2: Armv7-M and above. 0: another machine, or GLOWMCU_PORTABLE.
+ */
 #if !defined(__thumb__) || defined(GLOWMCU_PORTABLE)
 #define GLOWMCU_THUMB 0
 #elif defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB >= 2

@@ -1,5 +1,6 @@
 /*
- * glowmcu_trigonometry.h: float32 arguments in quadrants, exactly however large; sine and cosine there.
+ * glowmcu_trigonometry.h: float32 arguments in quadrants, exactly however large; sine and cosine
+ * there.
  */
 #ifndef GLOWMCU_TRIGONOMETRY_H
 #define GLOWMCU_TRIGONOMETRY_H

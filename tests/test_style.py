@@ -54,6 +54,16 @@ def except_names_its_exception(path: str, text: str) -> Iterator[str]:
             yield f"line {node.lineno}: bare except"
 
 
+def c_is_tidy(path: str, text: str) -> Iterator[str]:
+    yield from lines_are_short(path, text)
+    if "\t" in text:
+        yield "a tab"
+    if re.search(r"[ ]$", text, re.MULTILINE):
+        yield "blanks at the end of a line"
+    if "\n\n\n" in text:
+        yield "two empty lines"
+
+
 def template_says_what_it_needs(path: str, text: str) -> Iterator[str]:
     first = text.partition("\n")[0]
     if not re.match(r"\{#-? *[Nn]eeds\b.*\w", first):
@@ -78,6 +88,7 @@ PYTHON_RULES: tuple[Rule, ...] = (
 RULES: dict[Rule, tuple[str, ...]] = {
     **{rule: tuple(f"{folder}/**/*.py" for folder in PYTHON_FOLDERS) for rule in PYTHON_RULES},
     template_says_what_it_needs: ("templates/**/*.j2",),
+    c_is_tidy: ("libjit/**/*.h", "templates/firmware/*.[ch]"),
     header_has_an_include_guard: ("libjit/**/*.h",),
 }
 CASES = [
@@ -115,6 +126,10 @@ GUARDED = "/* What. */\n#ifndef A_B_H\n#define A_B_H\n#include <stdint.h>\n#endi
         (library_does_not_print, "glowmcu/a.py", "s = 'print(x)'", "print(1)"),
         (except_names_its_exception, "a.py", "try: f()\nexcept OSError: g()",
          "try: f()\nexcept: g()"),
+        (c_is_tidy, "a.h", "int x;\n\nint y;\n", "int x;\n\n\nint y;\n"),
+        (c_is_tidy, "a.h", "    int x;\n", "\tint x;\n"),
+        (c_is_tidy, "a.h", "int x;\n", "int x; \n"),
+        (c_is_tidy, "a.h", "/" * MAX_COLUMNS, "/" * (MAX_COLUMNS + 1)),
         (template_says_what_it_needs, "a.j2", "{#- Needs: m (ModelView). -#}\nint x;", "int x;"),
         (template_says_what_it_needs, "a.j2", "{# needs x #}", "{# Needs: #}"),
         (header_has_an_include_guard, "a_b.h", GUARDED, GUARDED.replace("A_B_H", "OTHER_H")),

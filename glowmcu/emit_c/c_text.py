@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -132,6 +133,18 @@ def _int64_literal(value: int) -> str:
 def thousands(value: int) -> str:
     """12 345 678: digits in groups of three."""
     return f"{value:,}".replace(",", " ")
+
+
+def wrap_words(text: str, prefix: str, columns: int = _LINE) -> list[str]:
+    """Words behind `prefix`, broken into lines of at most so many columns."""
+    return textwrap.wrap(
+        text,
+        columns,
+        initial_indent=prefix,
+        subsequent_indent=prefix,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def wrap_items(items: Iterable[str], indent: str = "    ") -> str:

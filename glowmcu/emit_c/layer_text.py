@@ -45,7 +45,8 @@ class LayerText:
     def _comment(self) -> tuple[str, ...]:
         node = self.run.node
         lines = [
-            f'Step {self.index}: {node.op.name}, {self.run.kernel}, "{comment_text(node.name)}"'
+            f"Step {self.index}: {node.op.name}, {self.run.kernel}",
+            f'  "{comment_text(node.name)}"',
         ]
         for position, type_ in enumerate(node.signature.inputs):
             where = "in   " if position in self.code.operands else "const"
@@ -138,8 +139,8 @@ def wrap_call(function: str, arguments: list[str], indent: int) -> str:
     line = f"{' ' * indent}{function}({', '.join(arguments)});"
     if len(line) <= 100:
         return line
-    inner = wrap_items(arguments, " " * (indent + 4))
-    return f"{' ' * indent}{function}(\n{inner});"
+    inner = wrap_items([*arguments[:-1], f"{arguments[-1]});"], " " * (indent + 4))
+    return f"{' ' * indent}{function}(\n{inner}"
 
 
 def typed_pointer(element: ElementType, place: str, is_input: bool) -> str:

@@ -6,7 +6,9 @@ from functools import cache
 
 import jinja2
 
+from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.c_text import c_number, thousands
+from glowmcu.emit_c.folding import fold_lines
 from glowmcu.resources import resource_dirs
 
 
@@ -22,9 +24,11 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["thousands"] = thousands
     environment.filters["c_number"] = c_number
+    environment.filters["assembly"] = assembly_strings
     return environment
 
 
 def render(template: str, **view: object) -> str:
-    """The template's text with `view` as its names."""
-    return _environment().get_template(template).render(**view)
+    """The template's text with `view` as its names; C in lines of at most 100 columns."""
+    text = _environment().get_template(template).render(**view)
+    return fold_lines(text) if template.endswith((".c.j2", ".h.j2")) else text

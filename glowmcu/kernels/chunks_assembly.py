@@ -43,13 +43,13 @@ def chunks_assembly(
         *next_pair(),
         *(f"ldr r0, [sp, #{IN}]", f"ldr r1, [sp, #{IN_STEP}]"),
         *("add r0, r1", f"str r0, [sp, #{IN}]"),
-        *("1:", f"ldr r1, [sp, #{STREAM}]"),
+        *("1: /* all channels of a pair */", f"ldr r1, [sp, #{STREAM}]"),
         *_start(layout),
         *_chunks(layout, distance, offsets),
         *requantize(layout, postshift, 0),
         *store(layout),
         *(f"add r1, r1, #{4 * layout.after}", "bne 8b", "b 9b"),
-        *("10:", f"add sp, #{FRAME}", "pop {r4-r11, pc}"),
+        *("10: /* no pair left */", f"add sp, #{FRAME}", "pop {r4-r11, pc}"),
     )
 
 
@@ -90,5 +90,6 @@ def _chunks(layout: BlockLayout, distance: int, offsets: Sequence[int]) -> Itera
         yield from weights[loads:]
     yield from (f"ldr r2, [sp, #{_NEXT}]", f"ldr r0, [sp, #{IN}]")
     yield f"add r1, r1, #{layout.step_bytes * len(steps)}"
-    yield from ("6: ldr r3, [r2], #4", f"str r2, [sp, #{_NEXT}]", "asrs r3, r3, #1")
+    yield "6: /* the next chunk */"
+    yield from ("ldr r3, [r2], #4", f"str r2, [sp, #{_NEXT}]", "asrs r3, r3, #1")
     yield from ("it cs", f"ldrcs r0, [sp, #{SCRATCH}]", "add r0, r3", "bpl 7b")

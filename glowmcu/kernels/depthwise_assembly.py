@@ -129,11 +129,11 @@ def _lines(shape: PassShape) -> Iterator[str]:
     yield f"ldr r2, [sp, #{FRAME_ROUNDS}]"
     yield "ldr lr, [r0, lr]"
     yield "tbh [pc, r12, lsl #1]"
-    yield "3:"
+    yield "3: /* where the first round is entered */"
     for target in range(10, tail + 1):
         yield f".hword ({target}f - 3b) / 2"
     for number in range(shape.unrolled):
-        yield f"{10 + number}:"
+        yield f"{10 + number}: /* two outputs */"
         yield from _block(shape, number)
     yield f"add r0, #{shape.unrolled * shape.stride * WORD_STEP}"
     if shape.out_step:
@@ -142,7 +142,7 @@ def _lines(shape: PassShape) -> Iterator[str]:
     yield "bcs 10b"
     yield "lsls r12, r2, #15"
     yield f"bmi {tail}f"
-    yield "4:"
+    yield "4: /* the next line */"
     yield f"ldrd r10, r11, [sp, #{FRAME_NEXT_LINE}]"
     yield f"ldr r12, [sp, #{FRAME_LINES_LEFT}]"
     yield from ("add r0, r10", "add r1, r11", "subs r12, #1")
@@ -156,6 +156,7 @@ def _lines(shape: PassShape) -> Iterator[str]:
 
 def next_channel() -> Iterator[str]:
     """Back to the start for another channel, or out of the function."""
+    yield "/* the next channel */"
     yield f"add r12, sp, #{_CHANNEL}"
     yield "ldm r12, {r0-r4}"
     yield "subs r4, #1"
@@ -225,6 +226,7 @@ def _single(shape: PassShape) -> Iterator[str]:
 def _finish(shape: PassShape, outputs: int, at: int) -> Iterator[str]:
     """Sums in r10, r11 to int8 in memory; `at` is where in a round with a known step."""
     sums = ("r10", "r11")[:outputs]
+    yield "/* to int8 */"
     if shape.keeps_word:
         yield from (f"smmul {a}, {a}, r3" for a in sums)
         yield f"ssat r10, #8, r10, asr #{shape.postshift}"

@@ -70,11 +70,11 @@ def _lines(shape: LinePairShape) -> Iterator[str]:
     yield f"str r2, [sp, #{_ROUNDS_LEFT}]"
     yield "ldr r3, [r0, r3]"
     yield "tbh [pc, r12, lsl #1]"
-    yield "3:"
+    yield "3: /* where the first round is entered */"
     for target in range(10, tail + 1):
         yield f".hword ({target}f - 3b) / 2"
     for number in range(shape.unrolled):
-        yield f"{10 + number}:"
+        yield f"{10 + number}: /* two outputs of both lines */"
         yield from _block(shape, number)
     yield f"add r0, #{shape.unrolled * WORD_STEP}"
     yield f"addw r1, r1, #{2 * shape.unrolled * shape.out_step}"
@@ -84,7 +84,7 @@ def _lines(shape: LinePairShape) -> Iterator[str]:
     yield "bcs 10b"
     yield "lsls r2, r2, #31"
     yield f"bmi {tail}f"
-    yield "4:"
+    yield "4: /* the next two lines */"
     yield f"ldrd r10, r11, [sp, #{FRAME_NEXT_LINE}]"
     yield f"ldr r12, [sp, #{FRAME_LINES_LEFT}]"
     yield from ("add r0, r10", "add r1, r11", "subs r12, #1")
@@ -142,6 +142,7 @@ def _single(shape: LinePairShape) -> Iterator[str]:
 
 def _finish(shape: LinePairShape, outputs: int, at: int) -> Iterator[str]:
     """Sums to int8 in memory; r3 stays."""
+    yield "/* to int8 */"
     yield f"ldr r2, [sp, #{FRAME_MULTIPLIER}]"
     places = [
         (sums[i], at + line * shape.line_step + i * shape.out_step)

@@ -18,7 +18,7 @@ r11 and r12 the sums, lr z.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
@@ -149,7 +149,7 @@ class _Row:
         yield f"movt r8, #{rounds - 1}"
         if skipped:
             yield f"b {label + 1}f"
-        yield f"{label}:"
+        yield f"{label}: /* a round: {unrolled} {'outputs' if unrolled > 1 else 'output'} */"
         end = (self.x + unrolled * stride, self.o + unrolled)
         for step in range(unrolled):
             if skipped and step == skipped:
@@ -183,8 +183,10 @@ class _Row:
         """What `column` does, or the one as many steps `later`."""
         first, middle, last = column.outputs
         if column.inside:
+            yield f"/* column {column.x + later * self.shape.stride} */"
             yield from self._load(column.x + later * self.shape.stride)
         else:
+            yield "/* a column beside the image */"
             yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
         z = "lr" if column.inside else "r2"
         old, new = "r11", "r12" if self.shape.stride == 1 else "r11"
@@ -272,6 +274,11 @@ def row_assembly(shape: RowShape) -> tuple[str, ...]:
     return (*_enter(shape), *_channel(shape), *_Row(shape, 3).instructions(10), *_next(), *edges)
 
 
+def instruction_count(lines: Iterable[str]) -> int:
+    """How many of the lines are neither labels nor comments."""
+    return sum(not line.startswith("/*") and ":" not in line for line in lines)
+
+
 def _enter(shape: RowShape) -> Iterator[str]:
     yield "push {r4-r11, lr}"
     yield f"sub sp, #{_FRAME}"
@@ -318,7 +325,7 @@ def _channel(shape: RowShape) -> Iterator[str]:
 
 
 def _next() -> Iterator[str]:
-    yield "2:"
+    yield "2: /* the next channel */"
     yield from (f"ldr r2, [sp, #{_WEIGHTS}]", f"ldr r3, [sp, #{_END}]")
     yield from ("cmp r2, r3", "bne 1b")
     yield f"add sp, #{_FRAME}"
@@ -330,15 +337,15 @@ def _edges(shape: RowShape) -> Iterator[str]:
 
     Then P_i = {weight of the lower row, of the upper one}.
     """
-    yield "3:"
+    yield "3: /* a row of the window is missing */"
     yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
     yield "blt 4f"
     yield from ("smlabb r9, r2, r7, r9", "smlabt r9, r2, r7, r9", "smlabb r9, r2, r8, r9")
     yield from (f"ror {weights}, {weights}, #16" for weights in ("r4", "r5", "r6"))
     yield "b 5f"
-    yield "4:"
+    yield "4: /* above the image */"
     yield from (f"smlabb r9, r2, {weights}, r9" for weights in ("r4", "r5", "r6"))
     yield from ("pkhbt r4, r7, r4", "pkhtb r5, r5, r7, asr #16", "pkhbt r6, r8, r6")
-    yield "5:"
+    yield "5: /* the other two */"
     yield from _Row(shape, 2).instructions(20)
     yield "b 2b"

@@ -27,6 +27,7 @@ from glowmcu.kernels.depthwise_row_assembly import (
     LAST_WEIGHT,
     PACKED_WEIGHTS,
     RowShape,
+    instruction_count,
     is_within_reach,
     loop_rounds,
     row_assembly,
@@ -101,7 +102,7 @@ def _shape(site: Site) -> RowShape:
 @cache
 def _code_bytes(shape: RowShape) -> int:
     """Of the function: nearly all instructions are four bytes long."""
-    return _AROUND_BYTES + 4 * sum(":" not in line for line in row_assembly(shape))
+    return _AROUND_BYTES + 4 * instruction_count(row_assembly(shape))
 
 
 def _blocks(weights: Array, constants: Words) -> Words:

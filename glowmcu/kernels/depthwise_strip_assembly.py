@@ -141,6 +141,7 @@ def _multiply(sums: tuple[str, ...], weights: tuple[str, str] = ("r9", "r10")) -
 
 def _finish(shape: StripShape) -> Iterator[str]:
     """Four sums to int8 in memory, fewer at the end."""
+    yield "/* four sums to int8 */"
     yield f"add r3, sp, #{_MULTIPLIER}"
     yield "ldm r3, {r8, r9, r10}"
     for sum_ in _SUMS:
@@ -169,7 +170,7 @@ def _finish(shape: StripShape) -> Iterator[str]:
         yield f"cmn lr, #{missing}"
         yield "it gt"
         yield f"strbgt {sum_}, [r1]"
-    yield "7:"
+    yield "7: /* the next channel */"
 
 
 def _clamp() -> Iterator[str]:

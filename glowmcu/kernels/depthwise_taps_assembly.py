@@ -56,6 +56,7 @@ def _sums() -> Iterator[str]:
 
 def _finish(form: Form) -> Iterator[str]:
     """Four sums to int8 in memory; r2 moves past the constants."""
+    yield "/* four sums to int8 */"
     yield f"ldr r0, [sp, #{_OUT}]"
     if form.kind is FormKind.LITERAL:
         yield f"ldr r3, [sp, #{_MEMBERS}]"
@@ -100,6 +101,7 @@ _FINISH = {
 
 def _next_block() -> Iterator[str]:
     """The last block starts earlier where channels are no multiple of four."""
+    yield "/* the next four channels */"
     yield f"ldr r8, [sp, #{_LAST}]"
     yield "cmp r1, r8"
     yield "add r1, #4"

@@ -103,6 +103,7 @@ def _load_rest(base: str, words: tuple[str, ...], at: int, count: int) -> Iterat
 def _channel(shape: FewShape, channel: int) -> Iterator[str]:
     """One channel of both pixels. Its start comes into r3, which then is the second one's sum."""
     free, first = shape.free, "r3"
+    yield f"/* channel {channel} */"
     left = [*range(shape.words), -1]  # of its constants: weights, then the multiplier
     multiplier = ""
     while left:

@@ -81,7 +81,7 @@ def _enter(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
 def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     """Clear carry: another round follows."""
     steps = ", ".join(str(step * STEP_BYTES) for step in range(round_steps))
-    yield f"6: adds r0, #{round_steps * STEP_BYTES}"
+    yield from ("6: /* the next round */", f"adds r0, #{round_steps * STEP_BYTES}")
     yield f"add r1, #{round_steps * layout.step_bytes}"
     yield from (f"ldr r2, [sp, #{_LAST}]", "cmp r0, r2")
     yield from ("7: /* a round */", f".irp x, {steps}", "ldr.n r2, [r0, #\\x]")
@@ -113,6 +113,7 @@ def _wide_step() -> Iterator[str]:
 def _requantize(layout: BlockLayout, postshift: int, round_bytes: int) -> Iterator[str]:
     """Sums to int8 in memory; the place sets zero in the last block."""
     at = round_bytes
+    yield "/* sums to int8 */"
     yield from (f"ldr r5, [r1, #{at}]", f"ldr r0, [sp, #{_OUT}]")
     yield from ("lsrs r5, r5, #1", "add r0, r5")
     at += 4

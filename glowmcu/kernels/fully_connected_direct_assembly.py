@@ -198,6 +198,7 @@ def _products(layout: BlockLayout, half: str, place: int, weights: str) -> Itera
 
 def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
     """Sums to int8 in memory; the place sets zero in the last block."""
+    yield "/* sums to int8 */"
     yield from ("ldr r5, [r1]", f"ldr r0, [sp, #{_OUT}]")
     if layout.uniform:
         yield f"ldr r2, [sp, #{_MULTIPLIER}]"

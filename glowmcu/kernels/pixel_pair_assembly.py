@@ -89,6 +89,7 @@ def requantize(layout: BlockLayout, postshift: int, at: int) -> Iterator[str]:
 
     The place sets zero in the last block, and carry where the flag is set.
     """
+    yield "/* sums to int8 */"
     yield from (f"ldr r5, [r1, #{at}]", f"ldr r0, [sp, #{OUT}]")
     at += 4
     parts = list(_parts(layout, postshift))
@@ -115,6 +116,7 @@ def _parts(layout: BlockLayout, postshift: int) -> Iterator[tuple[int, Iterator[
 
 def store(layout: BlockLayout) -> Iterator[str]:
     """Four channels of both pixels."""
+    yield "/* four channels of both pixels */"
     if layout.kind is not FormKind.FLOOR:
         yield f"ldr r5, [sp, #{OUT_STEP}]"
     yield "add r5, r0"

@@ -85,7 +85,7 @@ def pairs_assembly(
         *store(layout),
         "beq 9b",
         *_first_step(layout, weights),
-        "10:",
+        "10: /* no pair left */",
         f"add sp, #{FRAME}",
         "pop {r4-r11, pc}",
     )
@@ -105,7 +105,7 @@ def _enter(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
 
 def _expand() -> Iterator[str]:
     """Two pixels, r6 and r7, to words of {x0, x2}, {x1, x3}, alternating. Carry: a single round."""
-    yield "1:"
+    yield "1: /* inputs to words {x0, x2}, {x1, x3}, of both pixels in turn */"
     yield from (f"ldr r6, [sp, #{IN}]", f"ldr r8, [sp, #{IN_STEP}]")
     yield from (f"ldr r0, [sp, #{SCRATCH}]", f"ldr r1, [sp, #{EIGHTS}]")
     yield from ("add r7, r6, r8", "add r8, r7", f"str r8, [sp, #{IN}]")
@@ -130,7 +130,7 @@ def _expand() -> Iterator[str]:
 
 def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     """Clear carry: another round follows."""
-    yield f"6: adds r0, #{round_steps * STEP_BYTES}"
+    yield from ("6: /* the next round */", f"adds r0, #{round_steps * STEP_BYTES}")
     yield f"add r1, #{round_steps * layout.step_bytes}"
     yield from (f"ldr r2, [sp, #{LAST}]", "cmp r0, r2")
     yield "7: /* a round */"

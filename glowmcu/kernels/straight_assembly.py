@@ -45,7 +45,7 @@ def straight_assembly(layout: BlockLayout, depth: int, postshift: int) -> tuple[
         f"add r1, r1, #{4 * layout.words(steps)}",
         "bne 8b",
         "b 9b",
-        "10:",
+        "10: /* no pair left */",
         f"add sp, #{FRAME}",
         "pop {r4-r11, pc}",
     )
@@ -58,7 +58,7 @@ def _enter() -> Iterator[str]:
 
 def _expand(depth: int) -> Iterator[str]:
     """Two pixels, r6 and r7, to words of {x0, x2}, {x1, x3}, alternating."""
-    yield "1:"
+    yield "1: /* inputs to words {x0, x2}, {x1, x3}, of both pixels in turn */"
     yield from (f"ldr r6, [sp, #{IN}]", f"ldr r8, [sp, #{IN_STEP}]", f"ldr r0, [sp, #{SCRATCH}]")
     yield from ("add r7, r6, r8", "add r8, r7", f"str r8, [sp, #{IN}]")
     at = 0
@@ -101,6 +101,7 @@ def _steps(layout: BlockLayout, steps: int) -> Iterator[str]:
     yield from ("ldr r2, [r0]", "ldr r3, [r0, #4]")
     yield from multiply_weights(weights, layout, high, low)
     if steps > 1:
+        yield f"/* steps 1 to {steps - 1}, as the first one */"
         yield f".irp i, {', '.join(map(str, range(1, steps)))}"
         yield from ("ldr r2, [r0, #8 * \\i]", "ldr r3, [r0, #8 * \\i + 4]")
         at = f"{layout.step_bytes} * \\i + {weights}"

@@ -222,7 +222,7 @@ def test_parts_of_another_libjit_are_refused_by_the_preprocessor(
     done = build(tmp_path, SELFTEST.format(name="digits", macro="DIGITS"), [bundle])
     assert done.returncode != 0
     expected = (
-        'error: #error "digits.h needs glowmcu_base.h of libjit version 1: '
+        'error: #error "glowmcu_base.h of libjit version 1 is needed: '
         'do not mix files of different bundles"'
     )
     assert expected in done.stderr

@@ -110,6 +110,15 @@ class SpatialModel:
         self.builder.op("ADD", [a.ref, b.ref], [result.ref], options)
         return result
 
+    def pad(self, x: Image, top: int, bottom: int) -> Image:
+        """Rows of zeros above and below, which a convolution takes for its own padding."""
+        height, width, channels = x.shape
+        paddings = np.array([[0, 0], [top, bottom], [0, 0], [0, 0]], np.int32)
+        result = self._image((top + height + bottom, width, channels), x.scale, x.zero_point)
+        paddings_ref = self.builder.constant(self._name("p"), paddings)
+        self.builder.op("PAD", [x.ref, paddings_ref], [result.ref])
+        return result
+
     def concat(self, *parts: Image) -> Image:
         """The channels of images of one size and one quantization."""
         channels = sum(part.shape[2] for part in parts)

@@ -113,6 +113,16 @@ def skipped_rows() -> bytes:
     return model.finish(model.conv(x, 4, Window((2, 2), (2, 1))))
 
 
+def padding_beyond_windows() -> bytes:
+    """The windows of the first and of the last row lie in padding as a whole."""
+    model = SpatialModel(13)
+    x = model.conv(model.input(9, 5, 2), 8, Window(), "RELU")
+    x = model.conv(model.pad(x, 4, 3), 6, Window(padding="VALID"), "RELU")
+    x = model.depthwise(model.pad(x, 3, 3), Window((3, 1), padding="VALID"))
+    x = model.pool(x, "MAX_POOL_2D", Window((2, 1), (2, 1), padding="VALID"))
+    return model.finish(model.conv(x, 4, _POINT))
+
+
 MODELS: dict[str, Callable[[], bytes]] = {
     "separable, odd size": separable,
     "residual blocks with a stride": residual,
@@ -126,4 +136,5 @@ MODELS: dict[str, Callable[[], bytes]] = {
     "two inputs": two_inputs,
     "two outputs": two_outputs,
     "skipped rows": skipped_rows,
+    "padding beyond windows": padding_beyond_windows,
 }

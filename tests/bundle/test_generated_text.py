@@ -1,0 +1,114 @@
+"""What a reviewer of generated C sees: lines that fit, no stray blanks, whatever was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glowmcu.emit_c.assembly_text import assembly_strings
+from glowmcu.emit_c.folding import fold_lines
+from glowmcu.goals import Goal
+from glowmcu.pipeline import Options, compile_model
+from tests.bundle.models import BUILT, SHARED, model_bytes
+from tests.test_style import c_is_tidy
+
+ASKED = [
+    ("kws", "cortex-m4", Goal.BALANCED),
+    ("digits", "cortex-m4", Goal.RAM),
+    ("kws", "cortex-m4", Goal.SIZE),
+    ("kws", "cortex-m0", Goal.BALANCED),
+    ("kws", "cortex-m55", Goal.BALANCED),
+    ("vww", "cortex-m4", Goal.SPEED),
+    ("ic", "cortex-m4", Goal.SPEED),
+    ("ad", "cortex-m3", Goal.BALANCED),
+    ("sww", "cortex-m4", Goal.SPEED),
+    ("two_in_two_out", "generic", Goal.BALANCED),
+    ("float_borders", "generic", Goal.BALANCED),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "core", "goal"),
+    [pytest.param(*case, id=f"{case[0]} for {case[1]}, {case[2].value}") for case in ASKED],
+)
+def test_generated_c_is_tidy(model: str, core: str, goal: Goal) -> None:
+    if model not in BUILT and not SHARED.is_dir():
+        pytest.skip("needs `shared/models` beside the checkout")
+    options = Options(model, core=core, goal=goal)
+    files = compile_model(model_bytes(model), f"{model}.tflite", options).files
+    code = {name: text for name, text in files.items() if Path(name).suffix in (".c", ".h")}
+    complaints = [f"{name}: {c}" for name, text in code.items() for c in c_is_tidy(name, text)]
+    assert len(code) > 6
+    assert not complaints, "\n".join(complaints)
+
+
+LONG = "glowmcu_" + "x" * 60
+
+
+@pytest.mark.parametrize(
+    ("long", "folded"),
+    [
+        pytest.param(
+            f"static void {LONG}(const int8_t *in, int8_t *out,\n    int32_t rows)\n{{",
+            f"static void {LONG}(\n    const int8_t *in, int8_t *out, int32_t rows)\n{{",
+            id="a signature with all its lines",
+        ),
+        pytest.param(
+            f"GLOWMCU_NAKED static void {LONG}_a_longer_name_than_others_are(\n    int a)",
+            f"GLOWMCU_NAKED\nstatic void {LONG}_a_longer_name_than_others_are(\n    int a)",
+            id="an attribute",
+        ),
+        pytest.param(
+            f"    run(p, {LONG}, (p->across == 0) ? 2 : 1, first_row, end_row, f(a, b));",
+            f"    run(\n        p, {LONG},\n"
+            "        (p->across == 0) ? 2 : 1, first_row, end_row, f(a, b));",
+            id="a call that has calls in it",
+        ),
+        pytest.param(
+            f"    const int32_t v = f({LONG}); /* the sum of all {LONG} */",
+            f"    /* the sum of all {LONG} */\n    const int32_t v = f({LONG});",
+            id="a comment behind a line",
+        ),
+        pytest.param(
+            f" *   see {LONG} and then {LONG}",
+            f" *   see {LONG} and then\n *   {LONG}",
+            id="a line of a comment",
+        ),
+        pytest.param(
+            f"/* {LONG} and {LONG} */", f"/*\n * {LONG} and\n * {LONG}\n */", id="a whole comment"
+        ),
+    ],
+)
+def test_a_line_that_is_too_long_is_folded(long: str, folded: str) -> None:
+    assert fold_lines(f"int before;\n{long}\nint after;") == f"int before;\n{folded}\nint after;"
+    assert fold_lines(folded) == folded
+
+
+def test_lines_that_fit_stay_as_they_are_even_if_they_could_be_joined() -> None:
+    text = "void f(\n    int a,\n    int b)\n{\n    g(a,\n        b);\n}\n"
+    assert fold_lines(text) == text
+
+
+def test_assembly_is_not_folded() -> None:
+    text = f'    __asm__ volatile(\n        "{LONG} {LONG}\\n"\n    );'
+    assert fold_lines(text) == text
+
+
+def test_assembly_shows_labels_titles_and_remarks() -> None:
+    lines = ("1: /* a channel */", "ldr r0, [r1] /* its start */", "/* to int8 */", "ldr r2, [\\x]")
+    assert assembly_strings(lines).splitlines() == [
+        "        /* a channel */",
+        '        "1:\\n"',
+        '        "    ldr r0, [r1]\\n" /* its start */',
+        "        /* to int8 */",
+        '        "    ldr r2, [\\\\x]\\n"',
+    ]
+
+
+def test_a_long_directive_of_assembly_goes_on_in_another_string() -> None:
+    numbers = ", ".join(map(str, range(100, 160)))
+    text = assembly_strings([f".irp x, {numbers}"])
+    assert max(map(len, text.splitlines())) <= 100
+    joined = "".join(line.strip().strip('"') for line in text.splitlines())
+    assert joined.split() == f".irp x, {numbers}\\n".split()
