@@ -100,7 +100,10 @@ class SimplificationEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that is known about a bundle without reading its C code. Sizes in bytes."""
+    """Everything that is known about a bundle without reading its C code. Sizes in bytes.
+
+    `packages` names the build systems whose files lie in the bundle's folder.
+    """
 
     name: str
     tool_version: str
@@ -121,6 +124,7 @@ class Manifest:
     sources: tuple[str, ...]
     headers: tuple[str, ...]
     simplification: SimplificationEntry | None = None
+    packages: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Stable text: keys in field order, two-space indent, final newline."""
@@ -157,6 +161,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["layers"] = tuple(LayerEntry(**row) for row in body["layers"])
     body["buffers"] = tuple(BufferEntry(**row) for row in body["buffers"])
     body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
+    body["packages"] = tuple(body.get("packages", ()))
     body["simplification"] = _simplification(body.get("simplification"))
     return Manifest(**body)
 

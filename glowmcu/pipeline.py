@@ -9,13 +9,15 @@ Each stage is a function from data to data; none knows another, only this module
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
-from glowmcu.emit_c.c_text import c_identifier
+from glowmcu.emit_c.c_text import bundle_name
+from glowmcu.emit_c.packages.details import package_details
+from glowmcu.emit_c.packages.package import Packaging, package_names
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error
 from glowmcu.frontend.read_model import read_model
@@ -68,6 +70,7 @@ class Options:
     dump_ir: Path | None = None
     dump_constants: bool = False
     wants_curve: bool = False
+    packaging: Packaging = field(default_factory=Packaging)
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         vectors=golden_vectors(imported),
         exact_outputs=exact_outputs(imported),
         simplification=watch.told(),
+        packaging=options.packaging,
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     curve: tuple[PlanPoint, ...] = ()
@@ -261,6 +265,11 @@ def _options_text(options: Options) -> dict[str, str]:
     return {key: value for key, value in text.items() if value}
 
 
+def packaging(names: str | Iterable[str], settings: Iterable[str]) -> Packaging:
+    """Build systems and `KEY=VALUE` settings, checked. Raises GM520, GM521."""
+    return Packaging(package_names(names), package_details(settings))
+
+
 def emit(compilation: Compilation, folder: Path) -> None:
     """Write the bundle: all of it or nothing. Raises GM504."""
     write_bundle(compilation.files, folder)
@@ -268,4 +277,4 @@ def emit(compilation: Compilation, folder: Path) -> None:
 
 def default_name(model: Path) -> str:
     """The bundle name that a model file suggests."""
-    return c_identifier(model.stem) or "model"
+    return bundle_name(model.stem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +19,8 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.manifest import BufferEntry, Manifest
-from glowmcu.pipeline import Compilation, Options, compile_model, default_name, emit
+from glowmcu.pipeline import Compilation, Options, compile_model, default_name, packaging
+from glowmcu.pipeline import emit as write
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.profiling import Observer
 from glowmcu.tuning.kernel_file import choices_for
@@ -48,6 +49,8 @@ def compile(
     kernels: str | Path | None = None,
     dump_ir: str | Path | None = None,
     pareto: bool = False,
+    emit: str | Sequence[str] = (),
+    package: Sequence[str] = (),
     observer: Observer | None = None,
 ) -> Bundle:
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
@@ -55,19 +58,16 @@ def compile(
     `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
     API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
     (TensorFlow Lite Micro) or single (XNNPACK).
-    A float model becomes int8 by a `profile` (that of `glowmcu.profile`, or its file), or by
-    `samples`, which are profiled on the way and which some options need beside a profile;
-    `preprocess` is a file that says what numbers pixels of images become, `quantization` how it is
-    done, `observer` is told how far profiling has come. Without either it stays float.
-
+    A float model becomes int8 by a `profile` (of `glowmcu.profile`, or its file) or by `samples`,
+    profiled on the way (some options need them beside a profile); `preprocess` is a file that says
+    what numbers pixels become, `quantization` how it is done; `observer` follows the profiling.
     `flash_budget` (code and constants) and `arena_budget` are bytes: within them kernels are chosen
-    by the goal. `simplify=False` keeps channels and operators that no input can change or that
-    nobody reads. `kernels` is a file of `glowmcu.tune_kernels`: its choices are taken.
-
-    `input_shapes` fixes dynamic shapes by input name, `define` the symbolic sizes of an ONNX model;
-    `bind` turns inputs into constants by name; `dump_ir` receives the IR after every pass. `pareto`
-    fills `bundle.curve`: what other plans would take, from the least arena to the least cycles. A
-    model whose arena is too large for the board gets the fastest plan that fits, and a note.
+    by the goal. `simplify=False` keeps channels and operators that no input can change or nobody
+    reads; `kernels` is a file of `glowmcu.tune_kernels`. A model whose arena is too large for the
+    board gets the fastest plan that fits, and a note. `input_shapes` fixes dynamic shapes by name,
+    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants; `dump_ir` receives
+    the IR after every pass; `pareto` fills `bundle.curve`: what other plans would take.
+    `emit` names build systems, `package` what to tell them: see docs/build_systems.md.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """
@@ -86,6 +86,7 @@ def compile(
         kernels=None if kernels is None else choices_for(Path(kernels), data, found.core),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
         wants_curve=pareto,
+        packaging=packaging(emit, package),
     )
     return _written(data, path, options, found, None if output is None else Path(output))
 
@@ -95,7 +96,7 @@ def _written(
 ) -> Bundle:
     compilation, code = _compile_within(data, str(model), options, board)
     folder = Path("build") / options.name if output is None else output
-    emit(compilation, folder)
+    write(compilation, folder)
     return Bundle(
         folder,
         compilation.manifest,
@@ -232,7 +233,7 @@ def _check_fit(compilation: Compilation, board: Board) -> int | None:
     manifest = compilation.manifest
     with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
         folder = Path(work) / "bundle"
-        emit(compilation, folder)
+        write(compilation, folder)
         code = code_bytes(folder, manifest, board)
     flash_bytes = manifest.weights_bytes + (
         compilation.estimated_code_bytes if code is None else code

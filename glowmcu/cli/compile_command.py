@@ -12,6 +12,7 @@ from glowmcu.bundle import Bundle
 from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
+from glowmcu.cli.package_arguments import package_options
 from glowmcu.cli.progress import profiling_bar
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.cli.simplify_option import simplify_option
@@ -81,6 +82,7 @@ from glowmcu.report.tables import layer_table, summary_lines
 @click.option(
     "--pareto", is_flag=True, help="Show what other plans would take: arena, cycles, flash."
 )
+@package_options
 @json_option
 def compile_command(
     model: Path,
@@ -99,6 +101,8 @@ def compile_command(
     report: Path | None,
     dump_ir: Path | None,
     pareto: bool,
+    emit: str,
+    package: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Compile MODEL (.tflite or .onnx) into a C bundle."""
@@ -123,6 +127,8 @@ def compile_command(
             kernels=kernels,
             dump_ir=dump_ir,
             pareto=pareto,
+            emit=emit,
+            package=package,
             observer=observer,
         )
     if report is not None:
@@ -130,6 +136,11 @@ def compile_command(
     if as_json:
         print_json(compile_json(bundle))
         return
+    _show(bundle, explain)
+
+
+def _show(bundle: Bundle, explain: bool) -> None:
+    """What was made, for a reader."""
     out = console()
     out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
     if explain and bundle.manifest.simplification is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
 from glowmcu.emit_c.c_text import c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.output_checks import output_checks
+from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView, VectorView
 from glowmcu.goals import Goal
@@ -38,7 +39,6 @@ _TEMPLATES = {
     "{name}_weights.c": "weights.c.j2",
     "{name}_model.h": "model.h.j2",
     "{name}_model.c": "model.c.j2",
-    "CMakeLists.txt": "CMakeLists.txt.j2",
     "README.md": "README.md.j2",
     "selftest/{name}_selftest.h": "selftest.h.j2",
     "selftest/{name}_selftest.c": "selftest.c.j2",
@@ -70,6 +70,7 @@ class BundleFacts:
     exact_outputs: tuple[bool, ...]
     vectors: tuple[GoldenVector, ...] = ()
     simplification: SimplificationEntry | None = None
+    packaging: Packaging = field(default_factory=Packaging)
 
 
 def bundle_files(
@@ -85,7 +86,11 @@ def bundle_files(
         for output, template in _TEMPLATES.items()
     }
     files.update(_libjit_closure(("glowmcu_base.h", "glowmcu_model.h", *body.headers)))
+    headers = tuple(sorted(file for file in files if file.endswith(".h") and "/" not in file))
+    packages = package_files(PackageView(view, facts.packaging, headers))
+    assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
     manifest = _manifest(program, body, facts, files)
+    files.update(packages)
     files["selftest/golden.json"] = _golden_json(facts.vectors)
     files["manifest.json"] = manifest.to_json()
     return files, manifest
@@ -142,6 +147,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         float_tolerance=c_number(FLOAT_TOLERANCE),
         output_checks=checks,
         check_functions=tuple(dict.fromkeys(checks)),
+        packages=package_rows(facts.packaging.names, facts.name),
     )
 
 
@@ -224,6 +230,7 @@ def _manifest(
         sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),
         headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
         simplification=facts.simplification,
+        packages=facts.packaging.names,
     )
 
 

@@ -24,22 +24,33 @@ _C_KEYWORDS = frozenset(
     thread_local throw true try typeid typename using virtual wchar_t xor xor_eq main
     """.split()  # noqa: SIM905
 )
+#: `<name>.h` on an include path would hide these; Arduino's is on every sketch's.
+_HEADERS = frozenset(
+    """
+    arduino assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
+    stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads
+    time uchar wchar wctype
+    """.split()  # noqa: SIM905
+)
 
 
 def check_bundle_name(name: str) -> str:
     """`name` if it can prefix C functions and name files. Raises GM503."""
-    reserved = name in _C_KEYWORDS or name.startswith("glowmcu")
+    reserved = name in _C_KEYWORDS or name.startswith("glowmcu") or name.lower() in _HEADERS
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) and not reserved:
         return name
-    suggested = c_identifier(name) or "model"
-    if suggested.startswith("glowmcu"):
-        suggested = f"m_{suggested}"
     raise error(
         "GM503",
         f"{name!r} cannot name a bundle: expected a C identifier of at most 48 characters "
-        "that is no keyword and does not begin with glowmcu",
-        hint=f"--name {suggested}",
+        "that is no keyword or standard header and does not begin with glowmcu",
+        hint=f"--name {bundle_name(name)}",
     )
+
+
+def bundle_name(text: str) -> str:
+    """The name that a bundle can have most like `text`, such as a model file's."""
+    name = c_identifier(text) or "model"
+    return f"m_{name}" if name.startswith("glowmcu") or name in _HEADERS else name
 
 
 def c_identifier(text: str) -> str:

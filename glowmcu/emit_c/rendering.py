@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from xml.sax.saxutils import escape
 
 import jinja2
 
@@ -25,6 +27,8 @@ def _environment() -> jinja2.Environment:
     environment.filters["thousands"] = thousands
     environment.filters["c_number"] = c_number
     environment.filters["assembly"] = assembly_strings
+    environment.filters["quoted"] = json.dumps  # of printable ASCII: the same in YAML and TOML
+    environment.filters["xml"] = escape
     return environment
 
 

@@ -78,7 +78,7 @@ class VectorView:
 class BundleView:
     """Everything of a bundle. `pattern_types` are (function, C type, expression) of the
     self test's input patterns; `output_checks` how it compares each output, `check_functions` the
-    functions for that, each once.
+    functions for that, each once; `packages` (file, what to do with it) of each build system.
     """
 
     name: str
@@ -108,3 +108,4 @@ class BundleView:
     float_tolerance: str
     output_checks: tuple[CheckView, ...]
     check_functions: tuple[CheckView, ...]
+    packages: tuple[tuple[str, str], ...]

@@ -1,0 +1,28 @@
+"""`--emit` and `--package`: the bundle as a package of build systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+def package_options(function: _F) -> _F:
+    """The two options, as `emit` and `package`."""
+    emit = click.option(
+        "--emit",
+        default="",
+        metavar="NAME,…",
+        help="Add the files of build systems: make, arduino, platformio, zephyr, esp-idf, "
+        "cmsis-pack, csolution, rust. CMake's are always there.",
+    )
+    package = click.option(
+        "--package",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="What these files say: version, vendor, url or license of the package.",
+    )
+    return emit(package(function))

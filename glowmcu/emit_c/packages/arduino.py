@@ -1,0 +1,29 @@
+"""Arduino: a library of the recursive layout.
+
+Arduino compiles what is under `src/` and looks for headers there alone, so `src/` holds one line a
+file that includes the bundle's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glowmcu.emit_c.packages.package import PackageView, package
+
+
+@package("arduino", "library.properties", "copy this folder into the sketchbook's `libraries/`")
+def arduino(view: PackageView) -> Mapping[str, str]:
+    name = view.m.name
+    headers = (f"{name}.h", f"{name}_model.h", f"selftest/{name}_selftest.h")
+    sources = (*view.sources, *view.model_sources, view.selftest_source)
+    example = f"{name}_selftest"
+    return {
+        "library.properties": view.text("arduino/library.properties.j2"),
+        f"examples/{example}/{example}.ino": view.text("arduino/selftest.ino.j2"),
+        **{f"src/{file.rpartition('/')[2]}": _forward(file) for file in (*headers, *sources)},
+    }
+
+
+def _forward(file: str) -> str:
+    # The self test includes its header beside it; that one finds the network's in the top folder.
+    return f'/* Arduino looks in src/ only. */\n#include "../{file}"\n'
