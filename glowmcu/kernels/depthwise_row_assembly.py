@@ -26,8 +26,8 @@ from itertools import zip_longest
 from glowmcu.kernels.requantization import FormKind
 
 #: Offsets in the stack frame, and its size; the first four words change from channel to channel.
-_IN, _WEIGHTS, _END, _ZERO_POINTS, _MISSING = 0, 8, 16, 20, 24
-_SHIFT, _STEP, _MULTIPLIER, _CLAMP, _ROUNDING, _FRAME = 28, 32, 36, 40, 48, 52
+_IN, _WEIGHTS, _END, _ZERO_POINTS, FRAME_ROWS = 0, 8, 16, 20, 24
+_SHIFT, _STEP, _MULTIPLIER, _CLAMP, _ROUNDING, FRAME_BYTES = 28, 32, 36, 40, 48, 52
 #: Offsets in `glowmcu_depthwise_row`.
 _P_CHANNELS, _P_ROUNDING, _P_CLAMP, _P_BLOCKS = 0, 8, 12, 20
 #: Farthest byte that a load or store reaches from its pointer, longest row of any.
@@ -162,6 +162,10 @@ class _Row:
         self.x, self.o = first.x + steps * stride, first.outputs[2] + steps
         yield from self._each(columns[start + steps * stride :])
 
+    def straight(self) -> Iterator[str]:
+        """The whole row without a loop, pointers unmoved."""
+        yield from self._each(_columns(self.shape))
+
     def _each(self, columns: Sequence[_Column]) -> Iterator[str]:
         for column in columns:
             yield from self._column(column, 0)
@@ -258,20 +262,20 @@ def _finish(shape: RowShape) -> Iterator[str]:
         yield from ("cmp r3, lr", "it gt", "movgt r3, lr")
 
 
-@cache
 def is_within_reach(shape: RowShape) -> bool:
     """Whether the distances fit the instructions."""
-    for rows in (3, 2):
-        row = _Row(shape, rows)
-        if not list(row.instructions(0)) or row.reach > _MOST_OFFSET:
-            return False
-    return shape.pitch <= _MOST_PITCH
+    near = all(row_code(shape, rows, 10).is_within_reach for rows in (3, 2))
+    return near and shape.pitch <= _MOST_PITCH
 
 
 def row_assembly(shape: RowShape) -> tuple[str, ...]:
     """The whole function: arguments in, out, parameters, missing row in r0 to r3."""
     edges = _edges(shape) if shape.has_edges else ()
-    return (*_enter(shape), *_channel(shape), *_Row(shape, 3).instructions(10), *_next(), *edges)
+    has_missing: tuple[str, ...] = ()
+    if shape.has_edges:
+        has_missing = (f"ldr r3, [sp, #{FRAME_ROWS}]", "cmp r3, #0", "bne 3f")
+    row = _Row(shape, 3).instructions(10)
+    return (*enter(shape), *load_channel(shape), *has_missing, *row, *next_channel(), *edges)
 
 
 def instruction_count(lines: Iterable[str]) -> int:
@@ -279,16 +283,43 @@ def instruction_count(lines: Iterable[str]) -> int:
     return sum(not line.startswith("/*") and ":" not in line for line in lines)
 
 
-def _enter(shape: RowShape) -> Iterator[str]:
+@dataclass(frozen=True)
+class RowCode:
+    """A row of a channel, and by how many columns and outputs it moves the pointers.
+
+    Of a loop r8's upper half is the counter.
+    """
+
+    lines: tuple[str, ...]
+    columns: int
+    outputs: int
+    reach: int
+
+    @property
+    def is_within_reach(self) -> bool:
+        """Whether the distances fit the instructions."""
+        return self.reach <= _MOST_OFFSET
+
+
+@cache
+def row_code(shape: RowShape, rows: int, label: int, looped: bool = True) -> RowCode:
+    """With `rows` of weights; a loop's labels are `label` and the one after it."""
+    row = _Row(shape, rows)
+    lines = tuple(row.instructions(label) if looped else row.straight())
+    return RowCode(lines, row.x, row.o, row.reach)
+
+
+def enter(shape: RowShape, frame_bytes: int = FRAME_BYTES) -> Iterator[str]:
+    """The frame: r3, what is to be done, is at `FRAME_ROWS`."""
     yield "push {r4-r11, lr}"
-    yield f"sub sp, #{_FRAME}"
+    yield f"sub sp, #{frame_bytes}"
     yield f"ldr r4, [r2, #{_P_BLOCKS}]"
     yield f"ldrd r5, r6, [r2, #{_P_CHANNELS}]"
     yield "add r5, r4, r5, lsl #4 /* last weights follow the words */"
     yield f"strd r0, r1, [sp, #{_IN}]"
     yield f"strd r4, r5, [sp, #{_WEIGHTS}]"
     yield f"strd r5, r6, [sp, #{_END}]"
-    yield f"str r3, [sp, #{_MISSING}]"
+    yield f"str r3, [sp, #{FRAME_ROWS}]"
     if shape.clamped:
         yield f"ldrd r4, r5, [r2, #{_P_CLAMP}]"
         yield f"strd r4, r5, [sp, #{_CLAMP}]"
@@ -297,7 +328,7 @@ def _enter(shape: RowShape) -> Iterator[str]:
         yield f"str r4, [sp, #{_ROUNDING}]"
 
 
-def _channel(shape: RowShape) -> Iterator[str]:
+def load_channel(shape: RowShape) -> Iterator[str]:
     """Weights and constants of a channel into registers; the frame moves to the next channel."""
     yield "1: /* channel */"
     yield "ldm sp, {r0-r3}"
@@ -319,16 +350,14 @@ def _channel(shape: RowShape) -> Iterator[str]:
     if shape.is_far:
         yield f"str r10, [sp, #{_MULTIPLIER}]"
         yield f"movw r10, #{shape.pitch}"
-    if shape.has_edges:
-        yield f"ldr r3, [sp, #{_MISSING}]"
-        yield from ("cmp r3, #0", "bne 3f")
 
 
-def _next() -> Iterator[str]:
+def next_channel(frame_bytes: int = FRAME_BYTES) -> Iterator[str]:
+    """Ends the function after the last channel."""
     yield "2: /* the next channel */"
     yield from (f"ldr r2, [sp, #{_WEIGHTS}]", f"ldr r3, [sp, #{_END}]")
     yield from ("cmp r2, r3", "bne 1b")
-    yield f"add sp, #{_FRAME}"
+    yield f"add sp, #{frame_bytes}"
     yield "pop {r4-r11, pc}"
 
 
@@ -338,14 +367,25 @@ def _edges(shape: RowShape) -> Iterator[str]:
     Then P_i = {weight of the lower row, of the upper one}.
     """
     yield "3: /* a row of the window is missing */"
-    yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
     yield "blt 4f"
-    yield from ("smlabb r9, r2, r7, r9", "smlabt r9, r2, r7, r9", "smlabb r9, r2, r8, r9")
-    yield from (f"ror {weights}, {weights}, #16" for weights in ("r4", "r5", "r6"))
+    yield from without_lower_row()
     yield "b 5f"
     yield "4: /* above the image */"
-    yield from (f"smlabb r9, r2, {weights}, r9" for weights in ("r4", "r5", "r6"))
-    yield from ("pkhbt r4, r7, r4", "pkhtb r5, r5, r7, asr #16", "pkhbt r6, r8, r6")
+    yield from without_upper_row()
     yield "5: /* the other two */"
     yield from _Row(shape, 2).instructions(20)
     yield "b 2b"
+
+
+def without_lower_row() -> Iterator[str]:
+    """Weights and start of two rows, where the third is below the image. Flags stay."""
+    yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
+    yield from ("smlabb r9, r2, r7, r9", "smlabt r9, r2, r7, r9", "smlabb r9, r2, r8, r9")
+    yield from (f"ror {weights}, {weights}, #16" for weights in ("r4", "r5", "r6"))
+
+
+def without_upper_row() -> Iterator[str]:
+    """Weights and start of two rows, where the first is above the image."""
+    yield f"ldr r2, [sp, #{_ZERO_POINTS}]"
+    yield from (f"smlabb r9, r2, {weights}, r9" for weights in ("r4", "r5", "r6"))
+    yield from ("pkhbt r4, r7, r4", "pkhtb r5, r5, r7, asr #16", "pkhbt r6, r8, r6")

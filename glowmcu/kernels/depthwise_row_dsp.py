@@ -43,7 +43,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.overlap import row_overlaps
+from glowmcu.kernels.overlap import Overlaps, row_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -51,7 +51,8 @@ from glowmcu.ops.convolution import DepthwiseConv2D
 _AROUND_BYTES = 110
 
 
-def _op(site: Site) -> DepthwiseConv2D:
+def depthwise_op(site: Site) -> DepthwiseConv2D:
+    """The node's operator."""
     assert isinstance(site.node.op, DepthwiseConv2D)
     return site.node.op
 
@@ -60,29 +61,28 @@ def _form(site: Site) -> Form | None:
     return scaled_form(requantization_task(site))
 
 
-def _missing(site: Site, axis: int) -> list[tuple[int, int]]:
-    """For each window, how many of its rows (columns) are before and behind the image."""
-    size, outputs = site.signature.inputs[0].shape[1 + axis], site.signature.output.shape[1 + axis]
-    stride, before = _op(site).strides[axis], _op(site).padding[axis]
-    firsts = [o * stride - before for o in range(outputs)]
-    return [(max(-first, 0), max(first + 3 - size, 0)) for first in firsts]
+def missing_rows(site: Site) -> list[tuple[int, int]]:
+    """For each output row, how many rows of its window are above and below the image."""
+    op, size = depthwise_op(site), site.signature.inputs[0].shape[1]
+    tops = [oy * op.strides[0] - op.padding[0] for oy in range(site.signature.output.shape[1])]
+    return [(max(-top, 0), max(top + 3 - size, 0)) for top in tops]
 
 
 def _is_3x3(site: Site) -> bool:
     """A window within the image but for one row, and for columns beside it."""
-    op, (x, weights, _) = _op(site), site.signature.inputs
+    op, (x, weights, _) = depthwise_op(site), site.signature.inputs
     return (
         weights.shape[1:3] == (3, 3)
         and op.dilations == (1, 1)
         and op.strides[1] in (1, 2)
         and x.shape[3] == weights.shape[3]
-        and all(above + below < 2 for above, below in _missing(site, 0))
+        and all(above + below < 2 for above, below in missing_rows(site))
     )
 
 
-def _shape(site: Site) -> RowShape:
+def row_shape(site: Site) -> RowShape:
     """What the function is made for; the form exists."""
-    form, op = _form(site), _op(site)
+    form, op = _form(site), depthwise_op(site)
     assert form is not None
     _, _, width, channels = site.signature.inputs[0].shape
     near = RowShape(
@@ -91,7 +91,7 @@ def _shape(site: Site) -> RowShape:
         channels,
         op.strides[1],
         op.padding[1],
-        any(above + below for above, below in _missing(site, 0)),
+        any(above + below for above, below in missing_rows(site)),
         form.kind,
         form.postshift,
         form.clamp is not None,
@@ -129,20 +129,26 @@ class RowDepthwise(Kernel):
 
     def accepts(self, site: Site, target: Target) -> bool:
         known = target.core.has_dsp and is_constant(site, 1, 2) and is_int8(site)
-        return known and _is_3x3(site) and _form(site) is not None and is_within_reach(_shape(site))
+        if not known or not _is_3x3(site) or _form(site) is None:
+            return False
+        return is_within_reach(row_shape(site))
 
     def cost(self, site: Site, target: Target) -> Cost:
         cycles = sum(self._cycles[name] * much for name, much in self.work(site, target).items())
         return Cost(
             cycles,
-            _code_bytes(_shape(site)),
+            self.code_bytes(site),
             self.flash_bytes(site, target),
             code_key=self.code_key(site, target),
         )
 
+    def code_bytes(self, site: Site) -> int:
+        """Of the function."""
+        return _code_bytes(row_shape(site))
+
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        shape, out = _shape(site), site.signature.output.shape
-        edges = sum(above + below for above, below in _missing(site, 0))
+        shape, out = row_shape(site), site.signature.output.shape
+        edges = sum(above + below for above, below in missing_rows(site))
         kind = shape.kind.value
         rows, channels = out[0] * (out[1] - edges), out[3]
         edges *= out[0]
@@ -165,14 +171,36 @@ class RowDepthwise(Kernel):
         return 16 * channels + -(-channels // 4) * 4
 
     def code_key(self, site: Site, target: Target) -> str:
-        form, shape = _form(site), _shape(site)
+        return self.row_name(site, "row", "_edges" * row_shape(site).has_edges)
+
+    @staticmethod
+    def row_name(site: Site, what: str, edges: str) -> str:
+        """What tells functions of `what` apart."""
+        form, shape = _form(site), row_shape(site)
         assert form is not None
         sizes = f"{shape.width}x{shape.channels}_to_{shape.out_width}_stride_{shape.stride}"
-        edges = "_edges" if shape.has_edges else ""
-        return f"glowmcu_depthwise_row_{sizes}_pad_{shape.pad_left}{edges}_{form_name(form)}"
+        return f"glowmcu_depthwise_{what}_{sizes}_pad_{shape.pad_left}{edges}_{form_name(form)}"
+
+    def template(self) -> str:
+        """The function's."""
+        return "depthwise_row_dsp.c.j2"
+
+    def view(self, site: Site) -> dict[str, object]:
+        """What it needs."""
+        shape = row_shape(site)
+        return {
+            "assembly": row_assembly(shape),
+            "form": shape.kind.name,
+            "postshift": shape.postshift,
+            "headers": ("glowmcu_depthwise_row_dsp.h",),
+        }
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """What rows may overwrite."""
+        return row_overlaps(depthwise_op(site), site.signature)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        form, shape = _form(site), _shape(site)
+        form = _form(site)
         assert form is not None
         weights = constant(site, 1)
         bound = accumulator_bound(site, weights.reshape(-1, weights.shape[3]).T, constant(site, 2))
@@ -181,23 +209,18 @@ class RowDepthwise(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="depthwise_row_dsp.c.j2",
-            view={
-                "assembly": row_assembly(shape),
-                "form": shape.kind.name,
-                "postshift": shape.postshift,
-                "headers": ("glowmcu_depthwise_row_dsp.h",),
-            },
+            template=self.template(),
+            view=self.view(site),
             parameters=Parameters("glowmcu_depthwise_row", self._fields(site, form, blocks)),
             rows=out.shape[1],
             batches=out.shape[0],
-            overlaps=row_overlaps(_op(site), site.signature),
+            overlaps=self.overlaps(site),
             notes=(bound_note(site.node.macs, bound),),
         )
 
     @staticmethod
     def _fields(site: Site, form: Form, blocks: Words) -> tuple[Field, ...]:
-        op, x, out = _op(site), site.signature.inputs[0], site.signature.output
+        op, x, out = depthwise_op(site), site.signature.inputs[0], site.signature.output
         clamp_min, clamp_max = form.clamp or (-128, 127)
         return (
             Field("channels", out.shape[3]),
