@@ -1,4 +1,5 @@
-"""What the user says about a model's inputs: shapes, symbolic sizes, values known beforehand.
+"""What the user says about a model's inputs: shapes, symbolic sizes, values known beforehand,
+and which of them outlive a run.
 
 An input that is bound to a value (`--bind NAME=value.npy`) becomes a constant of the graph: a shape
 or an axis that the model leaves to its caller, or weights that are handed in.
@@ -16,11 +17,14 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class InputOptions:
-    """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values."""
+    """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values; `kept`
+    names the inputs that hold after a run what was written to them before it.
+    """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     symbols: Mapping[str, int] = field(default_factory=dict)
     bind: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:

@@ -24,7 +24,8 @@ class TensorEntry:
 
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
     `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
-    whether every byte is defined; one that is computed in float may differ in the last bits.
+    whether every byte is defined; one that is computed in float may differ in the last bits. `kept`
+    tells of an input that it is the same after a run.
     """
 
     name: str
@@ -36,6 +37,7 @@ class TensorEntry:
     offset: int
     bytes: int
     exact: bool = True
+    kept: bool = False
 
 
 @dataclass(frozen=True)

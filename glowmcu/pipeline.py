@@ -210,6 +210,8 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         dump.graph("quantize", imported)
     watch = SimplificationWatch(dump.graph)
     graph = lower(imported, watch, options.simplify)
+    kept = [value for value in graph.inputs if value.name in options.inputs.kept]
+    graph = graph.replace(kept=kept)
     dump.finish(graph)
     target = Target(core(options.core), options.goal)
     fit = fit_memory(graph, target, options.budgets, options.kernels)
@@ -259,6 +261,7 @@ def _options_text(options: Options) -> dict[str, str]:
         "simplify": "" if options.simplify else "no",
         "define": ",".join(f"{name}={size}" for name, size in symbols),
         "bind": bound_text(options.inputs.bind),
+        "keep_input": ",".join(options.inputs.kept),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
     }

@@ -43,6 +43,7 @@ def compile(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    keep_inputs: Sequence[str] = (),
     flash_budget: int | None = None,
     arena_budget: int | None = None,
     simplify: bool = True,
@@ -65,8 +66,9 @@ def compile(
     by the goal. `simplify=False` keeps channels and operators that no input can change or nobody
     reads; `kernels` is a file of `glowmcu.tune_kernels`. A model whose arena is too large for the
     board gets the fastest plan that fits, and a note. `input_shapes` fixes dynamic shapes by name,
-    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants; `dump_ir` receives
-    the IR after every pass; `pareto` fills `bundle.curve`: what other plans would take.
+    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants;
+    `keep_inputs` names those that a run leaves as they were written; `dump_ir` receives the IR
+    after every pass; `pareto` fills `bundle.curve`: what other plans would take.
     `emit` names build systems, `package` what to tell them: see docs/build_systems.md.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
@@ -79,7 +81,9 @@ def compile(
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
+        inputs=InputOptions(
+            input_shapes or {}, define or {}, bind or {}, tuple(dict.fromkeys(keep_inputs))
+        ),
         quantization=quantization_request(profile, samples, preprocess, quantization, observer),
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,

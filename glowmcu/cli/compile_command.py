@@ -62,6 +62,12 @@ from glowmcu.report.tables import layer_table, summary_lines
 @quantization_options
 @input_options
 @click.option(
+    "--keep-input",
+    multiple=True,
+    metavar="NAME",
+    help="An input that a run leaves as it was written.",
+)
+@click.option(
     "--kernels",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -96,6 +102,7 @@ def compile_command(
     simplify: bool,
     quantized: QuantizationArguments,
     inputs: InputOptions,
+    keep_input: tuple[str, ...],
     kernels: Path | None,
     explain: bool,
     report: Path | None,
@@ -124,6 +131,7 @@ def compile_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            keep_inputs=keep_input,
             kernels=kernels,
             dump_ir=dump_ir,
             pareto=pareto,

@@ -107,6 +107,7 @@ def _tensor_views(
                 offset=program.offset(buffer),
                 scale=c_number(buffer.type.scale) if quantized else None,
                 zero_point=buffer.type.zero_point if quantized else None,
+                kept=role == "input" and buffer in program.kept,
             )
         )
     return tuple(views)

@@ -201,6 +201,7 @@ def _manifest(
                     offset=view.offset,
                     bytes=view.size_bytes,
                     exact=is_exact,
+                    kept=view.kept,
                 )
                 for buffer, view, is_exact in zip(buffers, views, exact, strict=True)
             )

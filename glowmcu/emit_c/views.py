@@ -30,6 +30,7 @@ class TensorView:
     offset: int
     scale: str | None
     zero_point: int | None
+    kept: bool
 
 
 @dataclass(frozen=True)
@@ -109,3 +110,18 @@ class BundleView:
     output_checks: tuple[CheckView, ...]
     check_functions: tuple[CheckView, ...]
     packages: tuple[tuple[str, str], ...]
+
+    @property
+    def selftest_turns(self) -> tuple[bool, ...]:
+        """Whether each turn of the self test relies on kept inputs."""
+        return (False, True) if any(tensor.kept for tensor in self.inputs) else (False,)
+
+    @property
+    def inputs_after_run(self) -> str:
+        """What the header says about inputs once a run is over."""
+        kept = [tensor.parameter for tensor in self.inputs if tensor.kept]
+        if not kept:
+            return "inputs do not survive the run"
+        if len(kept) == len(self.inputs):
+            return "inputs survive the run"
+        return f"of the inputs only {' and '.join(kept)} survive the run"

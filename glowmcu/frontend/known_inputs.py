@@ -15,11 +15,17 @@ from glowmcu.ir.types import ElementType
 
 
 def unknown_inputs(options: InputOptions, names: Sequence[str], file_name: str) -> list[Problem]:
-    """GM107 for every option that names no input of the model."""
-    return [
+    """GM107 for every option that names no input of the model, or keeps one that is bound."""
+    unknown = [
         Problem("GM107", f"no input is named {name!r}", file_name, _known_names(name, names))
-        for name in dict.fromkeys((*options.shapes, *options.bind))
+        for name in dict.fromkeys((*options.shapes, *options.bind, *options.kept))
         if name not in names
+    ]
+    hint = "a bound input is a constant: there is nothing to keep"
+    return unknown + [
+        Problem("GM107", f"input {name!r} is both bound and kept", file_name, hint)
+        for name in options.kept
+        if name in options.bind
     ]
 
 

@@ -51,7 +51,7 @@ class VerificationError(AssertionError):
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A model: inputs, nodes in topological order, outputs."""
+    """A model: inputs, nodes in topological order, outputs. `kept` inputs survive a run."""
 
     name: str
     inputs: tuple[Value, ...]
@@ -59,6 +59,7 @@ class Graph:
     outputs: tuple[Value, ...]
     rounding: Rounding = Rounding.DOUBLE
     metadata: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[Value, ...] = ()
 
     @cached_property
     def producers(self) -> dict[Value, Node]:
@@ -88,8 +89,9 @@ class Graph:
         nodes: Iterable[Node] | None = None,
         outputs: Iterable[Value] | None = None,
         rounding: Rounding | None = None,
+        kept: Iterable[Value] | None = None,
     ) -> Graph:
-        """A copy with other nodes, outputs or rounding."""
+        """A copy with other nodes, outputs, rounding or kept inputs."""
         return Graph(
             self.name,
             self.inputs,
@@ -97,6 +99,7 @@ class Graph:
             self.outputs if outputs is None else tuple(outputs),
             self.rounding if rounding is None else rounding,
             self.metadata,
+            self.kept if kept is None else tuple(kept),
         )
 
     def verify(self) -> None:

@@ -62,13 +62,22 @@ class Life:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Instructions in order. `offsets` maps root buffers (no views) to bytes once planned."""
+    """Instructions in order. `offsets` maps root buffers (no views) to bytes once planned.
+
+    `kept` inputs hold after the run what the application wrote before it.
+    """
 
     name: str
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     instructions: tuple[Instruction, ...]
     offsets: Mapping[Buffer, int] = field(default_factory=dict)
+    kept: tuple[Buffer, ...] = ()
+
+    @property
+    def lasting(self) -> tuple[Buffer, ...]:
+        """What the application reads after the run."""
+        return (*self.outputs, *self.kept)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -136,7 +145,7 @@ class Program:
         for step, item in enumerate(self.steps):
             for buffer in item.operands:
                 touched.setdefault(self.root(buffer)[0], []).append(step)
-        for buffer in self.outputs:
+        for buffer in self.lasting:
             touched.setdefault(self.root(buffer)[0], []).append(len(self.steps))
         return {
             buffer: Life(min(steps), max(steps))

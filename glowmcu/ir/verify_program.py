@@ -189,7 +189,7 @@ class _Machine:
                 self._memory(buffer)[:] = _NOBODY
             for buffer in run.outputs:
                 self._write(buffer)
-        for buffer in self.program.outputs:
+        for buffer in self.program.lasting:
             self._read(buffer, "the application")
 
     def _content(self, buffer: Buffer) -> Tokens:

@@ -47,7 +47,8 @@ def build_program(
             instructions.extend(_views(node, buffers))
     outputs = tuple(buffers[value] for value in graph.outputs)
     inputs = tuple(buffers[value] for value in graph.inputs)
-    return Program(graph.name, inputs, outputs, tuple(instructions))
+    kept = tuple(buffers[value] for value in graph.kept)
+    return Program(graph.name, inputs, outputs, tuple(instructions), kept=kept)
 
 
 def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_rows: bool) -> Run:

@@ -189,7 +189,7 @@ class Partition:
         for run in runs[:-1]:
             buffer = run.outputs[0]
             readers = self.readers.get(buffer, [])
-            if not readers or readers[-1] > last or buffer in self.program.outputs:
+            if not readers or readers[-1] > last or buffer in self.program.lasting:
                 return None
             if buffer in self.viewed or self._is_part(buffer):
                 return None
@@ -265,7 +265,7 @@ class Partition:
             root = self.program.root(buffer)[0]
             if root is not buffer or self.program.lives[root].last > segment.last:
                 continue
-            if buffer in self.program.outputs:
+            if buffer in self.program.lasting:
                 continue
             intervals = forbidden_differences(rule, size, root.size_bytes)
             relation = Relation(root, segment.result, intervals)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from glowmcu.ir.graph import Graph, evaluate_node
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Buffer, Cascade, Program, Run, ViewRole
@@ -45,6 +47,9 @@ class _Machine:
             else:
                 self._run(item)
             self._bury(step, item.outputs)
+        for buffer, array in zip(self.program.inputs, inputs, strict=True):
+            if buffer in self.program.kept:
+                assert np.array_equal(self.arena.read(buffer), array), buffer.name
         return [self.arena.read(buffer) for buffer in self.program.outputs]
 
     def _run(self, run: Run) -> None:

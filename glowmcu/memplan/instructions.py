@@ -18,7 +18,7 @@ def arranged(program: Program, runs: Sequence[Run], views: Iterable[View]) -> Pr
         for buffer in run.operands:
             _add_views(buffer, by_buffer, done, instructions)
         instructions.append(run)
-    for buffer in (*program.outputs, *by_buffer):
+    for buffer in (*program.lasting, *by_buffer):
         _add_views(buffer, by_buffer, done, instructions)
     return program.with_instructions(instructions)
 

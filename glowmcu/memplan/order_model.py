@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
 from glowmcu.memplan.reuse_in_place import overwritable
 
-#: Bit of a run that never happens: it keeps outputs alive.
+#: Bit of a run that never happens: it keeps outputs and kept inputs alive.
 _AFTERWARDS = 1
 
 
@@ -134,7 +134,7 @@ def _roots(program: Program) -> dict[Buffer, _Root]:
             root = program.root(buffer)[0]
             if root.data is None:
                 masks[root] |= 2 << index
-    for buffer in program.outputs:
+    for buffer in program.lasting:
         root = program.root(buffer)[0]
         if root.data is None:
             masks[root] |= _AFTERWARDS

@@ -72,7 +72,7 @@ def _overwrite(
     is_whole = (start, end) == (0, root.size_bytes) and program.lives[root].last == step
     if is_whole is of_parts:
         return None
-    readers = [*(item.inputs for item in program.runs[step + 1 :]), program.outputs]
+    readers = [*(item.inputs for item in program.runs[step + 1 :]), program.lasting]
     if any(_overlap(program.span(buffer), span) for buffers in readers for buffer in buffers):
         return None
     view = View(run.outputs[0], operand, 0, ViewRole.OVERWRITE)

@@ -67,6 +67,7 @@ def tensor_json(entry: TensorEntry) -> Json:
         "zero_point": entry.zero_point,
         "offset": entry.offset,
         "bytes": entry.bytes,
+        "kept": entry.kept,
     }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.manifest import Manifest, TensorEntry, read_manifest
+from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, Measurement
 
 STRICT_FLAGS = (
@@ -147,6 +148,7 @@ def _infer(ffi: Any, run: Any, manifest: Manifest, arrays: Sequence[Array]) -> M
     outside = np.concatenate([memory[:start], memory[start + size :]])
     if (outside != _POISON).any():
         raise error("GM605", "the bundle wrote outside its arena", manifest.name, "report this bug")
+    expect_kept(manifest, arrays, lambda at, count: memory[start + at :][:count].tobytes())
     outputs = tuple(
         np.frombuffer(
             memory[start + entry.offset : start + entry.offset + entry.bytes].tobytes(), entry.dtype

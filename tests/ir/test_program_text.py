@@ -79,6 +79,14 @@ def test_a_printed_program_parses_back(planned: bool) -> None:
         )
 
 
+def test_kept_inputs_are_printed_and_parsed_back() -> None:
+    program = small_program()
+    assert "glowmcu.kept" not in print_program(program)
+    text = print_program(dataclasses.replace(program, kept=program.inputs))
+    assert '"glowmcu.kept"(%x) {access = ["@in"]}' in text
+    assert [buffer.name for buffer in parse_program(text, OPERATIONS).kept] == ["x"]
+
+
 def test_values_that_several_runs_name_are_one_object_again() -> None:
     first, last = parse_program(print_program(small_program()), OPERATIONS).runs
     assert first.node.inputs[1] is last.node.inputs[1]

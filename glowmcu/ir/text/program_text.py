@@ -75,7 +75,7 @@ class _ProgramPrinter:
         mentioned = [
             *program.inputs,
             *(buffer for item in program.instructions for buffer in _operands(item)[0]),
-            *program.outputs,
+            *program.lasting,
         ]
         self._buffers = list(dict.fromkeys(mentioned))
         for buffer in self._buffers:
@@ -86,6 +86,9 @@ class _ProgramPrinter:
         body = [self._declaration(buffer) for buffer in self._buffers]
         access = self._attributes.value((_OUT,) * len(program.inputs), "")
         body.append(self._line("glowmcu.inputs", program.inputs, {"access": access}))
+        if program.kept:
+            access = self._attributes.value((_IN,) * len(program.kept), "")
+            body.append(self._line("glowmcu.kept", program.kept, {"access": access}))
         body += map(self._instruction, program.instructions)
         body.append(self._line("func.return", program.outputs, {}))
         results = [print_memref(buffer.type) for buffer in program.outputs]
@@ -148,16 +151,19 @@ class _ProgramParser:
             self._scanner, self._attributes, lambda: parse_memref(self._scanner)
         ).function()
         inputs: tuple[Buffer, ...] = ()
+        kept: tuple[Buffer, ...] = ()
         instructions: list[Instruction] = []
         for line in function.operations[:-1]:
             if line.name in ("glowmcu.buffer", "glowmcu.flash"):
                 self._declare(line)
             elif line.name == "glowmcu.inputs":
                 inputs = self._buffers_of(line)
+            elif line.name == "glowmcu.kept":
+                kept = self._buffers_of(line)
             else:
                 instructions.append(self._instruction(line))
         outputs = self._buffers_of(function.operations[-1])
-        return Program(function.name, inputs, outputs, tuple(instructions), self._offsets)
+        return Program(function.name, inputs, outputs, tuple(instructions), self._offsets, kept)
 
     def _declare(self, line: OperationText[_Memref]) -> None:
         attributes = dict(line.attributes)

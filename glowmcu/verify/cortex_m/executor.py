@@ -21,6 +21,7 @@ from glowmcu.verify.cortex_m.counting import EdgeCounter
 from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.cortex_m.machine import Machine
 from glowmcu.verify.host import check_inputs
+from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, LayerCost, Measurement
 
 TIMEOUT_SECONDS = 120.0
@@ -182,6 +183,7 @@ class _Bench:
             raise _with_step(found, manifest, machine.step) from found
         if self._counter:
             self._counter.end()
+        expect_kept(manifest, arrays, machine.read_arena)
         outputs = tuple(
             np.frombuffer(machine.read_arena(entry.offset, entry.bytes), dtype=entry.dtype)
             .reshape(entry.shape)
