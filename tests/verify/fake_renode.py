@@ -33,6 +33,10 @@ class fake_renode:
             return f"0x{self.executed:016X}\n"
         return ""
 
+    def start_emulation(self) -> None:
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write("start\n")
+
     def create_terminal_tester(
         self, uart: str, timeout: float | None = None, machine: str | None = None
     ) -> int:

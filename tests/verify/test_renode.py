@@ -30,6 +30,7 @@ from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.renode import Renode, renode_board, renode_files
 from glowmcu.verify.renode.executor import measurements
+from tests.verify.robot_player import play
 from tests.verify.tiny_bundle import expected_output, random_inputs, write_tiny_bundle
 
 MISSING = Renode().missing()
@@ -166,21 +167,6 @@ def test_the_firmware_of_every_board_links_into_its_own_memory(name: str, tmp_pa
     assert (work / "inputs.bin").read_bytes() == b"\x02\x00\x00\x00" + packed
     for start, end in extents((work / "tiny.elf").read_bytes()):
         assert any(region.origin <= start and end <= region.end for region in hardware.memory)
-
-
-def play(robot: Path, console: str, folder: Path, dry: bool = False, loop: int = 4000001) -> int:
-    """Let Robot Framework run the file with recorded output in Renode's place; its exit code."""
-    from robot.api import TestSuite
-
-    recorded = folder / "recorded.txt"
-    recorded.write_text(console, encoding="utf-8")
-    suite = TestSuite.from_file_system(robot)
-    library = Path(__file__).with_name("fake_renode.py")
-    arguments = [str(recorded), str(folder / "commands.txt"), str(loop)]
-    suite.resource.imports.library(str(library), arguments)
-    with (folder / "robot.txt").open("w") as shown:
-        result = suite.run(output=None, log=None, report=None, dryrun=dry, stdout=shown)
-    return int(result.return_code)
 
 
 def in_flash_and_ram(board: Board, flash: tuple[int, int], ram: tuple[int, int]) -> Board:

@@ -1,12 +1,12 @@
 /*
- * main.c: read handwritten digits on a Cortex-M4 and print what was read.
+ * main.c: read handwritten digits and print what was read.
  *
  * Everything that has to do with the model is in classify(); the rest is this board.
  */
 #include <string.h>
 
-#include "console.h"
 #include "digits.h"
+#include "print.h"
 #include "samples.h"
 
 static DIGITS_ARENA(arena);
@@ -33,16 +33,16 @@ int main(void)
 
     for (int i = 0; i < SAMPLE_COUNT; ++i) {
         const int digit = classify(sample_pixels[i]);
-        console_text("is ");
-        console_number(sample_labels[i]);
-        console_text(", read ");
-        console_number(digit);
-        console_text("\n");
+        print_text("is ");
+        print_number(sample_labels[i]);
+        print_text(", read ");
+        print_number(digit);
+        print_text("\n");
         right += (digit == sample_labels[i]) ? 1 : 0;
     }
-    console_number(right);
-    console_text(" of ");
-    console_number(SAMPLE_COUNT);
-    console_text(" right\n");
+    print_number(right);
+    print_text(" of ");
+    print_number(SAMPLE_COUNT);
+    print_text(" right\ndone\n");
     return 0;
 }

@@ -1,0 +1,4 @@
+# BBC micro:bit: 256 KiB of flash, 16 KiB of RAM.
+CPU = -mcpu=cortex-m0 -mthumb -mfloat-abi=soft
+BOARD_SOURCE = nrf51822.c
+QEMU_MACHINE = microbit
