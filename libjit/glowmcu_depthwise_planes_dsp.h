@@ -3,8 +3,8 @@
  * without dilation, one output channel an input channel, for the DSP extension.
  *
  * The rows of glowmcu_depthwise_row.h with weights that are loaded once a channel. The result
- * may only share the image's bytes where both begin together, with a stride or without padding: what
- * one channel writes, no other reads.
+ * may share the image's bytes only whole pixels apart, so that what one channel writes no other
+ * reads: with padding and stride 1 a row and a pixel below the image.
  */
 #ifndef GLOWMCU_DEPTHWISE_PLANES_DSP_H
 #define GLOWMCU_DEPTHWISE_PLANES_DSP_H

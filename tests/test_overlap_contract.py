@@ -15,7 +15,6 @@ import pytest
 
 from glowmcu.cores import core, core_names
 from glowmcu.emit_c.write_bundle import write_bundle
-from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import BUFFER_ALIGN, Buffer, aligned
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Options, compile_model
@@ -130,8 +129,8 @@ def _distances(layer: PlacedLayer) -> list[tuple[int, int]]:
             least = aligned(least, step)
             far = layer.result.size_bytes // step * step
             found += [(position, least + more) for more in (0, step, 3 * step, 64 * step, far)]
-        if overlap.in_place:
-            found.append((position, 0))
+        if overlap.only_gap_bytes is not None:
+            found.append((position, overlap.only_gap_bytes))
     return found
 
 
@@ -164,10 +163,12 @@ TIGHT = {
     "max_pool_2d.portable": "MAX_POOL_2D, odd size, same padding",
     "mul.dsp": "mul",
 }
-#: And samples of variants that allow nothing but the same start.
-SAME_START = {
+#: And samples of variants that allow one distance alone.
+ONE_DISTANCE = {
     "depthwise_conv_2d.lines_dsp": "3x3, eight channels",
     "depthwise_conv_2d.lines_step_dsp": "3x3, stride 2, wide",
+    "depthwise_conv_2d.planes_dsp": "3x3, eight channels",
+    "depthwise_conv_2d.planes_unrolled_dsp": "3x3, eight channels",
     "depthwise_conv_2d.strip_dsp": "five rows",
     "depthwise_conv_2d.strip_unrolled_dsp": "five columns",
 }
@@ -188,19 +189,20 @@ def test_an_element_closer_is_too_close(variant: str, tmp_path: Path) -> None:
     assert host.run(inputs, closer) != host.run(inputs, layer.places())
 
 
-@pytest.mark.parametrize("variant", SAME_START)
+@pytest.mark.parametrize("variant", ONE_DISTANCE)
 @pytest.mark.parametrize("distance", [-4, 4])
-def test_a_little_off_the_same_start_is_too_close(
+def test_a_little_off_the_only_distance_spoils_the_result(
     variant: str, distance: int, tmp_path: Path
 ) -> None:
-    sample = SAME_START[variant]
+    sample = ONE_DISTANCE[variant]
     layer, data = placed_layer(sample, variant, _core_of(variant, sample))
-    assert layer.code.overlaps[0] == Overlap(None, in_place=True)
+    only = layer.code.overlaps[0].only_gap_bytes
+    assert only is not None
     host, inputs = HostLayer(layer, tmp_path / "layer"), _inputs(layer, data)
-    assert host.run(inputs, layer.places(0, distance)) != host.run(inputs, layer.places())
+    assert host.run(inputs, layer.places(0, only + distance)) != host.run(inputs, layer.places())
 
 
-_FAST = {**TIGHT, **SAME_START}
+_FAST = {**TIGHT, **ONE_DISTANCE}
 
 
 @pytest.mark.parametrize(

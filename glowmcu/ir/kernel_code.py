@@ -60,15 +60,15 @@ class Overlap:
 
     `least_gap_bytes`: safe are a result that starts at least so many bytes below the operand
     (negative: it may even start above it) and one that shares no byte. None: only the latter.
-    `in_place`: the same start is safe, too, whatever the gap says.
+    `only_gap_bytes`: exactly so many are safe, too, if fewer than the former; 0 is in place.
     """
 
     least_gap_bytes: int | None
-    in_place: bool = False
+    only_gap_bytes: int | None = None
 
     def is_kept(self, gap_bytes: int) -> bool:
         """Whether a result that shares bytes may start so far below the operand."""
-        if self.in_place and gap_bytes == 0:
+        if gap_bytes == self.only_gap_bytes:
             return True
         return self.least_gap_bytes is not None and gap_bytes >= self.least_gap_bytes
 

@@ -40,7 +40,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, same_start_overlaps
+from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, plane_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -300,8 +300,10 @@ class LinesDepthwise(Kernel):
         read = np.maximum(-((used - 1 - lines) // (band * across.stride)), 0)
         written = np.arange(across.out_length) // band
         columns = line_axis(site) == 0
-        return same_start_overlaps(
-            lines_of_pixels(read, x[1:3], columns), lines_of_pixels(written, out[1:3], columns)
+        return plane_overlaps(
+            lines_of_pixels(read, x[1:3], columns),
+            lines_of_pixels(written, out[1:3], columns),
+            x[3],
         )
 
     @staticmethod

@@ -22,7 +22,7 @@ from glowmcu.kernels.depthwise_row_dsp import (
     row_shape,
 )
 from glowmcu.kernels.kernel import Site, Target, kernel
-from glowmcu.kernels.overlap import Overlaps, same_start_overlaps
+from glowmcu.kernels.overlap import Overlaps, plane_overlaps
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Bytes of the C around the assembly; most rows that half a register counts.
@@ -46,7 +46,7 @@ def _overlaps(site: Site) -> Overlaps:
         for ox in range(out[2]):
             left = ox * op.strides[1] - op.padding[1]
             last_read[max(top, 0) : top + 3, max(left, 0) : left + 3] = oy * out[2] + ox
-    return same_start_overlaps(last_read.reshape(-1), np.arange(out[1] * out[2]))
+    return plane_overlaps(last_read.reshape(-1), np.arange(out[1] * out[2]), x[3])
 
 
 @kernel("depthwise_conv_2d.planes_dsp", DepthwiseConv2D)

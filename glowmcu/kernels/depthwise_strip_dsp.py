@@ -35,7 +35,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, same_start_overlaps
+from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, plane_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -81,8 +81,10 @@ def _overlaps(site: Site) -> Overlaps:
     # Lines between those under an output are read by nobody.
     read = np.where(np.arange(x[2 - axis]) % stride == 0, np.arange(x[2 - axis]) // stride, -1)
     written = np.arange(out[2 - axis])
-    return same_start_overlaps(
-        lines_of_pixels(read, x[1:3], axis == 0), lines_of_pixels(written, out[1:3], axis == 0)
+    return plane_overlaps(
+        lines_of_pixels(read, x[1:3], axis == 0),
+        lines_of_pixels(written, out[1:3], axis == 0),
+        x[3],
     )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from glowmcu.ir.instructions import BUFFER_ALIGN
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Operation, RowWindow, Signature
 from glowmcu.ir.types import ElementType, TensorType
@@ -197,16 +198,19 @@ def lines_of_pixels(turns: Int64Array, size: Sequence[int], columns: bool) -> In
     return pixels
 
 
-def same_start_overlaps(last_read: Int64Array, written: Int64Array) -> Overlaps:
+def plane_overlaps(last_read: Int64Array, written: Int64Array, pixel_bytes: int) -> Overlaps:
     """Of a kernel that does all of a channel before the next: what happens to each pixel, when.
 
     `last_read` and `written` are turns, of the operand's and the result's pixels in raster order;
-    pixels have the same bytes, so that no channel meets another at the same start. A turn reads
-    before it writes.
+    pixels have the same bytes, so that no channel meets another whole pixels apart. A turn reads
+    before it writes. The result may begin exactly so many pixels below the operand.
     """
-    common = min(last_read.size, written.size)
-    is_safe = (written.reshape(-1)[:common] >= last_read.reshape(-1)[:common]).all()
-    return {0: Overlap(None, in_place=True)} if is_safe else {}
+    for pixels in range(written.size // 2):
+        common = min(last_read.size, written.size - pixels)
+        is_safe = bool((written[pixels : pixels + common] >= last_read[:common]).all())
+        if is_safe and pixels * pixel_bytes % BUFFER_ALIGN == 0:
+            return {0: Overlap(None, only_gap_bytes=pixels * pixel_bytes)}
+    return {}
 
 
 def _pixel_bytes(type_: TensorType) -> int:

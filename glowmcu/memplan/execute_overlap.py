@@ -47,8 +47,8 @@ def block_rows(run: Run, sharing: Mapping[int, Buffer]) -> int:
 def _gap(run: Run, position: int) -> int:
     """The least distance at which the run promises to work."""
     rule = run.overlaps[position]
-    gap = rule.least_gap_bytes
-    return 0 if gap is None or (rule.in_place and gap > 0) else gap
+    gaps = (rule.least_gap_bytes, rule.only_gap_bytes)
+    return min(gap for gap in gaps if gap is not None)
 
 
 def _least_gap(run: Run, position: int, rows: int) -> int:

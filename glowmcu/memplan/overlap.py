@@ -126,6 +126,8 @@ def forbidden_differences(
         low = max(low, -rule.least_gap_bytes)
     if low >= operand_bytes:
         return ()
-    if rule is not None and rule.in_place and low < 0:
-        return (low, 0), (0, operand_bytes)
+    if rule is not None and rule.only_gap_bytes is not None:
+        only = -rule.only_gap_bytes
+        if low < only < operand_bytes and only == -aligned(rule.only_gap_bytes):
+            return (low, only), (only, operand_bytes)
     return ((low, operand_bytes),)

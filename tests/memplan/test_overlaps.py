@@ -124,7 +124,7 @@ def test_a_promise_for_the_same_place_is_none_for_another(shift: int, is_right: 
     builder = Builder()
     x = builder.input(16)
     graph = builder.graph(builder.mingle(x))
-    choice = Choice((0,), overlaps={0: Overlap(None, in_place=True)})
+    choice = Choice((0,), overlaps={0: Overlap(None, only_gap_bytes=0)})
     program = build_program(graph, dict.fromkeys(graph.nodes, choice))
     (run,) = program.runs
     assert isinstance(run, Run)
