@@ -136,6 +136,7 @@ def code_bytes(folder: Path, manifest: Manifest, board: Board) -> int | None:
         [folder / source for source in manifest.sources],
         [folder],
         core(board.core).flags,
-        f"{manifest.name}_run",
+        manifest.entry_points[0],
+        others=manifest.entry_points[1:],
     )
     return sizes.text_bytes

@@ -18,13 +18,15 @@ import numpy.typing as npt
 @dataclass(frozen=True)
 class InputOptions:
     """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values; `kept`
-    names the inputs that hold after a run what was written to them before it.
+    names the inputs that hold after a run what was written to them before it, `streamed` those
+    whose rows the application hands over as they come.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     symbols: Mapping[str, int] = field(default_factory=dict)
     bind: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
+    streamed: tuple[str, ...] = ()
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:

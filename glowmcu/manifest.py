@@ -19,8 +19,23 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
+class RowsEntry:
+    """Of an input that the application pushes row by row: `count` rows of `bytes` each.
+
+    `function` takes them; outputs are there after `read` rows, since the last may have no reader.
+    """
+
+    function: str
+    count: int
+    read: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class TensorEntry:
     """An input or output: `bytes` at `offset` of the arena, C-ordered `shape` of numpy `dtype`.
+
+    An input with `rows` is not in the arena: its `offset` is None.
 
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
     `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
@@ -34,10 +49,17 @@ class TensorEntry:
     dtype: str
     scale: float | None
     zero_point: int | None
-    offset: int
+    offset: int | None
     bytes: int
     exact: bool = True
     kept: bool = False
+    rows: RowsEntry | None = None
+
+    @property
+    def start(self) -> int:
+        """`offset`, of a tensor that is in the arena."""
+        assert self.offset is not None, f"{self.name!r} is pushed row by row"
+        return self.offset
 
 
 @dataclass(frozen=True)
@@ -128,6 +150,21 @@ class Manifest:
     simplification: SimplificationEntry | None = None
     packages: tuple[str, ...] = ()
 
+    @property
+    def streamed_input(self) -> int | None:
+        """The input whose rows are pushed, by number, if there is one."""
+        found = [index for index, entry in enumerate(self.inputs) if entry.rows is not None]
+        return found[0] if found else None
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """The C functions that make an inference."""
+        if self.streamed_input is None:
+            return (f"{self.name}_run",)
+        rows = self.inputs[self.streamed_input].rows
+        assert rows is not None
+        return (f"{self.name}_start", rows.function)
+
     def to_json(self) -> str:
         """Stable text: keys in field order, two-space indent, final newline."""
         body = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
@@ -157,7 +194,7 @@ def read_manifest(bundle_dir: Path) -> Manifest:
 
 def _from_json(body: dict[str, Any]) -> Manifest:
     def tensors(key: str) -> tuple[TensorEntry, ...]:
-        return tuple(TensorEntry(**{**row, "shape": tuple(row["shape"])}) for row in body[key])
+        return tuple(map(_tensor, body[key]))
 
     body["inputs"], body["outputs"] = tensors("inputs"), tensors("outputs")
     body["layers"] = tuple(LayerEntry(**row) for row in body["layers"])
@@ -166,6 +203,12 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["packages"] = tuple(body.get("packages", ()))
     body["simplification"] = _simplification(body.get("simplification"))
     return Manifest(**body)
+
+
+def _tensor(row: dict[str, Any]) -> TensorEntry:
+    rows = row.get("rows")
+    given = {"shape": tuple(row["shape"]), "rows": RowsEntry(**rows) if rows else None}
+    return TensorEntry(**{**row, **given})
 
 
 def _simplification(row: dict[str, Any] | None) -> SimplificationEntry | None:

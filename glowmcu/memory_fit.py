@@ -15,7 +15,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.program import Program, Run
+from glowmcu.ir.program import Program, Run, Step
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
@@ -64,14 +64,21 @@ class Fit:
 
 
 def fit_memory(
-    graph: Graph, target: Target, budgets: Budgets, choices: KernelChoices | None = None
+    graph: Graph,
+    target: Target,
+    budgets: Budgets,
+    choices: KernelChoices | None = None,
+    pushed: str | None = None,
 ) -> Fit:
-    """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM5xx."""
+    """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM404, GM5xx.
+
+    `pushed` names the input that the application hands over row by row.
+    """
     if target.goal is Goal.RAM:
         # Streaming costs cycles enough: kernels are as for `balanced` where the arena has room.
         target = replace(target, goal=Goal.BALANCED)
-        return _Fitter(graph, target, budgets, choices).smallest()
-    fitter = _Fitter(graph, target, budgets, choices)
+        return _Fitter(graph, target, budgets, choices, pushed).smallest()
+    fitter = _Fitter(graph, target, budgets, choices, pushed)
     free = fitter.fit({}, None)
     if budgets.arena_bytes is None or free.arena_bytes <= budgets.arena_bytes:
         return free
@@ -79,12 +86,16 @@ def fit_memory(
 
 
 def memory_curve(
-    graph: Graph, target: Target, budgets: Budgets, choices: KernelChoices | None = None
+    graph: Graph,
+    target: Target,
+    budgets: Budgets,
+    choices: KernelChoices | None = None,
+    pushed: str | None = None,
 ) -> tuple[PlanPoint, ...]:
     """Plans of which none is both smaller and faster than another, the smallest arena first."""
     if target.goal is Goal.RAM:
         target = replace(target, goal=Goal.BALANCED)
-    return tuple(map(_point, _Fitter(graph, target, budgets, choices).curve()))
+    return tuple(map(_point, _Fitter(graph, target, budgets, choices, pushed).curve()))
 
 
 def _point(item: Fit) -> PlanPoint:
@@ -101,6 +112,7 @@ class _Fitter:
     target: Target
     budgets: Budgets
     choices: KernelChoices | None
+    pushed: str | None = None
 
     def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
         """With limits of scratch by node name; `stream_to` as in `plan_memory`."""
@@ -111,7 +123,8 @@ class _Fitter:
         return select_kernels(self.graph, self.target, self.choices, flash, limits)
 
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
-        program = build_program(self.graph, selections, with_rows=stream_to is not None)
+        with_rows = stream_to is not None or self.pushed is not None
+        program = build_program(self.graph, selections, with_rows, self.pushed)
         return Fit(selections, plan_memory(program, stream_to))
 
     def smallest(self) -> Fit:
@@ -228,7 +241,7 @@ def _identity(item: Selection) -> Hashable:
 def _less_scratch(item: Fit, budget: int) -> dict[str, int]:
     """New limits by node name for kernels of steps that reach beyond the budget.
 
-    In a cascade those with the most scratch count, since one turn's is another's.
+    In a cascade those count whose turn has the most in it, since one turn's bytes are another's.
     """
     limits = {}
     for step, top in zip(item.plan.program.steps, _tops(item.plan.program), strict=True):
@@ -236,13 +249,24 @@ def _less_scratch(item: Fit, budget: int) -> dict[str, int]:
             continue
         is_cascade = isinstance(step, Cascade)
         runs = step.runs if isinstance(step, Cascade) else (step,)
-        most = max(map(_scratch_bytes, runs), default=0) - (top - budget)
+        beside = {run: _single_rows_bytes(step, run) for run in runs}
+        turns = {run: beside[run] + _scratch_bytes(run) for run in runs}
+        most = max(turns.values()) - (top - budget)
         for run in runs:
             chosen, now = item.selections[run.node], _scratch_bytes(run)
             least = _least_scratch(chosen, is_cascade)
-            if now > max(most, 0) and least < now:
-                limits[run.node.name] = max(min(most, now - 4), least)
+            if turns[run] > most and least < now:
+                limits[run.node.name] = max(min(most - beside[run], now - 4), least)
     return limits
+
+
+def _single_rows_bytes(step: Step, run: Run) -> int:
+    """Rows that come and go in a cascade, of what a run reads and writes."""
+    if not isinstance(step, Cascade):
+        return 0
+    local = {*step.locals}
+    rows = [buffer for buffer in (*run.inputs, *run.outputs) if buffer in local]
+    return sum(buffer.size_bytes for buffer in rows if buffer.type.shape[1] == 1)
 
 
 def _least_scratch(chosen: Selection, by_rows: bool) -> int:

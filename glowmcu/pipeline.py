@@ -197,6 +197,7 @@ def _distinct_bytes(vector: GoldenVector) -> int:
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
+    pushed = pushed_input(options.inputs, file_name)
     dump = IrDump(options.dump_ir, options.dump_constants)
     quantized = None
     if options.quantization is None:
@@ -214,9 +215,9 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     graph = graph.replace(kept=kept)
     dump.finish(graph)
     target = Target(core(options.core), options.goal)
-    fit = fit_memory(graph, target, options.budgets, options.kernels)
+    fit = fit_memory(graph, target, options.budgets, options.kernels, pushed)
     selections, plan = fit.selections, fit.plan
-    dump.program("unplanned", build_program(graph, selections))
+    dump.program("unplanned", build_program(graph, selections, pushed=pushed))
     dump.program("planned", plan.program)
     facts = BundleFacts(
         name=options.name,
@@ -237,7 +238,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     files, manifest = bundle_files(plan.program, selections, facts)
     curve: tuple[PlanPoint, ...] = ()
     if options.wants_curve:
-        curve = memory_curve(graph, target, options.budgets, options.kernels)
+        curve = memory_curve(graph, target, options.budgets, options.kernels, pushed)
     done = Compilation(
         imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles, curve
     )
@@ -246,6 +247,27 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
 
 def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
     return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
+
+
+def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
+    """The input to be streamed, if any. Raises GM405 for more than one, or one that is bound."""
+    names = tuple(dict.fromkeys(inputs.streamed))
+    if len(names) > 1:
+        raise error(
+            "GM405",
+            f"one input can be streamed, not {len(names)}: {', '.join(map(repr, names))}",
+            file_name,
+            "layers would have to wait for rows of both in one order; stream the larger one",
+        )
+    for others, option in ((inputs.bind, "--bind"), (inputs.kept, "--keep-input")):
+        if names and names[0] in others:
+            raise error(
+                "GM405",
+                f"input {names[0]!r} is streamed: it never is in memory as a whole",
+                file_name,
+                f"leave out {option} or --stream-input",
+            )
+    return names[0] if names else None
 
 
 def _sha256(data: bytes) -> str:
@@ -262,6 +284,7 @@ def _options_text(options: Options) -> dict[str, str]:
         "define": ",".join(f"{name}={size}" for name, size in symbols),
         "bind": bound_text(options.inputs.bind),
         "keep_input": ",".join(options.inputs.kept),
+        "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
     }

@@ -44,6 +44,7 @@ def compile(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     keep_inputs: Sequence[str] = (),
+    stream_inputs: Sequence[str] = (),
     flash_budget: int | None = None,
     arena_budget: int | None = None,
     simplify: bool = True,
@@ -58,20 +59,17 @@ def compile(
 
     `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
     API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
-    (TensorFlow Lite Micro) or single (XNNPACK).
-    A float model becomes int8 by a `profile` (of `glowmcu.profile`, or its file) or by `samples`,
-    profiled on the way (some options need them beside a profile); `preprocess` is a file that says
-    what numbers pixels become, `quantization` how it is done; `observer` follows the profiling.
-    `flash_budget` (code and constants) and `arena_budget` are bytes: within them kernels are chosen
-    by the goal. `simplify=False` keeps channels and operators that no input can change or nobody
+    (TensorFlow Lite Micro) or single (XNNPACK). A float model becomes int8 by a `profile` (of
+    `glowmcu.profile`, or its file) or by `samples`, profiled on the way (some options need both);
+    `preprocess` is a file that says what numbers pixels become, `quantization` how it is done;
+    `observer` follows the profiling. `flash_budget` (code and constants) and `arena_budget` are
+    bytes: within them kernels are chosen by the goal. `simplify=False` keeps channels and operators that no input can change or nobody
     reads; `kernels` is a file of `glowmcu.tune_kernels`. A model whose arena is too large for the
     board gets the fastest plan that fits, and a note. `input_shapes` fixes dynamic shapes by name,
-    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants;
-    `keep_inputs` names those that a run leaves as they were written; `dump_ir` receives the IR
-    after every pass; `pareto` fills `bundle.curve`: what other plans would take.
-    `emit` names build systems, `package` what to tell them: see docs/build_systems.md.
-
-    Raises GlowmcuError: every problem of the model at once, and nothing is written.
+    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants; `keep_inputs` names
+    those that a run leaves as they were, `stream_inputs` one whose rows are pushed as they come;
+    `dump_ir` receives the IR after every pass; `pareto` fills `bundle.curve`. `emit` names build
+    systems, `package` what to tell them. Raises GlowmcuError: every problem of the model at once.
     """
     path, found = Path(model), find_board(board)
     data = read_model_file(path)
@@ -81,9 +79,7 @@ def compile(
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=InputOptions(
-            input_shapes or {}, define or {}, bind or {}, tuple(dict.fromkeys(keep_inputs))
-        ),
+        inputs=_input_options(input_shapes, define, bind, keep_inputs, stream_inputs),
         quantization=quantization_request(profile, samples, preprocess, quantization, observer),
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
@@ -93,6 +89,17 @@ def compile(
         packaging=packaging(emit, package),
     )
     return _written(data, path, options, found, None if output is None else Path(output))
+
+
+def _input_options(
+    shapes: Mapping[str, Shape] | None,
+    define: Mapping[str, int] | None,
+    bind: Mapping[str, Array] | None,
+    keep: Sequence[str],
+    stream: Sequence[str],
+) -> InputOptions:
+    kept, streamed = tuple(dict.fromkeys(keep)), tuple(dict.fromkeys(stream))
+    return InputOptions(shapes or {}, define or {}, bind or {}, kept, streamed)
 
 
 def _written(

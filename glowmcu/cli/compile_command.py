@@ -10,7 +10,7 @@ from rich.console import Console
 from glowmcu.api import compile as compile_model
 from glowmcu.bundle import Bundle
 from glowmcu.cli.byte_count import byte_count
-from glowmcu.cli.input_arguments import input_options
+from glowmcu.cli.input_arguments import input_options, stream_option
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.package_arguments import package_options
 from glowmcu.cli.progress import profiling_bar
@@ -61,6 +61,7 @@ from glowmcu.report.tables import layer_table, summary_lines
 @simplify_option
 @quantization_options
 @input_options
+@stream_option
 @click.option(
     "--keep-input",
     multiple=True,
@@ -132,6 +133,7 @@ def compile_command(
             define=inputs.symbols,
             bind=inputs.bind,
             keep_inputs=keep_input,
+            stream_inputs=inputs.streamed,
             kernels=kernels,
             dump_ir=dump_ir,
             pareto=pareto,

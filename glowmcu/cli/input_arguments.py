@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import re
@@ -46,6 +47,23 @@ def input_options(function: _F) -> _F:
     for option in options:
         wrapped = option(wrapped)
     return wrapped  # type: ignore[no-any-return]
+
+
+def stream_option(function: _F) -> _F:
+    """`--stream-input`, into the argument `inputs` that `input_options` makes."""
+
+    @functools.wraps(function)
+    def with_streamed(
+        inputs: InputOptions,
+        streamed: tuple[str, ...],
+        **others: Any,  # noqa: ANN401 - whatever the command takes besides
+    ) -> object:
+        return function(inputs=dataclasses.replace(inputs, streamed=streamed), **others)
+
+    return click.option("--stream-input", "streamed", multiple=True, metavar="NAME",
+                        help="The application pushes this input row by row as it comes.")(
+        with_streamed
+    )  # type: ignore[return-value]  # fmt: skip
 
 
 def bind_option(function: _F) -> _F:

@@ -16,7 +16,7 @@ from glowmcu.emit_c.cascade_text import cascade_text
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.rendering import render
-from glowmcu.emit_c.views import ArrayView, BufferView, StepView, TensorView
+from glowmcu.emit_c.views import ArrayView, BufferView, RowsView, StepView, TensorView
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
@@ -48,6 +48,10 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
     made: dict[Buffer, str] = {}
     for number, buffer in enumerate(program.inputs):
         made.setdefault(program.root(buffer)[0], f"AT_IN{number}")
+    for item in program.steps:
+        if isinstance(item, Cascade) and item.source is not None and program.pushed is not None:
+            made[program.pushed.counter] = "AT_ROWS_PUSHED"
+            made[item.stages[item.source].result] = made[program.pushed.buffer]
     for step, run in enumerate(program.runs):
         for number, buffer in enumerate(run.outputs):
             suffix = f"_{number}" if len(run.outputs) > 1 else ""
@@ -90,6 +94,7 @@ def _tensor_views(
     for buffer, suffix in zip(buffers, suffixes, strict=True):
         inner = role if len(buffers) == 1 else f"{role}_{suffix}"
         quantized = buffer.type.quantization is not None
+        rows = _rows_view(program, buffer)
         views.append(
             TensorView(
                 accessor=f"{name}_{inner}",
@@ -104,13 +109,26 @@ def _tensor_views(
                 c_type=buffer.type.element.c_name,
                 element_count=buffer.type.element_count,
                 size_bytes=buffer.size_bytes,
-                offset=program.offset(buffer),
+                offset=None if rows else program.offset(buffer),
                 scale=c_number(buffer.type.scale) if quantized else None,
                 zero_point=buffer.type.zero_point if quantized else None,
                 kept=role == "input" and buffer in program.kept,
+                rows=rows,
             )
         )
     return tuple(views)
+
+
+def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
+    """The rows of an input that the application pushes."""
+    if program.pushed is None or program.pushed.buffer is not buffer:
+        return None
+    (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.source is not None)
+    assert cascade.source is not None
+    source = cascade.stages[cascade.source]
+    row = source.result.type.with_shape((1, 1, *source.result.type.shape[2:]))
+    size = f"{source.rows} rows of {row.element.value}[{'x'.join(map(str, row.shape[2:]))}]"
+    return RowsView(source.rows, cascade.pushed_rows, row.size_bytes, row.element_count, size)
 
 
 def layers(program: Program, chosen: Mapping[Node, Chosen], name: str) -> Layers:
@@ -146,7 +164,10 @@ def layers(program: Program, chosen: Mapping[Node, Chosen], name: str) -> Layers
                 for number, run in enumerate(item.runs, first)
             }
             function, text = cascade_text(item, layer_texts, first)
-            steps[first] = replace(steps[first], call=f"    {function}(a);")
+            takes_rows = item.source is not None
+            arguments = ", rows, before, arrived" if takes_rows else ""
+            call = f"    {function}(a{arguments});"
+            steps[first] = replace(steps[first], call=call, takes_rows=takes_rows)
             definition = f"{steps[-1].definition}\n\n{text}".strip()
             steps[-1] = replace(steps[-1], definition=definition)
     made = tuple(functions.values())

@@ -12,6 +12,7 @@ from glowmcu.emit_c.c_text import c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.output_checks import output_checks
 from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
+from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView, VectorView
 from glowmcu.goals import Goal
@@ -85,7 +86,8 @@ def bundle_files(
         output.format(name=name): render(f"bundle/{template}", m=view)
         for output, template in _TEMPLATES.items()
     }
-    files.update(_libjit_closure(("glowmcu_base.h", "glowmcu_model.h", *body.headers)))
+    model_header = "glowmcu_streamed_model.h" if view.push else "glowmcu_model.h"
+    files.update(_libjit_closure(("glowmcu_base.h", model_header, *body.headers)))
     headers = tuple(sorted(file for file in files if file.endswith(".h") and "/" not in file))
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
@@ -148,6 +150,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         output_checks=checks,
         check_functions=tuple(dict.fromkeys(checks)),
         packages=package_rows(facts.packaging.names, facts.name),
+        push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
     )
 
 
@@ -194,6 +197,7 @@ def _manifest(
                 TensorEntry(
                     name=buffer.name,
                     symbol=view.parameter.partition("_")[2],
+                    rows=rows_entry(view, facts.name),
                     shape=buffer.type.shape,
                     dtype=str(buffer.type.element.numpy),
                     scale=buffer.type.scale if buffer.type.quantization else None,

@@ -24,10 +24,14 @@ class CallView:
 
 @dataclass(frozen=True)
 class StageView:
-    """A turn: room for the new row, then the calls."""
+    """A turn: room for the new row, then the calls; or a copy of the application's row for the
+    layer `reader`.
+    """
 
     slide: str
     calls: tuple[CallView, ...]
+    copy: str = ""
+    reader: int = 0
 
 
 def cascade_text(cascade: Cascade, layers: Mapping[Run, LayerText], first: int) -> tuple[str, str]:
@@ -44,6 +48,7 @@ def cascade_text(cascade: Cascade, layers: Mapping[Run, LayerText], first: int) 
         order=order,
         stages=tuple(map(writer.stage, cascade.stages)),
         turns=len(cascade.order),
+        source=cascade.source,
     )
     return function, text.rstrip()
 
@@ -60,7 +65,18 @@ class _Writer:
         slide = ""
         if stage.result in self.cascade.rings and stage.result.type.shape[1] > 1:
             slide = self._slide(stage.result)
+        if stage.source is not None:
+            return StageView(slide, (), self._copy(stage.source), self._reader(stage.source))
         return StageView(slide, tuple(calls))
+
+    def _copy(self, ring: Buffer) -> str:
+        row = row_bytes(ring)
+        newest = f" + {ring.size_bytes - row}" if ring.size_bytes > row else ""
+        return f"memcpy(a + {self._symbol(ring)}{newest}, rows + (y - before) * {row}, {row});"
+
+    def _reader(self, ring: Buffer) -> int:
+        """The first layer that reads a ring: what fills it is counted there."""
+        return min(layer.index for run, layer in self.layers.items() if ring in run.inputs)
 
     def _slide(self, ring: Buffer) -> str:
         row = row_bytes(ring)

@@ -8,8 +8,19 @@ from glowmcu.emit_c.output_checks import CheckView
 
 
 @dataclass(frozen=True)
+class RowsView:
+    """Rows of an input that is pushed: `read` of `count` are read by anyone; `type` of one row."""
+
+    count: int
+    read: int
+    bytes: int
+    length: int
+    description: str
+
+
+@dataclass(frozen=True)
 class TensorView:
-    """An input or output of the bundle.
+    """An input or output of the bundle; one with `rows` has no place in the arena.
 
     `accessor` is `kws_input` or `kws_input_mfcc`, `macro` `KWS_INPUT` or `KWS_INPUT_MFCC`;
     `parameter` its name as an argument of `kws_infer`.
@@ -27,10 +38,11 @@ class TensorView:
     c_type: str
     element_count: int
     size_bytes: int
-    offset: int
+    offset: int | None
     scale: str | None
     zero_point: int | None
     kept: bool
+    rows: RowsView | None = None
 
 
 @dataclass(frozen=True)
@@ -58,13 +70,33 @@ class ArrayView:
 
 @dataclass(frozen=True)
 class StepView:
-    """A layer: the comment above its constants, the constants' text, its call in `<name>_run`."""
+    """A layer: the comment above its constants, the constants' text, its call in `<name>_run`.
+
+    `takes_rows`: the call waits for rows from the application.
+    """
 
     index: int
     comment: tuple[str, ...]
     definition: str
     call: str
     summary: str
+    takes_rows: bool = False
+
+
+@dataclass(frozen=True)
+class PushView:
+    """How rows of input `input` come in: `function` takes them, `counter` is where they are
+    counted, from `mark` on; steps run before the first row, and after the last.
+    """
+
+    input: TensorView
+    number: int
+    function: str
+    counter: str
+    mark: str
+    steps_before: tuple[StepView, ...]
+    taking: StepView
+    steps_after: tuple[StepView, ...]
 
 
 @dataclass(frozen=True)
@@ -125,3 +157,5 @@ class BundleView:
         if len(kept) == len(self.inputs):
             return "inputs survive the run"
         return f"of the inputs only {' and '.join(kept)} survive the run"
+
+    push: PushView | None = None

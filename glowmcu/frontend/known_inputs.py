@@ -18,7 +18,9 @@ def unknown_inputs(options: InputOptions, names: Sequence[str], file_name: str) 
     """GM107 for every option that names no input of the model, or keeps one that is bound."""
     unknown = [
         Problem("GM107", f"no input is named {name!r}", file_name, _known_names(name, names))
-        for name in dict.fromkeys((*options.shapes, *options.bind, *options.kept))
+        for name in dict.fromkeys(
+            (*options.shapes, *options.bind, *options.kept, *options.streamed)
+        )
         if name not in names
     ]
     hint = "a bound input is a constant: there is nothing to keep"

@@ -2,7 +2,8 @@
 
 A buffer is a tensor's place in memory. `View` makes a buffer that is part of another one (a
 reshape, a slice of a concatenation); `Run` calls a kernel; `Alloc` and `Dealloc` bound a buffer's
-life. After planning every arena buffer has an offset.
+life. After planning every arena buffer has an offset. An input that is pushed row by row has none:
+of it only a ring of rows exists, in the cascade that they go to.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ __all__ = [
     "Instruction",
     "Life",
     "Program",
+    "PushedInput",
     "Run",
     "Step",
     "View",
@@ -61,6 +63,17 @@ class Life:
 
 
 @dataclass(frozen=True, eq=False)
+class PushedInput:
+    """An input whose rows the application hands over as they come; once planned it is never whole.
+
+    `counter` says how many have come: it is alive all the time, also between and after runs.
+    """
+
+    buffer: Buffer
+    counter: Buffer
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """Instructions in order. `offsets` maps root buffers (no views) to bytes once planned.
 
@@ -78,6 +91,16 @@ class Program:
     def lasting(self) -> tuple[Buffer, ...]:
         """What the application reads after the run."""
         return (*self.outputs, *self.kept)
+
+    pushed: PushedInput | None = None
+
+    @cached_property
+    def written_before(self) -> tuple[Buffer, ...]:
+        """What is in memory before the first step: inputs but for one that is pushed."""
+        if self.pushed is None:
+            return self.inputs
+        whole = (buffer for buffer in self.inputs if buffer is not self.pushed.buffer)
+        return (*whole, self.pushed.counter)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -140,13 +163,15 @@ class Program:
     def lives(self) -> dict[Buffer, Life]:
         """Life of every root buffer in the arena, in order of first use."""
         touched: dict[Buffer, list[int]] = {}
-        for buffer in self.inputs:
+        for buffer in self.written_before:
             touched.setdefault(self.root(buffer)[0], []).append(-1)
         for step, item in enumerate(self.steps):
             for buffer in item.operands:
                 touched.setdefault(self.root(buffer)[0], []).append(step)
         for buffer in self.lasting:
             touched.setdefault(self.root(buffer)[0], []).append(len(self.steps))
+        if self.pushed is not None:
+            touched[self.pushed.counter].append(len(self.steps))
         return {
             buffer: Life(min(steps), max(steps))
             for buffer, steps in touched.items()

@@ -42,6 +42,7 @@ def verify_program(program: Program, arena_bytes: int | None = None) -> None:
         _verify_view(program, view)
     _verify_lifetimes(program)
     if arena_bytes is not None:
+        _verify_pushed(program)
         _verify_offsets(program, arena_bytes)
         _verify_disjoint(program)
         _Machine(program, dict(program.offsets), arena_bytes).run()
@@ -73,10 +74,20 @@ def _verify_view(program: Program, view: View) -> None:
         raise _fail(program, f"view {buffer.name!r} would be written to the constant {root.name!r}")
 
 
+def _verify_pushed(program: Program) -> None:
+    """One cascade takes the rows of a pushed input, and nothing else reads it."""
+    cascades = [step for step in program.steps if isinstance(step, Cascade)]
+    takers = sum(cascade.source is not None for cascade in cascades)
+    if takers != (program.pushed is not None):
+        raise _fail(program, f"{takers} cascades take rows from the application")
+    if program.pushed is not None and program.root(program.pushed.buffer)[0] in program.lives:
+        raise _fail(program, f"{program.pushed.buffer.name!r} is pushed and still read as a whole")
+
+
 def _verify_lifetimes(program: Program) -> None:
     """Explicit lifetimes, where there are any, say what the uses say."""
     stated: dict[Buffer, list[int]] = {}
-    inputs = {program.root(buffer)[0] for buffer in program.inputs}
+    inputs = {program.root(buffer)[0] for buffer in program.written_before}
     step, explicit = -1, False
     for item in program.instructions:
         if isinstance(item, Alloc):
@@ -130,8 +141,9 @@ def _verify_disjoint(program: Program) -> None:
         for other, other_life in alive:
             start = program.offsets[other]
             shares = buffer.size_bytes and start < end and offset < start + other.size_bytes
+            meet = min(other_life.last, life.last)
             if shares and not (
-                other_life.last == life.first < len(program.steps)
+                meet == life.first < len(program.steps)
                 and life.first >= 0
                 and _consumes(program, program.steps[life.first], other, buffer)
             ):
@@ -145,9 +157,9 @@ def _consumes(program: Program, step: Step, operand: Buffer, result: Buffer) -> 
     """Whether the step reads one root buffer and writes its first result to the other, or says of
     two buffers of its own how they share bytes.
     """
-    if isinstance(step, Cascade) and result in step.locals:
-        known = [buffer for buffer in step.operands if program.root(buffer)[0] is operand]
-        return any((a, result) in step.apart or (result, a) in step.apart for a in known)
+    if isinstance(step, Cascade) and (result in step.locals or operand in step.locals):
+        pair = {operand, result}
+        return any({program.root(a)[0], program.root(b)[0]} == pair for a, b in step.apart)
     is_read = any(program.root(buffer)[0] is operand for buffer in step.inputs)
     return is_read and program.root(step.outputs[0])[0] is result
 
@@ -166,14 +178,17 @@ class _Machine:
                 self.parts.setdefault(view.base, []).append(view)
         self.content = cache(self._content)
         self.written = {buffer for step in program.steps for buffer in step.outputs}
-        self.written.update(program.inputs)
+        self.written.update((*program.inputs, *program.written_before))
         self.dying: dict[int, list[Buffer]] = {}
         for buffer, life in program.lives.items():
             self.dying.setdefault(life.last, []).append(buffer)
 
     def run(self) -> None:
         for buffer in self.program.inputs:
-            self._write(buffer)
+            if self.program.root(buffer)[0] in self.program.lives:
+                self._write(buffer)
+        if self.program.pushed is not None:
+            self._write(self.program.pushed.counter)
         self._bury(-1)
         for step, run in enumerate(self.program.steps):
             if isinstance(run, Cascade):
@@ -191,6 +206,8 @@ class _Machine:
                 self._write(buffer)
         for buffer in self.program.lasting:
             self._read(buffer, "the application")
+        if self.program.pushed is not None:
+            self._read(self.program.pushed.counter, "the application")
 
     def _content(self, buffer: Buffer) -> Tokens:
         """What the buffer's bytes must be when it is read."""

@@ -129,7 +129,9 @@ def _row_kernel(
         turns, rules = signature.output.shape[1], row_rules(site.node, operands)
     if rules is None or (way.call is not RowCall.WHOLE and code.rows != turns):
         return None
-    overlaps = code.overlaps if way.call is RowCall.WHOLE else {}
+    # What holds while all rows follow each other holds for row 0, and so for every pair of rows.
+    same_rows = way.call is RowCall.RANGE and all(rule.is_same_row for rule in rules)
+    overlaps = code.overlaps if way.call is RowCall.WHOLE or same_rows else {}
     support = RowSupport(way.call, turns, rules, code.scratch_bytes, overlaps, way.variant.name)
     return RowKernel(way.variant, code, support, way.cost, least)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Constant
-from glowmcu.ir.program import Buffer, Instruction, Program, Run, View
+from glowmcu.ir.program import Buffer, Instruction, Program, PushedInput, Run, View
 from glowmcu.ir.types import ElementType, TensorType
 
 
@@ -30,11 +30,15 @@ class KernelChoice(Protocol):
 
 
 def build_program(
-    graph: Graph, choices: Mapping[Node, KernelChoice], with_rows: bool = False
+    graph: Graph,
+    choices: Mapping[Node, KernelChoice],
+    with_rows: bool = False,
+    pushed: str | None = None,
 ) -> Program:
     """Buffers and instructions in graph order; nothing is shared or placed yet.
 
-    `with_rows`: runs know how they go row by row.
+    `with_rows`: runs know how they go row by row. `pushed` names the input that the application
+    hands over row by row.
     """
     buffers = {value: Buffer(value.name, value.type) for value in graph.inputs}
     instructions: list[Instruction] = []
@@ -48,7 +52,14 @@ def build_program(
     outputs = tuple(buffers[value] for value in graph.outputs)
     inputs = tuple(buffers[value] for value in graph.inputs)
     kept = tuple(buffers[value] for value in graph.kept)
-    return Program(graph.name, inputs, outputs, tuple(instructions), kept=kept)
+    taken = next((_pushed(buffer) for buffer in inputs if buffer.name == pushed), None)
+    assert pushed is None or taken is not None, f"no input is named {pushed!r}"
+    return Program(graph.name, inputs, outputs, tuple(instructions), kept=kept, pushed=taken)
+
+
+def _pushed(buffer: Buffer) -> PushedInput:
+    counter = Buffer(f"{buffer.name}/rows pushed", TensorType((1,), ElementType.I32))
+    return PushedInput(buffer, counter)
 
 
 def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_rows: bool) -> Run:

@@ -14,10 +14,14 @@ GARBAGE = 0x5A
 
 
 class ByteArena:
-    """`size_bytes` of garbage; a touch beyond them is an AssertionError."""
+    """`size_bytes` of garbage; a touch beyond them is an AssertionError.
+
+    `pushed` holds the rows that the application hands over, which are no part of it.
+    """
 
     def __init__(self, program: Program, size_bytes: int) -> None:
         self.program = program
+        self.pushed = b""
         self._bytes = bytearray([GARBAGE]) * size_bytes
 
     def load(self, start: int, size_bytes: int) -> bytes:

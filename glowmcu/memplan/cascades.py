@@ -11,20 +11,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from glowmcu.ir.instructions import Buffer, ViewRole, aligned
 from glowmcu.ir.kernel_code import Overlap, RowCall
 from glowmcu.ir.program import Program
 from glowmcu.memplan.liveness import live_bytes
 from glowmcu.memplan.overlap import Relation, forbidden_differences, relations
+from glowmcu.memplan.pushed_input import pushed_image, rows_do_not_last
 from glowmcu.memplan.row_flow import Flow, FlowStage, flow_of, support_of
 
 #: Longer cascades are not tried: planning takes the square of this.
 MOST_RUNS = 40
+#: Bytes of what cannot be.
+NEVER = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Runs `first` to `last` of a program as a cascade. `overlap`: of the result with inputs."""
+    """Runs `first` to `last` of a program as a cascade. `overlap`: of the result with inputs.
+
+    `source`: what the application pushes, if that comes here.
+    """
 
     first: int
     last: int
@@ -32,6 +40,7 @@ class Segment:
     inputs: tuple[Buffer, ...]
     result: Buffer
     inner: Mapping[Buffer, int]
+    source: Buffer | None = None
 
     @cached_property
     def ring_rows(self) -> dict[Buffer, int]:
@@ -58,6 +67,19 @@ class Segment:
             + max(map(_passing_bytes, self.flow.stages))
         )
 
+    @cached_property
+    def own_bytes(self) -> int:
+        """The most bytes that are there in a turn, of stages and of the result so far."""
+        flow, final = self.flow, self.flow.stages[-1]
+        total = np.zeros(len(flow.order), np.int64)
+        for index, stage in enumerate(flow.stages):
+            total += flow.alive(index) * self.stage_bytes(index)
+            total += flow.turns_of(index) * _passing_bytes(stage)
+        if not final.accumulates:
+            made = np.cumsum(flow.turns_of(len(flow.stages) - 1))
+            total += made * (aligned(self.result.size_bytes) // final.turns)
+        return int(total.max())
+
     def stage_bytes(self, index: int) -> int:
         """What a stage has from its first turn on: its ring, or sums and their result."""
         stage = self.flow.stages[index]
@@ -77,9 +99,9 @@ def row_bytes_of(buffer: Buffer) -> int:
 
 def _kept_bytes(stage: FlowStage) -> int:
     """Accumulators, which outlive a turn; their result is there at the end, too."""
-    support = support_of(stage.runs[-1])
-    if support.call is not RowCall.ACCUMULATE:
+    if not stage.accumulates:
         return 0
+    support = support_of(stage.runs[-1])
     return aligned(support.scratch_bytes) + aligned(stage.result.size_bytes)
 
 
@@ -99,11 +121,15 @@ def _passing_bytes(stage: FlowStage) -> int:
 
 
 class Partition:
-    """Finds the segments of a program whose results need not exist whole."""
+    """Finds the segments of a program whose results need not exist whole.
+
+    Raises GM404 for a pushed input whose rows no run can take as they come.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.runs = program.runs
+        self.source = None if program.pushed is None else pushed_image(program)
         self.live = live_bytes(program)[1:-1]
         self.relations: dict[int, list[Relation]] = {}
         for item in relations(program):
@@ -119,20 +145,25 @@ class Partition:
         }
 
     def layer_bytes(self, step: int) -> int:
-        """What is alive while one run computes its whole result."""
+        """What is alive while one run computes its whole result; no run reads a source whole."""
+        if self.source in self.runs[step].inputs:
+            return NEVER
         saved = sum(item.most_shared_bytes for item in self.relations.get(step, ()))
         return self.live[step] - min(saved, aligned(self.runs[step].outputs[0].size_bytes))
 
     def best(self, budget: int | None = None) -> list[Segment]:
         """The cascades of the partition with the least peak, or with the least streamed work
-        within the budget where that is more.
+        within the budget where that is more. Raises GM404 as the constructor does.
         """
         count = len(self.runs)
         segments = self._segments()
-        peaks = [0] + [1 << 62] * count
+        peaks = [0] + [NEVER] * count
         for end in range(1, count + 1):
             for start, cost, _ in self._ways(end, segments):
                 peaks[end] = min(peaks[end], max(peaks[start], cost))
+        if peaks[count] >= NEVER:
+            assert self.source is not None
+            raise rows_do_not_last(self.program, self.readers[self.source])
         limit = max(peaks[count], budget or 0)
         work: list[tuple[int, int, Segment | None, int]] = [(0, 0, None, 0)]
         for end in range(1, count + 1):
@@ -144,9 +175,9 @@ class Partition:
                     start,
                 )
                 for start, cost, segment in self._ways(end, segments)
-                if cost <= limit and work[start][0] < (1 << 62)
+                if cost <= limit and work[start][0] < NEVER
             ]
-            best = min(options, key=lambda item: item[:2], default=((1 << 62), 0, None, 0))
+            best = min(options, key=lambda item: item[:2], default=(NEVER, 0, None, 0))
             work.append(best)
         chosen: list[Segment] = []
         end = count
@@ -165,7 +196,7 @@ class Partition:
         return ways
 
     def _segments(self) -> dict[int, list[tuple[Segment, int]]]:
-        """By last run: the segments that need less than their fullest layer."""
+        """By last run: the segments that need less than their fullest layer, or take a source."""
         found: dict[int, list[tuple[Segment, int]]] = {}
         for first in range(len(self.runs)):
             worst = 0
@@ -173,7 +204,8 @@ class Partition:
                 if self.runs[last].rows is None:
                     break
                 worst = max(worst, self.layer_bytes(last))
-                segment = self.segment(first, last) if last > first else None
+                takes_source = self.source in self.runs[first].inputs
+                segment = self.segment(first, last) if last > first or takes_source else None
                 if segment is None:
                     continue
                 cost = self.segment_bytes(segment)
@@ -182,11 +214,38 @@ class Partition:
         return found
 
     def segment(self, first: int, last: int) -> Segment | None:
-        """The runs as a cascade, if they make one tensor for others and know of nothing else."""
+        """The runs as a cascade, if they make one tensor for others and know of nothing else.
+
+        All or none of them read what is pushed.
+        """
         runs = self.runs[first : last + 1]
-        result = runs[-1].outputs[0]
+        result, inner = runs[-1].outputs[0], self._inner(first, last)
+        if inner is None or result in inner:
+            return None
+        if self._is_part(result) or len(result.type.shape) != 4:
+            return None
+        operands = [buffer for run in runs for buffer in run.inputs]
+        outside = [buffer for buffer in dict.fromkeys(operands) if buffer not in inner]
+        source = self.source if self.source in outside else None
+        if source is not None:
+            outside.remove(source)
+            if self.readers[source][0] < first or self.readers[source][-1] > last:
+                return None
+        if any(self.program.root(buffer)[0].data is not None for buffer in outside):
+            return None
+        if any(self.makers.get(buffer, -1) >= first for buffer in outside):
+            return None
+        flow = flow_of(runs, inner, source)
+        if any(stage.result not in (*inner, source) for stage in flow.stages[:-1]):
+            return None
+        if any(stage.accumulates for stage in flow.stages[:-1]):
+            return None
+        return Segment(first, last, flow, tuple(outside), result, inner, source)
+
+    def _inner(self, first: int, last: int) -> dict[Buffer, int] | None:
+        """Results of all runs but the last, and how often they are read, if by these runs alone."""
         inner: dict[Buffer, int] = {}
-        for run in runs[:-1]:
+        for run in self.runs[first:last]:
             buffer = run.outputs[0]
             readers = self.readers.get(buffer, [])
             if not readers or readers[-1] > last or buffer in self.program.lasting:
@@ -194,23 +253,7 @@ class Partition:
             if buffer in self.viewed or self._is_part(buffer):
                 return None
             inner[buffer] = len(readers)
-        if result in inner or self._is_part(result) or len(result.type.shape) != 4:
-            return None
-        outside: list[Buffer] = []
-        for run in runs:
-            for buffer in run.inputs:
-                if self.program.root(buffer)[0].data is not None:
-                    return None
-                if buffer not in inner and buffer not in outside:
-                    outside.append(buffer)
-        if any(self.makers.get(buffer, -1) >= first for buffer in outside):
-            return None
-        flow = flow_of(runs, inner)
-        if any(stage.result not in inner for stage in flow.stages[:-1]):
-            return None
-        if any(stage.accumulates for stage in flow.stages[:-1]):
-            return None
-        return Segment(first, last, flow, tuple(outside), result, inner)
+        return inner
 
     def _is_part(self, buffer: Buffer) -> bool:
         """Whether the buffer is a view of another one for more than being computed in place."""
@@ -220,7 +263,7 @@ class Partition:
     def _dead_bytes(self, segment: Segment) -> int:
         """Bytes of the input that what comes late can take: at most at the turn that is worst."""
         flow, final = segment.flow, segment.flow.stages[-1]
-        if len(segment.inputs) > 1 or not final.accumulates:
+        if len(segment.inputs) != 1 or not final.accumulates:
             return 0
         (operand,) = segment.inputs
         root = self.program.root(operand)[0]
@@ -239,6 +282,8 @@ class Partition:
     def segment_bytes(self, segment: Segment) -> int:
         """What is alive while the cascade runs."""
         own = {segment.result, *segment.inner}
+        if segment.source is not None:
+            own.add(segment.source)
         roots = {self.program.root(buffer)[0] for buffer in own} - {
             self.program.root(buffer)[0] for buffer in segment.inputs
         }
@@ -253,7 +298,7 @@ class Partition:
             and buffer not in scratch
         )
         local = segment.local_bytes - self._dead_bytes(segment)
-        return whole + self._result_bytes(segment) + local
+        return whole + min(self._result_bytes(segment) + local, segment.own_bytes)
 
     def _result_bytes(self, segment: Segment) -> int:
         """What the result takes beside the inputs, where they can share bytes."""

@@ -23,6 +23,9 @@ from glowmcu.memplan.execute_rows import held_constants
 
 __all__ = ["GARBAGE", "execute_program"]
 
+#: Stands for how many rows were pushed: must stay what it is.
+_COUNT = np.array([0x01020304], np.int32)
+
 
 def execute_program(
     program: Program, graph: Graph, inputs: Sequence[Array], arena_bytes: int
@@ -38,8 +41,14 @@ class _Machine:
         self.arena = ByteArena(program, arena_bytes)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
+        counter = None if self.program.pushed is None else self.program.pushed.counter
         for buffer, array in zip(self.program.inputs, inputs, strict=True):
-            self.arena.write(buffer, array)
+            if self.program.pushed is not None and buffer is self.program.pushed.buffer:
+                self.arena.pushed = array.tobytes()
+            else:
+                self.arena.write(buffer, array)
+        if counter is not None:
+            self.arena.write(counter, _COUNT)
         self._bury(-1, ())
         for step, item in enumerate(self.program.steps):
             if isinstance(item, Cascade):
@@ -50,6 +59,7 @@ class _Machine:
         for buffer, array in zip(self.program.inputs, inputs, strict=True):
             if buffer in self.program.kept:
                 assert np.array_equal(self.arena.read(buffer), array), buffer.name
+        assert counter is None or self.arena.read(counter) == _COUNT, "the counter was written"
         return [self.arena.read(buffer) for buffer in self.program.outputs]
 
     def _run(self, run: Run) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glowmcu.ir.program import Program, aligned
+from glowmcu.ir.program import Cascade, Program, aligned
 
 
 def live_bytes(program: Program) -> list[int]:
@@ -22,3 +22,17 @@ def live_bytes(program: Program) -> list[int]:
 def peak_bytes(program: Program) -> int:
     """The most bytes that are alive at one time."""
     return max(live_bytes(program))
+
+
+def peak_with_input(program: Program) -> int:
+    """The same if the application wrote a pushed input as a whole, before the first step."""
+    totals = live_bytes(program)
+    if program.pushed is not None:
+        whole = aligned(program.pushed.buffer.size_bytes)
+        for step, item in enumerate(program.steps):
+            totals[step] += whole
+            if isinstance(item, Cascade) and item.source is not None:
+                ring = item.stages[item.source].result
+                totals[step + 1] += whole - aligned(ring.size_bytes)
+                break
+    return max(totals)

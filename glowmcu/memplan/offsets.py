@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glowmcu.ir.program import Program
@@ -26,7 +27,7 @@ def place_buffers(program: Program) -> Placed:
     ]
     index = {buffer: number for number, buffer in enumerate(program.lives)}
     shared = [
-        Sharing(index[item.operand], index[item.result], item.forbidden, item.most_shared_bytes)
+        _sharing(blocks, index[item.operand], index[item.result], item)
         for item in relations(program)
     ]
     found = search_offsets(problem(blocks, shared))
@@ -34,10 +35,10 @@ def place_buffers(program: Program) -> Placed:
     return Placed(program.with_offsets(offsets), found)
 
 
-def _sharing(first: int, second: int, relation: Relation) -> Sharing:
+def _sharing(blocks: Sequence[Block], first: int, second: int, relation: Relation) -> Sharing:
     """The pair with the block that comes first, first."""
     forbidden = relation.forbidden
-    if first > second:
+    if (blocks[first].first, first) > (blocks[second].first, second):
         first, second = second, first
         forbidden = tuple((-high, -low) for low, high in forbidden)
     return Sharing(first, second, forbidden, relation.most_shared_bytes)

@@ -138,7 +138,7 @@ def _roots(program: Program) -> dict[Buffer, _Root]:
         root = program.root(buffer)[0]
         if root.data is None:
             masks[root] |= _AFTERWARDS
-    inputs = {program.root(buffer)[0] for buffer in program.inputs}
+    inputs = {program.root(buffer)[0] for buffer in program.written_before}
     return {
         buffer: _Root(aligned(buffer.size_bytes), mask, buffer in inputs)
         for buffer, mask in masks.items()

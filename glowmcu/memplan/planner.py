@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
 from glowmcu.ir.verify_program import verify_program
-from glowmcu.memplan.cascades import Partition
+from glowmcu.memplan.cascades import NEVER, Partition
 from glowmcu.memplan.instructions import insert_lifetimes
-from glowmcu.memplan.liveness import live_bytes, peak_bytes
+from glowmcu.memplan.liveness import live_bytes, peak_bytes, peak_with_input
 from glowmcu.memplan.offsets import place_buffers
 from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
@@ -46,18 +46,22 @@ def plan_memory(program: Program, stream_to: int | None = None) -> Plan:
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about so many bytes (0:
-    as few as possible).
+    as few as possible). Without, only those do that take the rows of a pushed input: raises GM404
+    where there is one that cannot be.
     """
     verify_program(program)
     scheduled, reports = _share_and_order(program)
     in_place = reuse_in_place(scheduled.program)
     reports.append(_in_place_report(scheduled.program, in_place))
-    if stream_to is not None:
-        segments = Partition(in_place).best(stream_to)
+    if stream_to is not None or program.pushed is not None:
+        segments = Partition(in_place).best(NEVER - 1 if stream_to is None else stream_to)
         streamed = stream_rows(in_place, segments)
         note = f"{sum(item.last - item.first + 1 for item in segments)} layers in cascades"
-        before, after = peak_bytes(in_place), peak_bytes(streamed)
+        before, after = peak_bytes(in_place), peak_with_input(streamed)
         reports.append(PassReport("stream_rows", before, after, note))
+        if program.pushed is not None:
+            note = f"rows of {program.pushed.buffer.name!r} come from the application"
+            reports.append(PassReport("push_input", after, peak_bytes(streamed), note))
         in_place = streamed
     placed = place_buffers(insert_lifetimes(in_place))
     found = placed.found

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from glowmcu.ir.instructions import Buffer, Run
 from glowmcu.ir.kernel_code import RowCall, RowRule, RowSupport
 
@@ -23,22 +26,28 @@ def support_of(run: Run) -> RowSupport:
 
 @dataclass(frozen=True, eq=False)
 class FlowStage:
-    """Runs that take their turns together; the results of all but the last are single rows."""
+    """Runs that take their turns together; the results of all but the last are single rows.
+
+    Or no runs: the rows of `source` come from the application.
+    """
 
     runs: tuple[Run, ...]
+    source: Buffer | None = None
 
     @property
     def result(self) -> Buffer:
-        return self.runs[-1].outputs[0]
+        return self.runs[-1].outputs[0] if self.source is None else self.source
 
     @property
     def turns(self) -> int:
         """How often it can have its turn."""
+        if self.source is not None:
+            return self.source.type.shape[1]
         return support_of(self.runs[0]).turns
 
     @property
     def accumulates(self) -> bool:
-        return support_of(self.runs[-1]).call is RowCall.ACCUMULATE
+        return self.source is None and support_of(self.runs[-1]).call is RowCall.ACCUMULATE
 
     @cached_property
     def needs(self) -> tuple[tuple[Buffer, RowRule], ...]:
@@ -122,6 +131,30 @@ class Flow:
             rows = max(rows, row - oldest + 1)
         return rows
 
+    def alive(self, index: int) -> npt.NDArray[np.bool_]:
+        """For each turn, whether anything is there that stage `index` makes for others, or sums."""
+        turns = np.zeros(len(self.order), np.bool_)
+        births, stage = self._births[index], self.stages[index]
+        last = self._last_reads.get(stage.result, [])
+        ends = [max(last[row], time) if last else time for row, time in enumerate(births)]
+        if stage.accumulates or (last and self.ring_rows(index) > 1):
+            turns[births[0] : max(ends) + 1] = True
+            return turns
+        for first, end in zip(births, ends, strict=True):
+            turns[first : end + 1] = True
+        return turns
+
+    def turns_of(self, index: int) -> npt.NDArray[np.bool_]:
+        """For each turn, whether it is that of stage `index`."""
+        return np.array([stage == index for stage in self.order], np.bool_)
+
+    def written_rows(self, time: int) -> int:
+        """Rows of the result that are written by the end of a turn; a sum is one, written last."""
+        births = self._births[-1]
+        if self.stages[-1].accumulates:
+            return int(time >= births[-1])
+        return sum(birth <= time for birth in births)
+
     def _last_needs(self, operand: Buffer) -> list[int]:
         """For each row of an operand the last turn of which a write must not hit it, or -1.
 
@@ -169,8 +202,9 @@ class Flow:
         return gap if gap < self.stages[-1].result.size_bytes else None
 
 
-def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int]) -> Flow:
-    """Stages of a segment. `inner`: how many operands of the segment's runs each result inside is.
+def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int], source: Buffer | None = None) -> Flow:
+    """Stages of a segment. `inner`: how many operands of the segment's runs each result inside is;
+    `source`: an image whose rows come from the application.
 
     A run that reads the same row of a result which nobody else reads joins that result's stage,
     where there are several the one that needs the tallest window.
@@ -193,7 +227,8 @@ def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int]) -> Flow:
             stages.append([*host, run])
         else:
             stages.append([run])
-    return Flow(tuple(FlowStage(tuple(stage)) for stage in stages))
+    sources = () if source is None else (FlowStage((), source),)
+    return Flow((*sources, *(FlowStage(tuple(stage)) for stage in stages)))
 
 
 def _window_rows(stage: Sequence[Run]) -> int:

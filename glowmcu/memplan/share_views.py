@@ -44,6 +44,8 @@ def _contained(program: Program, run: Run) -> Program | None:
 
 def _movable(program: Program, buffer: Buffer, result: Buffer, offset: int) -> bool:
     root, start, end = program.span(buffer)
+    if program.pushed is not None and root is program.pushed.buffer:
+        return False  # it never is anywhere as a whole
     target, inner = program.root(result)
     if root.data is not None or root is target or (start, end) != (0, root.size_bytes):
         return False

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
 from glowmcu.ir.instructions import Buffer, Run, View, aligned
 from glowmcu.ir.kernel_code import RowCall
@@ -14,12 +17,16 @@ from glowmcu.memplan.cascades import Segment
 from glowmcu.memplan.overlap import Interval, forbidden_differences
 from glowmcu.memplan.row_flow import support_of
 
+#: For each turn of a cascade, whether something is there.
+Turns = npt.NDArray[np.bool_]
+
 
 def stream_rows(program: Program, segments: Sequence[Segment]) -> Program:
     """The program with its segments as cascades; results inside them are in place no more."""
     ends = {segment.last: segment for segment in segments}
     inside = {run for item in segments for run in program.runs[item.first : item.last + 1]}
     own = {buffer for item in segments for buffer in (*item.inner, item.result)}
+    own |= {item.source for item in segments if item.source is not None}
     instructions: list[Instruction] = []
     index = -1
     for item in program.instructions:
@@ -57,13 +64,14 @@ class _Builder:
 
     def cascade(self) -> Cascade:
         stages = tuple(
-            Stage(tuple(map(self._row_run, stage.runs)), stage.turns)
+            Stage(
+                tuple(map(self._row_run, stage.runs)),
+                stage.turns,
+                None if stage.source is None else self.local[stage.source],
+            )
             for stage in self.segment.flow.stages
         )
-        passing = [list(self._passing(stage)) for stage in stages]
-        for number, mine in enumerate(passing):
-            for others in passing[number + 1 :]:
-                self.apart.update({(a, b): () for a in mine for b in others})
+        self._separate(stages)
         for number, stage in enumerate(stages):
             self._relate(stage)
             self._follow(number, stage)
@@ -76,6 +84,29 @@ class _Builder:
             self.apart,
             self.segment.overlaps,
         )
+
+    def _separate(self, stages: Sequence[Stage]) -> None:
+        """Buffers that are never there in one turn, and rows of the result that come later."""
+        flow, result = self.segment.flow, self.segment.result
+        lives: list[tuple[int, Buffer, Turns]] = []
+        for number, stage in enumerate(stages):
+            kept = [buffer for buffer in self._own(stage) if buffer in self.rings]
+            kept += [stage.source] if stage.source is not None else []
+            kept += [
+                i.run.scratch for i in stage.runs if i.call is RowCall.ACCUMULATE and i.run.scratch
+            ]
+            lives += [(number, buffer, flow.alive(number)) for buffer in kept]
+            lives += [(number, buffer, flow.turns_of(number)) for buffer in self._passing(stage)]
+        for index, (number, buffer, turns) in enumerate(lives):
+            for other_number, other, other_turns in lives[index + 1 :]:
+                if number != other_number and not (turns & other_turns).any():
+                    self.apart[buffer, other] = ()
+            size = result.size_bytes
+            rows = 1 if flow.stages[-1].accumulates else flow.stages[-1].turns
+            written = aligned(flow.written_rows(int(turns.nonzero()[0][-1])) * (size // rows))
+            if written < size:
+                interval = -written, aligned(buffer.size_bytes)
+                self.apart[buffer, result] = (interval,) if written else ()
 
     def _row_run(self, run: Run) -> RowRun:
         support = support_of(run)

@@ -68,6 +68,7 @@ def tensor_json(entry: TensorEntry) -> Json:
         "offset": entry.offset,
         "bytes": entry.bytes,
         "kept": entry.kept,
+        "rows": None if entry.rows is None else dataclasses.asdict(entry.rows),
     }
 
 

@@ -33,12 +33,17 @@ def host_compiler() -> str | None:
 
 
 class Host:
-    """Runs bundles on this computer. It cannot tell instructions, cycles or stack."""
+    """Runs bundles on this computer. It cannot tell instructions, cycles or stack.
+
+    `pieces`: a streamed input is pushed so many rows at a time, the last number again and again;
+    without it in one piece.
+    """
 
     name = "host"
 
-    def __init__(self, extra_flags: Sequence[str] = ()) -> None:
+    def __init__(self, extra_flags: Sequence[str] = (), pieces: Sequence[int] = ()) -> None:
         self.extra_flags = tuple(extra_flags)
+        self.pieces = tuple(pieces)
 
     def missing(self) -> str | None:
         """What has to be installed, or None."""
@@ -51,7 +56,7 @@ class Host:
         manifest = read_manifest(bundle_dir)
         with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
             library = _build(bundle_dir, manifest, Path(work) / "bundle.so", self.extra_flags)
-            return _run_library(library, manifest, inputs)
+            return _run_library(library, manifest, inputs, self.pieces)
 
 
 def _build(bundle_dir: Path, manifest: Manifest, output: Path, extra: Sequence[str]) -> Path:
@@ -120,39 +125,81 @@ def _input_hint(entry: TensorEntry, array: Array) -> str:
 
 
 def _run_library(
-    library: Path, manifest: Manifest, inputs: Sequence[Sequence[Array]]
+    library: Path, manifest: Manifest, inputs: Sequence[Sequence[Array]], pieces: Sequence[int]
 ) -> list[Measurement]:
     import cffi
 
     ffi: Any = cffi.FFI()
-    ffi.cdef(f"void {manifest.name}_run(void *arena);")
+    if manifest.streamed_input is None:
+        ffi.cdef(f"void {manifest.name}_run(void *arena);")
+    else:
+        start, push = manifest.entry_points
+        ffi.cdef(f"void {start}(void *arena);")
+        ffi.cdef(f"int32_t {push}(void *arena, const void *rows, int32_t count);")
     loaded = ffi.dlopen(str(library))
-    run = getattr(loaded, f"{manifest.name}_run")
+    functions = [getattr(loaded, name) for name in manifest.entry_points]
     results = []
     for arrays in inputs:
         check_inputs(manifest, arrays)
-        results.append(_infer(ffi, run, manifest, arrays))
+        results.append(_infer(ffi, functions, manifest, arrays, pieces))
     ffi.dlclose(loaded)
     return results
 
 
-def _infer(ffi: Any, run: Any, manifest: Manifest, arrays: Sequence[Array]) -> Measurement:
+def _infer(
+    ffi: Any,
+    functions: Sequence[Any],
+    manifest: Manifest,
+    arrays: Sequence[Array],
+    pieces: Sequence[int],
+) -> Measurement:
     """One run in a poisoned arena between two guards."""
     size, align = manifest.arena_bytes, manifest.arena_align
     memory = np.full(size + 2 * _GUARD_BYTES + align, _POISON, np.uint8)
     start = _GUARD_BYTES + (-(memory.ctypes.data + _GUARD_BYTES)) % align
     for array, entry in zip(arrays, manifest.inputs, strict=True):
-        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
-        memory[start + entry.offset : start + entry.offset + entry.bytes] = raw
-    run(ffi.cast("void *", memory.ctypes.data + start))
+        if entry.rows is None:
+            raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+            memory[start + entry.start : start + entry.start + entry.bytes] = raw
+    arena = ffi.cast("void *", memory.ctypes.data + start)
+    if manifest.streamed_input is None:
+        functions[0](arena)
+    else:
+        _push(ffi, functions, arena, manifest, arrays[manifest.streamed_input], pieces)
     outside = np.concatenate([memory[:start], memory[start + size :]])
     if (outside != _POISON).any():
         raise error("GM605", "the bundle wrote outside its arena", manifest.name, "report this bug")
     expect_kept(manifest, arrays, lambda at, count: memory[start + at :][:count].tobytes())
     outputs = tuple(
         np.frombuffer(
-            memory[start + entry.offset : start + entry.offset + entry.bytes].tobytes(), entry.dtype
+            memory[start + entry.start : start + entry.start + entry.bytes].tobytes(), entry.dtype
         ).reshape(entry.shape)
         for entry in manifest.outputs
     )
     return Measurement(outputs)
+
+
+def _push(
+    ffi: Any,
+    functions: Sequence[Any],
+    arena: Any,
+    manifest: Manifest,
+    array: Array,
+    pieces: Sequence[int],
+) -> None:
+    """Every row of the streamed input, each piece from memory of its own. Raises GM617."""
+    begin, push = functions
+    assert manifest.streamed_input is not None
+    rows = manifest.inputs[manifest.streamed_input].rows
+    assert rows is not None
+    data, sizes, place, wanted = array.tobytes(), list(pieces), 0, rows.read
+    begin(arena)
+    while place < rows.count:
+        most = rows.count - place
+        count = min(most, (sizes.pop(0) if len(sizes) > 1 else sizes[0]) if sizes else most)
+        piece = np.frombuffer(data, np.uint8, count * rows.bytes, place * rows.bytes).copy()
+        wanted = push(arena, ffi.cast("void *", piece.ctypes.data), count)
+        place += count
+        if wanted != max(rows.read - place, 0):
+            message = f"after {place} of {rows.count} rows the bundle waits for {wanted} more"
+            raise error("GM617", message, manifest.name, "report this bug")

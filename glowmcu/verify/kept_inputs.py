@@ -16,7 +16,7 @@ def expect_kept(
 ) -> None:
     """Raise GM657 where a kept input changed; `read` takes offset and bytes of the arena."""
     for entry, array in zip(manifest.inputs, arrays, strict=True):
-        if entry.kept and read(entry.offset, entry.bytes) != np.ascontiguousarray(array).tobytes():
+        if entry.kept and read(entry.start, entry.bytes) != np.ascontiguousarray(array).tobytes():
             raise error(
                 "GM657",
                 f"the run changed the input {entry.name!r}, which it promised to keep",

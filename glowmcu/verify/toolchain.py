@@ -164,6 +164,7 @@ SECTIONS
   .library_data : {{ *(.data .data.* .bss .bss.* COMMON) }}
 }}
 ENTRY({entry})
+EXTERN({entries})
 """
 
 
@@ -173,12 +174,15 @@ def code_size(
     core_flags: Sequence[str],
     entry: str,
     extra_flags: Sequence[str] = (),
+    others: Sequence[str] = (),
 ) -> CodeSize:
-    """Size of what `entry` (`kws_run`) reaches in `sources`. Raises as `build_elf` does."""
+    """Size of what `entry` (`kws_run`) and `others` reach in `sources`. Raises as `build_elf`."""
     with tempfile.TemporaryDirectory(prefix="glowmcu_size_") as scratch:
         folder = Path(scratch)
         script = folder / "size.ld"
-        script.write_text(_SIZE_SCRIPT.format(entry=entry), encoding="utf-8")
+        script.write_text(
+            _SIZE_SCRIPT.format(entry=entry, entries=" ".join((entry, *others))), encoding="utf-8"
+        )
         objects = [
             compile_object(
                 source, include_dirs, core_flags, folder / f"{index}.bundle.o", extra_flags

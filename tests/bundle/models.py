@@ -7,7 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.input_options import InputOptions
+from glowmcu.pipeline import Options
 from tests.conftest import REPO
+from tests.memplan.spatial_models import Image, SpatialModel, Window
 
 SHARED = REPO.parent / "shared" / "models"
 SHARED_NAMES = ("kws", "vww", "ic", "ad", "sww")
@@ -71,6 +74,36 @@ BUILT: dict[str, Callable[[], bytes]] = {
 }
 
 
+def rows_and_offsets() -> bytes:
+    """An image given as a list, added to what another input gives before it is there."""
+    model = SpatialModel(7)
+    flat = model.builder.input("lines", (1, 10 * 5 * 2), "int8", 1 / 64, -3)
+    image = model.builder.tensor("image", (1, 10, 5, 2), "int8", 1 / 64, -3)
+    model.builder.op("RESHAPE", [flat], [image], {"new_shape": [1, 10, 5, 2]})
+    offsets = model.input(10, 5, 3)
+    fours = Window((3, 3), (4, 1), padding="VALID")
+    other = model.conv(offsets, 4, fours)
+    x = model.add(model.conv(Image(image, (10, 5, 2), 1 / 64, -3), 4, fours), other)
+    return model.finish(model.conv(x, 3, Window((2, 2))), other)
+
+
+#: Models whose input of that name is pushed row by row. Of `rows_and_offsets` nobody reads the last
+#: rows, and a step comes before the first.
+STREAMED: dict[str, tuple[Callable[[], bytes], str]] = {
+    "digits_rows": (digits, "pixels"),
+    "rows_and_offsets": (rows_and_offsets, "lines"),
+    "float_rows": (float_borders, "x"),
+}
+
+
+def options_of(name: str) -> Options:
+    """How the bundle is compiled."""
+    streamed = STREAMED[name][1:] if name in STREAMED else ()
+    return Options(name, inputs=InputOptions(streamed=streamed))
+
+
 def model_bytes(name: str) -> bytes:
-    """Bytes of a model of `BUILT` or `SHARED_NAMES`."""
+    """Bytes of a model of `BUILT`, `STREAMED` or `SHARED_NAMES`."""
+    if name in STREAMED:
+        return STREAMED[name][0]()
     return BUILT[name]() if name in BUILT else (SHARED / f"{name}_int8.tflite").read_bytes()

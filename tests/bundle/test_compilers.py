@@ -13,7 +13,7 @@ import pytest
 from glowmcu.cores import core
 from glowmcu.manifest import read_manifest
 from tests.bundle.conftest import BundleOf
-from tests.bundle.models import BUILT, SHARED_NAMES
+from tests.bundle.models import BUILT, SHARED_NAMES, STREAMED
 
 STRICT = (
     "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow",
@@ -24,6 +24,7 @@ ARM_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33
 
 ALL = [
     *BUILT,
+    *STREAMED,
     *(pytest.param(name, marks=pytest.mark.slow) for name in SHARED_NAMES),
 ]
 

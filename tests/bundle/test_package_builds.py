@@ -258,9 +258,7 @@ def test_the_rust_crate_s_own_test_passes_with_the_c_linked_by_hand(
     assert "1 passed" in run([tmp_path / "test"], tmp_path)
 
 
-def test_a_wrong_weight_is_found_by_the_package_s_self_test(
-    package: Path, tmp_path: Path
-) -> None:
+def test_a_wrong_weight_is_found_by_the_package_s_self_test(package: Path, tmp_path: Path) -> None:
     """The negative control of all tests above."""
     copy = tmp_path / package.name
     shutil.copytree(package, copy)

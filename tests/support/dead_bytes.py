@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from glowmcu.ir.program import Cascade, Program, Step
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.host import STRICT_FLAGS
-from tests.support.generic_runner import SANITIZERS, GenericRunner
+from tests.support.generic_runner import SANITIZERS, GenericRunner, model_arrays
 
 MEMORY_SANITIZER = ("-fsanitize=memory", "-fno-sanitize-recover=all", "-g1", "-O1")
 _RUNNER = Path(__file__).with_name("generic_runner.c")
@@ -115,8 +115,7 @@ def build(bundle: Path, hook: str, work: Path, undefined: bool) -> GenericRunner
     name = read_manifest(bundle).name
     (work / "hook.h").write_text(hook, encoding="utf-8")
     (work / "model_list.h").write_text(
-        f'#include "{name}_model.h"\n'
-        f"static const glowmcu_model *const models[] = {{ &{name}_model, NULL }};\n",
+        f'#include "{name}_model.h"\n{model_arrays([bundle])}',
         encoding="utf-8",
     )
     executable = work / "dead_bytes"

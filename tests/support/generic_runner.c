@@ -4,14 +4,14 @@
  *   generic_runner NAME INPUTS OUTPUTS
  *
  * INPUTS holds any number of input sets, each all inputs of the model in order; OUTPUTS receives as
- * many output sets. The arena is allocated at exactly the size that the model states, so that a
- * sanitizer sees the first byte beside it. MODEL_LIST defines `models`, an array that ends in NULL.
+ * many output sets. A streamed input is pushed a row at a time, each from memory of its own. The arena is allocated at exactly the size that the model states, so that a
+ * sanitizer sees the first byte beside it. MODEL_LIST defines `models` and `streamed_models`, arrays that end in NULL.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "glowmcu_model.h"
+#include "glowmcu_streamed_model.h"
 #include MODEL_LIST
 
 static int fail(const char *what)
@@ -27,15 +27,51 @@ static const glowmcu_model *find(const char *name)
             return models[i];
         }
     }
+    for (int i = 0; streamed_models[i] != NULL; ++i) {
+        if (strcmp(streamed_models[i]->model.name, name) == 0) {
+            return &streamed_models[i]->model;
+        }
+    }
     return NULL;
 }
 
+/* NULL for a model whose inputs are all in the arena. */
+static const glowmcu_streamed_model *streamed(const glowmcu_model *model)
+{
+    for (int i = 0; streamed_models[i] != NULL; ++i) {
+        if (&streamed_models[i]->model == model) {
+            return streamed_models[i];
+        }
+    }
+    return NULL;
+}
+
+static int push(const glowmcu_streamed_model *model, uint8_t *arena, const uint8_t *whole)
+{
+    int32_t wanted = model->rows;
+
+    model->start(arena);
+    for (int32_t row = 0; row < model->rows && wanted >= 0; ++row) {
+        uint8_t *const copy = (uint8_t *)malloc(model->row_bytes);
+
+        if (copy == NULL) {
+            return -1;
+        }
+        memcpy(copy, whole + (size_t)row * model->row_bytes, model->row_bytes);
+        wanted = model->push_rows(arena, copy, 1);
+        free(copy);
+    }
+    return (wanted == 0) ? 1 : -1;
+}
+
 /* 1 when a whole input set was read, 0 at the end of the file, -1 inside a set. */
-static int read_inputs(const glowmcu_model *model, uint8_t *arena, FILE *file)
+static int read_inputs(const glowmcu_model *model, uint8_t *arena, uint8_t *pushed, FILE *file)
 {
     for (uint32_t i = 0; i < model->input_count; ++i) {
         const glowmcu_tensor *tensor = &model->inputs[i];
-        const size_t got = fread(arena + tensor->offset, 1, tensor->bytes, file);
+        const int is_pushed = tensor->offset == GLOWMCU_NOT_IN_ARENA;
+        uint8_t *const place = is_pushed ? pushed : arena + tensor->offset;
+        const size_t got = fread(place, 1, tensor->bytes, file);
 
         if (got != tensor->bytes) {
             return (i == 0 && got == 0) ? 0 : -1;
@@ -56,17 +92,23 @@ static int write_outputs(const glowmcu_model *model, const uint8_t *arena, FILE 
     return 1;
 }
 
-static int run_all(const glowmcu_model *model, uint8_t *arena, FILE *in, FILE *out)
+static int run_all(const glowmcu_model *model, uint8_t *arena, uint8_t *pushed, FILE *in, FILE *out)
 {
+    const glowmcu_streamed_model *const rows = streamed(model);
+
     for (;;) {
         int state;
 
         memset(arena, 0xA5, model->arena_bytes);
-        state = read_inputs(model, arena, in);
+        state = read_inputs(model, arena, pushed, in);
         if (state <= 0) {
             return state == 0 ? 0 : fail("the inputs end inside a set");
         }
-        model->run(arena);
+        if (rows == NULL) {
+            model->run(arena);
+        } else if (push(rows, arena, pushed) < 0) {
+            return fail("the rows of the streamed input are not what it takes");
+        }
         if (write_outputs(model, arena, out) < 0) {
             return fail("cannot write outputs");
         }
@@ -79,7 +121,9 @@ static int run_all(const glowmcu_model *model, uint8_t *arena, FILE *in, FILE *o
 int main(int argc, char **argv)
 {
     const glowmcu_model *model = argc == 4 ? find(argv[1]) : NULL;
+    const glowmcu_streamed_model *const rows = (model != NULL) ? streamed(model) : NULL;
     uint8_t *arena;
+    uint8_t *pushed;
     FILE *in;
     FILE *out;
     int status;
@@ -88,14 +132,16 @@ int main(int argc, char **argv)
         return fail("usage: generic_runner NAME INPUTS OUTPUTS");
     }
     arena = (uint8_t *)aligned_alloc(model->arena_align, model->arena_bytes);
+    pushed = (uint8_t *)malloc((rows != NULL) ? (size_t)rows->rows * rows->row_bytes : 1);
     in = fopen(argv[2], "rb");
     out = fopen(argv[3], "wb");
-    if (arena == NULL || in == NULL || out == NULL) {
+    if (arena == NULL || pushed == NULL || in == NULL || out == NULL) {
         return fail("cannot open the files");
     }
-    status = run_all(model, arena, in, out);
+    status = run_all(model, arena, pushed, in, out);
     fclose(in);
     fclose(out);
+    free(pushed);
     free(arena);
     return status;
 }

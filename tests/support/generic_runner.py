@@ -62,6 +62,21 @@ class GenericRunner:
         return results
 
 
+def model_arrays(bundles: Sequence[Path]) -> str:
+    """What the runner looks for a name in."""
+    manifests = [read_manifest(bundle) for bundle in bundles]
+    arrays = []
+    for kind in ("model", "streamed_model"):
+        entries = [
+            f"&{manifest.name}_model"
+            for manifest in manifests
+            if (manifest.streamed_input is not None) == (kind == "streamed_model")
+        ]
+        items = ", ".join([*entries, "NULL"])
+        arrays.append(f"static const glowmcu_{kind} *const {kind}s[] = {{ {items} }};\n")
+    return "".join(arrays)
+
+
 def build_runner(
     bundles: Sequence[Path], work: Path, flags: Sequence[str] = SANITIZERS
 ) -> GenericRunner:
@@ -70,11 +85,7 @@ def build_runner(
     assert len(set(names)) == len(names), "bundles of one executable need different names"
     model_list = work / "model_list.h"
     includes = "".join(f'#include "{name}_model.h"\n' for name in names)
-    entries = ", ".join(f"&{name}_model" for name in names)
-    model_list.write_text(
-        f"{includes}\nstatic const glowmcu_model *const models[] = {{ {entries}, NULL }};\n",
-        encoding="utf-8",
-    )
+    model_list.write_text(f"{includes}\n{model_arrays(bundles)}", encoding="utf-8")
     sources = [str(b / source) for b in bundles for source in read_manifest(b).sources]
     executable = work / "generic_runner"
     command = [

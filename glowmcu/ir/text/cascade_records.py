@@ -34,9 +34,10 @@ class RowRunRecord:
 
 @dataclass(frozen=True)
 class StageRecord:
-    """Kernels that take their turns together."""
+    """Kernels that take their turns together; `source`: the ring of a stage without any."""
 
     rows: int
+    source: int | None
     runs: tuple[RowRunRecord, ...]
 
 
@@ -84,7 +85,14 @@ def cascade_record(cascade: Cascade, labels: ValueLabels) -> CascadeRecord:
         )
 
     return CascadeRecord(
-        tuple(StageRecord(stage.rows, tuple(map(row_run, stage.runs))) for stage in cascade.stages),
+        tuple(
+            StageRecord(
+                stage.rows,
+                None if stage.source is None else place[stage.source],
+                tuple(map(row_run, stage.runs)),
+            )
+            for stage in cascade.stages
+        ),
         cascade.order,
         {place[ring]: stage for ring, stage in cascade.rings.items()},
         tuple(ApartRecord(place[a], place[b], gaps) for (a, b), gaps in cascade.apart.items()),
@@ -126,9 +134,16 @@ def cascade_of_record(
         )
         return RowRun(run, item.call, item.rules)
 
-    stages = tuple(Stage(tuple(map(row_run, item.runs)), item.rows) for item in record.stages)
-    if not stages or any(not stage.runs for stage in stages):
-        raise FieldError("GM218", "a cascade has stages, each of them kernels")
+    stages = tuple(
+        Stage(
+            tuple(map(row_run, item.runs)),
+            item.rows,
+            None if item.source is None else find(item.source),
+        )
+        for item in record.stages
+    )
+    if not stages or any(bool(stage.runs) == (stage.source is not None) for stage in stages):
+        raise FieldError("GM218", "a cascade has stages, each of them kernels or a source")
     for stage in (*record.order, *record.rings.values()):
         if not 0 <= stage < len(stages):
             raise FieldError("GM218", f"a cascade of {len(stages)} stages has no stage {stage}")

@@ -15,7 +15,17 @@ from typing import TypeVar
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Array
-from glowmcu.ir.program import Alloc, Buffer, Cascade, Dealloc, Instruction, Program, Run, View
+from glowmcu.ir.program import (
+    Alloc,
+    Buffer,
+    Cascade,
+    Dealloc,
+    Instruction,
+    Program,
+    PushedInput,
+    Run,
+    View,
+)
 from glowmcu.ir.text.attribute_text import AttributeParser, AttributePrinter, Raw
 from glowmcu.ir.text.cascade_records import CascadeRecord, cascade_of_record, cascade_record
 from glowmcu.ir.text.fields import FieldError, FieldReader, Operations
@@ -66,6 +76,11 @@ def _operands(item: Instruction) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
     return (item.buffer,), (_OUT if isinstance(item, Alloc) else _INOUT,)
 
 
+def _pushed_buffers(program: Program) -> tuple[Buffer, ...]:
+    """The input that is pushed and its counter."""
+    return () if program.pushed is None else (program.pushed.buffer, program.pushed.counter)
+
+
 class _ProgramPrinter:
     def __init__(self, program: Program, sidecar: Sidecar | None) -> None:
         self._program = program
@@ -76,6 +91,7 @@ class _ProgramPrinter:
             *program.inputs,
             *(buffer for item in program.instructions for buffer in _operands(item)[0]),
             *program.lasting,
+            *_pushed_buffers(program),
         ]
         self._buffers = list(dict.fromkeys(mentioned))
         for buffer in self._buffers:
@@ -89,6 +105,8 @@ class _ProgramPrinter:
         if program.kept:
             access = self._attributes.value((_IN,) * len(program.kept), "")
             body.append(self._line("glowmcu.kept", program.kept, {"access": access}))
+        if program.pushed is not None:
+            body.append(self._line("glowmcu.pushed", _pushed_buffers(program), {}))
         body += map(self._instruction, program.instructions)
         body.append(self._line("func.return", program.outputs, {}))
         results = [print_memref(buffer.type) for buffer in program.outputs]
@@ -152,6 +170,7 @@ class _ProgramParser:
         ).function()
         inputs: tuple[Buffer, ...] = ()
         kept: tuple[Buffer, ...] = ()
+        pushed: PushedInput | None = None
         instructions: list[Instruction] = []
         for line in function.operations[:-1]:
             if line.name in ("glowmcu.buffer", "glowmcu.flash"):
@@ -160,10 +179,19 @@ class _ProgramParser:
                 inputs = self._buffers_of(line)
             elif line.name == "glowmcu.kept":
                 kept = self._buffers_of(line)
+            elif line.name == "glowmcu.pushed":
+                pushed = self._pushed(line, inputs)
             else:
                 instructions.append(self._instruction(line))
         outputs = self._buffers_of(function.operations[-1])
-        return Program(function.name, inputs, outputs, tuple(instructions), self._offsets, kept)
+        body = tuple(instructions)
+        return Program(function.name, inputs, outputs, body, self._offsets, kept, pushed)
+
+    def _pushed(self, line: OperationText[_Memref], inputs: tuple[Buffer, ...]) -> PushedInput:
+        buffers = self._buffers_of(line)
+        if len(buffers) != 2 or buffers[0] not in inputs:
+            raise self._fail(line, "GM218", "glowmcu.pushed takes an input and a counter")
+        return PushedInput(*buffers)
 
     def _declare(self, line: OperationText[_Memref]) -> None:
         attributes = dict(line.attributes)

@@ -32,6 +32,7 @@ SECTIONS
   .bss : {{{{ *(.bss .bss.* COMMON) }}}}
 }}}}
 ENTRY({{entry}})
+EXTERN({{others}})
 """
 
 
@@ -55,11 +56,11 @@ def build_bundle(
     `toolchain.build_elf` does.
     """
     debug = ("-g1",) if debug_lines else ()
-    entry = f"{manifest.name}_run"
+    entry, others = manifest.entry_points[-1], " ".join(manifest.entry_points)
     with tempfile.TemporaryDirectory(prefix="glowmcu_cortex_m_") as scratch:
         folder = Path(scratch)
         script, header = folder / "bundle.ld", folder / "markers.h"
-        script.write_text(_SCRIPT.format(entry=entry), encoding="utf-8")
+        script.write_text(_SCRIPT.format(entry=entry, others=others), encoding="utf-8")
         header.write_text(MARKERS, encoding="utf-8")
         plain, marked = [], []
         for index, name in enumerate(manifest.sources):

@@ -175,17 +175,21 @@ class _Bench:
         machine = self._machine
         machine.reset()
         for entry, array in zip(manifest.inputs, arrays, strict=True):
-            machine.write_arena(entry.offset, np.ascontiguousarray(array).tobytes())
+            if entry.rows is None:
+                machine.write_arena(entry.start, np.ascontiguousarray(array).tobytes())
+        *before, (function, arguments) = self._calls(manifest, arrays)
+        for name, words in before:
+            machine.call(name, words, self._timeout_seconds)
         counts = self._counter.begin() if self._counter else None
         try:
-            machine.call(f"{manifest.name}_run", [machine.arena_address], self._timeout_seconds)
+            machine.call(function, arguments, self._timeout_seconds)
         except GlowmcuError as found:
             raise _with_step(found, manifest, machine.step) from found
         if self._counter:
             self._counter.end()
         expect_kept(manifest, arrays, machine.read_arena)
         outputs = tuple(
-            np.frombuffer(machine.read_arena(entry.offset, entry.bytes), dtype=entry.dtype)
+            np.frombuffer(machine.read_arena(entry.start, entry.bytes), dtype=entry.dtype)
             .reshape(entry.shape)
             .copy()
             for entry in manifest.outputs
@@ -198,6 +202,17 @@ class _Bench:
             stack_bytes=machine.stack_used_bytes(),
         )
         return measurement, account
+
+    def _calls(self, manifest: Manifest, arrays: Sequence[Array]) -> list[tuple[str, list[int]]]:
+        """What an inference calls, of which the last is measured: a streamed input is one piece."""
+        arena = self._machine.arena_address
+        if manifest.streamed_input is None:
+            return [(manifest.entry_points[0], [arena])]
+        rows = manifest.inputs[manifest.streamed_input].rows
+        assert rows is not None
+        data = np.ascontiguousarray(arrays[manifest.streamed_input]).tobytes()
+        start, push = manifest.entry_points
+        return [(start, [arena]), (push, [arena, self._machine.show(data), rows.count])]
 
 
 def _with_step(found: GlowmcuError, manifest: Manifest, step: int | None) -> GlowmcuError:

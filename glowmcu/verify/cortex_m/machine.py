@@ -2,6 +2,7 @@
 
     0x08000000  code and constants, read-only; address 0 is not mapped
     0x20000000  canary | arena, its end flush with unmapped memory
+    0x30000000  what the application shows, read-only, its end flush with unmapped memory
     0x38000000  the stack's top; unmapped memory below it
 
 Arena and stack hold 0xA5 before each run, so an output that was never written cannot look right.
@@ -20,6 +21,7 @@ from glowmcu.verify.cortex_m.elf import Program
 CODE_BASE = 0x08000000
 DATA_BASE = 0x34000000
 ARENA_BASE = 0x20000000
+SHOWN_BASE = 0x30000000
 STACK_TOP = 0x38000000
 STACK_BYTES = 64 * 1024
 RETURN_ADDRESS = 0x0F000000
@@ -47,6 +49,7 @@ class Machine:
         self.on_step: Callable[[int], None] | None = None
         self._failure: GlowmcuError | None = None
         self._bad_access: tuple[int, int, int] | None = None
+        self._shown_bytes = 0
         self._arena_bytes = arena_bytes
         padded = _round_up(arena_bytes, arena_align)
         self._arena_end = ARENA_BASE + _round_up(padded + PAGE, PAGE)
@@ -118,6 +121,16 @@ class Machine:
     def write_arena(self, offset: int, data: bytes) -> None:
         """Put `data` at `offset` of the arena."""
         self._uc.mem_write(self.arena_address + offset, data)
+
+    def show(self, data: bytes) -> int:
+        """Put `data` into memory of the application's, and say where; replaces what was there."""
+        if self._shown_bytes:
+            self._uc.mem_unmap(SHOWN_BASE, self._shown_bytes)
+        self._shown_bytes = _round_up(max(len(data), 1), PAGE)
+        self._uc.mem_map(SHOWN_BASE, self._shown_bytes, self._unicorn.UC_PROT_READ)
+        address = SHOWN_BASE + self._shown_bytes - _round_up(len(data), 8)
+        self._uc.mem_write(address, data)
+        return address
 
     def read_arena(self, offset: int, size_bytes: int) -> bytes:
         """The bytes at `offset` of the arena."""

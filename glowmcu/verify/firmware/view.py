@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from glowmcu.board import Board, Placement
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
-from glowmcu.manifest import BufferEntry, Manifest, TensorEntry
+from glowmcu.manifest import BufferEntry, Manifest, RowsEntry, TensorEntry
 
 GUARD_BYTES = 64
 STACK_MOST_BYTES = 32 * 1024
@@ -20,9 +20,11 @@ _NAME_LENGTH = 40
 
 @dataclass(frozen=True)
 class TensorView:
-    """An input or output of the bundle: where in the arena, and what a comment says about it."""
+    """An input or output of the bundle: where in the arena, and what a comment says about it; a
+    streamed input is nowhere in it.
+    """
 
-    offset: int
+    offset: int | None
     bytes: int
     comment: str
 
@@ -49,6 +51,7 @@ class FirmwareView:
     arena_align: int
     guard_bytes: int
     input_bytes: int
+    rows: RowsEntry | None
     inputs: tuple[TensorView, ...]
     outputs: tuple[TensorView, ...]
     regions: tuple[LinkRegion, ...]
@@ -60,6 +63,9 @@ def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
     """View of a bundle in the memory of `board`. Raises GM401 when arena and stack don't fit."""
     assert board.placement is not None, "a firmware needs a board with a memory map"
     guard_bytes = max(GUARD_BYTES, manifest.arena_align)
+    streamed = manifest.streamed_input
+    rows = None if streamed is None else manifest.inputs[streamed].rows
+    pushed_bytes = 0 if rows is None else rows.count * rows.bytes
     return FirmwareView(
         name=manifest.name,
         macro=manifest.name.upper(),
@@ -69,11 +75,14 @@ def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
         arena_align=manifest.arena_align,
         guard_bytes=guard_bytes,
         input_bytes=sum(tensor.bytes for tensor in manifest.inputs),
+        rows=rows,
         inputs=_tensors(manifest.inputs),
         outputs=_tensors(manifest.outputs),
         regions=_link_regions(board),
         placement=board.placement,
-        stack_bytes=_stack_bytes(manifest, board, manifest.arena_bytes + 2 * guard_bytes),
+        stack_bytes=_stack_bytes(
+            manifest, board, manifest.arena_bytes + 2 * guard_bytes, pushed_bytes
+        ),
     )
 
 
@@ -93,12 +102,12 @@ def _tensors(entries: tuple[TensorEntry, ...]) -> tuple[TensorView, ...]:
     )
 
 
-def _stack_bytes(manifest: Manifest, board: Board, arena_bytes: int) -> int:
-    """What the arena leaves of the RAM, within reason."""
+def _stack_bytes(manifest: Manifest, board: Board, arena_bytes: int, pushed_bytes: int) -> int:
+    """What the arena, and a whole input to push, leave of the RAM, within reason."""
     assert board.placement is not None
     arena = board.region(board.placement.arena)
     same = board.placement.arena == board.placement.data
-    least = STACK_LEAST_BYTES + STATIC_BYTES if same else 0
+    least = STACK_LEAST_BYTES + STATIC_BYTES + pushed_bytes if same else 0
     if arena_bytes + least > arena.size_bytes:
         raise error(
             "GM401",
@@ -110,7 +119,7 @@ def _stack_bytes(manifest: Manifest, board: Board, arena_bytes: int) -> int:
             ExitCode.DOES_NOT_FIT,
         )
     data = board.region(board.placement.data)
-    left = data.size_bytes - STATIC_BYTES - (arena_bytes if same else 0)
+    left = data.size_bytes - STATIC_BYTES - pushed_bytes - (arena_bytes if same else 0)
     return min(STACK_MOST_BYTES, left) // 8 * 8
 
 

@@ -1,0 +1,78 @@
+"""Which image a pushed input is, and why some input cannot be pushed.
+
+Rows are those of the one image `(1, rows, columns, channels)` that layers see, also where the model
+says it as a list of numbers. All layers that read it must take rows as they come: there is no row
+to read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.ir.program import Buffer, Program, Run, ViewRole
+
+
+def pushed_image(program: Program) -> Buffer:
+    """The buffer by which runs read the pushed input. Raises GM404 where that is not one image."""
+    read = dict.fromkeys(buffer for run in program.runs for buffer in run.inputs)
+    seen = [buffer for buffer in read if _is_it(program, buffer)]
+    if any(_is_it(program, buffer) for buffer in program.outputs):
+        raise _cannot(program, "it is an output, too, which the application reads as a whole")
+    if not seen:
+        raise _cannot(program, "no layer reads it")
+    image, *others = seen
+    if others:
+        kinds = " and as ".join(str(buffer.type) for buffer in seen)
+        raise _cannot(program, f"layers read it as {kinds}, whose rows are not the same")
+    readers = [run for run in program.runs if image in run.inputs]
+    shape = image.type.shape
+    if len(shape) != 4 or shape[0] != 1:
+        raise _cannot(
+            program, f"{_said(readers[0])} reads it as {image.type}, which is no image with rows"
+        )
+    if shape[1] == 1:
+        raise _cannot(program, f"{_said(readers[0])} reads it as {image.type}: a single row")
+    whole = next((run for run in readers if run.rows is None), None)
+    if whole is not None:
+        raise _cannot(program, f"{_said(whole)} needs all of it at a time")
+    return image
+
+
+def rows_do_not_last(program: Program, readers: Sequence[int]) -> GlowmcuError:
+    """GM404 for layers of which some, by their number, read the input when its rows are gone."""
+    between = program.runs[readers[0] : readers[-1] + 1]
+    whole = next((run for run in between if run.rows is None), None)
+    last = _said(program.runs[readers[-1]])
+    if whole is None:
+        return _cannot(program, f"its rows do not last until {last} reads them")
+    return _cannot(
+        program,
+        f"{last} reads it, too, and only after {_said(whole)}, which needs its operands whole",
+    )
+
+
+def _is_it(program: Program, buffer: Buffer) -> bool:
+    """Whether a buffer holds what the application pushed, under whatever shape."""
+    assert program.pushed is not None
+    view = program.views.get(buffer)
+    while view is not None and view.role is ViewRole.SLICE:
+        buffer = view.base
+        view = program.views.get(buffer)
+    return buffer is program.pushed.buffer
+
+
+def _said(run: Run) -> str:
+    return f'{run.node.op.name} "{run.node.name}"'
+
+
+def _cannot(program: Program, why: str) -> GlowmcuError:
+    assert program.pushed is not None
+    return error(
+        "GM404",
+        f"input {program.pushed.buffer.name!r} cannot be streamed: {why}",
+        program.name,
+        "rows are streamed into convolutions, poolings and what works element by element on images "
+        "[1, rows, columns, channels]; leave out --stream-input",
+        ExitCode.UNSUPPORTED,
+    )
