@@ -59,17 +59,17 @@ def compile(
 
     `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
     API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
-    (TensorFlow Lite Micro) or single (XNNPACK). A float model becomes int8 by a `profile` (of
-    `glowmcu.profile`, or its file) or by `samples`, profiled on the way (some options need both);
-    `preprocess` is a file that says what numbers pixels become, `quantization` how it is done;
-    `observer` follows the profiling. `flash_budget` (code and constants) and `arena_budget` are
-    bytes: within them kernels are chosen by the goal. `simplify=False` keeps channels and operators that no input can change or nobody
+    (TensorFlow Lite Micro) or single (XNNPACK). A float model becomes int8 by a `profile`, its file
+    or by `samples` that are profiled (some options need both); `preprocess` is a file that says
+    what pixels become, `quantization` how it is done; `observer` follows it.
+    `flash_budget` (code and constants) and `arena_budget` are bytes: kernels are chosen within them
+    by the goal. `simplify=False` keeps channels and operators that no input can change or nobody
     reads; `kernels` is a file of `glowmcu.tune_kernels`. A model whose arena is too large for the
     board gets the fastest plan that fits, and a note. `input_shapes` fixes dynamic shapes by name,
     `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants; `keep_inputs` names
     those that a run leaves as they were, `stream_inputs` one whose rows are pushed as they come;
-    `dump_ir` receives the IR after every pass; `pareto` fills `bundle.curve`. `emit` names build
-    systems, `package` what to tell them. Raises GlowmcuError: every problem of the model at once.
+    `dump_ir` receives the IR of every pass; `pareto` fills `bundle.curve`. `emit` names build
+    systems, `package` tells them more. Raises GlowmcuError: every problem of the model at once.
     """
     path, found = Path(model), find_board(board)
     data = read_model_file(path)

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole
+from glowmcu.ops.copy import Copy
 
 
 def pushed_image(program: Program) -> Buffer:
     """The buffer by which runs read the pushed input. Raises GM404 where that is not one image."""
     read = dict.fromkeys(buffer for run in program.runs for buffer in run.inputs)
     seen = [buffer for buffer in read if _is_it(program, buffer)]
-    if any(_is_it(program, buffer) for buffer in program.outputs):
-        raise _cannot(program, "it is an output, too, which the application reads as a whole")
+    assert not any(_is_it(program, buffer) for buffer in program.outputs), "outputs are copies"
     if not seen:
         raise _cannot(program, "no layer reads it")
     image, *others = seen
@@ -34,6 +34,12 @@ def pushed_image(program: Program) -> Buffer:
     if shape[1] == 1:
         raise _cannot(program, f"{_said(readers[0])} reads it as {image.type}: a single row")
     whole = next((run for run in readers if run.rows is None), None)
+    if (
+        whole is not None
+        and isinstance(whole.node.op, Copy)
+        and whole.outputs[0] in program.outputs
+    ):
+        raise _cannot(program, "it is an output, too, which the application reads as a whole")
     if whole is not None:
         raise _cannot(program, f"{_said(whole)} needs all of it at a time")
     return image

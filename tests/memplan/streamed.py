@@ -37,11 +37,15 @@ def lowered(model: bytes) -> Graph:
     return lower(reference_graph(model, "model.tflite"))
 
 
-def program_of(graph: Graph, goal: Goal = Goal.RAM, scratch: int | None = None) -> Program:
-    """With the kernels of a goal; `scratch`: bytes that each may take at most where it can."""
+def program_of(
+    graph: Graph, goal: Goal = Goal.RAM, scratch: int | None = None, pushed: str | None = None
+) -> Program:
+    """With the kernels of a goal; `scratch`: bytes that each may take at most where it can;
+    `pushed`: an input whose rows the application hands over.
+    """
     limits = {} if scratch is None else {node.name: scratch for node in graph.nodes}
     target = Target(core("cortex-m4"), goal)
-    return build_program(graph, select_kernels(graph, target, scratch_limits=limits), True)
+    return build_program(graph, select_kernels(graph, target, scratch_limits=limits), True, pushed)
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,7 @@ def with_buffer(cascade: Cascade, old: Buffer, new: Buffer) -> Cascade:
                 )
                 for item in stage.runs
             ),
+            source=None if stage.source is None else put(stage.source),
         )
         for stage in cascade.stages
     )
