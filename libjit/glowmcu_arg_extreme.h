@@ -20,6 +20,7 @@ typedef struct {
  * `in` is [outer][length][inner], `out` int32 or int64 [outer][inner]; they may not overlap.
  * Among equal elements the first counts.
  */
+GLOWMCU_CODE
 static void glowmcu_arg_extreme_s8(const glowmcu_arg_extreme *p, const int8_t *in, void *out)
 {
     uint8_t *to = (uint8_t *)out;

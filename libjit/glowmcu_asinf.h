@@ -7,6 +7,7 @@
 #include "glowmcu_sqrtf.h"
 
 /* For 0 <= x <= 1/2. */
+GLOWMCU_CODE
 static inline float glowmcu_asin_near_0(float x)
 {
     const float z = x * x;
@@ -16,6 +17,7 @@ static inline float glowmcu_asin_near_0(float x)
 }
 
 /* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)); not a number outside of [-1, 1]. */
+GLOWMCU_CODE
 static inline float glowmcu_asinf(float x)
 {
     const float a = glowmcu_absf(x);
@@ -29,6 +31,7 @@ static inline float glowmcu_asinf(float x)
     return value == value ? glowmcu_copysignf(value, x) : value;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_acosf(float x)
 {
     if (glowmcu_absf(x) <= 0.5f) {

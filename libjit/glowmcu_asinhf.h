@@ -7,6 +7,7 @@
 #include "glowmcu_log1pf.h"
 #include "glowmcu_sqrtf.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_asinhf(float x)
 {
     const float a = glowmcu_absf(x);
@@ -19,6 +20,7 @@ static inline float glowmcu_asinhf(float x)
 }
 
 /* Not a number below 1. */
+GLOWMCU_CODE
 static inline float glowmcu_acoshf(float x)
 {
     const float t = x - 1.0f;
@@ -33,6 +35,7 @@ static inline float glowmcu_acoshf(float x)
 }
 
 /* Not a number outside of [-1, 1]. */
+GLOWMCU_CODE
 static inline float glowmcu_atanhf(float x)
 {
     const float a = glowmcu_absf(x);

@@ -6,6 +6,7 @@
 
 #include "glowmcu_math.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_atanf(float x)
 {
     float a = glowmcu_absf(x);

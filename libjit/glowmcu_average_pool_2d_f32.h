@@ -7,6 +7,7 @@
 #include "glowmcu_pool_2d.h"
 
 /* Sum over a window of the channel that `x` points to. */
+GLOWMCU_CODE
 static inline float glowmcu_average_pool_2d_f32_sum(const glowmcu_pool_window *window,
     const float *x)
 {
@@ -25,6 +26,7 @@ static inline float glowmcu_average_pool_2d_f32_sum(const glowmcu_pool_window *w
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_average_pool_2d_f32(const glowmcu_pool_2d_real *p, const float *in,
     float *out, int32_t first_row, int32_t end_row)
 {

@@ -8,6 +8,7 @@
 #include "glowmcu_requantize.h"
 
 /* Sum over a window of the channel that `x` points to. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_average_pool_2d_s16_sum(const glowmcu_pool_window *window,
     const int16_t *x)
 {
@@ -26,6 +27,7 @@ static inline int32_t glowmcu_average_pool_2d_s16_sum(const glowmcu_pool_window 
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_average_pool_2d_s16(const glowmcu_pool_2d *p, const int16_t *in, int16_t *out,
     int32_t first_row, int32_t end_row)
 {

@@ -1,7 +1,7 @@
 /*
  * glowmcu_base.h: what every generated file starts from. Freestanding C99.
  *
- * Version handshake, static assertion, arena alignment, the step hook, saturation.
+ * Version handshake, static assertion, alignment, sections, a shared arena, the step hook.
  */
 #ifndef GLOWMCU_BASE_H
 #define GLOWMCU_BASE_H
@@ -32,6 +32,38 @@ GLOWMCU_STATIC_ASSERT((-1 >> 1) == -1, shift_right_is_arithmetic);
 #error "define GLOWMCU_ALIGNED(bytes) for this compiler"
 #endif
 #endif
+
+/* Puts a function or an array into a section of the linker script. */
+#ifndef GLOWMCU_SECTION
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
+#define GLOWMCU_SECTION(name) __attribute__((section(name)))
+#else
+#define GLOWMCU_SECTION(name)
+#endif
+#endif
+
+/* Stands before every function: what puts the code of a source, or of one header, elsewhere. */
+#ifndef GLOWMCU_CODE
+#define GLOWMCU_CODE
+#endif
+
+/* Arrays stay in the order of the source, in which a run reads them: prefetching finds the next. */
+#ifndef GLOWMCU_IN_ORDER
+#if defined(__GNUC__) && !defined(__clang__)
+#define GLOWMCU_IN_ORDER __attribute__((no_reorder))
+#else
+#define GLOWMCU_IN_ORDER
+#endif
+#endif
+
+/*
+ * One arena for models that run one after the other:
+ *   static GLOWMCU_SHARED_ARENA(arena, KWS_ARENA_BYTES, VWW_ARENA_BYTES);
+ * For three: GLOWMCU_SHARED_ARENA(arena, A_BYTES, GLOWMCU_LARGER(B_BYTES, C_BYTES)).
+ */
+#define GLOWMCU_LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define GLOWMCU_SHARED_ARENA(arena, bytes, other_bytes) \
+    GLOWMCU_ALIGNED(16) uint8_t arena[GLOWMCU_LARGER(bytes, other_bytes)]
 
 /* For a loop that takes a function pointer known at compile time: the call must go. */
 #ifndef GLOWMCU_ALWAYS_INLINE

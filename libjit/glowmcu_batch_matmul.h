@@ -31,6 +31,7 @@ typedef struct {
 } glowmcu_batch_matmul;
 
 /* Product of a row of x and a column of y; depth * 255^2 < 2^31. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_batch_matmul_sum(const glowmcu_batch_matmul *p, const int8_t *x,
     const int8_t *y)
 {
@@ -45,6 +46,7 @@ static inline int32_t glowmcu_batch_matmul_sum(const glowmcu_batch_matmul *p, co
 }
 
 /* One matrix product; returns where the next result goes. */
+GLOWMCU_CODE
 static inline int8_t *glowmcu_batch_matmul_matrix(const glowmcu_batch_matmul *p, const int8_t *x,
     const int8_t *y, int8_t *out)
 {
@@ -62,6 +64,7 @@ static inline int8_t *glowmcu_batch_matmul_matrix(const glowmcu_batch_matmul *p,
 }
 
 /* `out` is [batch_0][batch_1][batch_2][rows][columns]; it may overlap neither operand. */
+GLOWMCU_CODE
 static void glowmcu_batch_matmul_s8(const glowmcu_batch_matmul *p, const int8_t *x,
     const int8_t *y, int8_t *out)
 {

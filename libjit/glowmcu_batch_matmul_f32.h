@@ -27,6 +27,7 @@ typedef struct {
 } glowmcu_batch_matmul_real;
 
 /* Product of a row of x and a column of y. */
+GLOWMCU_CODE
 static inline float glowmcu_batch_matmul_f32_sum(const glowmcu_batch_matmul_real *p, const float *x,
     const float *y)
 {
@@ -41,6 +42,7 @@ static inline float glowmcu_batch_matmul_f32_sum(const glowmcu_batch_matmul_real
 }
 
 /* One matrix product; returns where the next result goes. */
+GLOWMCU_CODE
 static inline float *glowmcu_batch_matmul_f32_matrix(const glowmcu_batch_matmul_real *p,
     const float *x, const float *y, float *out)
 {
@@ -54,6 +56,7 @@ static inline float *glowmcu_batch_matmul_f32_matrix(const glowmcu_batch_matmul_
 }
 
 /* `out` is [batch_0][batch_1][batch_2][rows][columns]; it may overlap neither operand. */
+GLOWMCU_CODE
 static void glowmcu_batch_matmul_f32(const glowmcu_batch_matmul_real *p, const float *x,
     const float *y, float *out)
 {

@@ -29,6 +29,7 @@ typedef struct {
 } glowmcu_batch_matmul_wide;
 
 /* Product of a row of x and a column of y; depth * 2^30 < 2^47. */
+GLOWMCU_CODE
 static inline int64_t glowmcu_batch_matmul_s16_sum(const glowmcu_batch_matmul_wide *p,
     const int16_t *x, const int16_t *y)
 {
@@ -43,6 +44,7 @@ static inline int64_t glowmcu_batch_matmul_s16_sum(const glowmcu_batch_matmul_wi
 }
 
 /* One matrix product; returns where the next result goes. */
+GLOWMCU_CODE
 static inline int16_t *glowmcu_batch_matmul_s16_matrix(const glowmcu_batch_matmul_wide *p,
     const int16_t *x, const int16_t *y, int16_t *out)
 {
@@ -59,6 +61,7 @@ static inline int16_t *glowmcu_batch_matmul_s16_matrix(const glowmcu_batch_matmu
 }
 
 /* `out` is [batch_0][batch_1][batch_2][rows][columns]; it may overlap neither operand. */
+GLOWMCU_CODE
 static void glowmcu_batch_matmul_s16(const glowmcu_batch_matmul_wide *p, const int16_t *x,
     const int16_t *y, int16_t *out)
 {

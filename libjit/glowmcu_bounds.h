@@ -15,27 +15,32 @@ typedef struct {
     float alpha;
 } glowmcu_slope;
 
+GLOWMCU_CODE
 static inline float glowmcu_at_least(const glowmcu_bounds *p, float x)
 {
     return x < p->low ? p->low : x;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_at_most(const glowmcu_bounds *p, float x)
 {
     return x > p->high ? p->high : x;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_between(const glowmcu_bounds *p, float x)
 {
     return glowmcu_at_most(p, glowmcu_at_least(p, x));
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_leaky_relu_one(const glowmcu_slope *p, float x)
 {
     return x < 0.0f ? p->alpha * x : x;
 }
 
 /* x * min(max(x + 3, 0), 6) / 6 */
+GLOWMCU_CODE
 static inline float glowmcu_hard_swish_one(float x)
 {
     const float shifted = x + 3.0f;

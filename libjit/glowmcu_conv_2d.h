@@ -34,6 +34,7 @@ typedef struct {
 } glowmcu_conv_2d;
 
 /* Sums of `count` (1 or 4) neighbouring output channels at one output pixel. */
+GLOWMCU_CODE
 static inline void glowmcu_conv_2d_sums(const glowmcu_conv_2d *p, const int8_t *in,
     const int8_t *weights, glowmcu_taps ys, glowmcu_taps xs, int32_t count, int32_t acc[4])
 {
@@ -64,6 +65,7 @@ static inline void glowmcu_conv_2d_sums(const glowmcu_conv_2d *p, const int8_t *
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_s8(const glowmcu_conv_2d *p, const int8_t *in, int8_t *out,
     int32_t first_row, int32_t end_row)
 {

@@ -77,6 +77,7 @@ typedef struct {
 } glowmcu_chunk_shape;
 
 /* All output channels of one of both pixels, which is `distance` bytes behind the places. */
+GLOWMCU_CODE
 static inline void glowmcu_chunk_pixel(const glowmcu_chunk_shape *k,
     const glowmcu_conv_2d_chunks *p, const glowmcu_chunks_run *run, const int8_t *in,
     int32_t distance, int8_t *out)
@@ -99,6 +100,7 @@ static inline void glowmcu_chunk_pixel(const glowmcu_chunk_shape *k,
     }
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_chunks_portable(const glowmcu_chunk_shape *k,
     const glowmcu_conv_2d_chunks *p, const glowmcu_chunks_run *run)
 {
@@ -112,6 +114,7 @@ static inline void glowmcu_chunks_portable(const glowmcu_chunk_shape *k,
 #endif
 
 /* Row `y`, NULL where that is padding. */
+GLOWMCU_CODE
 static inline const int8_t *glowmcu_chunks_row(const glowmcu_conv_2d_chunks *p,
     const glowmcu_chunks_image *image, int32_t y)
 {
@@ -122,6 +125,7 @@ static inline const int8_t *glowmcu_chunks_row(const glowmcu_conv_2d_chunks *p,
 }
 
 /* `columns` of a row from `x`, `step` apart; returns what follows in the patch. */
+GLOWMCU_CODE
 static inline int8_t *glowmcu_chunks_copy(const glowmcu_conv_2d_chunks *p, const int8_t *row,
     int32_t x, int32_t columns, int32_t step, int8_t *patch)
 {
@@ -148,6 +152,7 @@ static inline int8_t *glowmcu_chunks_copy(const glowmcu_conv_2d_chunks *p, const
 }
 
 /* All that is under either pixel. */
+GLOWMCU_CODE
 static inline void glowmcu_chunks_whole(const glowmcu_conv_2d_chunks *p,
     const glowmcu_chunks_image *image, int32_t y, int32_t x, int8_t *scratch,
     glowmcu_chunks_run *run)
@@ -166,6 +171,7 @@ static inline void glowmcu_chunks_whole(const glowmcu_conv_2d_chunks *p,
 }
 
 /* The runs that are not inside the image for both pixels; one of padding alone serves for all. */
+GLOWMCU_CODE
 static inline void glowmcu_chunks_pieces(const glowmcu_conv_2d_chunks *p,
     const glowmcu_chunks_image *image, int32_t y, int32_t x, int8_t *scratch,
     glowmcu_chunks_run *run)
@@ -202,6 +208,7 @@ static inline void glowmcu_chunks_pieces(const glowmcu_conv_2d_chunks *p,
 }
 
 /* Pairs from output column `ox` whose values are all in the image, in rows that are. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_chunks_inside(const glowmcu_conv_2d_chunks *p, int32_t y, int32_t ox)
 {
     const int32_t left = ox * p->stride_x - p->pad_left;
@@ -223,6 +230,7 @@ static inline int32_t glowmcu_chunks_inside(const glowmcu_conv_2d_chunks *p, int
  * Some pairs of output row `oy` from column `ox`: those that are inside the image, or one; returns
  * how many. `gather` NULL: all are inside. Results of less than four channels are made aside.
  */
+GLOWMCU_CODE
 static int32_t glowmcu_conv_2d_chunks_some(const glowmcu_conv_2d_chunks *p,
     glowmcu_chunk_pairs pairs, glowmcu_chunks_gather gather, const glowmcu_chunks_image *image,
     int8_t *out, int8_t *scratch, int32_t oy, int32_t ox)
@@ -262,6 +270,7 @@ static int32_t glowmcu_conv_2d_chunks_some(const glowmcu_conv_2d_chunks *p,
  * `scratch` is for places and patch, if any. The last pixel of an odd row goes with the one before,
  * which is computed twice; a single pixel is its own neighbour.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_chunks_rows(const glowmcu_conv_2d_chunks *p,
     glowmcu_chunk_pairs pairs, glowmcu_chunks_gather gather, const int8_t *in, int8_t *out,
     int8_t *scratch, int32_t first_row, int32_t end_row)

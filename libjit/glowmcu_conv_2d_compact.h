@@ -31,6 +31,7 @@ typedef struct {
  * The values under the window of output `pixel`, [kernel_height][kernel_width][in_channels]; `in`
  * is row `in_row`.
  */
+GLOWMCU_CODE
 static GLOWMCU_NEVER_INLINE void glowmcu_conv_2d_compact_patch(const glowmcu_conv_2d_compact *p,
     const int8_t *in, int32_t in_row, int32_t pixel, int8_t *patch)
 {
@@ -61,6 +62,7 @@ static GLOWMCU_NEVER_INLINE void glowmcu_conv_2d_compact_patch(const glowmcu_con
  * input that nothing reads any more. `scratch` has the widened inputs of two pixels, then two
  * patches. Blocks have four channels: fewer are made aside.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_compact_rows(const glowmcu_conv_2d_compact *p,
     glowmcu_pointwise_pairs pairs, const int8_t *in, int8_t *out, int8_t *scratch,
     int32_t first_row, int32_t end_row)

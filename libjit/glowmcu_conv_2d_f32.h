@@ -26,6 +26,7 @@ typedef struct {
 } glowmcu_conv_2d_real;
 
 /* acc + window sum of one output channel at one output pixel. */
+GLOWMCU_CODE
 static inline float glowmcu_conv_2d_f32_sum(const glowmcu_conv_2d_real *p, const float *in,
     const float *weights, glowmcu_taps ys, glowmcu_taps xs, float acc)
 {
@@ -51,6 +52,7 @@ static inline float glowmcu_conv_2d_f32_sum(const glowmcu_conv_2d_real *p, const
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more, and no other operand.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_f32(const glowmcu_conv_2d_real *p, const float *in,
     const float *weights, const float *bias, float *out, int32_t first_row, int32_t end_row)
 {

@@ -36,6 +36,7 @@ typedef struct {
 } glowmcu_few_inputs_shape;
 
 /* All channels of one pixel. */
+GLOWMCU_CODE
 static inline void glowmcu_few_inputs_pixel(const glowmcu_few_inputs_shape *k, const int8_t *in,
     const int32_t *w, int8_t *out)
 {
@@ -58,6 +59,7 @@ static inline void glowmcu_few_inputs_pixel(const glowmcu_few_inputs_shape *k, c
     }
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_few_inputs_portable(const glowmcu_few_inputs_shape *k, const int8_t *in,
     const int32_t *stream, int8_t *out, int32_t in_step, int32_t pairs)
 {
@@ -68,6 +70,7 @@ static inline void glowmcu_few_inputs_portable(const glowmcu_few_inputs_shape *k
 #endif
 
 /* Evenly spaced pixels, two at least. An odd last one is computed with its neighbour once more. */
+GLOWMCU_CODE
 static void glowmcu_few_inputs_pixels(const glowmcu_conv_2d_few_inputs *p,
     glowmcu_few_inputs_pairs pairs, const int8_t *in, int8_t *out, int32_t count)
 {
@@ -83,6 +86,7 @@ static void glowmcu_few_inputs_pixels(const glowmcu_conv_2d_few_inputs *p,
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_few_inputs_rows(const glowmcu_conv_2d_few_inputs *p,
     glowmcu_few_inputs_pairs pairs, const int8_t *in, int8_t *out, int32_t first_row,
     int32_t end_row)

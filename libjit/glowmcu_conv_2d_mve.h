@@ -25,6 +25,7 @@ typedef struct {
 } glowmcu_conv_2d_mve;
 
 /* One part of a window: bytes [start, start + part_bytes) of a line, which it may be outside of. */
+GLOWMCU_CODE
 static inline void glowmcu_conv_2d_mve_part(const glowmcu_conv_2d_mve *p, const int8_t *line,
     int32_t start, int8_t *row)
 {
@@ -42,6 +43,7 @@ static inline void glowmcu_conv_2d_mve_part(const glowmcu_conv_2d_mve *p, const 
  * The window whose first line is `top` and begins at byte `left`: kernel_height rows of `parts`.
  * `in` is line `in_top`.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_t *in,
     int32_t in_top, int32_t top, int32_t left, int8_t *row)
 {
@@ -65,6 +67,7 @@ static void glowmcu_conv_2d_mve_window(const glowmcu_conv_2d_mve *p, const int8_
  * input that nothing reads any more.
  * `scratch`: 2 * matrix.depth bytes; what is beyond a window meets weights of 0.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_mve_s8(const glowmcu_conv_2d_mve *p, const int8_t *in, int8_t *out,
     int8_t *scratch, int32_t first_row, int32_t end_row)
 {

@@ -37,6 +37,7 @@ typedef struct {
     int32_t x;
 } glowmcu_corner;
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_row_is_inside(const glowmcu_conv_2d_pairs *p, glowmcu_corner at)
 {
     return at.y >= 0 && at.y < p->in_height && at.x >= 0
@@ -51,6 +52,7 @@ typedef struct {
 } glowmcu_pair_image;
 
 /* One position of the image, or what padding holds. */
+GLOWMCU_CODE
 static inline const int8_t *glowmcu_position(const glowmcu_conv_2d_pairs *p,
     const glowmcu_pair_image *image, int32_t y, int32_t x)
 {
@@ -61,6 +63,7 @@ static inline const int8_t *glowmcu_position(const glowmcu_conv_2d_pairs *p,
 }
 
 /* The windows of two pixels, as a stream. */
+GLOWMCU_CODE
 static void glowmcu_pair_windows(const glowmcu_conv_2d_pairs *p, const glowmcu_pair_image *image,
     uint32_t *stream, glowmcu_corner a, glowmcu_corner b)
 {
@@ -91,6 +94,7 @@ static void glowmcu_pair_windows(const glowmcu_conv_2d_pairs *p, const glowmcu_p
  * input that nothing reads any more.
  * scratch: [5 * groups words][4 * output pairs words][in_channels bytes], 4-byte aligned.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
 {

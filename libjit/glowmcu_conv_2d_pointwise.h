@@ -7,6 +7,7 @@
 #include "glowmcu_pointwise_pairs.h"
 
 /* Evenly spaced pixels. An odd last pixel is computed twice at once. */
+GLOWMCU_CODE
 static void glowmcu_pointwise_pixels(const glowmcu_conv_2d_pointwise *p,
     glowmcu_pointwise_pairs pairs, const int8_t *in, int8_t *out, int8_t *scratch, int32_t count)
 {
@@ -36,6 +37,7 @@ static void glowmcu_pointwise_pixels(const glowmcu_conv_2d_pointwise *p,
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_pointwise_rows(const glowmcu_conv_2d_pointwise *p,
     glowmcu_pointwise_pairs pairs, const int8_t *in, int8_t *out, int8_t *scratch,
     int32_t first_row, int32_t end_row)

@@ -9,6 +9,7 @@
 #include "glowmcu_row_window.h"
 
 /* `count` pairs, all channels; those beyond a multiple of four share a group with others. */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_rows_run(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
     const int16_t *pixel, int8_t *out, int32_t second, int32_t count)
 {
@@ -39,6 +40,7 @@ static void glowmcu_conv_2d_rows_run(const glowmcu_conv_2d_rows *p, glowmcu_pixe
 }
 
 /* Output row with its window at `top`, or two rows where pairs are one below the other. */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_rows_row(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
     const int16_t *top, int8_t *out, int32_t rows)
 {

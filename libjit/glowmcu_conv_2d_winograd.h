@@ -116,6 +116,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_winograd_store_row(
 }
 
 /* The results that are in the output: `rows` of them, `columns` of both tiles' four. */
+GLOWMCU_CODE
 static void glowmcu_winograd_store(const glowmcu_winograd_results *results, int8_t *out,
     int32_t out_row, int32_t channels, int32_t rows, int32_t columns)
 {
@@ -132,6 +133,7 @@ static void glowmcu_winograd_store(const glowmcu_winograd_results *results, int8
 }
 
 /* All channels of two tiles. Those beyond a multiple of four share a group with others. */
+GLOWMCU_CODE
 static void glowmcu_winograd_tiles(const glowmcu_conv_2d_rows *p, glowmcu_winograd_group group,
     const int16_t *values, int8_t *out, int32_t rows, int32_t columns)
 {
@@ -287,6 +289,7 @@ static void glowmcu_winograd_tiles(const glowmcu_conv_2d_rows *p, glowmcu_winogr
 #else /* the same in C */
 
 /* A' m A of 16 numbers. */
+GLOWMCU_CODE
 static inline void glowmcu_winograd_outputs(const int32_t m[16], int32_t y[4])
 {
     uint32_t s[2][4];
@@ -303,6 +306,7 @@ static inline void glowmcu_winograd_outputs(const int32_t m[16], int32_t y[4])
 }
 
 /* `value` is four times the form's v (or raw, for a form without a start), `c` as in the stream. */
+GLOWMCU_CODE
 static inline int8_t glowmcu_winograd_requantize(int32_t form, int32_t shift, const int32_t *c,
     int32_t value)
 {
@@ -317,6 +321,7 @@ static inline int8_t glowmcu_winograd_requantize(int32_t form, int32_t shift, co
     return (int8_t)glowmcu_saturate_s8(glowmcu_smmla(factor, c[1], step) >> shift);
 }
 
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_winograd_portable(const int16_t *values, const int32_t *stream,
     glowmcu_winograd_results *results, int32_t steps, int32_t form, int32_t shift)
 {

@@ -6,6 +6,7 @@
 
 #include "glowmcu_trigonometry.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_cosf(float x)
 {
     const glowmcu_angle angle = glowmcu_angle_of(x);

@@ -21,6 +21,7 @@ typedef struct {
 } glowmcu_cumsum;
 
 /* `in` and `out` are [outer][length][inner]; they may be the same. The sum wraps modulo 2^32. */
+GLOWMCU_CODE
 static void glowmcu_cumsum_s8(const glowmcu_cumsum *p, const int8_t *in, int8_t *out)
 {
     const int32_t step = p->reverse ? -p->inner : p->inner;

@@ -15,6 +15,7 @@
 #define GLOWMCU_FORM_LITERAL 2
 
 /* Inputs as words: {x0, x2}, {x1, x3} of each four, then {x0, x1}, {x2} of up to three. */
+GLOWMCU_CODE
 static inline void glowmcu_dense_widen(const int8_t *in, int32_t depth, uint32_t *words,
     int32_t stride)
 {
@@ -41,6 +42,7 @@ typedef struct {
 } glowmcu_dense_shape;
 
 /* What sums start from; packed ones are S, L, S, L, …. Returns what follows. */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_dense_start(const glowmcu_dense_shape *k, const int32_t *w,
     int32_t sums[8])
 {
@@ -60,6 +62,7 @@ static inline const int32_t *glowmcu_dense_start(const glowmcu_dense_shape *k, c
 }
 
 /* Some steps on top of the sums. Returns what follows their weights. */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_dense_add(const glowmcu_dense_shape *k,
     const uint32_t *words, int32_t stride, int32_t steps, const int32_t *w, int32_t sums[8])
 {
@@ -77,6 +80,7 @@ static inline const int32_t *glowmcu_dense_add(const glowmcu_dense_shape *k,
 }
 
 /* One result; `scaled` is 2^8 times the sum, `c` the channel's constants. */
+GLOWMCU_CODE
 static inline int8_t glowmcu_dense_requantize(const glowmcu_dense_shape *k, int32_t scaled,
     int32_t sum, const int32_t *c)
 {
@@ -96,6 +100,7 @@ static inline int8_t glowmcu_dense_requantize(const glowmcu_dense_shape *k, int3
  * The results of a block from its sums and what follows its weights; returns the next block.
  * `shared` are constants of all channels, NULL where each has its own.
  */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_dense_results(const glowmcu_dense_shape *k,
     const int32_t sums[8], const int32_t *next, const int32_t *shared, int8_t *out)
 {
@@ -123,6 +128,7 @@ static inline const int32_t *glowmcu_dense_results(const glowmcu_dense_shape *k,
 }
 
 /* The channels of a block for one place in the input, all of it widened; returns the next block. */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
     const uint32_t *words, int32_t stride, int32_t steps, const int32_t *block,
     const int32_t *shared, int8_t *out)
@@ -136,6 +142,7 @@ static inline const int32_t *glowmcu_dense_block(const glowmcu_dense_shape *k,
 #endif
 
 /* Into [lowest, highest], where a fused activation needs it: nothing when they are crossed. */
+GLOWMCU_CODE
 static inline void glowmcu_dense_clamp(int8_t *out, int32_t count, int32_t lowest, int32_t highest)
 {
     for (int32_t i = 0; i < count && lowest <= highest; ++i) {

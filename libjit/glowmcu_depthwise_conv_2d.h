@@ -34,6 +34,7 @@ typedef struct {
 /*
  * Sum over the window of one output channel at one output pixel; `in` points to its input channel.
  */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_conv_2d_sum(const glowmcu_depthwise_conv_2d *p,
     const int8_t *in, const int8_t *weights, glowmcu_taps ys, glowmcu_taps xs, int32_t acc)
 {
@@ -59,6 +60,7 @@ static inline int32_t glowmcu_depthwise_conv_2d_sum(const glowmcu_depthwise_conv
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_conv_2d_s8(const glowmcu_depthwise_conv_2d *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {

@@ -9,6 +9,7 @@
 #include "glowmcu_depthwise_words.h"
 
 /* What the loop needs to know to make `outputs` outputs of a line. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_start_lines(const glowmcu_depthwise_3x3 *p, int32_t outputs,
     glowmcu_depthwise_pass *pass)
 {
@@ -37,6 +38,7 @@ static inline void glowmcu_depthwise_start_lines(const glowmcu_depthwise_3x3 *p,
  * `outputs` outputs from `first` on of all lines of the range; `out` is the first one. All of four
  * channels before the next: bands of lines, which share lines that are not read again.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
     const glowmcu_depthwise_range *range, int8_t *out, int32_t first, int32_t outputs,
     glowmcu_depthwise_lines run_lines)
@@ -77,6 +79,7 @@ static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
  * A whole image may be made in place where channels are a multiple of four and a line is one part:
  * no line is read again after results took its place. Scratch: 128 bytes a word of a line's part.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
     glowmcu_depthwise_lines run_lines)
@@ -95,6 +98,7 @@ static void glowmcu_depthwise_3x3_rows(const glowmcu_depthwise_3x3 *p, const int
 
 #if !GLOWMCU_HAS_DSP
 /* Sum of one output; `word` is that of its first position. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_window(const uint32_t *word, const int8_t *weights,
     int32_t is_second, int32_t sum)
 {
@@ -113,6 +117,7 @@ static inline int32_t glowmcu_depthwise_window(const uint32_t *word, const int8_
 }
 
 /* What the assembly computes. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_lines(const uint32_t *words, int8_t *out,
     const int32_t *block, const glowmcu_depthwise_pass *pass, int32_t stride, int32_t form,
     int32_t shift)

@@ -25,6 +25,7 @@ typedef struct {
 } glowmcu_depthwise_conv_2d_real;
 
 /* Window sum of one output channel at one output pixel; `in` points to its input channel. */
+GLOWMCU_CODE
 static inline float glowmcu_depthwise_conv_2d_f32_sum(const glowmcu_depthwise_conv_2d_real *p,
     const float *in, const float *weights, glowmcu_taps ys, glowmcu_taps xs)
 {
@@ -48,6 +49,7 @@ static inline float glowmcu_depthwise_conv_2d_f32_sum(const glowmcu_depthwise_co
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more, and no other operand.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_conv_2d_f32(const glowmcu_depthwise_conv_2d_real *p,
     const float *in, const float *weights, const float *bias, float *out, int32_t first_row,
     int32_t end_row)

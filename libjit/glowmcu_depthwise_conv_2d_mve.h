@@ -43,6 +43,7 @@ typedef struct {
 } glowmcu_depthwise_mve_window;
 
 /* Eight channels of one pixel. `x` and `w` point to the first tap's. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_mve_eight(const glowmcu_depthwise_conv_2d_mve *p,
     const glowmcu_depthwise_mve_window *window, const int8_t *x, const int8_t *w, const int32_t *c,
     int8_t *out)
@@ -81,6 +82,7 @@ static inline void glowmcu_depthwise_mve_eight(const glowmcu_depthwise_conv_2d_m
 #endif
 }
 
+GLOWMCU_CODE
 static inline glowmcu_depthwise_mve_window glowmcu_depthwise_mve_taps(
     const glowmcu_depthwise_conv_2d_mve *p, const int8_t *in, glowmcu_taps ys, glowmcu_taps xs)
 {
@@ -103,6 +105,7 @@ static inline glowmcu_depthwise_mve_window glowmcu_depthwise_mve_taps(
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_conv_2d_mve_s8(const glowmcu_depthwise_conv_2d_mve *p,
     const int8_t *in, int8_t *out, int32_t first_row, int32_t end_row)
 {

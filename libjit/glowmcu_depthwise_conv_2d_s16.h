@@ -28,6 +28,7 @@ typedef struct {
 /*
  * Sum over the window of one output channel at one output pixel; `in` points to its input channel.
  */
+GLOWMCU_CODE
 static inline int64_t glowmcu_depthwise_conv_2d_wide_sum(const glowmcu_depthwise_conv_2d_wide *p,
     const int16_t *in, const int8_t *weights, glowmcu_taps ys, glowmcu_taps xs)
 {
@@ -56,6 +57,7 @@ static inline int64_t glowmcu_depthwise_conv_2d_wide_sum(const glowmcu_depthwise
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_conv_2d_s16(const glowmcu_depthwise_conv_2d_wide *p,
     const int16_t *in, int16_t *out, int32_t first_row, int32_t end_row)
 {

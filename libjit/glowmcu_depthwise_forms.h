@@ -13,6 +13,7 @@
 #define GLOWMCU_DEPTHWISE_LITERAL 1 /* start << 5 | (shift - 1), multiplier */
 
 /* `rounding` is 2 * out_zero_point + 1. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_literal(int32_t doubled, const int32_t *q,
     int32_t rounding)
 {
@@ -24,6 +25,7 @@ static inline int32_t glowmcu_depthwise_literal(int32_t doubled, const int32_t *
 }
 
 /* From a sum of plain products. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_finish(int32_t sum, const int32_t *q, int32_t form,
     int32_t preshift, int32_t postshift, int32_t rounding)
 {
@@ -38,6 +40,7 @@ static inline int32_t glowmcu_depthwise_finish(int32_t sum, const int32_t *q, in
 }
 
 /* What sums of products with weights scaled by 2^8 begin with. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_start(const int32_t *q, int32_t form)
 {
     const uint32_t start = (uint32_t)q[0];
@@ -46,6 +49,7 @@ static inline int32_t glowmcu_depthwise_start(const int32_t *q, int32_t form)
 }
 
 /* From such a sum. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_finish_scaled(int32_t sum, const int32_t *q, int32_t form,
     int32_t postshift, int32_t rounding)
 {

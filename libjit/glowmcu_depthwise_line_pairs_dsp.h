@@ -15,6 +15,7 @@
 #define GLOWMCU_DEPTHWISE_BAND (GLOWMCU_DEPTHWISE_LINES - 2)
 
 /* Sum of 2^8 times the products under output `i` of a line; `word` is the line's first one. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_line_sum(const uint32_t *word, const int8_t *weights,
     int32_t i, int32_t sum)
 {
@@ -31,6 +32,7 @@ static inline int32_t glowmcu_depthwise_line_sum(const uint32_t *word, const int
 }
 
 /* One line of outputs of four channels. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_one_line(const uint32_t *words, int8_t *out, const int32_t *block,
     int32_t outputs, int32_t step, int32_t shift)
 {
@@ -48,6 +50,7 @@ static void glowmcu_depthwise_one_line(const uint32_t *words, int8_t *out, const
 
 #if !GLOWMCU_HAS_DSP
 /* What the assembly computes: `pass->lines` times two lines. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_line_pairs(const uint32_t *words, int8_t *out,
     const int32_t *block, const glowmcu_depthwise_pass *pass, int32_t shift)
 {
@@ -63,6 +66,7 @@ static inline void glowmcu_depthwise_portable_line_pairs(const uint32_t *words, 
 #endif
 
 /* What the loop needs to know to make `outputs` outputs of two lines. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_start_line_pairs(const glowmcu_depthwise_3x3 *p,
     int32_t outputs, glowmcu_depthwise_pass *pass)
 {
@@ -85,6 +89,7 @@ static inline void glowmcu_depthwise_start_line_pairs(const glowmcu_depthwise_3x
 }
 
 /* The band of output lines [line, line + lines) of four channels, whose words are there. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_line_pairs_band(const glowmcu_depthwise_3x3 *p, int8_t *out,
     const uint32_t *words, const int32_t *block, glowmcu_depthwise_pass *pass, int32_t lines,
     glowmcu_depthwise_lines run_lines, int32_t shift)
@@ -102,6 +107,7 @@ static void glowmcu_depthwise_line_pairs_band(const glowmcu_depthwise_3x3 *p, in
 }
 
 /* `outputs` outputs from `first` on of all lines of the range; `out` is the first one. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_line_pairs_part(const glowmcu_depthwise_3x3 *p,
     const glowmcu_depthwise_range *range, int8_t *out, int32_t first, int32_t outputs,
     glowmcu_depthwise_lines run_lines, int32_t shift)
@@ -142,6 +148,7 @@ static void glowmcu_depthwise_line_pairs_part(const glowmcu_depthwise_3x3 *p,
  * A whole image may be made in place where channels are a multiple of four and a line is one part:
  * no line is read again after results took its place. Scratch: 128 bytes a word of a line's part.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_line_pairs_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
     glowmcu_depthwise_lines run_lines, int32_t shift)

@@ -28,6 +28,7 @@ typedef struct {
 } glowmcu_depthwise_taps;
 
 /* Whether all taps of output pixel (oy, ox) lie in the image. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_depthwise_is_inside(const glowmcu_depthwise_taps *p, int32_t oy,
     int32_t ox)
 {
@@ -42,6 +43,7 @@ static inline int32_t glowmcu_depthwise_is_inside(const glowmcu_depthwise_taps *
  * The first channel of every tap of output pixel (oy, ox): in the image, of which `in` is row
  * `in_row`, or in `padding`.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_places(const glowmcu_depthwise_taps *p, const int8_t *in,
     int32_t in_row, const int8_t *padding, const int8_t **places, int32_t oy, int32_t ox)
 {

@@ -47,6 +47,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
  * q0 q1 sums of even and odd channels of the first pixel, q2 q3 of the second; r1 rows; r2 offset;
  * r3 out; r4 channels; r5 stream; r9 channels left.
  */
+GLOWMCU_CODE
 __attribute__((naked, noinline, used)) static void glowmcu_depthwise_pairs_mve_pair(
     const glowmcu_depthwise_pairs_mve *p __attribute__((unused)),
     const int8_t *const *rows __attribute__((unused)), int32_t offset __attribute__((unused)),
@@ -183,6 +184,7 @@ __attribute__((naked, noinline, used)) static void glowmcu_depthwise_pairs_mve_p
         "   b           3b\n");
 }
 #else
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_pairs_mve_pair(const glowmcu_depthwise_pairs_mve *p,
     const int8_t *const *rows, int32_t offset, int8_t *out)
 {
@@ -215,6 +217,7 @@ static inline void glowmcu_depthwise_pairs_mve_pair(const glowmcu_depthwise_pair
 #endif
 
 /* Row `iy`, inside the image or not, with out_width + 2 pixels; `in` begins with row `in_top`. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_pairs_mve_fill(const glowmcu_depthwise_pairs_mve *p,
     const int8_t *in, int32_t in_top, int32_t iy, int8_t *row)
 {
@@ -233,6 +236,7 @@ static inline void glowmcu_depthwise_pairs_mve_fill(const glowmcu_depthwise_pair
 }
 
 /* Points `rows` to the input rows of output row `oy`; copies those that it adds. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_pairs_mve_rows(const glowmcu_depthwise_pairs_mve *p,
     const int8_t *in, int32_t first_row, int32_t oy, int8_t *scratch, const int8_t **rows)
 {
@@ -262,6 +266,7 @@ static inline void glowmcu_depthwise_pairs_mve_rows(const glowmcu_depthwise_pair
  * input that nothing reads any more.
  * `scratch`: kernel_height rows of out_width + 2 pixels.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_pairs_mve_s8(const glowmcu_depthwise_pairs_mve *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
 {

@@ -25,6 +25,7 @@ typedef void (*glowmcu_depthwise_some_rows)(const int8_t *in, int8_t *out,
  * Output rows [first_row, end_row), fewer than 2^15. Reads the input rows under them, writes only
  * those rows. `in` begins with the first of these input rows, `out` with row first_row.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_planes(const glowmcu_depthwise_row *p, const int8_t *in, int8_t *out,
     int32_t first_row, int32_t end_row, glowmcu_depthwise_some_rows run)
 {
@@ -41,6 +42,7 @@ static void glowmcu_depthwise_planes(const glowmcu_depthwise_row *p, const int8_
 
 #if !GLOWMCU_HAS_DSP
 /* What the assembly computes, row by row. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_planes(const int8_t *in, int8_t *out,
     const glowmcu_depthwise_row *p, int32_t rows, int32_t form, int32_t postshift)
 {

@@ -28,6 +28,7 @@ typedef struct {
 
 #if !GLOWMCU_HAS_DSP
 /* What the assembly computes. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_row(const int8_t *in, int8_t *out,
     const glowmcu_depthwise_row *p, int32_t missing, int32_t form, int32_t postshift)
 {

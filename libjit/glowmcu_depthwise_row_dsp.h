@@ -22,6 +22,7 @@ typedef void (*glowmcu_depthwise_one_row)(const int8_t *in, int8_t *out,
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input rows above those of the row that is computed.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_row_by_row(const glowmcu_depthwise_row *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row, glowmcu_depthwise_one_row run)
 {

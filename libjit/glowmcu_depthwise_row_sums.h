@@ -42,6 +42,7 @@ typedef struct {
 
 #if GLOWMCU_HAS_DSP
 /* Adds the products of 4 * `fours` bytes, at least 4, to as many sums. */
+GLOWMCU_CODE
 static inline void glowmcu_add_fours(const int8_t *x, const int8_t *w, int32_t *sums,
     int32_t fours)
 {
@@ -68,6 +69,7 @@ static inline void glowmcu_add_fours(const int8_t *x, const int8_t *w, int32_t *
 #endif
 
 /* Adds the products of `count` bytes to as many sums. */
+GLOWMCU_CODE
 static inline void glowmcu_add_products(const int8_t *x, const int8_t *w, int32_t *sums,
     int32_t count)
 {
@@ -131,6 +133,7 @@ GLOWMCU_ROW_SUMS_LOOP void glowmcu_depthwise_row_results(const glowmcu_depthwise
 }
 
 /* The first row of taps that lies at input row `y` or below. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_first_tap(const glowmcu_depthwise_row_sums *p, int32_t y)
 {
     int32_t tap = y + p->pad_top;
@@ -148,6 +151,7 @@ static inline int32_t glowmcu_first_tap(const glowmcu_depthwise_row_sums *p, int
  * but scratch may overlap neither. Sums are over x, not x - zero point, modulo 2^32; what they end
  * as fits.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_row_sums_s8(const glowmcu_depthwise_row_sums *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
 {

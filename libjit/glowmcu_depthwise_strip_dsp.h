@@ -58,6 +58,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_put_words(uint32_t a, uint32
 }
 
 /* `count` words of a line of `length` positions, from `first` on, which may be negative. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_expand_strip(const glowmcu_depthwise_strips *p, const int8_t *line,
     int32_t length, int32_t first, uint32_t *to, int32_t count)
 {
@@ -93,6 +94,7 @@ static void glowmcu_depthwise_expand_strip(const glowmcu_depthwise_strips *p, co
  * only those rows. `in` begins with the first of these input rows, `out` with row first_row. Lines
  * of channels that are a multiple of four may be made in place: each is read as a whole first.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_strip_rows(const glowmcu_depthwise_strips *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
     glowmcu_depthwise_strip_loop run)
@@ -128,6 +130,7 @@ static void glowmcu_depthwise_strip_rows(const glowmcu_depthwise_strips *p, cons
 
 #if !GLOWMCU_HAS_DSP
 /* What the assembly computes. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_strip(int8_t *scratch, int8_t *out,
     const int32_t *block, const glowmcu_depthwise_strip *p, int32_t form, int32_t postshift)
 {

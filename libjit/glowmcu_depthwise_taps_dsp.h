@@ -44,6 +44,7 @@ typedef struct {
 typedef void (*glowmcu_depthwise_pixel)(const int8_t *table, int8_t *out, const int32_t *blocks,
     const glowmcu_depthwise_taps *p);
 
+GLOWMCU_CODE
 static inline int8_t *glowmcu_depthwise_put_tap(int8_t *table, const int8_t *tap)
 {
     memcpy(table, &tap, sizeof tap);
@@ -51,6 +52,7 @@ static inline int8_t *glowmcu_depthwise_put_tap(int8_t *table, const int8_t *tap
 }
 
 /* The input channels of `tap` under the output channels, in `copy`. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_copy_tap(const glowmcu_depthwise_taps *p, const int8_t *tap,
     int8_t *copy)
 {
@@ -69,6 +71,7 @@ static void glowmcu_depthwise_copy_tap(const glowmcu_depthwise_taps *p, const in
 }
 
 /* The taps of the window whose first one is at (top, left); `in` is row `in_row`. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_find_taps(const glowmcu_depthwise_taps *p, const int8_t *in,
     int32_t in_row, const int8_t *padding, int8_t *copy, int32_t top, int32_t left, int8_t *table)
 {
@@ -102,6 +105,7 @@ static void glowmcu_depthwise_find_taps(const glowmcu_depthwise_taps *p, const i
  * Scratch: the table; a pixel of zero points where any is needed; copies of the window's pixels and
  * a pixel of output where windows are copied.
  */
+GLOWMCU_CODE
 static void glowmcu_depthwise_taps_rows(const glowmcu_depthwise_taps *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row, glowmcu_depthwise_pixel pixel)
 {
@@ -129,6 +133,7 @@ static void glowmcu_depthwise_taps_rows(const glowmcu_depthwise_taps *p, const i
 }
 
 #if !GLOWMCU_HAS_DSP
+GLOWMCU_CODE
 static inline const int8_t *glowmcu_depthwise_tap(const int8_t *table, int32_t index)
 {
     const int8_t *tap;
@@ -138,6 +143,7 @@ static inline const int8_t *glowmcu_depthwise_tap(const int8_t *table, int32_t i
 }
 
 /* What the assembly computes. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_pixel(const int8_t *table, int8_t *out,
     const int32_t *w, const glowmcu_depthwise_taps *p, int32_t form, int32_t preshift,
     int32_t postshift)

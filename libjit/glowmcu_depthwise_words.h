@@ -88,6 +88,7 @@ typedef struct {
 } glowmcu_depthwise_plan;
 
 /* For the words under `outputs` outputs from `first` on. Reads no position beyond these. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, int32_t first,
     int32_t outputs, int32_t in_start, glowmcu_depthwise_plan *plan)
 {
@@ -142,6 +143,7 @@ static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, i
     GLOWMCU_DEPTHWISE_INTERLEAVE(r6, r7, d0, d1, d2, d3)
 
 /* r1 x, r2 to, r3 pairs left, r9 step, r10 three steps, r11 and r12 x and to of the line. */
+GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_depthwise_expand(
     const glowmcu_depthwise_plan *plan GLOWMCU_UNUSED,
     const int8_t *x GLOWMCU_UNUSED, uint32_t *to GLOWMCU_UNUSED,
@@ -203,6 +205,7 @@ GLOWMCU_NAKED static void glowmcu_depthwise_expand(
 }
 #else
 /* Channel c of both positions becomes the word to[c * LINES]. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_interleave(uint32_t a, uint32_t b, uint32_t *to)
 {
     const uint32_t low = glowmcu_pack_low(a, b);
@@ -214,6 +217,7 @@ static inline void glowmcu_depthwise_interleave(uint32_t a, uint32_t b, uint32_t
     to[3 * GLOWMCU_DEPTHWISE_LINES] = glowmcu_sxtb16_ror8(high);
 }
 
+GLOWMCU_CODE
 static void glowmcu_depthwise_expand(const glowmcu_depthwise_plan *plan, const int8_t *x,
     uint32_t *to, int32_t lines)
 {
@@ -239,6 +243,7 @@ static void glowmcu_depthwise_expand(const glowmcu_depthwise_plan *plan, const i
 #endif
 
 /* Zero points in four times `count` words, `step` apart: a line outside the image, or all lines. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_pad(const glowmcu_depthwise_plan *plan, uint32_t *to, int32_t step,
     int32_t count)
 {
@@ -257,6 +262,7 @@ static void glowmcu_depthwise_pad(const glowmcu_depthwise_plan *plan, uint32_t *
  * Expands the lines under output lines [line, line + lines) but the first `kept`, which are there.
  * Lines outside the image need nothing when their words have never been used (`is_fresh`).
  */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_fill(const glowmcu_depthwise_3x3 *p,
     const glowmcu_depthwise_plan *plan, const int8_t *in, uint32_t *words, int32_t line,
     int32_t lines, int32_t kept, int32_t is_fresh)
@@ -281,6 +287,7 @@ static inline void glowmcu_depthwise_fill(const glowmcu_depthwise_3x3 *p,
 }
 
 /* The first slots of `count` words become what slots from `from` on hold: one, or two of them. */
+GLOWMCU_CODE
 static void glowmcu_depthwise_keep(uint32_t *words, int32_t from, int32_t kept, int32_t count)
 {
     const uint32_t *moved = words + from;
@@ -324,6 +331,7 @@ typedef struct {
 } glowmcu_depthwise_range;
 
 /* For output rows [first_row, end_row); `in` is the first input row under them. */
+GLOWMCU_CODE
 static inline void glowmcu_depthwise_start_range(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *scratch, int32_t first_row, int32_t end_row, glowmcu_depthwise_range *range)
 {

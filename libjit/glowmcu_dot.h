@@ -7,6 +7,7 @@
 #include "glowmcu_base.h"
 
 /* acc + sum of (x[i] + offset) * w[i] over `count` elements. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_dot(const int8_t *x, const int8_t *w, int32_t count, int32_t offset,
     int32_t acc)
 {
@@ -17,6 +18,7 @@ static inline int32_t glowmcu_dot(const int8_t *x, const int8_t *w, int32_t coun
 }
 
 /* The same for four rows of weights that are `row` bytes apart: x is loaded once for all four. */
+GLOWMCU_CODE
 static inline void glowmcu_dot4(const int8_t *x, const int8_t *w, int32_t row, int32_t count,
     int32_t offset, int32_t acc[4])
 {

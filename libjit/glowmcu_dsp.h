@@ -203,31 +203,37 @@ GLOWMCU_DSP_3(glowmcu_smlabt, "smlabt")   /* sum + x.lo * y.hi */
 GLOWMCU_DSP_3(glowmcu_smlatb, "smlatb")   /* sum + x.hi * y.lo */
 GLOWMCU_DSP_3(glowmcu_smlatt, "smlatt")   /* sum + x.hi * y.hi */
 #else
+GLOWMCU_CODE
 static inline int32_t glowmcu_smlabb(uint32_t x, uint32_t y, int32_t sum)
 {
     return glowmcu_wrapping_add(sum, GLOWMCU_PRODUCT(x, low, y, low));
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_smlabt(uint32_t x, uint32_t y, int32_t sum)
 {
     return glowmcu_wrapping_add(sum, GLOWMCU_PRODUCT(x, low, y, high));
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_smlatb(uint32_t x, uint32_t y, int32_t sum)
 {
     return glowmcu_wrapping_add(sum, GLOWMCU_PRODUCT(x, high, y, low));
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_smlatt(uint32_t x, uint32_t y, int32_t sum)
 {
     return glowmcu_wrapping_add(sum, GLOWMCU_PRODUCT(x, high, y, high));
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_smlad(uint32_t x, uint32_t y, int32_t sum)
 {
     return glowmcu_smlatt(x, y, glowmcu_smlabb(x, y, sum));
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_smuad(uint32_t x, uint32_t y)
 {
     return glowmcu_smlad(x, y, 0);

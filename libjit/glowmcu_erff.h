@@ -6,6 +6,7 @@
 
 #include "glowmcu_expf.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_erff(float x)
 {
     const float a = glowmcu_absf(x);

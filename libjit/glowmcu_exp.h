@@ -7,6 +7,7 @@
 #include "glowmcu_requantize.h"
 
 /* exp(a) in Q0.31 for `a` in [-1/4, 0), Q0.31: Taylor's series around -1/8. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_exp_near_0(int32_t a)
 {
     const int32_t x = a + (1 << 28);
@@ -20,6 +21,7 @@ static inline int32_t glowmcu_exp_near_0(int32_t a)
 }
 
 /* exp(a) in Q0.31 for a <= 0 in Q5.26. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_exp_q5(int32_t a)
 {
     /* exp(-1/4), exp(-1/2), exp(-1), ..., exp(-16) in Q0.31 */

@@ -12,6 +12,7 @@ typedef struct {
 } glowmcu_exp_parts;
 
 /* For |x| < 128. log(2) is taken off in two parts, of which the first has 9 bits. */
+GLOWMCU_CODE
 static inline glowmcu_exp_parts glowmcu_exp_split(float x)
 {
     glowmcu_exp_parts parts;
@@ -25,6 +26,7 @@ static inline glowmcu_exp_parts glowmcu_exp_split(float x)
     return parts;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_expf(float x)
 {
     glowmcu_exp_parts parts;
@@ -47,6 +49,7 @@ static inline float glowmcu_expf(float x)
 }
 
 /* exp(x) - 1, also where x is so small that exp(x) rounds to 1. */
+GLOWMCU_CODE
 static inline float glowmcu_expm1f(float x)
 {
     glowmcu_exp_parts parts;

@@ -20,6 +20,7 @@ typedef struct {
 } glowmcu_quotient_parts;
 
 /* 0 for what is not a number. */
+GLOWMCU_CODE
 static inline glowmcu_quotient_parts glowmcu_quotient_of(const glowmcu_affine *p, float x)
 {
     const float quotient = x / p->scale;
@@ -38,6 +39,7 @@ static inline glowmcu_quotient_parts glowmcu_quotient_of(const glowmcu_affine *p
 }
 
 /* round(x / scale) + zero_point, halves away from zero, saturated; NaN becomes the zero point. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_quantize_one(const glowmcu_affine *p, float x)
 {
     const glowmcu_quotient_parts parts = glowmcu_quotient_of(p, x);
@@ -47,6 +49,7 @@ static inline int32_t glowmcu_quantize_one(const glowmcu_affine *p, float x)
 }
 
 /* The same with halves to the even neighbour. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_quantize_even_one(const glowmcu_affine *p, float x)
 {
     const glowmcu_quotient_parts parts = glowmcu_quotient_of(p, x);
@@ -57,6 +60,7 @@ static inline int32_t glowmcu_quantize_even_one(const glowmcu_affine *p, float x
 }
 
 /* |x - zero_point| < 2^24 is exact in float, the product is rounded once. */
+GLOWMCU_CODE
 static inline float glowmcu_dequantize_one(const glowmcu_affine *p, int32_t x)
 {
     return (float)(x - p->zero_point) * p->scale;

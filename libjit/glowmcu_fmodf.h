@@ -7,6 +7,7 @@
 #include "glowmcu_math.h"
 
 /* Mantissa, with `exponent` such that |x| = mantissa * 2^(exponent - 150), for finite x. */
+GLOWMCU_CODE
 static inline uint32_t glowmcu_mantissa(uint32_t bits, int32_t *exponent)
 {
     *exponent = (int32_t)(bits >> 23);
@@ -18,6 +19,7 @@ static inline uint32_t glowmcu_mantissa(uint32_t bits, int32_t *exponent)
 }
 
 /* x - n * y with n towards zero: the sign of x. Not a number for y = 0 or infinite x. */
+GLOWMCU_CODE
 static inline float glowmcu_fmodf(float x, float y)
 {
     const uint32_t a = glowmcu_float_bits(x) & 0x7fffffffu;
@@ -51,6 +53,7 @@ static inline float glowmcu_fmodf(float x, float y)
 }
 
 /* The remainder with the sign of y, as Python's %. */
+GLOWMCU_CODE
 static inline float glowmcu_floor_modf(float x, float y)
 {
     const float rest = glowmcu_fmodf(x, y);

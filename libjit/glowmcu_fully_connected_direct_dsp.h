@@ -36,6 +36,7 @@ typedef void (*glowmcu_fully_connected_direct_row)(const glowmcu_fully_connected
 
 #if !GLOWMCU_HAS_DSP
 /* Four inputs with their weights; returns what follows these. */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_fully_connected_direct_four(const glowmcu_dense_shape *k,
     uint32_t four, const int32_t *w, int32_t sums[8])
 {
@@ -44,6 +45,7 @@ static inline const int32_t *glowmcu_fully_connected_direct_four(const glowmcu_d
     return glowmcu_dense_add(k, words, 1, 2, w, sums);
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_fully_connected_direct_portable(const glowmcu_fully_connected_direct *p,
     const int8_t *in, int8_t *out, uint32_t rest, int32_t form, int32_t postshift, int32_t wide,
     int32_t uniform)
@@ -72,6 +74,7 @@ static inline void glowmcu_fully_connected_direct_portable(const glowmcu_fully_c
  * with row first_row. Results may overwrite rows before the one that is read; this one, too, where
  * all channels are one block, which is written when everything was read.
  */
+GLOWMCU_CODE
 static void glowmcu_fully_connected_direct_rows(const glowmcu_fully_connected_direct *p,
     glowmcu_fully_connected_direct_row one, const int8_t *in, int8_t *out, int32_t first_row,
     int32_t end_row)

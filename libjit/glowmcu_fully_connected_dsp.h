@@ -32,6 +32,7 @@ typedef void (*glowmcu_fully_connected_row)(const glowmcu_fully_connected_dsp *p
     const uint32_t *words, int8_t *out);
 
 #if !GLOWMCU_HAS_DSP
+GLOWMCU_CODE
 static inline void glowmcu_fully_connected_portable(const glowmcu_fully_connected_dsp *p,
     const uint32_t *words, int8_t *out, int32_t form, int32_t postshift, int32_t wide,
     int32_t uniform)
@@ -51,6 +52,7 @@ static inline void glowmcu_fully_connected_portable(const glowmcu_fully_connecte
  * Rows [first_row, end_row) of the tensors; `in`, [][depth_in], and `out`, [][depth_out], begin
  * with row first_row. Results may overwrite rows up to the one that is read, as a whole, before.
  */
+GLOWMCU_CODE
 static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
     glowmcu_fully_connected_row one, const int8_t *in, int8_t *out, int8_t *scratch,
     int32_t first_row, int32_t end_row)

@@ -18,6 +18,7 @@ typedef struct {
  * `in` is [rows][depth_in], `weights` [depth_out][depth_in], `bias` [depth_out], `out`
  * [rows][depth_out]; `out` may overlap no operand.
  */
+GLOWMCU_CODE
 static void glowmcu_fully_connected_f32(const glowmcu_fully_connected_real *p, const float *in,
     const float *weights, const float *bias, float *out)
 {

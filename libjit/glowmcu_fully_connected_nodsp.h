@@ -22,6 +22,7 @@ typedef struct {
  * `in` is [rows][depth_in], `out` [rows][depth_out]; they may not overlap.
  * scratch: [5 * groups words][depth_out words, in fours], 4-byte aligned.
  */
+GLOWMCU_CODE
 static void glowmcu_fully_connected_pairs_s8(const glowmcu_fully_connected_pairs *p,
     const int8_t *in, int8_t *out, int8_t *scratch)
 {

@@ -15,6 +15,7 @@ typedef struct {
 } glowmcu_fully_connected_wide;
 
 /* `in` is [rows][depth_in], `out` [rows][depth_out]; they may not overlap. */
+GLOWMCU_CODE
 static void glowmcu_fully_connected_s16(const glowmcu_fully_connected_wide *p, const int16_t *in,
     int16_t *out)
 {

@@ -20,6 +20,7 @@ typedef struct {
  * `in` is [batches][outer][length] slices, `indices` [batches][index_count], `out` [batches][outer]
  * [index_count] slices and overlaps neither. An index outside the axis is taken as its nearest end.
  */
+GLOWMCU_CODE
 static void glowmcu_gather_slices(const glowmcu_gather *p, const void *in, const int32_t *indices,
     void *out)
 {

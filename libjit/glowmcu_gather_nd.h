@@ -19,6 +19,7 @@ typedef struct {
  * `indices` is [count][coordinates], `out` [count] slices and overlaps neither operand. A
  * coordinate outside its axis is taken as the nearest end.
  */
+GLOWMCU_CODE
 static void glowmcu_gather_nd_slices(const glowmcu_gather_nd *p, const void *in,
     const int32_t *indices, void *out)
 {

@@ -7,6 +7,7 @@
 #include "glowmcu_base.h"
 
 /* a / b cut towards zero, modulo 2^64; 0 for b = 0. */
+GLOWMCU_CODE
 static inline int64_t glowmcu_quotient(int64_t a, int64_t b)
 {
     if (b == 0) {
@@ -16,12 +17,14 @@ static inline int64_t glowmcu_quotient(int64_t a, int64_t b)
 }
 
 /* a - quotient * b: the sign of a; 0 for b = 0. */
+GLOWMCU_CODE
 static inline int64_t glowmcu_remainder(int64_t a, int64_t b)
 {
     return b == 0 || b == -1 ? 0 : a % b;
 }
 
 /* The remainder with the sign of b. */
+GLOWMCU_CODE
 static inline int64_t glowmcu_modulo(int64_t a, int64_t b)
 {
     const int64_t rest = glowmcu_remainder(a, b);
@@ -30,6 +33,7 @@ static inline int64_t glowmcu_modulo(int64_t a, int64_t b)
 }
 
 /* a / b rounded down, modulo 2^64; 0 for b = 0. */
+GLOWMCU_CODE
 static inline int64_t glowmcu_floor_quotient(int64_t a, int64_t b)
 {
     return glowmcu_quotient(a, b) - (glowmcu_modulo(a, b) != glowmcu_remainder(a, b) ? 1 : 0);

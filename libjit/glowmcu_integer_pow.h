@@ -7,6 +7,7 @@
 #include "glowmcu_base.h"
 
 /* A negative power is 0, but for those of 1 and -1. */
+GLOWMCU_CODE
 static inline uint64_t glowmcu_integer_pow(int64_t base, int64_t exponent)
 {
     uint64_t factor = (uint64_t)base;

@@ -19,6 +19,7 @@ typedef struct {
 } glowmcu_factor;
 
 /* x * 2^exponent, saturated. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_saturating_shift(int32_t x, int32_t exponent)
 {
     const int32_t limit = INT32_MAX >> exponent;
@@ -30,6 +31,7 @@ static inline int32_t glowmcu_saturating_shift(int32_t x, int32_t exponent)
 }
 
 /* 1 / sqrt(value); value >= 0, and 0 counts as 1. Five Newton-Raphson steps in Q3.28. */
+GLOWMCU_CODE
 static inline glowmcu_factor glowmcu_inverse_sqrt(int32_t value)
 {
     glowmcu_factor factor = {INT32_MAX, 0};
@@ -62,6 +64,7 @@ static inline glowmcu_factor glowmcu_inverse_sqrt(int32_t value)
 }
 
 /* `in` and `out` are [rows][depth], scale 1/128 of the result; `out` may be `in` itself. */
+GLOWMCU_CODE
 static void glowmcu_l2_normalization_s8(const glowmcu_l2_normalization *p, const int8_t *in,
     int8_t *out)
 {

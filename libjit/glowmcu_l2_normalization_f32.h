@@ -13,6 +13,7 @@ typedef struct {
 } glowmcu_l2_normalization_real;
 
 /* x / max(sqrt(sum(x^2)), epsilon). `in` and `out` are [rows][depth] and may be the same. */
+GLOWMCU_CODE
 static void glowmcu_l2_normalization_f32(const glowmcu_l2_normalization_real *p, const float *in,
     float *out)
 {

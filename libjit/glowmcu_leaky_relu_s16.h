@@ -17,6 +17,7 @@ typedef struct {
 } glowmcu_leaky_relu;
 
 /* |x - in_zero_point| * scale + |out_zero_point| < 2^31: the compiler has checked it. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_leaky_relu_s16_one(const glowmcu_leaky_relu *p, int32_t x)
 {
     int32_t value = x - p->in_zero_point;

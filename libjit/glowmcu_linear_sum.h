@@ -15,6 +15,7 @@ typedef struct {
     glowmcu_walk walk;
 } glowmcu_linear_sum;
 
+GLOWMCU_CODE
 static inline void glowmcu_linear_sum_run(const void *parameters, const glowmcu_walk *walk,
     const int8_t *a, const int8_t *b, int8_t *out)
 {
@@ -53,6 +54,7 @@ static inline void glowmcu_linear_sum_run(const void *parameters, const glowmcu_
  * saturate((a * p + b * q + c) >> 22). Shapes as `p->walk` says. `out` may be the same memory as an
  * operand with as many elements.
  */
+GLOWMCU_CODE
 static void glowmcu_linear_sum_s8(const glowmcu_linear_sum *p, const int8_t *a, const int8_t *b,
     int8_t *out)
 {

@@ -47,6 +47,7 @@ typedef struct {
     "str r0, [r12, #" at "]\n\t"
 
 /* `words` times four elements; the compiler would spill what this keeps in registers. */
+GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_linear_sum_dsp_words(
     const glowmcu_linear_sum_dsp *s GLOWMCU_UNUSED,
     int32_t words GLOWMCU_UNUSED, const int8_t *a GLOWMCU_UNUSED,
@@ -80,6 +81,7 @@ GLOWMCU_NAKED static void glowmcu_linear_sum_dsp_words(
 }
 #endif
 
+GLOWMCU_CODE
 static inline void glowmcu_linear_sum_dsp_run(const void *parameters, const glowmcu_walk *walk,
     const int8_t *a, const int8_t *b, int8_t *out)
 {
@@ -107,6 +109,7 @@ static inline void glowmcu_linear_sum_dsp_run(const void *parameters, const glow
  * saturate(((a * p >> 8) + (b * q >> 8) + c) >> 20). Shapes as `p->walk` says. `out` may be the
  * same memory as an operand with as many elements.
  */
+GLOWMCU_CODE
 static void glowmcu_linear_sum_dsp_s8(const glowmcu_linear_sum_dsp *p, const int8_t *a,
     const int8_t *b, int8_t *out)
 {

@@ -30,6 +30,7 @@ static GLOWMCU_ALWAYS_INLINE int32x4_t glowmcu_linear_sum_mve_four(int32x4_t a, 
 }
 #endif
 
+GLOWMCU_CODE
 static inline void glowmcu_linear_sum_mve_run(const void *parameters, const glowmcu_walk *walk,
     const int8_t *a, const int8_t *b, int8_t *out)
 {
@@ -60,6 +61,7 @@ static inline void glowmcu_linear_sum_mve_run(const void *parameters, const glow
  * saturate((a * p + b * q + c) >> 22). Shapes as `p->walk` says: both operands step along its runs.
  * `out` may be the same memory as an operand with as many elements.
  */
+GLOWMCU_CODE
 static void glowmcu_linear_sum_mve_s8(const glowmcu_linear_sum_mve *p, const int8_t *a,
     const int8_t *b, int8_t *out)
 {

@@ -21,6 +21,7 @@ typedef struct {
  * x / (bias + alpha * sum(x^2))^beta, the sum over `before` neighbours to `after` ones in the row.
  * `in` and `out` are [rows][depth] and do not overlap.
  */
+GLOWMCU_CODE
 static void glowmcu_local_response_normalization_f32(
     const glowmcu_local_response_normalization_real *p, const float *in, float *out)
 {

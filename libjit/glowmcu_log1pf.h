@@ -7,6 +7,7 @@
 #include "glowmcu_logf.h"
 
 /* Kahan: what rounding 1 + x changes in the argument changes the result alike. */
+GLOWMCU_CODE
 static inline float glowmcu_log1pf(float x)
 {
     const float u = 1.0f + x;

@@ -21,6 +21,7 @@ typedef struct {
 /*
  * log(x) in Q5.26 for x >= 1 in Q12.19: a rational function around 2^(-1/4), two ways to get there.
  */
+GLOWMCU_CODE
 static inline int32_t glowmcu_log(int32_t x)
 {
     const int32_t sqrt_half = 1518500250;
@@ -53,6 +54,7 @@ static inline int32_t glowmcu_log(int32_t x)
 }
 
 /* `in` and `out` are [rows][depth]; `out` may be `in` itself. */
+GLOWMCU_CODE
 static void glowmcu_log_softmax_s8(const glowmcu_log_softmax *p, const int8_t *in, int8_t *out)
 {
     for (int32_t row = 0; row < p->rows; ++row, in += p->depth, out += p->depth) {

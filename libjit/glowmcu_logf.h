@@ -7,6 +7,7 @@
 #include "glowmcu_math.h"
 
 /* -inf for 0, not a number below. */
+GLOWMCU_CODE
 static inline float glowmcu_logf(float x)
 {
     uint32_t bits = glowmcu_float_bits(x);

@@ -6,6 +6,7 @@
 
 #include "glowmcu_expf.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_logisticf(float x)
 {
     const float e = glowmcu_expf(-glowmcu_absf(x));

@@ -12,6 +12,7 @@ typedef struct {
 } glowmcu_lookup;
 
 /* `count` bytes; `out` may be `in`. */
+GLOWMCU_CODE
 static void glowmcu_lookup_8(const glowmcu_lookup *p, const void *in, void *out)
 {
     const uint8_t *table = p->table;

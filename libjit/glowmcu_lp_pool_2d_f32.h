@@ -13,6 +13,7 @@ typedef struct {
     int32_t order; /* p, from 1 to 16 */
 } glowmcu_lp_pool_2d;
 
+GLOWMCU_CODE
 static inline float glowmcu_power(float x, int32_t exponent)
 {
     float power = x;
@@ -24,6 +25,7 @@ static inline float glowmcu_power(float x, int32_t exponent)
 }
 
 /* x^(1/order) of x >= 0 by Newton: dividing the exponent's bits gives a first guess within 7 %. */
+GLOWMCU_CODE
 static inline float glowmcu_root(float x, int32_t order)
 {
     int32_t bits;
@@ -42,6 +44,7 @@ static inline float glowmcu_root(float x, int32_t order)
 }
 
 /* Sum of |x|^p over a window of the channel that `x` points to. */
+GLOWMCU_CODE
 static inline float glowmcu_lp_pool_2d_sum(const glowmcu_pool_window *window, const float *x,
     int32_t order)
 {
@@ -60,6 +63,7 @@ static inline float glowmcu_lp_pool_2d_sum(const glowmcu_pool_window *window, co
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_lp_pool_2d_f32(const glowmcu_lp_pool_2d *p, const float *in, float *out,
     int32_t first_row, int32_t end_row)
 {

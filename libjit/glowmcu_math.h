@@ -12,6 +12,7 @@
 
 /* Relative error of every function: at most 2e-6, subnormal results to half of their last place. */
 
+GLOWMCU_CODE
 static inline uint32_t glowmcu_float_bits(float x)
 {
     uint32_t bits;
@@ -20,6 +21,7 @@ static inline uint32_t glowmcu_float_bits(float x)
     return bits;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_float_of_bits(uint32_t bits)
 {
     float x;
@@ -28,22 +30,26 @@ static inline float glowmcu_float_of_bits(uint32_t bits)
     return x;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_infinity(void)
 {
     return glowmcu_float_of_bits(0x7f800000u);
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_not_a_number(void)
 {
     return glowmcu_float_of_bits(0x7fc00000u);
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_absf(float x)
 {
     return glowmcu_float_of_bits(glowmcu_float_bits(x) & 0x7fffffffu);
 }
 
 /* |magnitude| with the sign of `sign`. */
+GLOWMCU_CODE
 static inline float glowmcu_copysignf(float magnitude, float sign)
 {
     return glowmcu_float_of_bits((glowmcu_float_bits(magnitude) & 0x7fffffffu)
@@ -51,6 +57,7 @@ static inline float glowmcu_copysignf(float magnitude, float sign)
 }
 
 /* 2^n for -126 <= n <= 127. */
+GLOWMCU_CODE
 static inline float glowmcu_power_of_two(int32_t n)
 {
     return glowmcu_float_of_bits((uint32_t)(n + 127) << 23);

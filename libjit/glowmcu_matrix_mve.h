@@ -38,6 +38,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_matrix_mve, stream) == 20, stream_is_sixt
  * r1, r3 rows; r5 stream; r7 out; r9 bytes left; r11 channels left; sums in r0 r2 r4 r6 of the
  * first row, r8 r10 r12 lr of the second.
  */
+GLOWMCU_CODE
 __attribute__((naked, noinline, used)) static void glowmcu_matrix_mve_pair(
     const glowmcu_matrix_mve *p __attribute__((unused)), const int8_t *x __attribute__((unused)),
     int8_t *out __attribute__((unused)))
@@ -138,6 +139,7 @@ __attribute__((naked, noinline, used)) static void glowmcu_matrix_mve_pair(
 }
 
 /* One row, four channels at a time. */
+GLOWMCU_CODE
 static void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const int8_t *x, int8_t *out)
 {
     const int32_t blocks = p->depth / 16;
@@ -169,6 +171,7 @@ static void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const int8_t 
     }
 }
 #else
+GLOWMCU_CODE
 static inline void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const int8_t *x,
     int8_t *out)
 {
@@ -189,6 +192,7 @@ static inline void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const 
     }
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_matrix_mve_pair(const glowmcu_matrix_mve *p, const int8_t *x,
     int8_t *out)
 {
@@ -198,6 +202,7 @@ static inline void glowmcu_matrix_mve_pair(const glowmcu_matrix_mve *p, const in
 #endif
 
 /* `rows` rows, `depth` bytes apart, to `rows` times `channels` results. */
+GLOWMCU_CODE
 static inline void glowmcu_matrix_mve_rows(const glowmcu_matrix_mve *p, const int8_t *x,
     int8_t *out, int32_t rows)
 {

@@ -35,6 +35,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_max_pool_2d_mve_eight(const glowmcu_po
 #endif
 }
 
+GLOWMCU_CODE
 static void glowmcu_max_pool_2d_mve_s8(const glowmcu_pool_2d *p, const int8_t *in, int8_t *out,
     int32_t first_row, int32_t end_row)
 {

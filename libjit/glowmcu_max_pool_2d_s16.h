@@ -7,6 +7,7 @@
 #include "glowmcu_pool_2d.h"
 
 /* Largest of `largest` and a window's elements of the channel that `x` points to. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_max_pool_2d_s16_max(const glowmcu_pool_window *window,
     const int16_t *x, int32_t largest)
 {
@@ -23,6 +24,7 @@ static inline int32_t glowmcu_max_pool_2d_s16_max(const glowmcu_pool_window *win
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_max_pool_2d_s16(const glowmcu_pool_2d *p, const int16_t *in,
     int16_t *out, int32_t first_row, int32_t end_row)
 {

@@ -17,6 +17,7 @@ typedef struct {
 /*
  * Index within its image of the first largest element of a window; `x` is at the image's channel.
  */
+GLOWMCU_CODE
 static inline int32_t glowmcu_max_pool_index(const glowmcu_max_pool_indices_2d *p,
     const float *x, glowmcu_taps ys, glowmcu_taps xs)
 {
@@ -38,6 +39,7 @@ static inline int32_t glowmcu_max_pool_index(const glowmcu_max_pool_indices_2d *
 }
 
 /* All windows of one NHWC image, whose channels' images begin at `first` and come one by one. */
+GLOWMCU_CODE
 static inline int64_t *glowmcu_max_pool_indices_image(const glowmcu_max_pool_indices_2d *p,
     const float *in, int64_t *out, int32_t first)
 {
@@ -59,6 +61,7 @@ static inline int64_t *glowmcu_max_pool_indices_image(const glowmcu_max_pool_ind
 }
 
 /* `in` is [images][in_height][in_width][channels]; `out` may not overlap it. */
+GLOWMCU_CODE
 static void glowmcu_max_pool_indices_2d_f32(const glowmcu_max_pool_indices_2d *p, const float *in,
     int64_t *out)
 {

@@ -18,6 +18,7 @@ typedef struct {
  * (x - mean) / sqrt(mean((x - mean)^2) + epsilon). `in` and `out` are [rows][depth] and may be the
  * same. What rounding leaves of the mean is taken off in a second step.
  */
+GLOWMCU_CODE
 static void glowmcu_mean_variance_normalization_f32(
     const glowmcu_mean_variance_normalization_real *p, const float *in, float *out)
 {

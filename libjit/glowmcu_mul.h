@@ -12,12 +12,14 @@ typedef struct {
     glowmcu_walk walk;
 } glowmcu_mul;
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_mul_pair(const void *p, int32_t a, int32_t b)
 {
     return glowmcu_mul_one((const glowmcu_product *)p, a, b);
 }
 
 /* Shapes as `p->walk` says. `out` may be the same memory as an operand with as many elements. */
+GLOWMCU_CODE
 static void glowmcu_mul_s8(const glowmcu_mul *p, const int8_t *a,
     const int8_t *b, int8_t *out)
 {

@@ -42,6 +42,7 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_mul_dsp_word(const glowmcu_mul_dsp
         glowmcu_mul_dsp_scaled(p, glowmcu_high_half(odd_a) * glowmcu_high_half(odd_b)));
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_mul_dsp_run(const void *parameters, const glowmcu_walk *walk,
     const int8_t *a, const int8_t *b, int8_t *out)
 {
@@ -71,6 +72,7 @@ static inline void glowmcu_mul_dsp_run(const void *parameters, const glowmcu_wal
 }
 
 /* Shapes as `p->walk` says. `out` may be the same memory as an operand with as many elements. */
+GLOWMCU_CODE
 static void glowmcu_mul_dsp_s8(const glowmcu_mul_dsp *p, const int8_t *a, const int8_t *b,
     int8_t *out)
 {

@@ -44,6 +44,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_mve_copy(int8_t *to, const int8_t *fro
 }
 
 /* `rows` rows, at least 1, of `bytes` bytes, at least 1, `step` apart, to one after the other. */
+GLOWMCU_CODE
 static inline void glowmcu_mve_copy_rows(int8_t *to, const int8_t *from, int32_t bytes,
     int32_t step, int32_t rows)
 {

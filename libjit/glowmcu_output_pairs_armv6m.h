@@ -23,6 +23,7 @@ struct glowmcu_output_job;
     "muls r3, r2, r3\n\t"    \
     "adds r1, r1, r3\n\t"
 
+GLOWMCU_CODE
 __attribute__((naked, noinline, used)) static void glowmcu_output_pairs(
     const struct glowmcu_output_job *job __attribute__((unused)))
 {

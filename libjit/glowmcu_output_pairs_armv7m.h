@@ -18,6 +18,7 @@ struct glowmcu_output_job;
     "and r6, r7, " w "\n\t"                  \
     "mla r0, " x ", r6, r0\n\t"
 
+GLOWMCU_CODE
 __attribute__((naked, noinline, used)) static void glowmcu_output_pairs(
     const struct glowmcu_output_job *job __attribute__((unused)))
 {

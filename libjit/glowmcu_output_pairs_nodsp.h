@@ -29,6 +29,7 @@ typedef struct glowmcu_output_job {
 #include "glowmcu_output_pairs_armv6m.h"
 #else
 /* One word of stream after the other; sums are modulo 2^32 until the halves part. */
+GLOWMCU_CODE
 static void glowmcu_output_pairs(const glowmcu_output_job *job)
 {
     const int32_t *four = job->weights;
@@ -56,6 +57,7 @@ static void glowmcu_output_pairs(const glowmcu_output_job *job)
 #endif
 
 /* `count` elements as a stream. */
+GLOWMCU_CODE
 static void glowmcu_output_stream(const int8_t *x, int32_t count, uint32_t *stream)
 {
     while (count > 0) {
@@ -71,6 +73,7 @@ static void glowmcu_output_stream(const int8_t *x, int32_t count, uint32_t *stre
 }
 
 /* Parts of weights that would not fit their group: bits as in glowmcu_pair_sums_nodsp.h. */
+GLOWMCU_CODE
 static void glowmcu_output_extras(const int32_t *extras, int32_t count, const uint32_t *stream,
     int32_t *sums)
 {

@@ -36,6 +36,7 @@ struct glowmcu_pair_job;
     "add r11, r3\n\t"                                        \
     "add r10, r1\n\t"
 
+GLOWMCU_CODE
 __attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
     const struct glowmcu_pair_job *job __attribute__((unused)))
 {

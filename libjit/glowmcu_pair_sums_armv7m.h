@@ -34,6 +34,7 @@ struct glowmcu_pair_job;
     "add r10, r10, r1\n\t"                                                       \
     "add r11, r11, r1, asr #16\n\t"
 
+GLOWMCU_CODE
 __attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
     const struct glowmcu_pair_job *job __attribute__((unused)))
 {

@@ -28,6 +28,7 @@ typedef struct glowmcu_pair_job {
 #include "glowmcu_pair_sums_armv6m.h"
 #else
 /* All output channels of two pixels. Sums are modulo 2^32 until the halves part. */
+GLOWMCU_CODE
 static void glowmcu_pair_sums(const glowmcu_pair_job *job)
 {
     const uint8_t *w = job->weights;
@@ -60,17 +61,20 @@ typedef struct {
     int32_t phase;
 } glowmcu_pair_writer;
 
+GLOWMCU_CODE
 static inline uint32_t glowmcu_pair_of(int8_t first, int8_t second)
 {
     return (uint32_t)first + ((uint32_t)second << 16);
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_pair_close(uint32_t *group)
 {
     group[0] = 0x8000u - ((group[1] + group[2] + group[3] + group[4]) << 7);
 }
 
 /* `count` more taps: neighbouring bytes of both pixels. */
+GLOWMCU_CODE
 static void glowmcu_pair_write(glowmcu_pair_writer *writer, const int8_t *first,
     const int8_t *second, int32_t count)
 {
@@ -110,6 +114,7 @@ static void glowmcu_pair_write(glowmcu_pair_writer *writer, const int8_t *first,
 }
 
 /* Fills the last group with zeros. */
+GLOWMCU_CODE
 static inline void glowmcu_pair_finish(glowmcu_pair_writer *writer)
 {
     if (writer->phase != 0) {
@@ -124,6 +129,7 @@ static inline void glowmcu_pair_finish(glowmcu_pair_writer *writer)
  * Parts of weights that would not fit their group: word of the stream in bits 20 to 31, output in
  * bits 8 to 19, a signed weight in bits 0 to 7.
  */
+GLOWMCU_CODE
 static void glowmcu_pair_extras(const int32_t *extras, int32_t count, const uint32_t *stream,
     int32_t *sums)
 {

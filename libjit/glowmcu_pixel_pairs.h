@@ -296,6 +296,7 @@ typedef struct {
     int32_t sum[4];
 } glowmcu_pixel_sums;
 
+GLOWMCU_CODE
 static inline void glowmcu_pixel_sums_step(const glowmcu_pixel_pairs_shape *k, uint32_t x,
     const int32_t *w, glowmcu_pixel_sums *sums)
 {
@@ -309,6 +310,7 @@ static inline void glowmcu_pixel_sums_step(const glowmcu_pixel_pairs_shape *k, u
 }
 
 /* The two values of a step. */
+GLOWMCU_CODE
 static inline uint32_t glowmcu_pixel_values(const uint8_t *pixel, const int16_t offsets[2])
 {
     int16_t low;
@@ -320,6 +322,7 @@ static inline uint32_t glowmcu_pixel_values(const uint8_t *pixel, const int16_t 
 }
 
 /* All chunks of a group; returns what follows in the stream. */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_pixel_sums_group(const glowmcu_pixel_pairs_shape *k,
     const uint8_t *pixel, const int32_t *w, glowmcu_pixel_sums *first, glowmcu_pixel_sums *second)
 {
@@ -344,6 +347,7 @@ static inline const int32_t *glowmcu_pixel_sums_group(const glowmcu_pixel_pairs_
 }
 
 /* What the sums of a group start from. */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_pixel_sums_start(const glowmcu_pixel_pairs_shape *k,
     const int32_t *w, glowmcu_pixel_sums *sums)
 {
@@ -359,6 +363,7 @@ static inline const int32_t *glowmcu_pixel_sums_start(const glowmcu_pixel_pairs_
 }
 
 /* One result: `c` are the channel's constants, `value` its accumulator (the form's v or raw). */
+GLOWMCU_CODE
 static inline int32_t glowmcu_pixel_requantize(const glowmcu_pixel_pairs_shape *k,
     const int32_t *c, int32_t value)
 {
@@ -375,6 +380,7 @@ static inline int32_t glowmcu_pixel_requantize(const glowmcu_pixel_pairs_shape *
 }
 
 /* Results of a group at one pixel; returns what follows in the stream. */
+GLOWMCU_CODE
 static inline const int32_t *glowmcu_pixel_store(const glowmcu_pixel_pairs_shape *k,
     const int32_t *w, const glowmcu_pixel_sums *sums, int8_t *out)
 {
@@ -395,6 +401,7 @@ static inline const int32_t *glowmcu_pixel_store(const glowmcu_pixel_pairs_shape
     return w;
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_pixel_pairs_portable(const glowmcu_pixel_pairs_shape *k,
     const int16_t *pixel, const int32_t *stream, const int32_t *end, int8_t *out, int32_t second,
     int32_t count, int32_t pixel_bytes, int32_t skip)

@@ -17,6 +17,7 @@ typedef struct {
  * to pixels of `matrix.channels`. Results may
  * overwrite pixels before the pair that is read.
  */
+GLOWMCU_CODE
 static void glowmcu_pointwise_mve_s8(const glowmcu_pointwise_mve *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {

@@ -48,6 +48,7 @@ typedef void (*glowmcu_pointwise_pairs)(const glowmcu_conv_2d_pointwise *p,
     const glowmcu_pointwise_run *run);
 
 #if !GLOWMCU_HAS_DSP
+GLOWMCU_CODE
 static inline void glowmcu_pointwise_portable(const glowmcu_conv_2d_pointwise *p,
     const glowmcu_pointwise_run *run, int32_t form, int32_t postshift, int32_t wide)
 {

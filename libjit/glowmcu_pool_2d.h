@@ -45,6 +45,7 @@ typedef struct {
     int32_t next_row; /* from one step past a row's last tap to the next row's first */
 } glowmcu_pool_window;
 
+GLOWMCU_CODE
 static inline glowmcu_pool_window glowmcu_pool_2d_window(const glowmcu_pool_grid *grid,
     glowmcu_taps ys, int32_t ox)
 {
@@ -63,6 +64,7 @@ static inline glowmcu_pool_window glowmcu_pool_2d_window(const glowmcu_pool_grid
 }
 
 /* Rows of the windows of one output row, counted from the first one under `first_row`. */
+GLOWMCU_CODE
 static inline glowmcu_taps glowmcu_pool_2d_rows(const glowmcu_pool_grid *grid, int32_t oy,
     int32_t first_row)
 {
@@ -74,6 +76,7 @@ static inline glowmcu_taps glowmcu_pool_2d_rows(const glowmcu_pool_grid *grid, i
 }
 
 /* round(sum / count), halves away from zero. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_mean(int32_t sum, int32_t count)
 {
     return (sum > 0) ? (sum + count / 2) / count : (sum - count / 2) / count;

@@ -13,12 +13,14 @@ typedef struct {
 } glowmcu_float_pair;
 
 /* The upper 12 bits of the mantissa: products of two such numbers are exact. */
+GLOWMCU_CODE
 static inline float glowmcu_upper_half(float x)
 {
     return glowmcu_float_of_bits(glowmcu_float_bits(x) & 0xfffff000u);
 }
 
 /* a * b, exactly. */
+GLOWMCU_CODE
 static inline glowmcu_float_pair glowmcu_exact_product(float a, float b)
 {
     const float ah = glowmcu_upper_half(a);
@@ -33,6 +35,7 @@ static inline glowmcu_float_pair glowmcu_exact_product(float a, float b)
 }
 
 /* log2 of a positive finite number to about 2^-36 of it. */
+GLOWMCU_CODE
 static inline glowmcu_float_pair glowmcu_log2_pair(float x)
 {
     uint32_t bits = glowmcu_float_bits(x);
@@ -72,6 +75,7 @@ static inline glowmcu_float_pair glowmcu_log2_pair(float x)
 }
 
 /* 2^(x.high + x.low), x.high finite. */
+GLOWMCU_CODE
 static inline float glowmcu_exp2_pair(glowmcu_float_pair x)
 {
     int32_t whole;
@@ -93,6 +97,7 @@ static inline float glowmcu_exp2_pair(glowmcu_float_pair x)
 }
 
 /* 0: no integer, 1: odd, 2: even; for finite y. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_parity(float y)
 {
     const float a = glowmcu_absf(y);
@@ -109,6 +114,7 @@ static inline int32_t glowmcu_parity(float y)
 }
 
 /* |x|^y where that is neither 1 nor needs a logarithm: x is 0 or infinite, or y is infinite. */
+GLOWMCU_CODE
 static inline float glowmcu_pow_of_extremes(float a, float y)
 {
     const int is_large = a > 1.0f;
@@ -120,6 +126,7 @@ static inline float glowmcu_pow_of_extremes(float a, float y)
 }
 
 /* As C99's pow: 1 for y = 0 and for x = 1, not a number for x < 0 and broken y. */
+GLOWMCU_CODE
 static inline float glowmcu_powf(float x, float y)
 {
     const float a = glowmcu_absf(x);

@@ -12,12 +12,14 @@ typedef struct {
     glowmcu_walk walk;
 } glowmcu_prelu;
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_prelu_pair(const void *p, int32_t x, int32_t alpha)
 {
     return glowmcu_prelu_one((const glowmcu_slopes *)p, x, alpha);
 }
 
 /* Shapes as `p->walk` says. `out` may be the same memory as an operand with as many elements. */
+GLOWMCU_CODE
 static void glowmcu_prelu_s8(const glowmcu_prelu *p, const int8_t *x,
     const int8_t *alpha, int8_t *out)
 {

@@ -17,6 +17,7 @@ typedef struct {
 } glowmcu_product;
 
 /* int16 has zero points 0, so |a * b| <= 2^30. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_mul_one(const glowmcu_product *p, int32_t a, int32_t b)
 {
     const int32_t product = (a - p->a_zero_point) * (b - p->b_zero_point);
@@ -35,6 +36,7 @@ typedef struct {
     int32_t out_zero_point;
 } glowmcu_slopes;
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_prelu_one(const glowmcu_slopes *p, int32_t x, int32_t alpha)
 {
     int32_t value = x - p->x_zero_point;

@@ -7,6 +7,7 @@
 #include "glowmcu_requantize.h"
 
 /* Zeros in front of the highest bit of x, x != 0. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_leading_zeros(uint32_t x)
 {
     int32_t zeros = 0;
@@ -19,6 +20,7 @@ static inline int32_t glowmcu_leading_zeros(uint32_t x)
 }
 
 /* `a` is Q0.31 in [0, 1]. Three Newton-Raphson steps towards 2 / (1 + a), which is Q2.29. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_one_over_one_plus_x(int32_t a)
 {
     const int32_t half = (int32_t)(((uint32_t)a + 0x80000000u) >> 1); /* (1 + a) / 2 */

@@ -16,6 +16,7 @@ typedef struct {
     int32_t offset; /* of the current element */
 } glowmcu_reduce_walk;
 
+GLOWMCU_CODE
 static inline void glowmcu_reduce_walk_start(glowmcu_reduce_walk *walk, const int32_t *loops,
     int32_t count)
 {
@@ -28,6 +29,7 @@ static inline void glowmcu_reduce_walk_start(glowmcu_reduce_walk *walk, const in
 }
 
 /* One step; 0 when all elements have been seen. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_reduce_walk_next(glowmcu_reduce_walk *walk)
 {
     for (int32_t axis = walk->count - 1; axis >= 0; --axis) {

@@ -14,6 +14,7 @@ typedef struct {
 } glowmcu_reduce_extreme;
 
 /* Results are written one behind the other; `in` and `out` may not overlap. */
+GLOWMCU_CODE
 static void glowmcu_reduce_extreme_s8(const glowmcu_reduce_extreme *p, const void *in, void *out)
 {
     const int8_t *from = (const int8_t *)in;

@@ -24,6 +24,7 @@ typedef struct {
 #define GLOWMCU_REDUCE_SUM_PART 256
 
 /* Adds up to GLOWMCU_REDUCE_SUM_PART elements of each of the four results at `x` to `sums`. */
+GLOWMCU_CODE
 static inline void glowmcu_reduce_sum_part(const int8_t *x, int32_t count, int32_t step,
     int32_t *sums)
 {
@@ -50,6 +51,7 @@ static inline void glowmcu_reduce_sum_part(const int8_t *x, int32_t count, int32
     sums[3] += glowmcu_high_half(odd);
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_reduce_sum_word(const glowmcu_reduce_sum_dsp *p, const int8_t *x,
     int8_t *out)
 {
@@ -70,6 +72,7 @@ static inline void glowmcu_reduce_sum_word(const glowmcu_reduce_sum_dsp *p, cons
 }
 
 /* Results are written one behind the other, some twice; `in` and `out` may not overlap. */
+GLOWMCU_CODE
 static void glowmcu_reduce_sum_dsp_s8(const glowmcu_reduce_sum_dsp *p, const int8_t *in,
     int8_t *out)
 {

@@ -7,6 +7,7 @@
 #include "glowmcu_reduce_sum.h"
 
 /* Results are written one behind the other; `in` and `out` may not overlap. */
+GLOWMCU_CODE
 static void glowmcu_reduce_sum_s16(const glowmcu_reduce_sum *p, const int16_t *in, int16_t *out)
 {
     const int32_t *innermost = p->loops + 2 * (p->out_loops + p->sum_loops - 1);

@@ -13,6 +13,7 @@
 /* round(a * b / 2^31), halves up; the caller never passes INT32_MIN twice. */
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1
 /* Armv6-M has no 64-bit product: four of 16-bit halves, shorter than the library's call. */
+GLOWMCU_CODE
 __attribute__((noinline, unused)) static int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
 {
     const uint32_t a_low = (uint32_t)a & 0xFFFFu;
@@ -28,6 +29,7 @@ __attribute__((noinline, unused)) static int32_t glowmcu_doubling_high_mul(int32
     return (int32_t)(high + (uint32_t)(cross >> 15) + (uint32_t)(other >> 15) + (low >> 15));
 }
 #else
+GLOWMCU_CODE
 static inline int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
 {
     return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
@@ -35,6 +37,7 @@ static inline int32_t glowmcu_doubling_high_mul(int32_t a, int32_t b)
 #endif
 
 /* round(x / 2^exponent), halves away from zero; exponent in [0, 31]. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_divide_by_pot(int32_t x, int32_t exponent)
 {
     const int32_t mask = (int32_t)(((uint32_t)1 << exponent) - 1u);
@@ -44,6 +47,7 @@ static inline int32_t glowmcu_divide_by_pot(int32_t x, int32_t exponent)
 }
 
 /* x * multiplier * 2^(shift - 31), rounded. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_requantize(int32_t x, int32_t multiplier, int32_t shift)
 {
 #ifdef GLOWMCU_SINGLE_ROUNDING
@@ -60,6 +64,7 @@ static inline int32_t glowmcu_requantize(int32_t x, int32_t multiplier, int32_t 
 #endif
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_clamp(int32_t x, int32_t lowest, int32_t highest)
 {
     return (x < lowest) ? lowest : ((x > highest) ? highest : x);

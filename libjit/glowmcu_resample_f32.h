@@ -18,6 +18,7 @@ typedef struct {
 } glowmcu_resample;
 
 /* `in` is [outer][in_size][inner], `out` [outer][out_size][inner]; they may not overlap. */
+GLOWMCU_CODE
 static void glowmcu_resample_f32(const glowmcu_resample *p, const float *in, float *out)
 {
     for (int32_t o = 0; o < p->outer; ++o, in += p->in_size * p->inner) {

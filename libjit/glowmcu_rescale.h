@@ -16,6 +16,7 @@ typedef struct {
 } glowmcu_rescale;
 
 /* |x| * scale + |out_zero_point| < 2^31: the compiler has checked it for the type of x. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_rescale_one(const glowmcu_rescale *p, int32_t x)
 {
     const int32_t offset = (int32_t)((uint32_t)x - (uint32_t)p->in_zero_point);

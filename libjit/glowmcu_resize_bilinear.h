@@ -24,6 +24,7 @@ typedef struct {
     int32_t fraction; /* distance from lower, 0 to 1023; down to -512 where lower is upper */
 } glowmcu_blend;
 
+GLOWMCU_CODE
 static inline glowmcu_blend glowmcu_blend_of(int32_t place, int32_t size)
 {
     const int32_t above = (place + 1023) >> 10;
@@ -36,6 +37,7 @@ static inline glowmcu_blend glowmcu_blend_of(int32_t place, int32_t size)
 }
 
 /* sum / 2^20; |sum| <= 128 * (1024 + 2 * 512)^2 = 2^29 */
+GLOWMCU_CODE
 static inline int32_t glowmcu_resize_round(int32_t sum)
 {
 #ifdef GLOWMCU_SINGLE_ROUNDING
@@ -50,6 +52,7 @@ static inline int32_t glowmcu_resize_round(int32_t sum)
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_resize_bilinear_s8(const glowmcu_resize_bilinear *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {

@@ -23,6 +23,7 @@ typedef struct {
     float fraction; /* distance from lower; negative only where lower is upper */
 } glowmcu_between_real;
 
+GLOWMCU_CODE
 static inline glowmcu_between_real glowmcu_between_real_of(int32_t index, float scale,
     float centre, int32_t size)
 {
@@ -41,6 +42,7 @@ static inline glowmcu_between_real glowmcu_between_real_of(int32_t index, float 
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_resize_bilinear_f32(const glowmcu_resize_bilinear_real *p, const float *in,
     float *out, int32_t first_row, int32_t end_row)
 {

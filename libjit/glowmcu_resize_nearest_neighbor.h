@@ -21,6 +21,7 @@ typedef struct {
  * begins with the first row that is repeated, `out` with row first_row; results may
  * overwrite rows that are repeated no more. Any element type.
  */
+GLOWMCU_CODE
 static void glowmcu_resize_nearest_neighbor(const glowmcu_resize_nearest_neighbor_params *p,
     const void *in, void *out, int32_t first_row, int32_t end_row)
 {

@@ -19,6 +19,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_row_under(int32_t y, int32_t stride
 }
 
 /* Forgets the first `row_bytes` of `kept_bytes` more; all three are multiples of 4. */
+GLOWMCU_CODE
 static inline void glowmcu_ring_next_words(int8_t *ring, int32_t row_bytes, int32_t kept_bytes)
 {
     for (int32_t i = 0; i < kept_bytes; i += 4) {
@@ -29,6 +30,7 @@ static inline void glowmcu_ring_next_words(int8_t *ring, int32_t row_bytes, int3
 }
 
 /* The same for any number of bytes. */
+GLOWMCU_CODE
 static inline void glowmcu_ring_next(int8_t *ring, int32_t row_bytes, int32_t kept_bytes)
 {
     for (int32_t i = 0; i < kept_bytes; ++i) {

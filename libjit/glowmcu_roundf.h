@@ -7,6 +7,7 @@
 #include "glowmcu_math.h"
 
 /* Towards zero; what is 2^23 or more is whole already. */
+GLOWMCU_CODE
 static inline float glowmcu_truncf(float x)
 {
     if (!(glowmcu_absf(x) < 8388608.0f)) {
@@ -15,6 +16,7 @@ static inline float glowmcu_truncf(float x)
     return glowmcu_copysignf((float)(int32_t)x, x);
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_floorf(float x)
 {
     const float whole = glowmcu_truncf(x);
@@ -22,6 +24,7 @@ static inline float glowmcu_floorf(float x)
     return whole > x ? whole - 1.0f : whole;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_ceilf(float x)
 {
     const float whole = glowmcu_truncf(x);
@@ -30,6 +33,7 @@ static inline float glowmcu_ceilf(float x)
 }
 
 /* Halves to the even neighbour. */
+GLOWMCU_CODE
 static inline float glowmcu_round_evenf(float x)
 {
     const float whole = glowmcu_truncf(x);

@@ -7,6 +7,7 @@
 #include "glowmcu_expf.h"
 
 /* For at least one element. */
+GLOWMCU_CODE
 static inline float glowmcu_row_max_f32(const float *in, int32_t depth)
 {
     float largest = in[0];

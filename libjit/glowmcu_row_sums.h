@@ -101,6 +101,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_four_at(int32_t c, int32_t channels
     return (c + 4 > channels) ? channels - 4 : c;
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_narrow_sums_keep(glowmcu_four_sums *kept, const int8_t *in,
     int32_t pixels, int32_t channels, int32_t is_first)
 {
@@ -136,6 +137,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_row_sums_narrow(glowmcu_row_result res
     }
 }
 
+GLOWMCU_CODE
 static inline void glowmcu_wide_sums_keep(int32_t *kept, const int8_t *in, int32_t pixels,
     int32_t channels, int32_t is_first)
 {

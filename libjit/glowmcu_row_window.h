@@ -32,6 +32,7 @@ typedef struct {
 } glowmcu_conv_2d_rows;
 
 /* `value` for all of `count` halves. */
+GLOWMCU_CODE
 static void glowmcu_fill_halves(int16_t *out, int32_t count, int32_t value)
 {
     const uint32_t both = glowmcu_halves(value, value);
@@ -53,6 +54,7 @@ static void glowmcu_fill_halves(int16_t *out, int32_t count, int32_t value)
 
 /* `blocks` times sixteen words to a lower address, at least one block. */
 #if GLOWMCU_HAS_DSP
+GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_move_blocks(
     const int16_t *from GLOWMCU_UNUSED, int16_t *to GLOWMCU_UNUSED, int32_t blocks GLOWMCU_UNUSED)
 {
@@ -70,6 +72,7 @@ GLOWMCU_NAKED static void glowmcu_move_blocks(
     );
 }
 #else
+GLOWMCU_CODE
 static void glowmcu_move_blocks(const int16_t *from, int16_t *to, int32_t blocks)
 {
     memmove(to, from, (size_t)blocks * 64);
@@ -77,6 +80,7 @@ static void glowmcu_move_blocks(const int16_t *from, int16_t *to, int32_t blocks
 #endif
 
 /* `count` values, an even number, to a lower address. */
+GLOWMCU_CODE
 static void glowmcu_move_halves(const int16_t *from, int16_t *to, int32_t count)
 {
     const int32_t blocks = count / 32;
@@ -134,6 +138,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_widen(const int8_t *in, int16_t *out, 
 }
 
 /* What lies beside the rows of the window, whichever they are. */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_rows_pad(const glowmcu_conv_2d_rows *p, int16_t *row)
 {
     const int32_t right = p->left + p->in_row;
@@ -145,6 +150,7 @@ static void glowmcu_conv_2d_rows_pad(const glowmcu_conv_2d_rows *p, int16_t *row
 }
 
 /* Input row `y`, or padding, into a row of the window; `in` begins with row `in_top`. */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_t *in,
     int32_t in_top, int32_t y, int16_t *row)
 {
@@ -157,6 +163,7 @@ static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_
     }
 }
 
+GLOWMCU_CODE
 static void glowmcu_clamp_s8(int8_t *values, int32_t count, int32_t low, int32_t high)
 {
     for (int32_t i = 0; i < count; ++i) {
@@ -173,6 +180,7 @@ typedef struct {
 } glowmcu_conv_2d_window;
 
 /* Makes room for input rows from `top`: those that are there already move to the start. */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_window_move(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d_window *w,
     int32_t top)
 {
@@ -196,6 +204,7 @@ typedef void (*glowmcu_conv_2d_turn)(const glowmcu_conv_2d_rows *p, const int16_
  * overwrite rows that are in the window: each is loaded once, before its turn. `scratch` is the
  * window and what the turns need.
  */
+GLOWMCU_CODE
 static void glowmcu_conv_2d_turns(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d_turn turn,
     int32_t at_once, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
     int32_t end_row)

@@ -13,6 +13,7 @@
 struct glowmcu_scale;
 
 #if GLOWMCU_THUMB == 1
+GLOWMCU_CODE
 __attribute__((naked, noinline, used)) static void glowmcu_scale_narrow(
     const struct glowmcu_scale *p __attribute__((unused)),
     const int32_t *sums __attribute__((unused)), int32_t step __attribute__((unused)),

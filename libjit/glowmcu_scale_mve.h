@@ -79,12 +79,14 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_scale_mve_store8(const glowmcu_scale_m
     vstrbq_s16(out, half);
 }
 #else
+GLOWMCU_CODE
 static inline int32_t glowmcu_scale_mve_saturated(int32_t x, int32_t lowest, int32_t highest)
 {
     return (x < lowest) ? lowest : ((x > highest) ? highest : x);
 }
 
 /* One result; its constants are `stride` apart. */
+GLOWMCU_CODE
 static inline int8_t glowmcu_scale_mve_one(const glowmcu_scale_mve *p, int32_t raw,
     const int32_t *c, int32_t stride)
 {

@@ -26,6 +26,7 @@ typedef struct glowmcu_scale {
 #if GLOWMCU_THUMB == 1
 #include "glowmcu_scale_armv6m.h"
 #else
+GLOWMCU_CODE
 static void glowmcu_scale_narrow(const glowmcu_scale *p, const int32_t *sums, int32_t step,
     int8_t *out, int32_t count)
 {
@@ -65,6 +66,7 @@ static void glowmcu_scale_narrow(const glowmcu_scale *p, const int32_t *sums, in
 #endif
 
 /* Starts: what is added. Factors: multiplier; shift. */
+GLOWMCU_CODE
 static void glowmcu_scale_literal(const glowmcu_scale *p, const int32_t *sums, int32_t step,
     int8_t *out, int32_t count)
 {
@@ -83,6 +85,7 @@ static void glowmcu_scale_literal(const glowmcu_scale *p, const int32_t *sums, i
 }
 
 /* `count` sums, `step` words apart, to all channels of a pixel. */
+GLOWMCU_CODE
 static inline void glowmcu_scale_sums(const glowmcu_scale *p, const int32_t *sums, int32_t step,
     int8_t *out, int32_t count)
 {

@@ -9,6 +9,7 @@
 #include "glowmcu_reduce.h"
 
 /* `out` becomes `in`, unless it is. */
+GLOWMCU_CODE
 static inline void glowmcu_scatter_begin(const void *in, void *out, int32_t bytes)
 {
     if (in != out) {
@@ -17,6 +18,7 @@ static inline void glowmcu_scatter_begin(const void *in, void *out, int32_t byte
 }
 
 /* The position on an axis of `length` that is nearest to `index`. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_scatter_at(int32_t index, int32_t length)
 {
     return (index < 0) ? 0 : ((index < length) ? index : length - 1);

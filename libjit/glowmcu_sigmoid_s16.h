@@ -14,6 +14,7 @@ typedef struct {
 } glowmcu_sigmoid_scale;
 
 /* |x| <= 2^15, so nothing leaves int32. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_sigmoid_steps(const glowmcu_sigmoid_scale *p, int32_t x)
 {
     const int32_t half = (int32_t)(((uint32_t)1 << p->shift) >> 1);
@@ -25,6 +26,7 @@ static inline int32_t glowmcu_sigmoid_steps(const glowmcu_sigmoid_scale *p, int3
  * sigmoid in Q0.(16 + bits), 2^bits steps from entry to entry; `table` is [256], less 1/2. `past`
  * is the result beyond the table.
  */
+GLOWMCU_CODE
 static inline int32_t glowmcu_sigmoid_between(const int16_t *table, int32_t steps, int32_t bits,
     int32_t past)
 {
@@ -37,6 +39,7 @@ static inline int32_t glowmcu_sigmoid_between(const int16_t *table, int32_t step
         + (steps & ((1 << bits) - 1)) * (table[at + 1] - table[at]);
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_logistic_s16_one(const glowmcu_sigmoid_scale *p, const int16_t *table,
     int32_t x)
 {
@@ -48,6 +51,7 @@ static inline int32_t glowmcu_logistic_s16_one(const glowmcu_sigmoid_scale *p, c
 }
 
 /* 2 * sigmoid(2 * x) - 1 */
+GLOWMCU_CODE
 static inline int32_t glowmcu_tanh_s16_one(const glowmcu_sigmoid_scale *p, const int16_t *table,
     int32_t x)
 {

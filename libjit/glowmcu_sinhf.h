@@ -6,6 +6,7 @@
 
 #include "glowmcu_expf.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_sinhf(float x)
 {
     const float a = glowmcu_absf(x);
@@ -22,6 +23,7 @@ static inline float glowmcu_sinhf(float x)
     return glowmcu_copysignf(0.5f * (t + t / (t + 1.0f)), x);
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_coshf(float x)
 {
     const float a = glowmcu_absf(x);

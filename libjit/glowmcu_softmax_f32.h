@@ -13,6 +13,7 @@ typedef struct {
 } glowmcu_softmax_real;
 
 /* exp(beta * x) / sum(exp(beta * x)). `in` and `out` are [rows][depth] and may be the same. */
+GLOWMCU_CODE
 static void glowmcu_softmax_f32(const glowmcu_softmax_real *p, const float *in, float *out)
 {
     for (int32_t row = 0; row < p->rows; ++row, in += p->depth, out += p->depth) {

@@ -7,6 +7,7 @@
 #include "glowmcu_reciprocal.h"
 
 /* Largest of `count` elements. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_row_max(const int8_t *x, int32_t count)
 {
     int32_t largest = -128;
@@ -24,6 +25,7 @@ typedef struct {
 } glowmcu_softmax_scale;
 
 /* `sum` of a row's exponentials, Q12.19, at least 1. */
+GLOWMCU_CODE
 static inline glowmcu_softmax_scale glowmcu_softmax_scale_of(int32_t sum, int32_t out_bits)
 {
     const int32_t zeros = glowmcu_leading_zeros((uint32_t)sum);
@@ -40,6 +42,7 @@ static inline glowmcu_softmax_scale glowmcu_softmax_scale_of(int32_t sum, int32_
 }
 
 /* Element `index` of an int8 or int16 result. */
+GLOWMCU_CODE
 static inline void glowmcu_softmax_store(void *out, int32_t index, int32_t out_bits,
     glowmcu_softmax_scale scale, int32_t exponential)
 {

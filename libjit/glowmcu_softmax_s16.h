@@ -17,6 +17,7 @@ typedef struct {
 } glowmcu_softmax_wide;
 
 /* The table's value at `at`, which is clamped to int16, linear between two entries. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_look_up(const int16_t *table, int32_t at)
 {
     const int32_t inside = glowmcu_clamp(at, -32768, 32767);
@@ -26,6 +27,7 @@ static inline int32_t glowmcu_look_up(const int16_t *table, int32_t at)
 }
 
 /* Exponentials of a row, Q0.15; returns their sum: at most depth * 32767 < 2^31. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_softmax_s16_exps(const glowmcu_softmax_wide *p, const int16_t *in,
     int16_t *out)
 {
@@ -44,6 +46,7 @@ static inline int32_t glowmcu_softmax_s16_exps(const glowmcu_softmax_wide *p, co
 }
 
 /* `in` and `out` are [rows][depth]; they may be the same. */
+GLOWMCU_CODE
 static void glowmcu_softmax_s16(const glowmcu_softmax_wide *p, const int16_t *in, int16_t *out)
 {
     for (int32_t row = 0; row < p->rows; ++row, in += p->depth, out += p->depth) {

@@ -14,12 +14,14 @@ typedef struct {
     const int32_t *exps;  /* exp in Q0.31 of an element so far under its row's largest */
 } glowmcu_softmax_table;
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_softmax_table_exp(const glowmcu_softmax_table *p, int32_t below)
 {
     return (below < p->differences) ? p->exps[below] : 0;
 }
 
 /* `in` is int8 [rows][depth], `out` the same of out_bits; with 8 bits it may be `in` itself. */
+GLOWMCU_CODE
 static void glowmcu_softmax_table_s8(const glowmcu_softmax_table *p, const int8_t *in, void *out)
 {
     int32_t index = 0;

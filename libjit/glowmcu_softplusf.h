@@ -7,6 +7,7 @@
 #include "glowmcu_expf.h"
 #include "glowmcu_log1pf.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_softplusf(float x)
 {
     const float tail = glowmcu_log1pf(glowmcu_expf(-glowmcu_absf(x)));

@@ -15,6 +15,7 @@ typedef struct {
     int32_t end;
 } glowmcu_sources;
 
+GLOWMCU_CODE
 static inline glowmcu_sources glowmcu_sources_of(int32_t place, int32_t taps, int32_t stride,
     int32_t size)
 {
@@ -29,6 +30,7 @@ static inline glowmcu_sources glowmcu_sources_of(int32_t place, int32_t taps, in
 }
 
 /* The first position that reaches result row `first_row` or, for row 0, the image's first. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_first_source(int32_t first_row, int32_t pad, int32_t taps,
     int32_t stride)
 {
@@ -36,6 +38,7 @@ static inline int32_t glowmcu_first_source(int32_t first_row, int32_t pad, int32
 }
 
 /* The same positions, counted from position `start`. */
+GLOWMCU_CODE
 static inline glowmcu_sources glowmcu_sources_from(glowmcu_sources sources, int32_t start,
     int32_t stride)
 {

@@ -7,6 +7,7 @@
 #include "glowmcu_math.h"
 
 /* Not a number below 0. */
+GLOWMCU_CODE
 static inline float glowmcu_sqrtf(float x)
 {
 #if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__GNUC__)

@@ -12,12 +12,14 @@ typedef struct {
     glowmcu_walk walk;
 } glowmcu_squared_difference;
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_squared_difference_pair(const void *p, int32_t a, int32_t b)
 {
     return glowmcu_squared_difference_one((const glowmcu_sum *)p, a, b);
 }
 
 /* Shapes as `p->walk` says. `out` may be the same memory as an operand with as many elements. */
+GLOWMCU_CODE
 static void glowmcu_squared_difference_s8(const glowmcu_squared_difference *p, const int8_t *a,
     const int8_t *b, int8_t *out)
 {

@@ -21,6 +21,7 @@ typedef struct {
 } glowmcu_strided_copy;
 
 /* `count` units, of which only large ones are worth a call of memcpy. */
+GLOWMCU_CODE
 static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, const int32_t *loop,
     int32_t unit_bytes)
 {
@@ -51,6 +52,7 @@ static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, c
  * loops, `in + in_first` may equal `out + out_first`; then the data is in place and nothing is
  * done.
  */
+GLOWMCU_CODE
 static void glowmcu_strided_copy_bytes(const glowmcu_strided_copy *p, const void *in, void *out)
 {
     const uint8_t *from = (const uint8_t *)in + p->in_first;

@@ -30,6 +30,7 @@ typedef struct {
  * bits leave room for 20, 16 bits for 15. Half of it or a quarter, as for the operand with the
  * larger scale, is a mere shift: then nothing is rounded.
  */
+GLOWMCU_CODE
 static inline int32_t glowmcu_sum_rescale(int32_t offset, int32_t left_shift, int32_t multiplier,
     int32_t shift)
 {
@@ -41,16 +42,19 @@ static inline int32_t glowmcu_sum_rescale(int32_t offset, int32_t left_shift, in
     return glowmcu_requantize(offset * ((int32_t)1 << left_shift), multiplier, shift);
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_sum_a(const glowmcu_sum *p, int32_t a)
 {
     return glowmcu_sum_rescale(a - p->a_zero_point, p->left_shift, p->a_multiplier, p->a_shift);
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_sum_b(const glowmcu_sum *p, int32_t b)
 {
     return glowmcu_sum_rescale(b - p->b_zero_point, p->left_shift, p->b_multiplier, p->b_shift);
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_sum_out(const glowmcu_sum *p, int32_t value)
 {
     const int32_t out = glowmcu_requantize(value, p->out_multiplier, p->out_shift);
@@ -58,17 +62,20 @@ static inline int32_t glowmcu_sum_out(const glowmcu_sum *p, int32_t value)
     return glowmcu_clamp(out + p->out_zero_point, p->clamp_min, p->clamp_max);
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_add_one(const glowmcu_sum *p, int32_t a, int32_t b)
 {
     return glowmcu_sum_out(p, glowmcu_sum_a(p, a) + glowmcu_sum_b(p, b));
 }
 
+GLOWMCU_CODE
 static inline int32_t glowmcu_sub_one(const glowmcu_sum *p, int32_t a, int32_t b)
 {
     return glowmcu_sum_out(p, glowmcu_sum_a(p, a) - glowmcu_sum_b(p, b));
 }
 
 /* left_shift is 7 here: |difference| <= 2 * 255 * 2^7 / 2, its square < 2^31. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_squared_difference_one(const glowmcu_sum *p, int32_t a, int32_t b)
 {
     const int32_t difference = glowmcu_sum_a(p, a) - glowmcu_sum_b(p, b);
@@ -77,6 +84,7 @@ static inline int32_t glowmcu_squared_difference_one(const glowmcu_sum *p, int32
 }
 
 /* Less than, equal to or greater than 0 as a is to b. Both scales are below 1, left_shift is 8. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_compare_one(const glowmcu_sum *p, int32_t a, int32_t b)
 {
     return glowmcu_sum_a(p, a) - glowmcu_sum_b(p, b);

@@ -6,6 +6,7 @@
 
 #include "glowmcu_expf.h"
 
+GLOWMCU_CODE
 static inline float glowmcu_tanhf(float x)
 {
     const float magnitude = glowmcu_absf(x);

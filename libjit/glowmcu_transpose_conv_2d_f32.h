@@ -27,6 +27,7 @@ typedef struct {
 } glowmcu_transpose_conv_2d_real;
 
 /* The input position that `place` of the uncut result gets from, or -1. */
+GLOWMCU_CODE
 static inline int32_t glowmcu_source_of(int32_t place, int32_t stride, int32_t size)
 {
     const int32_t position = (place < 0) ? -1 : place / stride;
@@ -35,6 +36,7 @@ static inline int32_t glowmcu_source_of(int32_t place, int32_t stride, int32_t s
 }
 
 /* Adds one tap's products to all output channels of a pixel. */
+GLOWMCU_CODE
 static inline void glowmcu_transpose_conv_2d_f32_tap(const glowmcu_transpose_conv_2d_real *p,
     const float *x, const float *weights, float *pixel)
 {
@@ -57,6 +59,7 @@ static inline void glowmcu_transpose_conv_2d_f32_tap(const glowmcu_transpose_con
  * All taps of the pixel in column `ox`; `place_y` is its row before the padding is cut off. `in`
  * begins with row `in_row`.
  */
+GLOWMCU_CODE
 static inline void glowmcu_transpose_conv_2d_f32_pixel(const glowmcu_transpose_conv_2d_real *p,
     const float *in, int32_t in_row, const float *weights, int32_t place_y, int32_t ox,
     float *pixel)
@@ -87,6 +90,7 @@ static inline void glowmcu_transpose_conv_2d_f32_pixel(const glowmcu_transpose_c
  * input that nothing reads any more, and no other operand.
  * `weights` is [out_channels][kernel_height][kernel_width][group_channels], `bias` [out_channels].
  */
+GLOWMCU_CODE
 static void glowmcu_transpose_conv_2d_f32(const glowmcu_transpose_conv_2d_real *p,
     const float *in, const float *weights, const float *bias, float *out, int32_t first_row,
     int32_t end_row)

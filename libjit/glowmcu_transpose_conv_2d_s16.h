@@ -24,6 +24,7 @@ typedef struct {
 } glowmcu_transpose_conv_2d_wide;
 
 /* Sums of `count` (1 or 4) neighbouring output channels at one output pixel. */
+GLOWMCU_CODE
 static inline void glowmcu_transpose_conv_2d_wide_sums(
     const glowmcu_transpose_conv_2d_wide *p, const int16_t *in, const int8_t *weights,
     glowmcu_sources ys, glowmcu_sources xs, int32_t count, int64_t acc[4])
@@ -51,6 +52,7 @@ static inline void glowmcu_transpose_conv_2d_wide_sums(
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
+GLOWMCU_CODE
 static void glowmcu_transpose_conv_2d_s16(const glowmcu_transpose_conv_2d_wide *p,
     const int16_t *in, int16_t *out, int32_t first_row, int32_t end_row)
 {

@@ -16,6 +16,7 @@ typedef struct {
  * |x| = m * 2^e. 96 bits of 2/pi * 2^e, from weight 2 downwards, times m are the quadrant in the
  * upper two bits and a fraction of it in the others.
  */
+GLOWMCU_CODE
 static inline glowmcu_angle glowmcu_angle_of(float x)
 {
     /* 32 zeros, then 2/pi */
@@ -56,6 +57,7 @@ static inline glowmcu_angle glowmcu_angle_of(float x)
     return angle;
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_sine_near_0(float r)
 {
     const float z = r * r;
@@ -63,6 +65,7 @@ static inline float glowmcu_sine_near_0(float r)
     return r + r * z * ((-0.00019517234f * z + 0.008332178f) * z - 0.16666655f);
 }
 
+GLOWMCU_CODE
 static inline float glowmcu_cosine_near_0(float r)
 {
     const float z = r * r;

@@ -27,6 +27,7 @@ typedef struct {
  * x * multiplier * 2^(shift - 15), halves up; |x| < 2^47, multiplier in [0, 2^15), shift in
  * [-31, 7].
  */
+GLOWMCU_CODE
 static inline int32_t glowmcu_requantize_wide(int64_t x, int32_t multiplier, int32_t shift)
 {
     const int32_t total = 15 - shift;
@@ -35,6 +36,7 @@ static inline int32_t glowmcu_requantize_wide(int64_t x, int32_t multiplier, int
 }
 
 /* The result of `channel`, whose accumulator without bias is `acc`: in int32 unless `wide`. */
+GLOWMCU_CODE
 static inline int16_t glowmcu_wide_result(const glowmcu_wide_scale *p, int32_t channel, int64_t acc)
 {
     const int64_t sum = acc + ((p->bias != NULL) ? p->bias[channel] : p->wide_bias[channel]);
@@ -47,6 +49,7 @@ static inline int16_t glowmcu_wide_result(const glowmcu_wide_scale *p, int32_t c
 }
 
 /* acc + sum of x[i] * w[i] over `count` elements. */
+GLOWMCU_CODE
 static inline int64_t glowmcu_wide_dot(const int16_t *x, const int8_t *w, int32_t count,
     int64_t acc)
 {
@@ -65,6 +68,7 @@ static inline int64_t glowmcu_wide_dot(const int16_t *x, const int8_t *w, int32_
 }
 
 /* The same for four rows of weights that are `row` bytes apart: x is loaded once for all four. */
+GLOWMCU_CODE
 static inline void glowmcu_wide_dot4(const int16_t *x, const int8_t *w, int32_t row, int32_t count,
     int64_t acc[4])
 {

@@ -14,6 +14,7 @@ typedef struct {
 } glowmcu_taps;
 
 /* Taps whose position is in [0, size). `first` may equal `end`: then no tap is inside. */
+GLOWMCU_CODE
 static inline glowmcu_taps glowmcu_taps_inside(int32_t origin, int32_t taps, int32_t dilation,
     int32_t size)
 {

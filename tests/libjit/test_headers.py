@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -39,3 +40,28 @@ def test_all_headers_of_a_kind_of_core_can_be_included_together(kind: str, tmp_p
 
 def test_a_mean_of_a_sum_compiles(tmp_path: Path) -> None:
     check(tmp_path, ["glowmcu_add.h", "glowmcu_reduce_sum_s8.h"])
+
+
+#: A function that may become code of its own: not one that is always inlined.
+FUNCTION = re.compile(
+    r"(.*)\n((?:__attribute__\(\(no?\w+[^)]*\)\) |GLOWMCU_NAKED )?static (?!GLOWMCU_ALWAYS_INLINE)"
+    r"[\w *{}]*?(?:glowmcu_\w+|{{ function }}\w*)\()"
+)
+PLACEABLE = [
+    *(LIBJIT / name for name in HEADERS if name not in ("glowmcu_base.h", "glowmcu_model.h")),
+    *sorted(resource_dir("templates").glob("kernels/*.j2")),
+    resource_dir("templates") / "bundle" / "cascade.c.j2",
+]
+
+
+def unplaced(text: str) -> list[str]:
+    """Functions that no `--place code` could move."""
+    return [found[2] for found in FUNCTION.finditer(text) if found[1] != "GLOWMCU_CODE"]
+
+
+def test_every_function_can_be_put_into_another_section() -> None:
+    for path in PLACEABLE:
+        assert unplaced(path.read_text(encoding="utf-8")) == [], (
+            f"{path.name}: write GLOWMCU_CODE on the line before each function"
+        )
+    assert unplaced("\nGLOWMCU_CODE\nstatic void glowmcu_a(void)\nstatic int *glowmcu_b(void)")
