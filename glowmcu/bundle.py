@@ -130,12 +130,13 @@ def load(path: str | Path, board: str | None = None) -> Bundle:
 
 def code_bytes(folder: Path, manifest: Manifest, board: Board) -> int | None:
     """.text of the bundle at the board's flags and -O2, or None without a cross compiler."""
-    if toolchain.missing() is not None:
+    flags = core(board.core).flags
+    if toolchain.missing(flags) is not None:
         return None
     sizes = toolchain.code_size(
         [folder / source for source in manifest.sources],
         [folder],
-        core(board.core).flags,
+        flags,
         manifest.entry_points[0],
         others=manifest.entry_points[1:],
     )

@@ -29,6 +29,11 @@ class Core:
     has_mve: bool = False
     unicorn_model: str | None = None
 
+    @property
+    def is_riscv(self) -> bool:
+        """RISC-V, not Arm: another compiler, another emulator."""
+        return self.architecture.startswith("rv")
+
 
 def _flags(mcpu: str, fpu: str | None = None) -> tuple[str, ...]:
     floats = ("-mfloat-abi=soft",) if fpu is None else ("-mfloat-abi=hard", f"-mfpu={fpu}")
@@ -88,6 +93,9 @@ _ALL = (
         has_fpu=True,
         has_mve=True,
     ),
+    # RISC-V without floating point; the CSRs that gcc 12 wants named are not used by bundles.
+    Core("rv32imc", ("-march=rv32imc", "-mabi=ilp32"), "rv32imc"),
+    Core("rv32imac", ("-march=rv32imac", "-mabi=ilp32"), "rv32imac"),
     # The instruction set that every Cortex-M executes.
     Core("generic", _flags("cortex-m0plus"), "armv6s-m", unicorn_model="CORTEX_M0"),
 )

@@ -60,8 +60,24 @@ def _missing_for_renode() -> str | None:
     return _missing_for_arm()
 
 
-MISSING = {"arm": _missing_for_arm, "qemu": _missing_for_qemu, "renode": _missing_for_renode}
-OPTIONAL_IN_CI = {"renode"}
+def _missing_for_riscv() -> str | None:
+    wanted = {
+        "qemu-system-riscv32": "qemu-system-misc",
+        "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf",
+    }
+    for program, package in wanted.items():
+        if shutil.which(program) is None:
+            return f"{program} (Debian packages {package})"
+    return None
+
+
+MISSING = {
+    "arm": _missing_for_arm,
+    "qemu": _missing_for_qemu,
+    "renode": _missing_for_renode,
+    "riscv": _missing_for_riscv,
+}
+OPTIONAL_IN_CI = {"renode", "riscv"}  # too large for every run; CI has jobs of their own
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -16,6 +16,7 @@ from glowmcu.cli.package_arguments import package_options
 from glowmcu.cli.progress import profiling_bar
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.cli.simplify_option import simplify_option
+from glowmcu.cores import core
 from glowmcu.input_options import InputOptions
 from glowmcu.report.arena_map import arena_map_text
 from glowmcu.report.curve import curve_svg, curve_table
@@ -161,7 +162,8 @@ def _show(bundle: Bundle, explain: bool) -> None:
         _show_curve(bundle, out)
     for line in summary_lines(bundle):
         out.print(line)
-    out.print(f"  next     glowmcu verify {bundle.path} --on host,cortex-m", markup=False)
+    emulator = "cortex-m" if core(bundle.board.core).unicorn_model else "qemu"
+    out.print(f"  next     glowmcu verify {bundle.path} --on host,{emulator}", markup=False)
 
 
 def _show_curve(bundle: Bundle, out: Console) -> None:

@@ -15,11 +15,14 @@ from pathlib import Path
 
 TABLE_FILE = Path(__file__).with_name("cost_table.json")
 
-#: Cores priced as another one: the same instructions at nearly the same cost.
+#: Cores without prices of their own: which one's they take. The same instructions at nearly the
+#: same cost; for RISC-V the portable C of the same kernels, which M3 computes without DSP, too.
 PRICED_AS = {
     "cortex-m0": "cortex-m0plus",
     "cortex-m85": "cortex-m55",
     "generic": "cortex-m0plus",
+    "rv32imac": "cortex-m3",
+    "rv32imc": "rv32imac",
 }
 
 
@@ -60,7 +63,10 @@ class CostTable:
 
     def prices(self, variant: str, core: str) -> Prices | None:
         """None for a variant that was not calibrated on the core."""
-        return self.variants.get(variant, {}).get(PRICED_AS.get(core, core))
+        rows = self.variants.get(variant, {})
+        while core not in rows and core in PRICED_AS:
+            core = PRICED_AS[core]
+        return rows.get(core)
 
 
 def read_cost_table(text: str) -> CostTable:

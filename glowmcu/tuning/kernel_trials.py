@@ -31,7 +31,7 @@ from glowmcu.verify.toolchain import compiler_version
 from glowmcu.version import __version__
 
 #: Where the modelled core is missing: the QEMU machine whose instructions stand for cycles.
-_HELIUM_MACHINE = "mps3-an547"
+_HELIUM_MACHINE, _RISCV_MACHINE = "mps3-an547", "virt"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ def _modelled(trials: Sequence[Trial], target: Target) -> list[float]:
 def _counted(trials: Sequence[Trial], target: Target) -> float:
     with tempfile.TemporaryDirectory(prefix="glowmcu-kernels-") as work:
         folder, inputs = Path(work) / "bundle", _write(trials, target, Path(work) / "bundle")
-        (found,) = Qemu(machine=_HELIUM_MACHINE).run(folder, [inputs])
+        machine = _RISCV_MACHINE if target.core.is_riscv else _HELIUM_MACHINE
+        (found,) = Qemu(machine=machine).run(folder, [inputs])
     return float(found.instructions or 0)
 
 

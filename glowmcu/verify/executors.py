@@ -17,6 +17,7 @@ _QEMU_MACHINES = {
     "cortex-m7": "mps2-an500",
     "cortex-m33": "mps2-an505",
     "cortex-m55": "mps3-an547",
+    "rv32imac": "virt",
 }
 
 

@@ -1,8 +1,9 @@
-"""The `qemu` executor: a bundle on a whole emulated board, qemu-system-arm's MPS2, MPS3, micro:bit.
+"""The `qemu` executor: a bundle on a whole emulated board: MPS2, MPS3, micro:bit; RISC-V's virt.
 
 One boot runs all inferences. With `-icount shift=0` each instruction takes one nanosecond of the
 board's time, so the core's own timer counts executed instructions; two calls of known length turn
-ticks into instructions, whatever the clock of the machine. QEMU models no cycles.
+ticks into instructions, whatever the clock of the machine. RISC-V counts instructions itself.
+QEMU models no cycles.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.firmware import (
     SEMIHOSTING,
+    SEMIHOSTING_RISCV,
     Console,
     Record,
     build_firmware,
@@ -32,6 +34,7 @@ from glowmcu.verify.firmware.console import firmware_failure
 from glowmcu.verify.measurement import Array, Measurement
 
 QEMU = "qemu-system-arm"
+QEMU_RISCV = "qemu-system-riscv32"
 _POLL_INSTRUCTIONS = 4  # of the loop in templates/firmware/measure_systick.c
 _WRAP_TICKS = 1 << 24
 
@@ -53,9 +56,8 @@ class Qemu:
 
     def missing(self) -> str | None:
         """What has to be installed before this executor works here, or None."""
-        if shutil.which(QEMU) is None:
-            return f"{QEMU} is not on PATH: apt install qemu-system-arm"
-        return toolchain.missing()
+        board = find_board(self.machine) if self.machine else self.board
+        return _missing_for(core(board.core if board else "generic"))
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """One boot, one inference for each entry of `inputs`; instructions and stack are measured.
@@ -66,18 +68,17 @@ class Qemu:
         manifest = read_manifest(bundle_dir)
         packed = pack_inputs(manifest, inputs)
         hardware, target_core = self._target(manifest)
-        lacking = self.missing()
+        lacking = _missing_for(target_core)
         if lacking:
             raise error("GM645", f"cannot run on qemu: {lacking}")
         if not inputs:
             return []
         with tempfile.TemporaryDirectory(prefix="glowmcu_qemu_") as scratch:
             folder = self.keep or Path(scratch)
-            firmware = build_firmware(
-                bundle_dir, manifest, hardware, target_core, SEMIHOSTING, folder
-            )
+            port = SEMIHOSTING_RISCV if target_core.is_riscv else SEMIHOSTING
+            firmware = build_firmware(bundle_dir, manifest, hardware, target_core, port, folder)
             (folder / "inputs.bin").write_bytes(packed)
-            console = self._boot(hardware.name, firmware.elf, folder)
+            console = self._boot(hardware, firmware.elf, folder)
             outputs = (folder / "outputs.bin").read_bytes()
         assert console.inferences == len(inputs), "the firmware ended early without saying so"
         costs = executed_instructions(console)
@@ -103,9 +104,11 @@ class Qemu:
             raise _no_machine(board)
         return find_board(board.qemu.machine), core(board.core)
 
-    def _boot(self, machine: str, elf: Path, folder: Path) -> Console:
+    def _boot(self, hardware: Board, elf: Path, folder: Path) -> Console:
+        qemu, machine = _qemu(core(hardware.core)), hardware.name
         command = [
-            *(QEMU, "-machine", machine, "-kernel", str(elf.resolve())),
+            *(qemu, "-machine", machine, "-kernel", str(elf.resolve())),
+            *(("-bios", "none") if qemu == QEMU_RISCV else ()),
             *("-icount", "shift=0", "-semihosting-config", "enable=on,target=native"),
             *("-display", "none", "-monitor", "none", "-serial", "none", "-no-reboot"),
         ]
@@ -124,16 +127,28 @@ class Qemu:
         except subprocess.TimeoutExpired as cause:
             raw: bytes | str = cause.stdout or b""  # bytes even in text mode
             printed = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-            raise _time_is_up(self.timeout_seconds, read_console(printed), machine) from cause
+            raise _time_is_up(qemu, self.timeout_seconds, read_console(printed), machine) from cause
         (folder / "console.txt").write_text(done.stdout, encoding="utf-8")
         console = read_console(done.stdout)
         if console.failure:
             raise firmware_failure(console, f"QEMU machine {machine}")
         if done.returncode != 0 or console.inferences is None:
             last = "\n    ".join(done.stdout.strip().splitlines()[-6:])
-            message = f"{QEMU} stopped with exit code {done.returncode}:\n    {last}"
+            message = f"{qemu} stopped with exit code {done.returncode}:\n    {last}"
             raise error("GM644", message, f"QEMU machine {machine}")
         return console
+
+
+def _qemu(target: Core) -> str:
+    return QEMU_RISCV if target.is_riscv else QEMU
+
+
+def _missing_for(target: Core) -> str | None:
+    qemu = _qemu(target)
+    if shutil.which(qemu) is None:
+        package = "qemu-system-misc" if qemu == QEMU_RISCV else "qemu-system-arm"
+        return f"{qemu} is not on PATH: apt install {package}"
+    return toolchain.missing(target.flags)
 
 
 def executed_instructions(console: Console) -> list[int]:
@@ -169,8 +184,8 @@ def _no_machine(board: Board) -> Exception:
     return error("GM641", f"{board.name} is no machine of QEMU's and names none", hint=hint)
 
 
-def _time_is_up(seconds: float, console: Console, machine: str) -> Exception:
+def _time_is_up(qemu: str, seconds: float, console: Console, machine: str) -> Exception:
     done = len(console.inference_calls())
-    message = f"{QEMU} ran longer than {seconds:g} s; {done} inferences were finished"
+    message = f"{qemu} ran longer than {seconds:g} s; {done} inferences were finished"
     hint = "give fewer inputs at once or a longer time; an endless loop looks like this, too"
     return error("GM643", message, f"QEMU machine {machine}", hint)

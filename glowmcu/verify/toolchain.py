@@ -1,7 +1,8 @@
-"""The Arm cross compiler: find it, build an ELF, say how large a bundle's code is.
+"""The cross compilers, Arm's and RISC-V's: find one, build an ELF, say how large a bundle is.
 
 `-O2 -std=c99` with one section a function is the default for everything that is measured;
-`extra_flags` come later on the command line and win.
+`extra_flags` come later on the command line and win. Which compiler it is follows from the core's
+flags: `-march=rv…` is RISC-V's.
 """
 
 from __future__ import annotations
@@ -19,38 +20,80 @@ from glowmcu.errors import GlowmcuError, error
 
 GCC_VARIABLE = "GLOWMCU_ARM_GCC"
 DEFAULT_GCC = "arm-none-eabi-gcc"
+RISCV_VARIABLE = "GLOWMCU_RISCV_GCC"
+RISCV_GCC = "riscv64-unknown-elf-gcc"
 DEFAULT_FLAGS = ("-std=c99", "-O2", "-ffunction-sections", "-fdata-sections")
 TIMEOUT_SECONDS = 300
 _ERROR_LINES = 6
 
 
-def find_gcc() -> Path | None:
-    """The cross compiler: `GLOWMCU_ARM_GCC` when set, else `arm-none-eabi-gcc` on PATH."""
-    found = shutil.which(os.environ.get(GCC_VARIABLE) or DEFAULT_GCC)
+@dataclass(frozen=True)
+class _Compiler:
+    """A gcc: its name on PATH, the environment variable that replaces it, Debian's packages."""
+
+    title: str
+    program: str
+    variable: str
+    packages: str
+    binutils: str
+
+
+_ARM = _Compiler(
+    "Arm", DEFAULT_GCC, GCC_VARIABLE, "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "binutils-arm-none-eabi",
+)  # fmt: skip
+_RISCV = _Compiler(
+    "RISC-V", RISCV_GCC, RISCV_VARIABLE, "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+    "binutils-riscv64-unknown-elf",
+)  # fmt: skip
+
+
+def _compiler(flags: Sequence[str]) -> _Compiler:
+    return _RISCV if any(flag.startswith("-march=rv") for flag in flags) else _ARM
+
+
+def find_gcc(core_flags: Sequence[str] = ()) -> Path | None:
+    """The cross compiler for a core: `GLOWMCU_ARM_GCC` (`GLOWMCU_RISCV_GCC`) when set, else
+    `arm-none-eabi-gcc` (`riscv64-unknown-elf-gcc`) on PATH.
+    """
+    compiler = _compiler(core_flags)
+    found = shutil.which(os.environ.get(compiler.variable) or compiler.program)
     return Path(found) if found else None
 
 
-def missing() -> str | None:
-    """What to install before `build_elf` works here, or None."""
-    if find_gcc() is not None:
+def missing(core_flags: Sequence[str] = ()) -> str | None:
+    """What to install before `build_elf` works here for a core, or None."""
+    if find_gcc(core_flags) is not None:
         return None
-    wanted = os.environ.get(GCC_VARIABLE)
+    compiler = _compiler(core_flags)
+    wanted = os.environ.get(compiler.variable)
     if wanted:
-        return f"{GCC_VARIABLE} names {wanted}, which is not a program that can be run"
+        return f"{compiler.variable} names {wanted}, which is not a program that can be run"
     return (
-        f"{DEFAULT_GCC} is not on PATH: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi, "
-        f"or set {GCC_VARIABLE} to the compiler"
+        f"{compiler.program} is not on PATH: apt install {compiler.packages}, "
+        f"or set {compiler.variable} to the compiler"
     )
 
 
 def compiler_version() -> str:
-    """The cross compiler's own words, on one line. Raises GM610 when there is none."""
+    """The Arm compiler's own words, on one line. Raises GM610 when there is none."""
     return _version_of(find_gcc())
 
 
 @cache
 def _version_of(_gcc: Path | None) -> str:
     return run_gcc(["--version"], ()).splitlines()[0]
+
+
+@cache
+def _library_flags(gcc: Path | None) -> tuple[str, ...]:
+    """Debian's RISC-V gcc has no C library of its own; picolibc announces itself by a file."""
+    specs = "picolibc.specs"
+    if gcc is None or "riscv" not in gcc.name:
+        return ()
+    query = [str(gcc), f"-print-file-name={specs}"]
+    found = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
+    return () if found.stdout.strip() == specs else (f"--specs={specs}",)
 
 
 def build_elf(
@@ -92,7 +135,7 @@ def compile_object(
 def _compile_flags(
     include_dirs: Sequence[Path], core_flags: Sequence[str], force_include: Sequence[Path]
 ) -> list[str]:
-    flags = [*core_flags, *DEFAULT_FLAGS]
+    flags = [*core_flags, *_library_flags(find_gcc(core_flags)), *DEFAULT_FLAGS]
     for directory in include_dirs:
         flags += ["-I", str(directory)]
     for header in force_include:
@@ -101,10 +144,14 @@ def _compile_flags(
 
 
 def run_gcc(arguments: Sequence[str], inputs: Sequence[str]) -> str:
-    """Run the cross compiler and return what it printed; errors as in `build_elf`."""
-    gcc = find_gcc()
+    """Run the cross compiler that `arguments` are for, and return what it printed; errors as in
+    `build_elf`.
+    """
+    gcc = find_gcc(arguments)
+    hint = missing(arguments) or ""
     if gcc is None:
-        raise error("GM610", "there is no Arm cross compiler here", hint=missing() or "")
+        title = _compiler(arguments).title
+        raise error("GM610", f"there is no {title} cross compiler here", hint=hint)
     where = ", ".join(Path(name).name for name in inputs)
     try:
         done = subprocess.run(
@@ -118,9 +165,7 @@ def run_gcc(arguments: Sequence[str], inputs: Sequence[str]) -> str:
     except subprocess.TimeoutExpired as cause:
         raise error("GM613", f"{gcc.name} ran longer than {TIMEOUT_SECONDS} s", where) from cause
     except OSError as cause:
-        raise error(
-            "GM610", f"cannot start {gcc}: {cause.strerror}", hint=missing() or ""
-        ) from cause
+        raise error("GM610", f"cannot start {gcc}: {cause.strerror}", hint=hint) from cause
     if done.returncode != 0:
         raise _refused(gcc.name, done.stderr, where)
     return done.stdout
@@ -190,17 +235,17 @@ def code_size(
             for index, source in enumerate(sources)
         ]
         elf = build_elf(objects, (), core_flags, folder / "size.elf", script)
-        return _read_sizes(elf)
+        return _read_sizes(elf, core_flags)
 
 
-def _read_sizes(elf: Path) -> CodeSize:
+def _read_sizes(elf: Path, core_flags: Sequence[str]) -> CodeSize:
     sections = {}
-    for line in _binutil("size", ["-A", str(elf)]).splitlines():
+    for line in _binutil("size", ["-A", str(elf)], core_flags).splitlines():
         fields = line.split()
         if len(fields) == 3 and fields[1].isdigit():
             sections[fields[0]] = int(fields[1])
     functions = []
-    for line in _binutil("nm", ["-f", "sysv", str(elf)]).splitlines():
+    for line in _binutil("nm", ["-f", "sysv", str(elf)], core_flags).splitlines():
         fields = [field.strip() for field in line.split("|")]
         if len(fields) == 7 and fields[3] == "FUNC" and fields[6] == ".glowmcu_text":
             functions.append((fields[0], int(fields[4], 16)))
@@ -213,14 +258,14 @@ def _read_sizes(elf: Path) -> CodeSize:
     )
 
 
-def _binutil(tool: str, arguments: Sequence[str]) -> str:
+def _binutil(tool: str, arguments: Sequence[str], core_flags: Sequence[str]) -> str:
     """Run `size` or `nm` as the compiler itself would find it."""
-    program = run_gcc([f"-print-prog-name={tool}"], ()).strip()
+    program = run_gcc([*core_flags, f"-print-prog-name={tool}"], ()).strip()
     try:
         done = subprocess.run(
             [program, *arguments], capture_output=True, text=True, timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError) as cause:
-        hint = "apt install binutils-arm-none-eabi"
+        hint = f"apt install {_compiler(core_flags).binutils}"
         raise error("GM614", f"cannot run {program}: {cause}", hint=hint) from cause
     return done.stdout

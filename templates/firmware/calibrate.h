@@ -11,17 +11,27 @@
 static __attribute__((naked, noinline)) void calibrate_empty(void *unused)
 {
     (void)unused;
+#if defined(__riscv)
+    __asm volatile("ret");
+#else
     __asm volatile("bx lr");
+#endif
 }
 
 /* 2 * rounds + 1 instructions. */
 static __attribute__((naked, noinline)) void calibrate_loop(void *rounds)
 {
     (void)rounds;
+#if defined(__riscv)
+    __asm volatile("1: addi a0, a0, -1\n"
+                   "   bnez a0, 1b\n"
+                   "   ret\n");
+#else
     __asm volatile(".syntax unified\n"
                    "1: subs r0, r0, #1\n"
                    "   bne 1b\n"
                    "   bx lr\n");
+#endif
 }
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Files and text of the computer that emulates, by Arm semihosting: inputs come from "inputs.bin"
- * and outputs go to "outputs.bin" in the emulator's working directory.
+ * Files and text of the computer that emulates, by semihosting (Arm's calls, which RISC-V took over):
+ * inputs come from "inputs.bin" and outputs go to "outputs.bin" in the emulator's working directory.
  */
 #include <string.h>
 
@@ -23,10 +23,27 @@ static uint32_t outputs;
 
 static uint32_t semihost(uint32_t operation, uint32_t argument)
 {
+#if defined(__riscv)
+    register uint32_t a0 __asm("a0") = operation;
+    register uint32_t a1 __asm("a1") = argument;
+    /* These three, uncompressed and on one page, are the sign. */
+    __asm volatile(".option push\n"
+                   ".option norvc\n"
+                   ".balign 16\n"
+                   "slli x0, x0, 0x1f\n"
+                   "ebreak\n"
+                   "srai x0, x0, 7\n"
+                   ".option pop\n"
+                   : "+r"(a0)
+                   : "r"(a1)
+                   : "memory");
+    return a0;
+#else
     register uint32_t r0 __asm("r0") = operation;
     register uint32_t r1 __asm("r1") = argument;
     __asm volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
     return r0;
+#endif
 }
 
 static uint32_t open_file(const char *name, uint32_t mode)

@@ -14,7 +14,11 @@ extern uint32_t stack_limit[]; /* lowest word of the stack, from the linker scri
 static inline __attribute__((always_inline)) uint32_t *stack_pointer(void)
 {
     uint32_t *pointer;
+#if defined(__riscv)
+    __asm volatile("mv %0, sp" : "=r"(pointer));
+#else
     __asm volatile("mov %0, sp" : "=r"(pointer));
+#endif
     return pointer;
 }
 

@@ -113,7 +113,7 @@ class CortexM:
             raise error(
                 "GM650",
                 f"the cortex-m executor cannot emulate {self._core.name}",
-                hint="use --on qemu, which has Helium",
+                hint="use --on qemu: it has Helium and RISC-V, and counts instructions",
                 exit_code=ExitCode.USAGE,
             )
         absent = self.missing()

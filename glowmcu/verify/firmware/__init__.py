@@ -6,12 +6,13 @@ image prints is read by `read_console`.
 
 from glowmcu.verify.firmware.build import Firmware, build_firmware, write_firmware
 from glowmcu.verify.firmware.console import Console, Record, read_console
-from glowmcu.verify.firmware.port import SEMIHOSTING, Port, uart_port
+from glowmcu.verify.firmware.port import SEMIHOSTING, SEMIHOSTING_RISCV, Port, uart_port
 from glowmcu.verify.firmware.tensors import pack_inputs, unpack_outputs
 from glowmcu.verify.firmware.view import FirmwareView, firmware_view
 
 __all__ = [
     "SEMIHOSTING",
+    "SEMIHOSTING_RISCV",
     "Console",
     "Firmware",
     "FirmwareView",

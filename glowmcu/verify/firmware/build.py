@@ -16,7 +16,7 @@ from glowmcu.verify.firmware.templates import render
 from glowmcu.verify.firmware.view import FirmwareView, firmware_view
 from glowmcu.verify.toolchain import build_elf
 
-_TEMPLATES = ("startup.c", "main.c", "link.ld")
+_TEMPLATES = ("main.c", "link.ld")
 _HEADERS = ("calibrate.h", "measure.h", "port.h", "stack.h", "text.h", "uart.h")
 # No ELF headers in the image, which ld adds where a region starts behind a page's start (RP2040).
 _NO_PAGES = "-Wl,-n"
@@ -35,8 +35,9 @@ def write_firmware(view: FirmwareView, port: Port, folder: Path) -> list[Path]:
     """Write all sources, headers and `link.ld` into `folder`; returns the C files to compile."""
     folder.mkdir(parents=True, exist_ok=True)
     templates = resource_dir("templates") / "firmware"
-    for name in _TEMPLATES:
-        text = render(f"firmware/{name}.j2", view)
+    startup = "startup_riscv.c" if view.is_riscv else "startup.c"
+    for name, template in (("startup.c", startup), *((name, name) for name in _TEMPLATES)):
+        text = render(f"firmware/{template}.j2", view)
         (folder / name).write_text(text, encoding="utf-8")
     plain = ("text.c", *port.sources)
     for name in (*_HEADERS, *plain):

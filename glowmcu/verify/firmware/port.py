@@ -18,6 +18,7 @@ class Port:
 
 
 SEMIHOSTING = Port(("port_semihosting.c", "measure_systick.c"))
+SEMIHOSTING_RISCV = Port(("port_semihosting.c", "measure_instret.c"))
 
 
 def uart_port(uart_kind: str, uart_origin: int, inputs_origin: int = UART_INPUTS_ORIGIN) -> Port:

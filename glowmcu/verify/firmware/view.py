@@ -46,6 +46,7 @@ class FirmwareView:
     name: str
     macro: str
     board: str
+    is_riscv: bool
     has_fpu: bool
     has_fault_registers: bool
     arena_align: int
@@ -70,6 +71,7 @@ def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
         name=manifest.name,
         macro=manifest.name.upper(),
         board=board.title,
+        is_riscv=core.is_riscv,
         has_fpu=core.has_fpu,
         has_fault_registers=core.architecture != "armv6s-m",
         arena_align=manifest.arena_align,
