@@ -24,6 +24,7 @@ from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.tflite.exporter import export_tflite
 from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.input_options import InputOptions, bound_text
+from glowmcu.instrument import Instrument
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Node
@@ -67,6 +68,7 @@ class Options:
     budgets: Budgets = field(default_factory=Budgets)
     kernels: KernelChoices | None = None
     simplify: bool = True
+    instrument: Instrument = Instrument.OFF
     dump_ir: Path | None = None
     dump_constants: bool = False
     wants_curve: bool = False
@@ -234,6 +236,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         exact_outputs=exact_outputs(imported),
         simplification=watch.told(),
         packaging=options.packaging,
+        instrument=options.instrument,
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     curve: tuple[PlanPoint, ...] = ()
@@ -281,6 +284,7 @@ def _options_text(options: Options) -> dict[str, str]:
         "optimize": options.goal.value,
         "rounding": options.rounding.value,
         "simplify": "" if options.simplify else "no",
+        "instrument": "" if options.instrument is Instrument.OFF else options.instrument.value,
         "define": ",".join(f"{name}={size}" for name, size in symbols),
         "bind": bound_text(options.inputs.bind),
         "keep_input": ",".join(options.inputs.kept),

@@ -16,6 +16,7 @@ from glowmcu.bundle import Bundle, code_bytes
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions
+from glowmcu.instrument import Instrument
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.manifest import BufferEntry, Manifest
@@ -49,6 +50,8 @@ def compile(
     arena_budget: int | None = None,
     simplify: bool = True,
     kernels: str | Path | None = None,
+    instrument: bool = False,
+    dump_tensors: bool = False,
     dump_ir: str | Path | None = None,
     pareto: bool = False,
     emit: str | Sequence[str] = (),
@@ -57,22 +60,21 @@ def compile(
 ) -> Bundle:
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
 
-    `board` is a name from `glowmcu boards` or a path to a TOML file; `name` the prefix of the C
-    API (default: the file's name); `optimize` one of balanced, speed, size, ram; `rounding` double
-    (TensorFlow Lite Micro) or single (XNNPACK). A float model becomes int8 by a `profile`, its file
-    or by `samples` that are profiled (some options need both); `preprocess` is a file that says
-    what pixels become, `quantization` how it is done; `observer` follows it.
-    `flash_budget` (code and constants) and `arena_budget` are bytes: kernels are chosen within them
-    by the goal. `simplify=False` keeps channels and operators that no input can change or nobody
-    reads; `kernels` is a file of `glowmcu.tune_kernels`. A model whose arena is too large for the
-    board gets the fastest plan that fits, and a note. `input_shapes` fixes dynamic shapes by name,
-    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants; `keep_inputs` names
-    those that a run leaves as they were, `stream_inputs` one whose rows are pushed as they come;
-    `dump_ir` receives the IR of every pass; `pareto` fills `bundle.curve`. `emit` names build
-    systems, `package` tells them more. Raises GlowmcuError: every problem of the model at once.
+    `board`: a name of `glowmcu boards` or a TOML file; `name`: prefix of the C API (default: the
+    file's name); `optimize`: balanced, speed, size, ram; `rounding`: double (TensorFlow Lite Micro)
+    or single (XNNPACK). A float model becomes int8 by a `profile` (of `glowmcu.profile`, or its
+    file) or `samples`, some options by both; `preprocess` is a file that says what numbers pixels
+    become, `quantization` how it is done; `observer` follows it. Within `flash_budget` (code and
+    constants) and `arena_budget` bytes kernels are chosen by the goal; a model too large for the
+    board gets the fastest plan that fits. `simplify=False` keeps what no input can change or nobody
+    reads; `kernels` is a file of `glowmcu.tune_kernels`. `input_shapes` fixes dynamic shapes,
+    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants, `keep_inputs` stay
+    as they were written, `stream_inputs` names one whose rows are pushed as they come; `dump_ir`
+    receives the IR after every pass; `pareto` fills `bundle.curve`;
+    `instrument`, `dump_tensors`: docs/on_target.md; `emit`, `package`: docs/build_systems.md.
+    Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """
-    path, found = Path(model), find_board(board)
-    data = read_model_file(path)
+    path, found, data = Path(model), find_board(board), read_model_file(Path(model))
     options = Options(
         name=default_name(path) if name is None else name,
         board=found.name,
@@ -84,11 +86,12 @@ def compile(
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
         kernels=None if kernels is None else choices_for(Path(kernels), data, found.core),
+        instrument=Instrument.of(instrument, dump_tensors),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
         wants_curve=pareto,
         packaging=packaging(emit, package),
     )
-    return _written(data, path, options, found, None if output is None else Path(output))
+    return _written(data, path, options, found, output)
 
 
 def _input_options(
@@ -103,10 +106,10 @@ def _input_options(
 
 
 def _written(
-    data: bytes, model: Path, options: Options, board: Board, output: Path | None
+    data: bytes, model: Path, options: Options, board: Board, output: str | Path | None
 ) -> Bundle:
     compilation, code = _compile_within(data, str(model), options, board)
-    folder = Path("build") / options.name if output is None else output
+    folder = Path("build") / options.name if output is None else Path(output)
     write(compilation, folder)
     return Bundle(
         folder,

@@ -86,6 +86,16 @@ from glowmcu.report.tables import layer_table, summary_lines
     metavar="FILE.html",
     help="Write the same as a page.",
 )
+@click.option(
+    "--instrument",
+    is_flag=True,
+    help="Call an observer before and after every layer: cycles on the target.",
+)
+@click.option(
+    "--dump-tensors",
+    is_flag=True,
+    help="Show that observer what every layer made, too.",
+)
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
 @click.option(
     "--pareto", is_flag=True, help="Show what other plans would take: arena, cycles, flash."
@@ -108,6 +118,8 @@ def compile_command(
     kernels: Path | None,
     explain: bool,
     report: Path | None,
+    instrument: bool,
+    dump_tensors: bool,
     dump_ir: Path | None,
     pareto: bool,
     emit: str,
@@ -136,6 +148,8 @@ def compile_command(
             keep_inputs=keep_input,
             stream_inputs=inputs.streamed,
             kernels=kernels,
+            instrument=instrument,
+            dump_tensors=dump_tensors,
             dump_ir=dump_ir,
             pareto=pareto,
             emit=emit,

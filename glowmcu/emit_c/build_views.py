@@ -17,6 +17,7 @@ from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import ArrayView, BufferView, RowsView, StepView, TensorView
+from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
@@ -131,7 +132,12 @@ def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
     return RowsView(source.rows, cascade.pushed_rows, row.size_bytes, row.element_count, size)
 
 
-def layers(program: Program, chosen: Mapping[Node, Chosen], name: str) -> Layers:
+def layers(
+    program: Program,
+    chosen: Mapping[Node, Chosen],
+    name: str,
+    instrument: Instrument = Instrument.OFF,
+) -> Layers:
     """Steps, constants and headers of the whole program."""
     symbols = buffer_symbols(program)
     pool = ConstantPool(name)
@@ -163,7 +169,7 @@ def layers(program: Program, chosen: Mapping[Node, Chosen], name: str) -> Layers
                 run: LayerText(program, symbols, pool, number, run, chosen[run.node].row_code)
                 for number, run in enumerate(item.runs, first)
             }
-            function, text = cascade_text(item, layer_texts, first)
+            function, text = cascade_text(item, layer_texts, first, instrument)
             takes_rows = item.source is not None
             arguments = ", rows, before, arrived" if takes_rows else ""
             call = f"    {function}(a{arguments});"

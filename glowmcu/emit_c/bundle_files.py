@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
 from glowmcu.emit_c.c_text import c_number, check_bundle_name, comment_text
@@ -16,6 +16,7 @@ from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView, VectorView
 from glowmcu.goals import Goal
+from glowmcu.instrument import Instrument
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
@@ -32,6 +33,7 @@ from glowmcu.test_vectors import FLOAT_TOLERANCE, PATTERN_EXPRESSIONS
 
 LIBJIT_VERSION = 1
 _OPTIONS_WIDTH = 80
+_OBSERVER_HEADERS = ("glowmcu_observer.h", "glowmcu_profile.h")
 #: File of the bundle to the template that makes it.
 _TEMPLATES = {
     "{name}.h": "bundle.h.j2",
@@ -72,6 +74,7 @@ class BundleFacts:
     vectors: tuple[GoldenVector, ...] = ()
     simplification: SimplificationEntry | None = None
     packaging: Packaging = field(default_factory=Packaging)
+    instrument: Instrument = Instrument.OFF
 
 
 def bundle_files(
@@ -79,7 +82,9 @@ def bundle_files(
 ) -> tuple[dict[str, str], Manifest]:
     """File name to content, and the manifest (which is one of the files)."""
     check_bundle_name(facts.name)
-    body = layers(program, chosen, facts.name)
+    if not program.runs:
+        facts = replace(facts, instrument=Instrument.OFF)  # there is nothing to observe
+    body = layers(program, chosen, facts.name, facts.instrument)
     view = _bundle_view(program, body, facts)
     name = facts.name
     files = {
@@ -87,7 +92,8 @@ def bundle_files(
         for output, template in _TEMPLATES.items()
     }
     model_header = "glowmcu_streamed_model.h" if view.push else "glowmcu_model.h"
-    files.update(_libjit_closure(("glowmcu_base.h", model_header, *body.headers)))
+    extra = () if facts.instrument is Instrument.OFF else _OBSERVER_HEADERS
+    files.update(_libjit_closure(("glowmcu_base.h", model_header, *extra, *body.headers)))
     headers = tuple(sorted(file for file in files if file.endswith(".h") and "/" not in file))
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
@@ -136,6 +142,8 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         weights_bytes=sum(body.weights_bytes),
         macs=sum(run.node.macs for run in program.runs),
         single_rounding=facts.single_rounding,
+        is_instrumented=facts.instrument is not Instrument.OFF,
+        shows_tensors=facts.instrument is Instrument.TENSORS,
         for_size=facts.options.get("optimize") == Goal.SIZE.value,
         inputs=inputs,
         outputs=outputs,

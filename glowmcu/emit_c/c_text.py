@@ -84,6 +84,11 @@ def comment_text(text: str, limit: int = 80) -> str:
     return plain if len(plain) <= limit else plain[: limit - 3] + "..."
 
 
+def c_string(text: str) -> str:
+    """Text from a model file made safe for a string."""
+    return comment_text(text).replace('"', "'")
+
+
 def c_number(value: int | float) -> str:
     """An integer or float32 literal; INT32_MIN has no literal of its own type in C."""
     if isinstance(value, float):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from glowmcu.emit_c.c_text import wrap_items
 from glowmcu.emit_c.layer_text import LayerText, typed_pointer, wrap_call
 from glowmcu.emit_c.rendering import render
+from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
 from glowmcu.ir.kernel_code import RowCall, RowRule
 from glowmcu.ir.program import Buffer, Run
@@ -15,11 +16,12 @@ from glowmcu.ir.program import Buffer, Run
 
 @dataclass(frozen=True)
 class CallView:
-    """A kernel's call for row `y`."""
+    """A kernel's call for row `y`; `shown` shows an observer what it made."""
 
     index: int
     summary: str
     text: str
+    shown: str
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class StageView:
     reader: int = 0
 
 
-def cascade_text(cascade: Cascade, layers: Mapping[Run, LayerText], first: int) -> tuple[str, str]:
+def cascade_text(
+    cascade: Cascade, layers: Mapping[Run, LayerText], first: int, instrument: Instrument
+) -> tuple[str, str]:
     """The function's name and text; `first` is the number of the first layer."""
     last = first + len(cascade.runs) - 1
     function = f"rows_{first}_to_{last}"
@@ -49,6 +53,8 @@ def cascade_text(cascade: Cascade, layers: Mapping[Run, LayerText], first: int) 
         stages=tuple(map(writer.stage, cascade.stages)),
         turns=len(cascade.order),
         source=cascade.source,
+        is_instrumented=instrument is not Instrument.OFF,
+        shows_tensors=instrument is Instrument.TENSORS,
     )
     return function, text.rstrip()
 
@@ -105,7 +111,20 @@ class _Writer:
         elif layer.code.rows:
             arguments += ["0", str(layer.code.rows)]
         text = wrap_call(layer.function, arguments, self.indent)
-        return CallView(layer.index, layer.summary, text)
+        return CallView(layer.index, layer.summary, text, self._shown(stage, item))
+
+    def _shown(self, stage: Stage, item: RowRun) -> str:
+        """Row y of the whole tensor; a sum over rows when it is done."""
+        layer = self.layers[item.run]
+        whole = item.run.node.signature.output.size_bytes
+        sums = item.call is RowCall.ACCUMULATE
+        first, size = ("0", whole) if sums else (f"y * {whole // stage.rows}", whole // stage.rows)
+        arguments = [str(layer.index), "0", self._result(stage, item), first, str(size)]
+        if not sums:
+            return wrap_call("show_tensor", arguments, self.indent)
+        margin = " " * self.indent
+        shown = wrap_call("show_tensor", arguments, self.indent + 4)
+        return f"{margin}if (y == {item.rules[0].rows - 1}) {{\n{shown}\n{margin}}}"
 
     def _operand(self, buffer: Buffer, rule: RowRule) -> str:
         """The first of the rows that row y needs."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from glowmcu.emit_c.c_text import c_number, comment_text, thousands, wrap_items
+from glowmcu.emit_c.c_text import c_number, c_string, comment_text, thousands, wrap_items
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.rendering import render
-from glowmcu.emit_c.views import StepView
+from glowmcu.emit_c.views import ResultView, StepView
 from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType, TensorType
@@ -33,7 +33,36 @@ class LayerText:
             self._definition(),
             self._call() if is_called else "",
             self.summary,
+            c_string(self.run.node.name),
+            self.run.node.op.name,
+            self.run.kernel,
+            self.run.node.macs,
+            tuple(self._result(number) for number in range(len(self.run.outputs))),
+            tuple(self._shown()) if is_called else (),
+            is_called,
         )
+
+    def _result(self, number: int) -> ResultView:
+        """Of a cascade, too, the whole tensor; the buffer may be some of its rows."""
+        type_, buffer = self.run.node.signature.outputs[number], self.run.outputs[number]
+        quantized = type_.quantization is not None
+        return ResultView(
+            c_string(self.run.node.outputs[number].name),
+            type_.shape,
+            f"GLOWMCU_{type_.element.name}",
+            c_number(type_.scale) if quantized else "0.0f",
+            type_.zero_point if quantized else 0,
+            self.program.offset(buffer),
+            type_.size_bytes,
+        )
+
+    def _shown(self) -> Iterator[str]:
+        """Whole results."""
+        for number, buffer in enumerate(self.run.outputs):
+            root, inner = self.program.root(buffer)
+            place = f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
+            arguments = [str(self.index), str(number), place, "0", str(buffer.size_bytes)]
+            yield wrap_call("show_tensor", arguments, 4)
 
     @property
     def summary(self) -> str:

@@ -69,10 +69,24 @@ class ArrayView:
 
 
 @dataclass(frozen=True)
+class ResultView:
+    """A tensor that a step makes, as an initializer of `glowmcu_tensor`."""
+
+    c_string: str
+    shape: tuple[int, ...]
+    element: str
+    scale: str
+    zero_point: int
+    offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
 class StepView:
     """A layer: the comment above its constants, the constants' text, its call in `<name>_run`.
 
-    `takes_rows`: the call waits for rows from the application.
+    For an observer: what names it, what it makes, and `shown`, the lines that show that;
+    `is_one_call`: not a row at a time. `takes_rows`: the call waits for rows from the application.
     """
 
     index: int
@@ -80,6 +94,13 @@ class StepView:
     definition: str
     call: str
     summary: str
+    c_string: str
+    op: str
+    kernel: str
+    macs: int
+    results: tuple[ResultView, ...]
+    shown: tuple[str, ...]
+    is_one_call: bool
     takes_rows: bool = False
 
 
@@ -129,6 +150,8 @@ class BundleView:
     macs: int
     single_rounding: bool
     for_size: bool
+    is_instrumented: bool
+    shows_tensors: bool
     inputs: tuple[TensorView, ...]
     outputs: tuple[TensorView, ...]
     buffers: tuple[BufferView, ...]

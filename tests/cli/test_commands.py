@@ -57,6 +57,21 @@ def test_compile_says_what_was_made_and_what_comes_next(glowmcu_cli: Run) -> Non
     assert Path("build/digits/digits.c").is_file()
 
 
+@pytest.mark.parametrize(
+    ("option", "told"), [("--instrument", "steps"), ("--dump-tensors", "tensors")]
+)
+def test_a_bundle_that_can_be_observed_says_so_and_gives_the_same_numbers(
+    option: str, told: str, glowmcu_cli: Run
+) -> None:
+    ended = glowmcu_cli("compile", "digits.tflite", option, "-o", "seen")
+    assert ended.exit_code == 0, ended.err
+    assert f"instrument={told}" in Path("seen/digits.h").read_text(encoding="utf-8")
+    assert json.loads(Path("seen/manifest.json").read_text())["options"]["instrument"] == told
+    assert "glowmcu_profile.h" in Path("seen/README.md").read_text(encoding="utf-8")
+    verified = glowmcu_cli("verify", "seen", "--on", "host,cortex-m", "--samples", "2")
+    assert verified.exit_code == 0, verified.err
+
+
 def test_the_report_is_what_python_gets(glowmcu_cli: Run, bundle: str) -> None:
     body = object_of(
         glowmcu_cli("compile", "digits.tflite", "--board", "nrf52", "-o", "again", "--json")
