@@ -70,6 +70,7 @@ typedef struct {
     uint32_t overhead;
 } glowmcu_profile;
 
+GLOWMCU_CODE
 static void glowmcu_profile_before(void *context, const glowmcu_step *step)
 {
     glowmcu_profile *profile = (glowmcu_profile *)context;
@@ -78,6 +79,7 @@ static void glowmcu_profile_before(void *context, const glowmcu_step *step)
     profile->started = GLOWMCU_CYCLES_NOW();
 }
 
+GLOWMCU_CODE
 static void glowmcu_profile_after(void *context, const glowmcu_step *step)
 {
     const uint32_t stopped = GLOWMCU_CYCLES_NOW();
@@ -90,6 +92,7 @@ static void glowmcu_profile_after(void *context, const glowmcu_step *step)
 }
 
 /* Counts from 0 for `count` steps; give `profile->observer` to the bundle then. */
+GLOWMCU_CODE
 static inline void glowmcu_profile_start(glowmcu_profile *profile, const glowmcu_step *steps,
     uint32_t count, glowmcu_cycles *cycles)
 {
