@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,7 +61,7 @@ class LayerChoice:
 class Bundle:
     """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
 
-    `known_code_bytes` saves the cross compiler a second turn where the size was measured already;
+    `known_code` saves the cross compiler a second turn where the sizes were measured already;
     `notes` is what a compilation has to say besides, `choices` which kernels it had for each layer,
     `curve` other plans where they were asked for; all are empty for a bundle from disk.
     """
@@ -69,10 +69,17 @@ class Bundle:
     path: Path
     manifest: Manifest
     board: Board
-    known_code_bytes: int | None = None
+    known_code: Mapping[str, int] | None = None
     notes: tuple[str, ...] = ()
     choices: tuple[LayerChoice, ...] = ()
     curve: tuple[PlanPoint, ...] = ()
+
+    @cached_property
+    def code_by_region(self) -> Mapping[str, int] | None:
+        """As the function of that name says."""
+        if self.known_code is not None:
+            return self.known_code
+        return code_by_region(self.path, self.manifest, self.board)
 
     @cached_property
     def report(self) -> Report:
@@ -83,7 +90,7 @@ class Bundle:
             manifest.arena_lower_bound_bytes,
             manifest.arena_optimal,
             manifest.weights_bytes,
-            self.known_code_bytes or code_bytes(self.path, manifest, self.board),
+            None if self.code_by_region is None else sum(self.code_by_region.values()),
             manifest.macs,
             manifest.inputs,
             manifest.outputs,
@@ -128,16 +135,21 @@ def load(path: str | Path, board: str | None = None) -> Bundle:
     return Bundle(folder, manifest, find_board(board or manifest.board))
 
 
-def code_bytes(folder: Path, manifest: Manifest, board: Board) -> int | None:
-    """.text of the bundle at the board's flags and -O2, or None without a cross compiler."""
+def code_by_region(folder: Path, manifest: Manifest, board: Board) -> dict[str, int] | None:
+    """.text of the bundle at the board's flags and -O2, by the region it was placed in ("" where
+    code goes anyway), or None without a cross compiler.
+    """
     flags = core(board.core).flags
     if toolchain.missing(flags) is not None:
         return None
+    placed = [entry for entry in manifest.placement if entry.what == "code" and entry.section]
     sizes = toolchain.code_size(
         [folder / source for source in manifest.sources],
         [folder],
         flags,
         manifest.entry_points[0],
         others=manifest.entry_points[1:],
+        code_sections=[entry.section for entry in placed],
     )
-    return sizes.text_bytes
+    regions = {entry.region: size for entry, size in zip(placed, sizes.placed_bytes, strict=True)}
+    return {"": sizes.text_bytes - sum(regions.values()), **regions}

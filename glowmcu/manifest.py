@@ -123,6 +123,23 @@ class SimplificationEntry:
 
 
 @dataclass(frozen=True)
+class PlacementEntry:
+    """`arena`, `weights` or `code` in a region of the board, for these layers.
+
+    `section` is empty where the linker script puts such things there anyway; `bytes` is None for
+    code, whose size a compiler decides. `image_region` holds what is copied there at start, empty
+    where nothing is.
+    """
+
+    what: str
+    region: str
+    section: str
+    bytes: int | None
+    layers: tuple[int, ...]
+    image_region: str = ""
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
@@ -149,6 +166,7 @@ class Manifest:
     headers: tuple[str, ...]
     simplification: SimplificationEntry | None = None
     packages: tuple[str, ...] = ()
+    placement: tuple[PlacementEntry, ...] = ()
 
     @property
     def streamed_input(self) -> int | None:
@@ -202,6 +220,10 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
     body["packages"] = tuple(body.get("packages", ()))
     body["simplification"] = _simplification(body.get("simplification"))
+    body["placement"] = tuple(
+        PlacementEntry(**{**row, "layers": tuple(row["layers"])})
+        for row in body.get("placement", ())
+    )
     return Manifest(**body)
 
 

@@ -13,11 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from glowmcu.board import PlacementRequest, Places, place
+from glowmcu.board.placing import LayerFacts
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
 from glowmcu.emit_c.c_text import bundle_name
 from glowmcu.emit_c.packages.details import package_details
 from glowmcu.emit_c.packages.package import Packaging, package_names
+from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error
 from glowmcu.frontend.read_model import read_model
@@ -37,7 +40,7 @@ from glowmcu.lowering.float_passes import prepare_for_quantization
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.manifest import Manifest
-from glowmcu.memory_fit import fit_memory, memory_curve
+from glowmcu.memory_fit import Fit, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 from glowmcu.quant.profile import Profile
@@ -73,6 +76,7 @@ class Options:
     dump_constants: bool = False
     wants_curve: bool = False
     packaging: Packaging = field(default_factory=Packaging)
+    placement: PlacementRequest = field(default_factory=PlacementRequest)
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ class Compilation:
     curve: tuple[PlanPoint, ...] = ()
     float_graph: Graph | None = None
     float_nodes: Mapping[str, str] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
 
     @property
     def is_float(self) -> bool:
@@ -219,6 +224,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     target = Target(core(options.core), options.goal)
     fit = fit_memory(graph, target, options.budgets, options.kernels, pushed)
     selections, plan = fit.selections, fit.plan
+    places = _places(fit, options)
     dump.program("unplanned", build_program(graph, selections, pushed=pushed))
     dump.program("planned", plan.program)
     facts = BundleFacts(
@@ -237,6 +243,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         simplification=watch.told(),
         packaging=options.packaging,
         instrument=options.instrument,
+        placed=Placed(options.placement.board, places) if options.placement.board else None,
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     curve: tuple[PlanPoint, ...] = ()
@@ -245,7 +252,21 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     done = Compilation(
         imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles, curve
     )
+    done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
+
+
+def _places(fit: Fit, options: Options) -> Places:
+    """Regions for the plan's layers and its arena."""
+    layers = []
+    for index, run in enumerate(fit.plan.program.runs):
+        chosen = fit.selections[run.node]
+        rows = chosen.row_kernel if run.node in fit.streamed else None
+        weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
+        facts = LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes)
+        layers.append(facts)
+    code = code_bytes(fit.selections.values())
+    return place(options.placement, layers, fit.arena_bytes, code)
 
 
 def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
@@ -280,6 +301,10 @@ def _sha256(data: bytes) -> str:
 def _options_text(options: Options) -> dict[str, str]:
     """What the bundle says about how it was made; what is not used is not named."""
     symbols = sorted(options.inputs.symbols.items())
+    placed = [
+        what if what == region else f"{what}={region}"
+        for what, region in options.placement.rules.items()
+    ]
     text = {
         "optimize": options.goal.value,
         "rounding": options.rounding.value,
@@ -289,6 +314,7 @@ def _options_text(options: Options) -> dict[str, str]:
         "bind": bound_text(options.inputs.bind),
         "keep_input": ",".join(options.inputs.kept),
         "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),
+        "place": ",".join(placed),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
     }

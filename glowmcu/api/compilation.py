@@ -11,8 +11,10 @@ from typing import TypeVar
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.model_file import read_model_file
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven, quantization_request
-from glowmcu.board import Board, does_not_fit, find_board, fit
-from glowmcu.bundle import Bundle, code_bytes
+from glowmcu.board import Board, PlacementRequest, does_not_fit, find_board
+from glowmcu.board.fit import PLACED, Fit, fit_regions
+from glowmcu.board.placing import arena_region, arena_room
+from glowmcu.bundle import Bundle, code_by_region
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions
@@ -25,9 +27,6 @@ from glowmcu.pipeline import emit as write
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.profiling import Observer
 from glowmcu.tuning.kernel_file import choices_for
-
-#: Stack that a firmware needs besides the arena; measured runs stay far below.
-_STACK_RESERVE_BYTES = 1024
 
 
 def compile(
@@ -54,6 +53,7 @@ def compile(
     dump_tensors: bool = False,
     dump_ir: str | Path | None = None,
     pareto: bool = False,
+    place: Mapping[str, str] | None = None,
     emit: str | Sequence[str] = (),
     package: Sequence[str] = (),
     observer: Observer | None = None,
@@ -71,6 +71,7 @@ def compile(
     `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants, `keep_inputs` stay
     as they were written, `stream_inputs` names one whose rows are pushed as they come; `dump_ir`
     receives the IR after every pass; `pareto` fills `bundle.curve`;
+    `place` maps `arena`, `weights`, `code`, `weights:LAYER`, `code:LAYER` to regions: docs/memory.md;
     `instrument`, `dump_tensors`: docs/on_target.md; `emit`, `package`: docs/build_systems.md.
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """
@@ -90,6 +91,7 @@ def compile(
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
         wants_curve=pareto,
         packaging=packaging(emit, package),
+        placement=PlacementRequest(found, place or {}),
     )
     return _written(data, path, options, found, output)
 
@@ -158,12 +160,14 @@ def budgets_of(flash_bytes: int | None, arena_bytes: int | None) -> Budgets:
 
 #: Code is estimated first; where the compiler's is larger, kernels get this often less room.
 _MOST_TRIES = 5
+#: Bytes of code by region, None without a cross compiler.
+_Code = Mapping[str, int] | None
 
 
 def _compile_within(
     data: bytes, file_name: str, options: Options, board: Board
-) -> tuple[Compilation, int | None]:
-    """The compilation whose code, as compiled, is within the flash budget, and that code's size.
+) -> tuple[Compilation, _Code]:
+    """The compilation whose code, as compiled, is within the flash budget, and that code's sizes.
 
     Raises GM401 to GM403 for what does not fit.
     """
@@ -178,7 +182,7 @@ def _compile_within(
         return compilation, code
     room = budget
     for _ in range(_MOST_TRIES):
-        flash_bytes = compilation.manifest.weights_bytes + code
+        flash_bytes = compilation.manifest.weights_bytes + sum(code.values())
         if flash_bytes <= budget:
             return compilation, code
         room -= flash_bytes - budget
@@ -187,7 +191,7 @@ def _compile_within(
             compilation = compile_model(data, file_name, replace(options, budgets=tighter))
         except GlowmcuError as cause:
             raise _over_budget(cause, flash_bytes, budget) from cause
-        code = _check_fit(compilation, board) or 0
+        code = _check_fit(compilation, board) or {}
     raise _over_budget(None, flash_bytes, budget)
 
 
@@ -202,7 +206,7 @@ def _smaller(
     """The fastest plan that the board has RAM for, with a note. Raises `cause` if there is none."""
     if board.placement is None or options.budgets.arena_bytes is not None:
         raise cause
-    room = board.region(board.placement.arena).size_bytes - _STACK_RESERVE_BYTES
+    room = arena_room(board, arena_region(board, large.places))
     if room <= 0 or large.manifest.arena_bytes <= room:
         raise cause
     budgets = replace(options.budgets, arena_bytes=room)
@@ -222,8 +226,7 @@ def _smaller(
 def _too_small(large: Compilation, board: Board, smallest: GlowmcuError) -> GlowmcuError:
     """Nothing that was found fits: says what the least is, since trying is no advice any more."""
     manifest = large.manifest
-    flash_bytes = manifest.weights_bytes + large.estimated_code_bytes
-    result = fit(board, flash_bytes, manifest.arena_bytes + _STACK_RESERVE_BYTES)
+    result = _fit(large, board, None)
     tried = tuple(problem.message for problem in smallest.problems)
     return does_not_fit(result, ram_peak=peak_description(manifest), ram_options=tried)
 
@@ -239,23 +242,42 @@ def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> G
     )
 
 
-def _check_fit(compilation: Compilation, board: Board) -> int | None:
+def _check_fit(compilation: Compilation, board: Board) -> _Code:
     """Bytes of code, None without a cross compiler.
 
-    Raises GM401 when flash or RAM of the board is too small for code, constants and arena.
+    Raises GM401 when a region of the board is too small for what goes there.
     """
     manifest = compilation.manifest
     with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
         folder = Path(work) / "bundle"
         write(compilation, folder)
-        code = code_bytes(folder, manifest, board)
-    flash_bytes = manifest.weights_bytes + (
-        compilation.estimated_code_bytes if code is None else code
-    )
-    result = fit(board, flash_bytes, manifest.arena_bytes + _STACK_RESERVE_BYTES)
+        code = code_by_region(folder, manifest, board)
+    result = _fit(compilation, board, code)
     if not result.fits:
         raise does_not_fit(result, ram_peak=peak_description(manifest))
     return code
+
+
+def _fit(compilation: Compilation, board: Board, code: _Code) -> Fit:
+    """Every region against what goes there; what is copied to RAM has its image in flash, too."""
+    usual, manifest, places = board.placement, compilation.manifest, compilation.places
+    if usual is None:
+        return Fit(board, ())
+    if code is None:
+        code = {places.code: compilation.estimated_code_bytes}
+    arena = arena_region(board, places)
+    shares = arena.size_bytes - arena_room(board, arena)
+    placed = [(region, size) for region, size in code.items() if region]
+    placed += [
+        (entry.region, entry.bytes or 0)
+        for entry in manifest.placement
+        if entry.what == "weights" and entry.section
+    ]
+    flash_bytes = manifest.weights_bytes + sum(code.values())
+    flash_bytes -= sum(size for region, size in placed if board.region(region).kind == "flash")
+    ram = ("RAM", arena.name, manifest.arena_bytes + shares)
+    others = [(PLACED, region, size) for region, size in placed]
+    return fit_regions(board, [("flash", usual.constants, flash_bytes), ram, *others])
 
 
 def peak_description(manifest: Manifest) -> str:

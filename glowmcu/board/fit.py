@@ -1,16 +1,21 @@
-"""Does it fit? Flash against the region of the constants, RAM against the region of the arena."""
+"""Does it fit? Flash against the region of the constants, RAM against the region of the arena, and
+what was placed against the region that it was placed in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from glowmcu.board.model import Board, Region
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 
+#: What lies in a region because the user or `auto` put it there.
+PLACED = "placed code and weights"
 # What helps in general when the caller knows nothing better.
 _FLASH_OPTIONS = ("--optimize size shares code between layers of one kind",)
 _RAM_OPTIONS = ("--optimize ram trades time for a smaller arena",)
+_PLACED_OPTIONS = ("place less there with --place",)
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class RegionUse:
 
 @dataclass(frozen=True)
 class Fit:
-    """Answer of `fit`: one entry for flash and one for RAM, none for a board without limits."""
+    """Answer of `fit`: one entry for each region that is used, none for a board without limits."""
 
     board: Board
     uses: tuple[RegionUse, ...]
@@ -44,9 +49,27 @@ def fit(board: Board, flash_bytes: int, ram_bytes: int) -> Fit:
     """Compare code and constants (`flash_bytes`) and arena with stack (`ram_bytes`) to a board."""
     if board.placement is None:
         return Fit(board, ())
-    flash = board.region(board.placement.constants)
-    ram = board.region(board.placement.arena)
-    return Fit(board, (RegionUse("flash", flash, flash_bytes), RegionUse("RAM", ram, ram_bytes)))
+    usual = board.placement
+    return fit_regions(
+        board, (("flash", usual.constants, flash_bytes), ("RAM", usual.arena, ram_bytes))
+    )
+
+
+def fit_regions(board: Board, demands: Iterable[tuple[str, str, int]]) -> Fit:
+    """Compare (purpose, region, bytes) to a board; what goes to one region adds up and is called
+    by the first purpose.
+    """
+    used: dict[str, tuple[str, int]] = {}
+    for purpose, region, size in demands:
+        first, total = used.get(region, (purpose, 0))
+        used[region] = first, total + size
+    return Fit(
+        board,
+        tuple(
+            RegionUse(purpose, board.region(region), total)
+            for region, (purpose, total) in used.items()
+        ),
+    )
 
 
 def does_not_fit(
@@ -66,6 +89,8 @@ def does_not_fit(
             in_ram = use.purpose == "RAM"
             own_options = ram_options if in_ram else flash_options
             options = own_options or (_RAM_OPTIONS if in_ram else _FLASH_OPTIONS)
+            if use.purpose == PLACED:
+                options = _PLACED_OPTIONS
             peak = f"; the peak is {ram_peak}" if in_ram and ram_peak else ""
             problems.append(_problem(result.board, use, peak, options))
     return GlowmcuError(problems, ExitCode.DOES_NOT_FIT)
@@ -89,12 +114,18 @@ def _larger_regions(board: Board, use: RegionUse) -> list[str]:
     """Other regions of the same board that would hold it."""
     wants_flash = use.region.kind == "flash"
     return [
-        f"region {region.name!r} would hold it (change [placement] in a copy of the board file)"
+        f"region {region.name!r} would hold it ({_how(use, region)})"
         for region in board.memory
         if region is not use.region
         and (region.kind == "flash") == wants_flash
         and region.size_bytes >= use.used_bytes
     ]
+
+
+def _how(use: RegionUse, region: Region) -> str:
+    if use.purpose == "RAM":
+        return f"--place arena={region.name}"
+    return "change [placement] in a copy of the board file, or --place"
 
 
 def _spaced(number: int) -> str:

@@ -8,13 +8,17 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Region:
-    """A contiguous memory. `kind` is `flash`, `ram` or `tcm` (tightly coupled, no wait states)."""
+    """A contiguous memory. `kind` is `flash`, `ram` or `tcm` (tightly coupled, no wait states).
+
+    `wait_states` are a flash's own where they differ from the board's, an external one's say.
+    """
 
     name: str
     kind: str
     origin: int
     size_bytes: int
     note: str = ""
+    wait_states: int | None = None
 
     @property
     def end(self) -> int:
@@ -24,12 +28,18 @@ class Region:
 
 @dataclass(frozen=True)
 class Placement:
-    """Region names: where code, weights, variables (with the stack) and the arena go by default."""
+    """Region names: where code, weights, variables (with the stack) and the arena go by default.
+
+    `fast_data` takes the arena instead where it fits; it and `fast_code` are what `--place auto`
+    fills. Both may be empty.
+    """
 
     code: str
     constants: str
     data: str
     arena: str
+    fast_data: str = ""
+    fast_code: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,16 @@ class Board:
     renode: RenodeTarget | None
     file: Path
     flash_wait_states: int | None = None
+
+    def wait_states_by_region(self, flash_wait_states: int) -> dict[str, int]:
+        """Of each region where the board's own flash has so many; RAM has none."""
+        if not flash_wait_states:
+            return {}
+        states: dict[str, int] = {}
+        for region in self.memory:
+            usual = flash_wait_states if region.kind == "flash" else 0
+            states[region.name] = usual if region.wait_states is None else region.wait_states
+        return states
 
     def region(self, name: str) -> Region:
         """The region called `name`, which must exist."""

@@ -130,13 +130,15 @@ class _Checks:
 
     def table(self, table: dict[str, Any], where: str, section: type[_Section]) -> _Section:
         """A table whose keys are the fields of the dataclass `section`."""
-        known = {f.name: int if f.type == "int" else str for f in fields(section)}
+        known = {f.name: int if "int" in str(f.type) else str for f in fields(section)}
         required = tuple(
             f.name for f in fields(section) if f.default is MISSING and "None" not in str(f.type)
         )
         self.keys(table, known, required, where)
         values: dict[str, Any] = {}
         for key, kind in known.items():
+            if kind is int and key not in required and key not in table:
+                continue
             if kind is int:
                 least = 1 if key == "size_bytes" else 0
                 values[key] = self.number(table, key, least, where)
@@ -186,6 +188,8 @@ def _check_placement(checks: _Checks, board: Board) -> None:
     names = [region.name for region in board.memory]
     for key in (f.name for f in fields(Placement)):
         name = getattr(board.placement, key)
+        if not name and key in ("fast_data", "fast_code"):
+            continue
         if name not in names:
             known = ", ".join(names) or "none"
             checks.add(
@@ -193,5 +197,5 @@ def _check_placement(checks: _Checks, board: Board) -> None:
                 f"placement.{key} is {name!r}, which is no memory region",
                 f"regions: {known}",
             )
-        elif key in ("data", "arena") and board.region(name).kind == "flash":
+        elif key in ("data", "arena", "fast_data") and board.region(name).kind == "flash":
             checks.add("GM706", f"placement.{key} is {name!r}, which is flash", "name a RAM region")

@@ -63,7 +63,9 @@ def bench_command(
         measured = loaded.measure(inputs, core=core, wait_states=waits)
         blocks: tuple[HotBlock, ...] = ()
     else:
-        measured, blocks = hottest_blocks(loaded.path, inputs, name, hot, waits)
+        measured, blocks = hottest_blocks(
+            loaded.path, inputs, name, hot, waits, loaded.board.wait_states_by_region(waits)
+        )
     if as_json:
         body = bench_json(loaded.manifest, measured, name, waits)
         print_json(body if hot is None else {**body, "hot": hot_json(blocks)})

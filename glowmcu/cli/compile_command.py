@@ -9,8 +9,8 @@ from rich.console import Console
 
 from glowmcu.api import compile as compile_model
 from glowmcu.bundle import Bundle
-from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.input_arguments import input_options, stream_option
+from glowmcu.cli.memory_arguments import MemoryArguments, memory_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.package_arguments import package_options
 from glowmcu.cli.progress import profiling_bar
@@ -46,29 +46,11 @@ from glowmcu.report.tables import layer_table, summary_lines
     show_default=True,
     help="double: TensorFlow Lite Micro's numbers; single: XNNPACK's.",
 )
-@click.option(
-    "--flash-budget",
-    type=byte_count,
-    metavar="BYTES",
-    help="Most flash for code and constants: 65536, 64K.",
-)
-@click.option(
-    "--arena-budget",
-    "--ram-budget",
-    type=byte_count,
-    metavar="BYTES",
-    help="Most RAM for the arena: 20480, 20K.",
-)
+@memory_options
 @simplify_option
 @quantization_options
 @input_options
 @stream_option
-@click.option(
-    "--keep-input",
-    multiple=True,
-    metavar="NAME",
-    help="An input that a run leaves as it was written.",
-)
 @click.option(
     "--kernels",
     type=click.Path(path_type=Path),
@@ -109,12 +91,10 @@ def compile_command(
     name: str | None,
     optimize: str,
     rounding: str,
-    flash_budget: int | None,
-    arena_budget: int | None,
+    memory: MemoryArguments,
     simplify: bool,
     quantized: QuantizationArguments,
     inputs: InputOptions,
-    keep_input: tuple[str, ...],
     kernels: Path | None,
     explain: bool,
     report: Path | None,
@@ -135,8 +115,10 @@ def compile_command(
             name=name,
             optimize=optimize,
             rounding=rounding,
-            flash_budget=flash_budget,
-            arena_budget=arena_budget,
+            flash_budget=memory.flash_budget,
+            arena_budget=memory.arena_budget,
+            keep_inputs=memory.keep_inputs,
+            place=memory.place,
             simplify=simplify,
             profile=quantized.profile,
             samples=quantized.samples,
@@ -145,7 +127,6 @@ def compile_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
-            keep_inputs=keep_input,
             stream_inputs=inputs.streamed,
             kernels=kernels,
             instrument=instrument,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from glowmcu.board import Places
 from glowmcu.emit_c.c_text import (
     c_identifier,
     c_number,
@@ -13,15 +14,31 @@ from glowmcu.emit_c.c_text import (
     unique_identifiers,
 )
 from glowmcu.emit_c.cascade_text import cascade_text
+from glowmcu.emit_c.code_places import (
+    CodeSwitch,
+    called_apart,
+    code_regions,
+    header_groups,
+    placed_functions,
+    placed_steps,
+)
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.rendering import render
-from glowmcu.emit_c.views import ArrayView, BufferView, RowsView, StepView, TensorView
+from glowmcu.emit_c.views import (
+    ArrayView,
+    BufferView,
+    FunctionView,
+    HeaderGroupView,
+    RowsView,
+    StepView,
+    TensorView,
+)
 from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
-from glowmcu.ir.program import Buffer, Program
+from glowmcu.ir.program import Buffer, Program, Run
 
 
 class Chosen(Protocol):
@@ -35,13 +52,23 @@ class Chosen(Protocol):
 
 @dataclass(frozen=True)
 class Layers:
-    """The body of a bundle: steps, the arrays that they read, the headers that they need."""
+    """The body of a bundle: steps, the arrays that they read, the headers that they need.
 
-    functions: tuple[str, ...]
+    `code_regions` says by step where its code goes, "" where code goes anyway.
+    """
+
+    functions: tuple[FunctionView, ...]
     steps: tuple[StepView, ...]
     arrays: tuple[ArrayView, ...]
-    headers: tuple[str, ...]
+    header_groups: tuple[HeaderGroupView, ...]
+    last_code_switch: str
     weights_bytes: tuple[int, ...]
+    code_regions: tuple[str, ...]
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """All that are included."""
+        return tuple(header for group in self.header_groups for header in group.headers)
 
 
 def buffer_symbols(program: Program) -> dict[Buffer, str]:
@@ -137,44 +164,80 @@ def layers(
     chosen: Mapping[Node, Chosen],
     name: str,
     instrument: Instrument = Instrument.OFF,
+    places: Places | None = None,
 ) -> Layers:
     """Steps, constants and headers of the whole program."""
-    symbols = buffer_symbols(program)
-    pool = ConstantPool(name)
-    steps: list[StepView] = []
-    sizes: list[int] = []
-    headers: dict[str, None] = {}
-    functions: dict[str, str] = {}
-    index = 0
-    for item in program.steps:
-        is_cascade = isinstance(item, Cascade)
-        first = len(steps)
-        for run in item.runs if isinstance(item, Cascade) else (item,):
-            code = chosen[run.node].row_code if is_cascade else chosen[run.node].code
-            before = pool.size_bytes
-            steps.append(LayerText(program, symbols, pool, index, run, code).view(not is_cascade))
-            sizes.append(pool.size_bytes - before)
-            if code.is_shared:
-                text = render(f"kernels/{code.template}", function=code.function, **code.view)
-                same = functions.setdefault(code.function, text.rstrip())
-                assert same == text.rstrip(), f"{code.function} has two meanings"
-            if code.header:
-                headers.setdefault(code.header)
-            for header in code.view.get("headers", ()):
-                headers.setdefault(header)
-            index += 1
-        if isinstance(item, Cascade):
-            headers.setdefault("glowmcu_ring.h")
-            layer_texts = {
-                run: LayerText(program, symbols, pool, number, run, chosen[run.node].row_code)
-                for number, run in enumerate(item.runs, first)
-            }
-            function, text = cascade_text(item, layer_texts, first, instrument)
-            takes_rows = item.source is not None
-            arguments = ", rows, before, arrived" if takes_rows else ""
-            call = f"    {function}(a{arguments});"
-            steps[first] = replace(steps[first], call=call, takes_rows=takes_rows)
-            definition = f"{steps[-1].definition}\n\n{text}".strip()
-            steps[-1] = replace(steps[-1], definition=definition)
-    made = tuple(functions.values())
-    return Layers(made, tuple(steps), pool.views(), tuple(sorted(headers)), tuple(sizes))
+    return _Body(program, chosen, name, instrument, places or Places()).layers()
+
+
+class _Body:
+    """Collects what the steps need, in order."""
+
+    def __init__(
+        self,
+        program: Program,
+        chosen: Mapping[Node, Chosen],
+        name: str,
+        instrument: Instrument,
+        places: Places,
+    ) -> None:
+        self.program, self.chosen, self.name = program, chosen, name
+        self.instrument = instrument
+        self.symbols = buffer_symbols(program)
+        self.pool = ConstantPool(name, places.weights)
+        self.default = places.code
+        count = len(program.runs)
+        placed = replace(places, layer_code=places.layer_code or (places.code,) * count)
+        self.regions = code_regions(program, placed)
+        self.steps: list[StepView] = []
+        self.sizes: list[int] = []
+        self.headers: dict[str, str] = {}
+        self.functions: dict[str, tuple[str, str]] = {}
+
+    def layers(self) -> Layers:
+        """The body, once all steps are in."""
+        for item in self.program.steps:
+            if isinstance(item, Cascade):
+                self._add_cascade(item)
+            else:
+                self._add(item, self.chosen[item.node].code, is_called=True)
+        switch = CodeSwitch(self.name)
+        groups = header_groups(switch, self.headers, self.default)
+        functions = placed_functions(switch, self.functions)
+        steps = placed_steps(switch, self.steps, self.regions)
+        last = switch.to(self.default)
+        sizes = tuple(self.sizes)
+        return Layers(functions, steps, self.pool.views(), groups, last, sizes, self.regions)
+
+    def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:
+        index, before = len(self.steps), self.pool.size_bytes
+        layer = LayerText(self.program, self.symbols, self.pool, index, run, code)
+        step, region = layer.view(is_called), self.regions[index]
+        self.steps.append(called_apart(step) if is_called and region != self.default else step)
+        self.sizes.append(self.pool.size_bytes - before)
+        if code.is_shared:
+            text = render(f"kernels/{code.template}", function=code.function, **code.view).rstrip()
+            known, same = self.functions.get(code.function, (region, text))
+            assert same == text, f"{code.function} has two meanings"
+            apart = region if known == self.default else known
+            self.functions[code.function] = apart, text
+        for header in (code.header, *code.view.get("headers", ())):
+            if header and self.headers.get(header, self.default) == self.default:
+                self.headers[header] = region
+        return layer
+
+    def _add_cascade(self, item: Cascade) -> None:
+        first = len(self.steps)
+        region = self.regions[first]
+        texts = {
+            run: self._add(run, self.chosen[run.node].row_code, is_called=False)
+            for run in item.runs
+        }
+        self.headers.setdefault("glowmcu_ring.h", region)
+        is_apart = region != self.default
+        function, text = cascade_text(item, texts, first, self.instrument, is_apart)
+        takes_rows = item.source is not None
+        call = f"    {function}(a{', rows, before, arrived' if takes_rows else ''});"
+        self.steps[first] = replace(self.steps[first], call=call, takes_rows=takes_rows)
+        definition = f"{self.steps[-1].definition}\n\n{text}".strip()
+        self.steps[-1] = replace(self.steps[-1], definition=definition)

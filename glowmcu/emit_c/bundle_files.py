@@ -12,6 +12,7 @@ from glowmcu.emit_c.c_text import c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.output_checks import output_checks
 from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
+from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_view
 from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView, VectorView
@@ -75,6 +76,7 @@ class BundleFacts:
     simplification: SimplificationEntry | None = None
     packaging: Packaging = field(default_factory=Packaging)
     instrument: Instrument = Instrument.OFF
+    placed: Placed | None = None
 
 
 def bundle_files(
@@ -84,12 +86,13 @@ def bundle_files(
     check_bundle_name(facts.name)
     if not program.runs:
         facts = replace(facts, instrument=Instrument.OFF)  # there is nothing to observe
-    body = layers(program, chosen, facts.name, facts.instrument)
+    places = facts.placed.places if facts.placed else None
+    body = layers(program, chosen, facts.name, facts.instrument, places)
     view = _bundle_view(program, body, facts)
     name = facts.name
     files = {
         output.format(name=name): render(f"bundle/{template}", m=view)
-        for output, template in _TEMPLATES.items()
+        for output, template in {**_TEMPLATES, **_placement_templates(view)}.items()
     }
     model_header = "glowmcu_streamed_model.h" if view.push else "glowmcu_model.h"
     extra = () if facts.instrument is Instrument.OFF else _OBSERVER_HEADERS
@@ -102,6 +105,17 @@ def bundle_files(
     files["selftest/golden.json"] = _golden_json(facts.vectors)
     files["manifest.json"] = manifest.to_json()
     return files, manifest
+
+
+def _placement_templates(view: BundleView) -> dict[str, str]:
+    """The files that put a bundle into regions, where it is put into any."""
+    if view.placement is None:
+        return {}
+    found = {"placement/{name}.ld": "placement/fragment.ld.j2"}
+    if view.placement.copied:
+        found["placement/{name}_load.h"] = "placement/load.h.j2"
+        found["placement/{name}_load.c"] = "placement/load.c.j2"
+    return found
 
 
 def _golden_json(vectors: tuple[GoldenVector, ...]) -> str:
@@ -151,7 +165,8 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         arrays=body.arrays,
         functions=body.functions,
         steps=body.steps,
-        headers=body.headers,
+        header_groups=body.header_groups,
+        last_code_switch=body.last_code_switch,
         vectors=tuple(_vector_view(vector, index) for index, vector in enumerate(facts.vectors)),
         pattern_types=_pattern_types(program),
         float_tolerance=c_number(FLOAT_TOLERANCE),
@@ -159,6 +174,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         check_functions=tuple(dict.fromkeys(checks)),
         packages=package_rows(facts.packaging.names, facts.name),
         push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
+        placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
 
 
@@ -244,6 +260,14 @@ def _manifest(
         headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
         simplification=facts.simplification,
         packages=facts.packaging.names,
+        placement=placement_entries(
+            facts.name,
+            facts.placed,
+            facts.arena_bytes,
+            body.arrays,
+            body.weights_bytes,
+            body.code_regions,
+        ),
     )
 
 

@@ -37,9 +37,15 @@ class StageView:
 
 
 def cascade_text(
-    cascade: Cascade, layers: Mapping[Run, LayerText], first: int, instrument: Instrument
+    cascade: Cascade,
+    layers: Mapping[Run, LayerText],
+    first: int,
+    instrument: Instrument,
+    is_apart: bool,
 ) -> tuple[str, str]:
-    """The function's name and text; `first` is the number of the first layer."""
+    """The function's name and text; `first` is the number of the first layer. One that lies apart
+    from its caller is not inlined.
+    """
     last = first + len(cascade.runs) - 1
     function = f"rows_{first}_to_{last}"
     writer = _Writer(cascade, layers)
@@ -55,6 +61,7 @@ def cascade_text(
         source=cascade.source,
         is_instrumented=instrument is not Instrument.OFF,
         shows_tensors=instrument is Instrument.TENSORS,
+        is_apart=is_apart,
     )
     return function, text.rstrip()
 

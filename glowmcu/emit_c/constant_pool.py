@@ -1,18 +1,28 @@
-"""Constants of a bundle: equal arrays are stored once, each with a name that says what it is."""
+"""Constants of a bundle: equal arrays are stored once, each with a name that says what it is.
+
+Their order is that of the layers that read them, in each region.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from glowmcu.emit_c.c_text import array_rows, c_identifier, comment_text
+from glowmcu.emit_c.placement_text import section_of
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.types import element_type_of
 
 
 class ConstantPool:
-    """Arrays in order of first use; `size_bytes` is what they take in flash."""
+    """Arrays in order of first use; `size_bytes` is what they take. `regions` says by step where
+    they go: that of the first step that reads them.
+    """
 
-    def __init__(self, bundle_name: str) -> None:
+    def __init__(self, bundle_name: str, regions: Sequence[str] = ()) -> None:
         self._bundle_name = bundle_name
+        self._region_of_step = regions
+        self._regions: dict[str, str] = {}
         self._symbols: dict[tuple[str, bytes], str] = {}
         self._arrays: dict[str, ConstantArray] = {}
         self.size_bytes = 0
@@ -27,15 +37,27 @@ class ConstantPool:
                 symbol += "_"
             self._symbols[key] = symbol
             self._arrays[symbol] = constant
+            self._regions[symbol] = self._region_of_step[step] if self._region_of_step else ""
             self.size_bytes += int(constant.data.nbytes)
         return self._symbols[key]
 
     def views(self) -> tuple[ArrayView, ...]:
         """What the weights file prints. C has no empty arrays, so an empty one gets an element."""
-        return tuple(array_view(symbol, constant) for symbol, constant in self._arrays.items())
+        return tuple(
+            array_view(symbol, constant, self._regions[symbol], self._macro(symbol))
+            for symbol, constant in self._arrays.items()
+        )
+
+    def _macro(self, symbol: str) -> str:
+        region = self._regions[symbol]
+        if not region:
+            return f"{self._bundle_name.upper()}_WEIGHTS_SECTION"
+        return section_of(self._bundle_name, "weights", region).macro
 
 
-def array_view(symbol: str, constant: ConstantArray) -> ArrayView:
+def array_view(
+    symbol: str, constant: ConstantArray, region: str = "", section_macro: str = ""
+) -> ArrayView:
     """The array as C prints it."""
     data = constant.data
     shape = "x".join(map(str, data.shape)) or "1"
@@ -46,4 +68,7 @@ def array_view(symbol: str, constant: ConstantArray) -> ArrayView:
         max(int(data.size), 1),
         array_rows(data) if data.size else "    0",
         comment_text(comment),
+        int(data.nbytes),
+        section_macro,
+        region,
     )

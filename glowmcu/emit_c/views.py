@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowmcu.emit_c.output_checks import CheckView
+from glowmcu.emit_c.placement_text import PlacementView, SectionView
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,16 @@ class BufferView:
 
 @dataclass(frozen=True)
 class ArrayView:
-    """A constant array in flash."""
+    """A constant array, in flash unless its section says otherwise."""
 
     symbol: str
     c_type: str
     count: int
     rows: str
     comment: str
+    size_bytes: int
+    section_macro: str
+    region: str
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class StepView:
 
     For an observer: what names it, what it makes, and `shown`, the lines that show that;
     `is_one_call`: not a row at a time. `takes_rows`: the call waits for rows from the application.
+    `code_switch` are the lines before it that put its code into another section.
     """
 
     index: int
@@ -102,6 +107,7 @@ class StepView:
     shown: tuple[str, ...]
     is_one_call: bool
     takes_rows: bool = False
+    code_switch: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,22 @@ class PushView:
     steps_before: tuple[StepView, ...]
     taking: StepView
     steps_after: tuple[StepView, ...]
+
+
+@dataclass(frozen=True)
+class FunctionView:
+    """A kernel's function that several layers call."""
+
+    code_switch: str
+    text: str
+
+
+@dataclass(frozen=True)
+class HeaderGroupView:
+    """Headers whose functions go to one section."""
+
+    code_switch: str
+    headers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -156,15 +178,31 @@ class BundleView:
     outputs: tuple[TensorView, ...]
     buffers: tuple[BufferView, ...]
     arrays: tuple[ArrayView, ...]
-    functions: tuple[str, ...]
+    functions: tuple[FunctionView, ...]
     steps: tuple[StepView, ...]
-    headers: tuple[str, ...]
+    header_groups: tuple[HeaderGroupView, ...]
+    last_code_switch: str
     vectors: tuple[VectorView, ...]
     pattern_types: tuple[tuple[str, str, str], ...]
     float_tolerance: str
     output_checks: tuple[CheckView, ...]
     check_functions: tuple[CheckView, ...]
     packages: tuple[tuple[str, str], ...]
+    placement: PlacementView | None
+
+    @property
+    def arena_section(self) -> SectionView | None:
+        """Where the arena goes if not where all variables do."""
+        return next((item for item in self._sections if item.kind == "arena"), None)
+
+    @property
+    def constant_sections(self) -> tuple[SectionView, ...]:
+        """Sections of weights and code."""
+        return tuple(item for item in self._sections if item.kind != "arena")
+
+    @property
+    def _sections(self) -> tuple[SectionView, ...]:
+        return self.placement.sections if self.placement is not None else ()
 
     @property
     def selftest_turns(self) -> tuple[bool, ...]:

@@ -34,11 +34,24 @@ def compile_json(bundle: Bundle) -> Json:
             {**dataclasses.asdict(layer), **choices.get(layer.index, {})} for layer in report.layers
         ],
         "simplification": simplification_json(manifest),
+        "placement": placement_json(bundle),
         "options": manifest.options,
         "notes": list(bundle.notes),
         "pareto": [dataclasses.asdict(point) for point in bundle.curve],
         "files": [*manifest.sources, *manifest.headers],
     }
+
+
+def placement_json(bundle: Bundle) -> list[Json]:
+    """What lies where; empty for a board without regions."""
+    code = bundle.code_by_region
+    rows: list[Json] = []
+    for entry in bundle.manifest.placement:
+        row: Json = dataclasses.asdict(entry)
+        if entry.what == "code" and code is not None:
+            row["bytes"] = code.get(entry.region if entry.section else "", 0)
+        rows.append(row)
+    return rows
 
 
 def simplification_json(manifest: Manifest) -> Json | None:

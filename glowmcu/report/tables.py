@@ -96,18 +96,40 @@ def _quantization_lines(manifest: Manifest) -> list[str]:
 
 
 def _fit_lines(bundle: Bundle) -> list[str]:
-    board, report = bundle.board, bundle.report
-    if board.placement is None:
+    """How full the regions get, and what lies elsewhere than such things usually do."""
+    board, usual = bundle.board, bundle.board.placement
+    if usual is None:
         return []
-    flash = board.region(board.placement.constants)
-    ram = board.region(board.placement.arena)
-    used = report.weights_bytes + (report.code_bytes or 0)
-    return [
-        f"  fits     {100 * used / flash.size_bytes:.1f} % of {flash.name} "
-        f"({count(flash.size_bytes // 1024)} KiB), "
-        f"{100 * report.arena_bytes / ram.size_bytes:.1f} % of {ram.name} "
-        f"({count(ram.size_bytes // 1024)} KiB)"
+    entries, code = bundle.manifest.placement, bundle.code_by_region or {}
+    sizes = [
+        (entry, code.get(entry.region if entry.section else "", 0) if entry.bytes is None
+         else entry.bytes)
+        for entry in entries
+    ]  # fmt: skip
+    used = {usual.constants: 0}
+    for entry, size in sizes:
+        used[entry.region] = used.get(entry.region, 0) + size
+        if entry.what != "arena" and board.region(entry.region).kind != "flash":
+            used[usual.constants] += size  # the image that is copied
+    parts = [
+        f"{100 * size / board.region(name).size_bytes:.1f} % of {name} "
+        f"({count(board.region(name).size_bytes // 1024)} KiB)"
+        for name, size in used.items()
+        if size
     ]
+    placed = [
+        f"{entry.what} {count(size)} B in {entry.region}" + _layers_text(entry.layers)
+        for entry, size in sizes
+        if entry.section
+    ]
+    return [f"  fits     {', '.join(parts)}", *(f"  placed   {text}" for text in placed)]
+
+
+def _layers_text(layers: Sequence[int]) -> str:
+    if not layers:
+        return ""
+    shown = ", ".join(map(str, layers[:_MOST_NOTES]))
+    return f" (steps {shown}{', …' if len(layers) > _MOST_NOTES else ''})"
 
 
 def layer_table(manifest: Manifest) -> Table:

@@ -23,7 +23,7 @@ _QEMU_MACHINES = {
 
 def executor(name: str, board: Board, core: str | None = None, wait_states: int = 0) -> Executor:
     """The executor `name` set up for `board`; `core` replaces the board's, `wait_states` are the
-    flash's in the cycle model. Raises GM606.
+    flash's in the cycle model, where other regions have their own. Raises GM606.
 
     Modules are imported here, since Unicorn and its friends are extras.
     """
@@ -35,7 +35,8 @@ def executor(name: str, board: Board, core: str | None = None, wait_states: int 
     if name == "cortex-m":
         from glowmcu.verify.cortex_m.executor import CortexM
 
-        return CortexM(core_name, wait_states=wait_states)
+        waits = board.wait_states_by_region(wait_states)
+        return CortexM(core_name, wait_states=wait_states, region_waits=waits)
     if name == "qemu":
         from glowmcu.verify.qemu import Qemu
 

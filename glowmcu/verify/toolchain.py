@@ -188,6 +188,7 @@ class CodeSize:
     `text_bytes` are the bundle's own functions (literal pools included), `constant_bytes` its
     constants, `data_bytes` its writable statics (the arena is the caller's and not among them),
     `library_bytes` what it pulls in from the C library. `functions` = (name, bytes), largest first.
+    `placed_bytes` are those of the `text_bytes` that lie in each of the sections asked for.
     """
 
     text_bytes: int
@@ -195,14 +196,17 @@ class CodeSize:
     data_bytes: int
     library_bytes: int
     functions: tuple[tuple[str, int], ...]
+    placed_bytes: tuple[int, ...] = ()
 
 
+_PLACED = ".glowmcu_placed"
+_CODE = (".glowmcu_text", _PLACED)
 _SIZE_SCRIPT = """\
 SECTIONS
 {{
   . = 0x08000000;
   .glowmcu_text : {{ *.bundle.o(.text .text.*) }}
-  .glowmcu_constants : {{ *.bundle.o(.rodata .rodata.*) }}
+{placed}  .glowmcu_constants : {{ *.bundle.o(.rodata .rodata.* .glowmcu_weights_*) }}
   .library : {{ *(.text .text.*) *(.rodata .rodata.*) }}
   . = 0x20000000;
   .glowmcu_data : {{ *.bundle.o(.data .data.* .bss .bss.* COMMON) }}
@@ -220,14 +224,21 @@ def code_size(
     entry: str,
     extra_flags: Sequence[str] = (),
     others: Sequence[str] = (),
+    code_sections: Sequence[str] = (),
 ) -> CodeSize:
-    """Size of what `entry` (`kws_run`) and `others` reach in `sources`. Raises as `build_elf`."""
+    """Size of what `entry` (`kws_run`) and `others` reach in `sources`, whose code lies in the
+    usual sections and in `code_sections`. Raises as `build_elf`.
+    """
     with tempfile.TemporaryDirectory(prefix="glowmcu_size_") as scratch:
         folder = Path(scratch)
         script = folder / "size.ld"
-        script.write_text(
-            _SIZE_SCRIPT.format(entry=entry, entries=" ".join((entry, *others))), encoding="utf-8"
+        placed = "".join(
+            f"  {_PLACED}{index} : {{ *.bundle.o({section}) }}\n"
+            for index, section in enumerate(code_sections)
         )
+        entries = " ".join((entry, *others))
+        text = _SIZE_SCRIPT.format(entry=entry, entries=entries, placed=placed)
+        script.write_text(text, encoding="utf-8")
         objects = [
             compile_object(
                 source, include_dirs, core_flags, folder / f"{index}.bundle.o", extra_flags
@@ -235,10 +246,10 @@ def code_size(
             for index, source in enumerate(sources)
         ]
         elf = build_elf(objects, (), core_flags, folder / "size.elf", script)
-        return _read_sizes(elf, core_flags)
+        return _read_sizes(elf, core_flags, len(code_sections))
 
 
-def _read_sizes(elf: Path, core_flags: Sequence[str]) -> CodeSize:
+def _read_sizes(elf: Path, core_flags: Sequence[str], placed_count: int) -> CodeSize:
     sections = {}
     for line in _binutil("size", ["-A", str(elf)], core_flags).splitlines():
         fields = line.split()
@@ -247,14 +258,16 @@ def _read_sizes(elf: Path, core_flags: Sequence[str]) -> CodeSize:
     functions = []
     for line in _binutil("nm", ["-f", "sysv", str(elf)], core_flags).splitlines():
         fields = [field.strip() for field in line.split("|")]
-        if len(fields) == 7 and fields[3] == "FUNC" and fields[6] == ".glowmcu_text":
+        if len(fields) == 7 and fields[3] == "FUNC" and fields[6].startswith(_CODE):
             functions.append((fields[0], int(fields[4], 16)))
+    placed = tuple(sections.get(f"{_PLACED}{index}", 0) for index in range(placed_count))
     return CodeSize(
-        text_bytes=sections.get(".glowmcu_text", 0),
+        text_bytes=sections.get(".glowmcu_text", 0) + sum(placed),
         constant_bytes=sections.get(".glowmcu_constants", 0),
         data_bytes=sections.get(".glowmcu_data", 0),
         library_bytes=sections.get(".library", 0),
         functions=tuple(sorted(functions, key=lambda item: (-item[1], item[0]))),
+        placed_bytes=placed,
     )
 
 

@@ -62,7 +62,7 @@ def account_of(folder: Path, body: str, flash: Flash | None) -> Account:
     flags = core("cortex-m4").flags
     program = read_program(toolchain.build_elf([source], (), flags, folder / "f.elf", script))
     machine = Machine(program, core("cortex-m4"), 64)
-    counter = EdgeCounter(machine, flash.line_bytes if flash else None)
+    counter = EdgeCounter(machine, flash)
     machine.reset()
     counts = counter.begin()
     machine.call("f", [machine.arena_address], timeout_seconds=10)

@@ -85,7 +85,7 @@ class Accountant:
         read_code: Callable[[int, int], bytes],
         flash: Flash | None = None,
     ) -> None:
-        self._jump = Cost(0, flash.wait_states if flash else 0)
+        self._flash = flash or Flash()
         self._program = program
         self._table = table
         self._read_code = read_code
@@ -104,7 +104,8 @@ class Accountant:
             for (previous, address), times in edges.items():
                 if previous is not None and address != previous + counts.sizes[previous]:
                     left = self._block(previous, counts.sizes[previous])
-                    charge(step, previous, (left.taken + self._jump) * times)
+                    jump = Cost(0, self._flash.waits_at(address))
+                    charge(step, previous, (left.taken + jump) * times)
                 if not self._is_code(address):
                     continue
                 executions[address] = executions.get(address, 0) + times
@@ -112,9 +113,9 @@ class Accountant:
                 for begins, cost in self._block(address, counts.sizes[address]).pieces:
                     owner = begins if begins is not None else owner
                     charge(owner, address, cost * times)
-        for step, reads in counts.line_reads.items():
-            for address, lines in reads.items():
-                charge(step, address, self._jump * lines)
+        for step, reads in counts.read_waits.items():
+            for address, cycles in reads.items():
+                charge(step, address, Cost(0, cycles))
         return self._account(counts, executions, costs)
 
     def _account(

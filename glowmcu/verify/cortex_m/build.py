@@ -8,6 +8,7 @@ from `shipped` and the split into steps from `marked`.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from glowmcu.cores import Core
 from glowmcu.manifest import Manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.elf import Program, read_program
-from glowmcu.verify.cortex_m.machine import CODE_BASE, DATA_BASE
+from glowmcu.verify.cortex_m.machine import CODE_BASE, DATA_BASE, PLACED_BASE, PLACED_STEP
 
 MARKERS = """\
 #define GLOWMCU_STEP(i) __asm__ volatile("glowmcu_step_" #i "_%=:" : :)
@@ -27,7 +28,7 @@ SECTIONS
   . = {CODE_BASE:#x};
   .text : {{{{ *(.text .text.*) }}}}
   .rodata : {{{{ *(.rodata .rodata.*) }}}}
-  . = {DATA_BASE:#x};
+{{placed}}  . = {DATA_BASE:#x};
   .data : {{{{ *(.data .data.*) }}}}
   .bss : {{{{ *(.bss .bss.* COMMON) }}}}
 }}}}
@@ -38,10 +39,14 @@ EXTERN({{others}})
 
 @dataclass(frozen=True)
 class Build:
-    """A bundle's program as shipped and with markers; one object where they are the same code."""
+    """A bundle's program as shipped and with markers; one object where they are the same code.
+
+    `regions` are the addresses (first, end) of what was placed in one, by its name.
+    """
 
     shipped: Program
     marked: Program
+    regions: Mapping[str, tuple[int, int]]
 
     @property
     def is_same(self) -> bool:
@@ -60,7 +65,10 @@ def build_bundle(
     with tempfile.TemporaryDirectory(prefix="glowmcu_cortex_m_") as scratch:
         folder = Path(scratch)
         script, header = folder / "bundle.ld", folder / "markers.h"
-        script.write_text(_SCRIPT.format(entry=entry, others=others), encoding="utf-8")
+        regions = _regions(manifest)
+        placed = _placed_sections(manifest, regions)
+        text = _SCRIPT.format(entry=entry, others=others, placed=placed)
+        script.write_text(text, encoding="utf-8")
         header.write_text(MARKERS, encoding="utf-8")
         plain, marked = [], []
         for index, name in enumerate(manifest.sources):
@@ -82,7 +90,29 @@ def build_bundle(
             for kind, objects in (("shipped", plain), ("marked", marked))
         ]
     shipped, with_markers = programs
-    return Build(with_markers if shipped.same_code(with_markers) else shipped, with_markers)
+    same = shipped.same_code(with_markers)
+    return Build(with_markers if same else shipped, with_markers, regions)
+
+
+def _regions(manifest: Manifest) -> dict[str, tuple[int, int]]:
+    """Each region of placed code and weights far from the others, as on the chip."""
+    names = dict.fromkeys(
+        entry.region for entry in manifest.placement if entry.section and entry.what != "arena"
+    )
+    starts = ((name, PLACED_BASE + index * PLACED_STEP) for index, name in enumerate(names))
+    return {name: (start, start + PLACED_STEP) for name, start in starts}
+
+
+def _placed_sections(manifest: Manifest, regions: Mapping[str, tuple[int, int]]) -> str:
+    lines = []
+    for index, (region, (start, _)) in enumerate(regions.items()):
+        sections = " ".join(
+            entry.section
+            for entry in manifest.placement
+            if entry.region == region and entry.section and entry.what != "arena"
+        )
+        lines.append(f"  . = {start:#x};\n  .placed{index} : {{ *({sections}) }}\n")
+    return "".join(lines)
 
 
 def _has_steps(source: Path) -> bool:

@@ -58,10 +58,24 @@ class Flash:
 
     Fetches in a straight line are prefetched and free. A jump waits, and so does a read of data (a
     literal, a weight) from another line than the last read's. A chip's caches would hide a part.
+    `elsewhere` are addresses (first, end) with wait states of their own: other memories.
     """
 
     wait_states: int = 0
     line_bytes: int = 16
+    elsewhere: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything does."""
+        return self.wait_states > 0 or any(states for *_, states in self.elsewhere)
+
+    def waits_at(self, address: int) -> int:
+        """Wait states of the memory at `address`."""
+        for first, end, states in self.elsewhere:
+            if first <= address < end:
+                return states
+        return self.wait_states
 
 
 CORTEX_M0 = InOrder(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.machine import RETURN_ADDRESS, Machine
 
 EdgeTable = dict[tuple[int | None, int], int]
@@ -19,23 +20,23 @@ class Counts:
 
     `step` is the one that ran when the block was entered (None before the first), `previous` None
     at the start; blocks are known by address. `sizes`: bytes of each block.
-    `line_reads[step][block]` = how often the block read data from another line of flash than the
-    last read's; empty unless asked for.
+    `read_waits[step][block]` = cycles that the block waited for data from another line of flash
+    than the last read's; empty unless asked for.
     """
 
     edges: dict[int | None, EdgeTable] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
-    line_reads: dict[int | None, dict[int, int]] = field(default_factory=dict)
+    read_waits: dict[int | None, dict[int, int]] = field(default_factory=dict)
 
 
 class EdgeCounter:
     """Attaches to a machine once; `begin` gives the counts of a run, `end` completes them.
 
-    With `line_bytes` reads of data from flash are counted too, which makes a run several times
-    slower.
+    With a `flash` that waits, reads of data from it are counted too, which makes a run several
+    times slower.
     """
 
-    def __init__(self, machine: Machine, line_bytes: int | None = None) -> None:
+    def __init__(self, machine: Machine, flash: Flash | None = None) -> None:
         counts = Counts()
         table: EdgeTable = {}
         reads: dict[int, int] = {}
@@ -46,22 +47,23 @@ class EdgeCounter:
             nonlocal counts, table, reads, previous, last_line
             counts, previous, last_line = Counts(), None, None
             table = counts.edges.setdefault(None, {})
-            reads = counts.line_reads.setdefault(None, {})
+            reads = counts.read_waits.setdefault(None, {})
             return counts
 
         def enter_step(step: int) -> None:
             nonlocal table, reads
             table = counts.edges.setdefault(step, {})
-            reads = counts.line_reads.setdefault(step, {})
+            reads = counts.read_waits.setdefault(step, {})
 
         def read(_uc: Any, _kind: int, address: int, size: int, _value: int, _data: Any) -> None:
             nonlocal last_line
-            assert line_bytes is not None and previous is not None
-            first, last = address // line_bytes, (address + size - 1) // line_bytes
+            assert flash is not None and previous is not None
+            first, last = address // flash.line_bytes, (address + size - 1) // flash.line_bytes
             lines = (first != last_line) + (last != first)
             last_line = last
-            if lines:
-                reads[previous] = reads.get(previous, 0) + lines
+            waits = lines * flash.waits_at(address)
+            if waits:
+                reads[previous] = reads.get(previous, 0) + waits
 
         def count(_uc: Any, address: int, size: int, _data: Any) -> None:
             nonlocal previous
@@ -80,5 +82,5 @@ class EdgeCounter:
         self.end = end
         machine.on_step = enter_step
         machine.add_block_hook(count)
-        if line_bytes is not None:
+        if flash is not None and flash.waits:
             machine.add_flash_read_hook(read)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,7 +50,8 @@ class CortexM:
     With `count=False` only outputs and stack are found, several times faster. `timeout_seconds`
     is for one inference. `check_alignment` finds unaligned accesses of several words, at several
     times the running time. `slow_multiplier` is for an M0 or M0+ synthesized with the
-    32-cycle multiplier; `wait_states` are those of the flash (see `costs.Flash`). With
+    32-cycle multiplier; `wait_states` are those of the flash (see `costs.Flash`), `region_waits`
+    those of regions that code and weights were placed in. With
     `debug_lines` the bundle is built so that `CortexM.measure` knows the C line of every address.
     """
 
@@ -65,10 +66,11 @@ class CortexM:
         slow_multiplier: bool = False,
         wait_states: int = 0,
         debug_lines: bool = False,
+        region_waits: Mapping[str, int] | None = None,
     ) -> None:
         self._core = cores.core(core_name)
         self._slow_multiplier = slow_multiplier
-        self._flash = Flash(wait_states)
+        self._wait_states, self._region_waits = wait_states, region_waits or {}
         self._debug_lines = debug_lines
         self._check_alignment = check_alignment
         self._count = count
@@ -103,8 +105,15 @@ class CortexM:
         for arrays in inputs:
             check_inputs(manifest, arrays)
         build = build_bundle(bundle_dir, manifest, self._core, self._debug_lines)
-        marked = self._bench(build.marked, manifest)
-        shipped = marked if build.is_same else self._bench(build.shipped, manifest)
+        flash = Flash(
+            self._wait_states,
+            elsewhere=tuple(
+                (first, end, self._region_waits.get(region, self._wait_states))
+                for region, (first, end) in build.regions.items()
+            ),
+        )
+        marked = self._bench(build.marked, manifest, flash)
+        shipped = marked if build.is_same else self._bench(build.shipped, manifest, flash)
         found = [self._infer(manifest, shipped, marked, arrays) for arrays in inputs]
         return [replace(one, program=build.marked) for one in found]
 
@@ -120,16 +129,16 @@ class CortexM:
         if absent is not None:
             raise error("GM651", "the cortex-m executor does not work here", hint=absent)
 
-    def _bench(self, program: Program, manifest: Manifest) -> _Bench:
+    def _bench(self, program: Program, manifest: Manifest, flash: Flash) -> _Bench:
         machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align)
         if self._check_alignment:
             AlignmentCheck(machine, self._core)
         if not self._count:
             return _Bench(machine, self._timeout_seconds)
         table = cost_table(self._core.name, self._slow_multiplier)
-        accountant = Accountant(program, table, machine.read_code, self._flash)
-        line_bytes = self._flash.line_bytes if self._flash.wait_states else None
-        return _Bench(machine, self._timeout_seconds, EdgeCounter(machine, line_bytes), accountant)
+        accountant = Accountant(program, table, machine.read_code, flash)
+        counter = EdgeCounter(machine, flash)
+        return _Bench(machine, self._timeout_seconds, counter, accountant)
 
     def _infer(
         self, manifest: Manifest, shipped: _Bench, marked: _Bench, arrays: Sequence[Array]

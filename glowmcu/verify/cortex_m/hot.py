@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,10 +41,17 @@ class HotBlock:
 
 
 def hottest_blocks(
-    bundle_dir: Path, inputs: Sequence[Array], core_name: str, count: int, wait_states: int = 0
+    bundle_dir: Path,
+    inputs: Sequence[Array],
+    core_name: str,
+    count: int,
+    wait_states: int = 0,
+    region_waits: Mapping[str, int] | None = None,
 ) -> tuple[Measurement, tuple[HotBlock, ...]]:
     """One inference, and the `count` blocks with the most cycles; errors as in `CortexM`."""
-    executor = CortexM(core_name, wait_states=wait_states, debug_lines=True)
+    executor = CortexM(
+        core_name, wait_states=wait_states, debug_lines=True, region_waits=region_waits
+    )
     (found,) = executor.measure(bundle_dir, [inputs])
     assert found.account is not None and found.program is not None
     total = found.account.total.cycles

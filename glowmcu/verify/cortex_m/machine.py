@@ -1,6 +1,7 @@
 """A Cortex-M with guarded memory: Unicorn executes, everything outside the bundle's memory faults.
 
     0x08000000  code and constants, read-only; address 0 is not mapped
+    0x10000000  what was placed in a region of its own, and the next regions in steps of 16 MiB
     0x20000000  canary | arena, its end flush with unmapped memory
     0x30000000  what the application shows, read-only, its end flush with unmapped memory
     0x38000000  the stack's top; unmapped memory below it
@@ -23,6 +24,7 @@ DATA_BASE = 0x34000000
 ARENA_BASE = 0x20000000
 SHOWN_BASE = 0x30000000
 STACK_TOP = 0x38000000
+PLACED_BASE, PLACED_STEP = 0x10000000, 0x01000000
 STACK_BYTES = 64 * 1024
 RETURN_ADDRESS = 0x0F000000
 PAGE = 4096

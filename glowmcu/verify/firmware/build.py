@@ -55,13 +55,16 @@ def build_firmware(
     view = firmware_view(manifest, board, core)
     sources = write_firmware(view, port, folder)
     sources += [bundle_dir / name for name in manifest.sources if name.endswith(".c")]
+    placement = bundle_dir / "placement"
+    if view.places.loads:
+        sources.append(placement / f"{manifest.name}_load.c")
     elf = build_elf(
         sources,
-        [bundle_dir, folder],
+        [bundle_dir, folder, *([placement] if view.places.loads else [])],
         core.flags,
         folder / f"{manifest.name}.elf",
         folder / "link.ld",
-        [*(f"-D{define}" for define in port.defines), _NO_PAGES],
+        [*(f"-D{define}" for define in port.defines), _NO_PAGES, f"-L{placement}"],
     )
     result = image_fit(elf, board)
     if not result.fits:

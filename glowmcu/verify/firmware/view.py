@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glowmcu.board import Board, Placement
+from glowmcu.board import Board, Placement, Region
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
-from glowmcu.manifest import BufferEntry, Manifest, RowsEntry, TensorEntry
+from glowmcu.manifest import BufferEntry, Manifest, PlacementEntry, RowsEntry, TensorEntry
 
 GUARD_BYTES = 64
 STACK_MOST_BYTES = 32 * 1024
@@ -40,6 +41,20 @@ class LinkRegion:
 
 
 @dataclass(frozen=True)
+class FirmwarePlaces:
+    """What a bundle that was placed in regions brings along.
+
+    `fragment` is its linker fragment, empty where it has none; `aliases` are regions that the
+    machine lacks, each with one that stands in. `loads`: it has to be copied to RAM first.
+    """
+
+    arena_section: str
+    fragment: str
+    aliases: tuple[tuple[str, str], ...]
+    loads: bool
+
+
+@dataclass(frozen=True)
 class FirmwareView:
     """Everything the templates in `templates/firmware/` use."""
 
@@ -58,6 +73,7 @@ class FirmwareView:
     regions: tuple[LinkRegion, ...]
     placement: Placement
     stack_bytes: int
+    places: FirmwarePlaces
 
 
 def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
@@ -67,6 +83,7 @@ def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
     streamed = manifest.streamed_input
     rows = None if streamed is None else manifest.inputs[streamed].rows
     pushed_bytes = 0 if rows is None else rows.count * rows.bytes
+    arena_bytes = manifest.arena_bytes + 2 * guard_bytes
     return FirmwareView(
         name=manifest.name,
         macro=manifest.name.upper(),
@@ -82,10 +99,43 @@ def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
         outputs=_tensors(manifest.outputs),
         regions=_link_regions(board),
         placement=board.placement,
-        stack_bytes=_stack_bytes(
-            manifest, board, manifest.arena_bytes + 2 * guard_bytes, pushed_bytes
-        ),
+        stack_bytes=_stack_bytes(manifest, board, arena_bytes, pushed_bytes),
+        places=_places(manifest, board),
     )
+
+
+def _places(manifest: Manifest, board: Board) -> FirmwarePlaces:
+    placed = [entry for entry in manifest.placement if entry.section]
+    known = {region.name for region in board.memory}
+    stand_ins: dict[str, str] = {}
+    for entry in placed:
+        stand_ins.setdefault(entry.region, _stand_in(board, placed, entry.region))
+        if entry.image_region:
+            assert board.placement is not None
+            stand_ins.setdefault(entry.image_region, board.placement.constants)
+    return FirmwarePlaces(
+        next((entry.section for entry in placed if entry.what == "arena"), ".glowmcu_arena"),
+        f"{manifest.name}.ld" if placed else "",
+        tuple((name, other) for name, other in stand_ins.items() if name not in known),
+        any(entry.image_region for entry in placed),
+    )
+
+
+def _stand_in(board: Board, placed: Sequence[PlacementEntry], region: str) -> str:
+    """Flash for what stays where it is, RAM for what is written or copied."""
+    assert board.placement is not None
+    here = [entry for entry in placed if entry.region == region]
+    is_ram = any(entry.image_region or entry.what == "arena" for entry in here)
+    return board.placement.arena if is_ram else board.placement.constants
+
+
+def _arena_region(manifest: Manifest, board: Board) -> Region:
+    """Where the firmware's arena lies on this machine."""
+    assert board.placement is not None
+    placed = [entry for entry in manifest.placement if entry.section and entry.what == "arena"]
+    names = [entry.region for entry in placed]
+    found = [region for region in board.memory if region.name in names]
+    return found[0] if found else board.region(board.placement.arena)
 
 
 def _link_regions(board: Board) -> tuple[LinkRegion, ...]:
@@ -107,8 +157,8 @@ def _tensors(entries: tuple[TensorEntry, ...]) -> tuple[TensorView, ...]:
 def _stack_bytes(manifest: Manifest, board: Board, arena_bytes: int, pushed_bytes: int) -> int:
     """What the arena, and a whole input to push, leave of the RAM, within reason."""
     assert board.placement is not None
-    arena = board.region(board.placement.arena)
-    same = board.placement.arena == board.placement.data
+    arena = _arena_region(manifest, board)
+    same = arena.name == board.placement.data
     least = STACK_LEAST_BYTES + STATIC_BYTES + pushed_bytes if same else 0
     if arena_bytes + least > arena.size_bytes:
         raise error(
