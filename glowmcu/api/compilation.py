@@ -60,19 +60,16 @@ def compile(
 ) -> Bundle:
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
 
-    `board`: a name of `glowmcu boards` or a TOML file; `name`: prefix of the C API (default: the
-    file's name); `optimize`: balanced, speed, size, ram; `rounding`: double (TensorFlow Lite Micro)
-    or single (XNNPACK). A float model becomes int8 by a `profile` (of `glowmcu.profile`, or its
-    file) or `samples`, some options by both; `preprocess` is a file that says what numbers pixels
-    become, `quantization` how it is done; `observer` follows it. Within `flash_budget` (code and
-    constants) and `arena_budget` bytes kernels are chosen by the goal; a model too large for the
-    board gets the fastest plan that fits. `simplify=False` keeps what no input can change or nobody
-    reads; `kernels` is a file of `glowmcu.tune_kernels`. `input_shapes` fixes dynamic shapes,
-    `define` an ONNX model's symbolic sizes; `bind` turns inputs into constants, `keep_inputs` stay
-    as they were written, `stream_inputs` names one whose rows are pushed as they come; `dump_ir`
-    receives the IR after every pass; `pareto` fills `bundle.curve`;
-    `place` maps `arena`, `weights`, `code`, `weights:LAYER`, `code:LAYER` to regions: docs/memory.md;
+    Options are those of `glowmcu compile --help`. `board` is a name from `glowmcu boards` or a path
+    to a TOML file; `name` the prefix of the C API. A float model becomes int8 by a `profile` (of
+    `glowmcu.profile`, or its file) or by `samples`; `preprocess` is a file that says what numbers
+    pixels become, `quantization` how it is done; `observer` follows the profiling. `kernels` is a
+    file of `glowmcu.tune_kernels`, `dump_ir` a folder; `pareto` fills `bundle.curve`. A model whose
+    arena is too large for the board gets the fastest plan that fits, and a note. `keep_inputs` stay
+    as they were written, `stream_inputs` names one whose rows are pushed as they come; `place` maps
+    `arena`, `weights`, `code`, `weights:LAYER`, `code:LAYER` to regions: docs/memory.md.
     `instrument`, `dump_tensors`: docs/on_target.md; `emit`, `package`: docs/build_systems.md.
+
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """
     path, found, data = Path(model), find_board(board), read_model_file(Path(model))

@@ -210,6 +210,7 @@ def _manifest(
     program: Program, body: Layers, facts: BundleFacts, files: Mapping[str, str]
 ) -> Manifest:
     inputs, outputs = tensor_views(program, facts.name)
+    sizes = facts.arena_bytes, body.weights_bytes
     entries = []
     exact_inputs = (True,) * len(inputs)
     for buffers, views, exact in (
@@ -261,12 +262,7 @@ def _manifest(
         simplification=facts.simplification,
         packages=facts.packaging.names,
         placement=placement_entries(
-            facts.name,
-            facts.placed,
-            facts.arena_bytes,
-            body.arrays,
-            body.weights_bytes,
-            body.code_regions,
+            facts.name, facts.placed, *sizes, body.arrays, body.code_regions
         ),
     )
 

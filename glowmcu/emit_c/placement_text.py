@@ -126,8 +126,8 @@ def placement_entries(
     name: str,
     placed: Placed | None,
     arena_bytes: int,
-    arrays: Sequence[PlacedArray],
     weights_bytes: Sequence[int],
+    arrays: Sequence[PlacedArray],
     code: Sequence[str],
 ) -> tuple[PlacementEntry, ...]:
     """What lies where, for the manifest; nothing on a board without regions. `weights_bytes` and

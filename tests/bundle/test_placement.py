@@ -1,4 +1,4 @@
-"""Bundles placed in regions: linked, everything lies where the manifest says, and computes the same."""
+"""Bundles placed in regions: linked, all lies where the manifest says, and computes the same."""
 
 from __future__ import annotations
 
