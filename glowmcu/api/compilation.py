@@ -63,11 +63,9 @@ def compile(
     Options are those of `glowmcu compile --help`. `board` is a name from `glowmcu boards` or a path
     to a TOML file; `name` the prefix of the C API. A float model becomes int8 by a `profile` (of
     `glowmcu.profile`, or its file) or by `samples`; `preprocess` is a file that says what numbers
-    pixels become, `quantization` how it is done; `observer` follows the profiling. `kernels` is a
-    file of `glowmcu.tune_kernels`, `dump_ir` a folder; `pareto` fills `bundle.curve`. A model whose
-    arena is too large for the board gets the fastest plan that fits, and a note. `keep_inputs` stay
-    as they were written, `stream_inputs` names one whose rows are pushed as they come; `place` maps
-    `arena`, `weights`, `code`, `weights:LAYER`, `code:LAYER` to regions: docs/memory.md.
+    pixels become, `observer` follows the profiling. `kernels` is a file of `glowmcu.tune_kernels`,
+    `dump_ir` a folder; `pareto` fills `bundle.curve`. A model whose arena is too large for the
+    board gets the fastest plan that fits. `keep_inputs`, `stream_inputs`, `place`: docs/memory.md;
     `instrument`, `dump_tensors`: docs/on_target.md; `emit`, `package`: docs/build_systems.md.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
