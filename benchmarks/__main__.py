@@ -18,7 +18,7 @@ from typing import Any
 from rich.progress import Progress
 
 from benchmarks.measure import check_equality, compile_seconds, measure
-from benchmarks.models import GOALS, MODELS, REPO, TARGETS, Model
+from benchmarks.models import GOALS, MODELS, REPO, STREAMED_GOALS, TARGETS, Model
 from benchmarks.results_page import page
 from glowmcu.verify.toolchain import find_gcc
 
@@ -39,6 +39,7 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
     names = {model.name for model in models}
     rows = [row for row in old.get("rows", []) if row["model"] not in names]
     goals = [row for row in old.get("goals", []) if row["model"] not in names]
+    streamed = [row for row in old.get("streamed", []) if row["model"] not in names]
     equality = [row for row in old.get("equality", []) if row["model"] not in names]
     seconds = {k: v for k, v in old.get("compile_seconds", {}).items() if k not in names}
     with Progress() as progress, tempfile.TemporaryDirectory() as work:
@@ -48,6 +49,7 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
                 rows.append(measure(model, target, Path(work)).to_json())
                 progress.advance(task)
             goals += _goals(model, Path(work))
+            streamed += _streamed(model, Path(work))
             progress.advance(task)
             equality.append(asdict(check_equality(model)))
             seconds[model.name] = round(compile_seconds(model), 2)
@@ -55,10 +57,11 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
     order = {model.name: number for number, model in enumerate(MODELS)}
     rows.sort(key=lambda row: order[row["model"]])
     goals.sort(key=lambda row: order[row["model"]])
+    streamed.sort(key=lambda row: order[row["model"]])
     equality.sort(key=lambda row: order[row["model"]])
     return {
-        "compiler": compiler_version(), "rows": rows, "goals": goals, "equality": equality,
-        "compile_seconds": seconds,
+        "compiler": compiler_version(), "rows": rows, "goals": goals, "streamed": streamed,
+        "equality": equality, "compile_seconds": seconds,
     }  # fmt: skip
 
 
@@ -69,6 +72,13 @@ def _goals(model: Model, folder: Path) -> list[dict[str, Any]]:
         row = measure(model, TARGETS[0], folder, goal, simplify).to_json()
         rows.append({"goal": goal, "simplify": simplify, **row})
     return rows
+
+
+def _streamed(model: Model, folder: Path) -> list[dict[str, Any]]:
+    """The same with its input pushed row by row, if it has rows."""
+    goals = STREAMED_GOALS if model.streamed_input else ()
+    rows = [(goal, measure(model, TARGETS[0], folder, goal, streamed=True)) for goal in goals]
+    return [{"goal": goal, **row.to_json()} for goal, row in rows]
 
 
 def main() -> None:

@@ -52,12 +52,20 @@ class Equality:
 
 
 def measure(
-    model: Model, target: Target, folder: Path, goal: str = "balanced", simplify: bool = True
+    model: Model,
+    target: Target,
+    folder: Path,
+    goal: str = "balanced",
+    simplify: bool = True,
+    streamed: bool = False,
 ) -> Row:
-    """Compile for the target's board and run one inference on its executor."""
+    """Compile for the target's board and run one inference on its executor.
+
+    `streamed`: with the input pushed row by row, in one piece.
+    """
     bundle = glowmcu.compile(
         model.path, board=target.board, output=folder / "b", name=model.name, optimize=goal,
-        simplify=simplify,
+        simplify=simplify, stream_inputs=(model.streamed_input,) if streamed else (),
     )  # fmt: skip
     inputs = seeded_inputs(bundle.manifest, 1)
     found = bundle.measure(inputs, on=target.executor)

@@ -11,22 +11,30 @@ SHARED = REPO.parent / "shared" / "models"
 
 @dataclass(frozen=True)
 class Model:
-    """A model file; `equality_inputs` random inputs are compared with the oracle."""
+    """A model file; `equality_inputs` random inputs are compared with the oracle. `streamed_input`
+    has rows that can be pushed.
+    """
 
     name: str
     path: Path
     what: str
     equality_inputs: int = 100
+    streamed_input: str = ""
 
 
 MODELS = (
-    Model("digits", REPO / "examples/digits/digits_int8.tflite", "this repository's digits"),
-    Model("kws", SHARED / "kws_int8.tflite", "MLPerf Tiny keyword spotting"),
-    Model("vww", SHARED / "vww_int8.tflite", "MLPerf Tiny visual wake words"),
-    Model("ic", SHARED / "ic_int8.tflite", "MLPerf Tiny image classification"),
+    Model("digits", REPO / "examples/digits/digits_int8.tflite", "this repository's digits",
+          streamed_input="pixels"),
+    Model("kws", SHARED / "kws_int8.tflite", "MLPerf Tiny keyword spotting",
+          streamed_input="input_1"),
+    Model("vww", SHARED / "vww_int8.tflite", "MLPerf Tiny visual wake words",
+          streamed_input="input_1_int8"),
+    Model("ic", SHARED / "ic_int8.tflite", "MLPerf Tiny image classification",
+          streamed_input="input_1_int8"),
     Model("ad", SHARED / "ad_int8.tflite", "MLPerf Tiny anomaly detection"),
-    Model("sww", SHARED / "sww_int8.tflite", "MLPerf Tiny streaming wake word"),
-)
+    Model("sww", SHARED / "sww_int8.tflite", "MLPerf Tiny streaming wake word",
+          streamed_input="serving_default_input_1:0"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,9 @@ GOALS = (
     ("balanced", True), ("speed", True), ("size", True), ("ram", True), ("balanced", False),
     ("speed", False),
 )  # fmt: skip
+
+#: Goals with which models are measured whose input is pushed row by row.
+STREAMED_GOALS = ("balanced", "ram")
 
 #: TensorFlow Lite Micro with CMSIS-NN, arm-none-eabi-gcc 12.2, TFLM's own release flags, QEMU, one
 #: warm Invoke: millions of instructions by core, and the arena in bytes as TFLM reports it.

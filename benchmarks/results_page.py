@@ -33,6 +33,7 @@ def page(results: dict[str, Any]) -> str:
             *_target(rows, target.core),
         ]
     parts += _goals(results["goals"])
+    parts += _streamed(results.get("streamed", []), results["goals"])
     parts += _equality(results["equality"])
     parts += _compile_time(results["compile_seconds"])
     return "\n".join(parts)
@@ -108,6 +109,26 @@ def _goals(rows: list[dict[str, Any]]) -> list[str]:
             count(row["arena_bytes"]), count(row["code_bytes"]), count(row["weights_bytes"]),
         ])  # fmt: skip
     return [f"## {TARGETS[0].core} by goal\n", *_table(head, body)]
+
+
+def _streamed(rows: list[dict[str, Any]], whole: list[dict[str, Any]]) -> list[str]:
+    """One line a model and goal, beside the arena and cycles with the input in the arena."""
+    if not rows:
+        return []
+    head = ["model", "--optimize", "M cycles", "with the input whole", "arena B",
+            "with the input whole", "stack B", "code B"]  # fmt: skip
+    known = {(row["model"], row["goal"]): row for row in whole if row["simplify"]}
+    body = [
+        [
+            row["model"], row["goal"], thousands_of(row["cycles"]),
+            thousands_of(known[row["model"], row["goal"]]["cycles"]), count(row["arena_bytes"]),
+            count(known[row["model"], row["goal"]]["arena_bytes"]), count(row["stack_bytes"]),
+            count(row["code_bytes"]),
+        ]
+        for row in rows
+    ]  # fmt: skip
+    text = "`--stream-input`: the application pushes rows of the input, which never is whole.\n"
+    return [f"## {TARGETS[0].core} with a streamed input\n", text, *_table(head, body)]
 
 
 def _equality(rows: list[dict[str, Any]]) -> list[str]:

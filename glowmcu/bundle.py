@@ -58,12 +58,23 @@ class LayerChoice:
 
 
 @dataclass(frozen=True)
+class MemoryPass:
+    """Bytes of the arena before and after a planning pass; `note` says what was done or proved."""
+
+    name: str
+    before_bytes: int
+    after_bytes: int
+    note: str
+
+
+@dataclass(frozen=True)
 class Bundle:
     """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
 
     `known_code` saves the cross compiler a second turn where the sizes were measured already;
     `notes` is what a compilation has to say besides, `choices` which kernels it had for each layer,
-    `curve` other plans where they were asked for; all are empty for a bundle from disk.
+    `curve` other plans where they were asked for, `memory_passes` what each pass of memory planning
+    saved; all are empty for a bundle from disk.
     """
 
     path: Path
@@ -73,6 +84,7 @@ class Bundle:
     notes: tuple[str, ...] = ()
     choices: tuple[LayerChoice, ...] = ()
     curve: tuple[PlanPoint, ...] = ()
+    memory_passes: tuple[MemoryPass, ...] = ()
 
     @cached_property
     def code_by_region(self) -> Mapping[str, int] | None:

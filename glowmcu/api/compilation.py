@@ -14,7 +14,7 @@ from glowmcu.api.quantization import ProfileGiven, SamplesGiven, quantization_re
 from glowmcu.board import Board, PlacementRequest, does_not_fit, find_board
 from glowmcu.board.fit import PLACED, Fit, fit_regions
 from glowmcu.board.placing import arena_region, arena_room
-from glowmcu.bundle import Bundle, code_by_region
+from glowmcu.bundle import Bundle, MemoryPass, code_by_region
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions
@@ -116,6 +116,10 @@ def _written(
         notes=_notes(compilation, model),
         choices=kernel_choices(compilation),
         curve=compilation.curve,
+        memory_passes=tuple(
+            MemoryPass(item.name, item.before_bytes, item.after_bytes, item.note)
+            for item in compilation.plan.reports
+        ),
     )
 
 

@@ -22,6 +22,7 @@ from glowmcu.report.arena_map import arena_map_text
 from glowmcu.report.curve import curve_svg, curve_table
 from glowmcu.report.json_report import compile_json
 from glowmcu.report.kernels import choice_table, choices_html
+from glowmcu.report.memory_passes import memory_pass_table
 from glowmcu.report.plots import can_plot
 from glowmcu.report.simplification import simplification_table
 from glowmcu.report.tables import layer_table, summary_lines
@@ -152,6 +153,7 @@ def _show(bundle: Bundle, explain: bool) -> None:
     if explain and bundle.manifest.simplification is not None:
         out.print(simplification_table(bundle.manifest.simplification))
     if explain:
+        out.print(memory_pass_table(bundle.memory_passes))
         out.print(arena_map_text(bundle.manifest), markup=False, highlight=False)
     if bundle.curve:
         _show_curve(bundle, out)

@@ -37,6 +37,7 @@ def compile_json(bundle: Bundle) -> Json:
         "placement": placement_json(bundle),
         "options": manifest.options,
         "notes": list(bundle.notes),
+        "memory_passes": [dataclasses.asdict(item) for item in bundle.memory_passes],
         "pareto": [dataclasses.asdict(point) for point in bundle.curve],
         "files": [*manifest.sources, *manifest.headers],
     }

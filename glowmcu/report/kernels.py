@@ -10,6 +10,7 @@ from rich.table import Table
 
 from glowmcu.bundle import Bundle, KernelOption, LayerChoice
 from glowmcu.report.arena_map import arena_svg
+from glowmcu.report.memory_passes import memory_passes_html
 from glowmcu.report.simplification import simplification_html
 from glowmcu.report.tables import count, plain_table
 
@@ -80,6 +81,7 @@ def choices_html(bundle: Bundle) -> str:
         "<p>For each layer the kernel that was chosen, then what else was possible. Code counts "
         "once for all layers that share a function; “own” is a function of this layer alone.</p>\n"
         f"<table>\n<tr>{headings}</tr>\n{rows}</table>\n{simplified}"
+        f"{memory_passes_html(bundle.memory_passes)}"
         f"<h2>Arena over time</h2>\n<p>Columns are steps, heights are addresses.</p>\n"
         f"{arena_svg(manifest)}</html>\n"
     )

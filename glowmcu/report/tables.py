@@ -44,6 +44,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
         lines.append("  code     not measured: no Arm cross compiler (gcc-arm-none-eabi)")
     else:
         lines.append(f"  code     {count(report.code_bytes)} B at -O2 for {board.core}")
+    lines += _streamed_lines(bundle)
     lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps")
     if manifest.simplification is not None:
         said = simplification_sentences(manifest.simplification)
@@ -57,6 +58,25 @@ def summary_lines(bundle: Bundle) -> list[str]:
         )
     lines.append(f"  bundle   {escape(str(bundle.path))}/{escape(manifest.name)}.h")
     return lines
+
+
+def _streamed_lines(bundle: Bundle) -> list[str]:
+    """How rows come in, where they do."""
+    manifest = bundle.manifest
+    if manifest.streamed_input is None:
+        return []
+    entry = manifest.inputs[manifest.streamed_input]
+    assert entry.rows is not None
+    saved = sum(
+        item.before_bytes - item.after_bytes
+        for item in bundle.memory_passes
+        if item.name == "push_input"
+    )
+    less = f", {count(saved)} B less than with all of it in the arena" if saved else ""
+    return [
+        f"  rows     {escape(entry.name)} comes in {count(entry.rows.count)} rows of "
+        f"{count(entry.rows.bytes)} B ({entry.rows.function}){less}"
+    ]
 
 
 def simplification_sentences(entry: SimplificationEntry) -> list[str]:

@@ -78,6 +78,17 @@ def large() -> bytes:
     return model.finish()
 
 
+def two_lists() -> bytes:
+    """Two inputs that are no images, added."""
+    model = ModelBuilder()
+    names = ("left", "right")
+    parts = [model.input(name, (1, 6), "int8", 0.5, 0) for name in names]
+    total = model.tensor("total", (1, 6), "int8", 1.0, 0)
+    model.op("ADD", parts, [total])
+    model.output(total)
+    return model.finish()
+
+
 def control_flow() -> bytes:
     """Two subgraphs by its own account, as files with WHILE and IF have them."""
     data = bytearray(digits())
@@ -95,6 +106,7 @@ MODELS: dict[str, Callable[[], bytes]] = {
     "unsupported": unsupported,
     "wrong_types": wrong_types,
     "large": large,
+    "two_lists": two_lists,
     "hello": lambda: b"this is a text file, not a model",
     "empty": lambda: b"",
     "truncated": lambda: digits()[:3000],

@@ -43,10 +43,16 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
     ("name with a digit first", USAGE, "compile digits.tflite --name 9lives"),
     ("name that is a keyword", USAGE, "compile digits.tflite --name int"),
     ("name with a path", USAGE, "compile digits.tflite --name ../x"),
+    ("stream an input that is not there", USAGE, "compile digits.tflite --stream-input pixel"),
+    ("stream two inputs", USAGE,
+     "compile two_lists.tflite --stream-input left --stream-input right"),
+    ("stream and keep an input", USAGE,
+     "compile digits.tflite --stream-input pixels --keep-input pixels"),
+    ("stream what has no rows", UNSUPPORTED, "compile two_lists.tflite --stream-input left"),
     ("output is a file", USAGE, "compile digits.tflite -o pixels.npy"),
     ("output below a file", USAGE, "compile digits.tflite -o pixels.npy/out"),
     ("output holds other files", USAGE, "compile digits.tflite -o ."),
-]
+]  # fmt: skip
 OF_A_BUNDLE: list[tuple[str, int, str]] = [
     ("missing input", USAGE, "run out"),
     ("too many inputs", USAGE, "run out --input pixels.npy --input pixels.npy"),
