@@ -1,6 +1,6 @@
 """The cheapest set of variants when layers share functions: local search over prices.
 
-    price = cycles + worth of a byte * (constants; functions, each once; scratch)
+    price = cycles + worth of a byte * (constants; functions, each once; the most scratch)
 
 A move gives one node another variant, all that can take it one variant, or empties a function: its
 users go where they cost least. The best move is made while the price falls. Limits become prices:
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from glowmcu.goals import Goal
@@ -30,6 +30,8 @@ SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
 _CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's worth: of a cycle to millions
 _ENDLESS = 1 << 62
+#: What a byte of scratch costs that makes the arena larger, in bytes of flash more.
+_WITHOUT_ROOM = 7
 
 
 @dataclass(frozen=True)
@@ -100,28 +102,36 @@ def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = 
     worth = goal_worth(candidates, goal)
     if goal is not Goal.SIZE and flash_budget is None:
         return search.cheapest(worth)
-    sets = list(search.frontier(worth, _CODE_WORTHS if goal is Goal.SIZE else (1.0,)))
     if goal is Goal.SIZE:
-        most = SIZE_SLOWDOWN * sets[0][0].cycles
-        quick = {totals: chosen for totals, chosen in sets if totals.cycles <= most}
-        sets += [search.pressed(chosen, worth, most) for chosen in quick.values()]
+        return _smallest(candidates, worth, flash_budget or _ENDLESS)
+    sets = list(search.frontier(worth, (1.0,)))
     within = [item for item in sets if item[0].flash_bytes <= (flash_budget or _ENDLESS)]
     if not within:
         return min(sets, key=lambda item: item[0].flash_bytes)[1]
-    if goal is Goal.SIZE:
-        return _smallest(sets[0][0], within)
     return min(within, key=lambda item: item[0].cycles)[1]
 
 
-def _smallest(balanced: Totals, sets: Sequence[tuple[Totals, Chosen]]) -> Chosen:
-    """The least flash among the sets with little code, or the least code, in reasonable time."""
-    quick = [item for item in sets if item[0].cycles <= SIZE_SLOWDOWN * balanced.cycles]
+def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen:
+    """The least flash among the sets with little code, or the least code, in reasonable time.
+
+    Searches that count all scratch and those that count the most lead to different sets.
+    """
+    search = _Search(candidates)
+    searches = (search, _Search(candidates, is_scratch_shared=False))
+    frontiers = [list(each.frontier(worth, _CODE_WORTHS)) for each in searches]
+    balanced = min((found[0][0] for found in frontiers), key=lambda totals: totals.cycles)
+    most = SIZE_SLOWDOWN * balanced.cycles
+    sets = [item for found in frontiers for item in found]
+    starts = {totals: chosen for totals, chosen in sets if totals.cycles <= most}
+    sets += [search.pressed(chosen, worth, most) for chosen in starts.values()]
+    within = [item for item in sets if item[0].flash_bytes <= flash_budget]
+    quick = [item for item in within if item[0].cycles <= most]
     small = [item for item in quick if item[0].code_bytes <= SIZE_CODE * balanced.code_bytes]
-    if small:
-        return min(small, key=lambda item: item[0].flash_bytes)[1]
+    if not within or small:
+        return min(small or sets, key=lambda item: item[0].flash_bytes)[1]
     if quick:
         return min(quick, key=lambda item: item[0].code_bytes)[1]
-    return min(sets, key=lambda item: item[0].cycles)[1]
+    return min(within, key=lambda item: item[0].cycles)[1]
 
 
 def goal_worth(candidates: Candidates, goal: Goal) -> Worth:
@@ -137,9 +147,14 @@ def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:
 
 
 class _Search:
-    def __init__(self, candidates: Candidates) -> None:
+    def __init__(self, candidates: Candidates, is_scratch_shared: bool = True) -> None:
         self._candidates = candidates
+        self._is_scratch_shared = is_scratch_shared
         self._contested = {node: found for node, found in candidates.items() if len(found) > 1}
+        #: The largest tensor: where others are alive, there is mostly so much room for scratch.
+        self._room_bytes = max(
+            (out.size_bytes for node in candidates for out in node.signature.outputs), default=0
+        )
         self._code_bytes: dict[Hashable, int] = {}
         for found in candidates.values():
             for kernel, cost in found.items():
@@ -260,17 +275,28 @@ class _Search:
         move: Mapping[Node, Kernel],
     ) -> Amounts:
         """What a move changes."""
-        change = Amounts()
+        scratch = self._scratch({**chosen, **move}) - self._scratch(chosen)
+        change = Amounts(scratch=scratch)
         moved: Counter[Hashable] = Counter()
         for node, kernel in move.items():
             old, new = self._candidates[node][chosen[node]], self._candidates[node][kernel]
-            change += _layer_amounts(new) + _layer_amounts(old) * -1
+            change += replace(_layer_amounts(new), scratch=0)
+            change += replace(_layer_amounts(old), scratch=0) * -1
             moved[function_key(chosen[node], old)] -= 1
             moved[function_key(kernel, new)] += 1
         for key, count in moved.items():
             before, after = users[key] > 0, users[key] + count > 0
             change += Amounts(code=self._code_bytes[key] * (after - before))
         return change
+
+    def _scratch(self, chosen: Mapping[Node, Kernel]) -> int:
+        """One layer's after another, so that the most counts, and what is beyond the room more."""
+        costs = (self._candidates[node][kernel] for node, kernel in chosen.items())
+        sizes = [cost.scratch_bytes for cost in costs]
+        if not self._is_scratch_shared:
+            return sum(sizes)
+        most = max(sizes, default=0)
+        return most + _WITHOUT_ROOM * max(most - self._room_bytes, 0)
 
 
 def _layer_amounts(cost: Cost) -> Amounts:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glowmcu.goals import Goal
-from glowmcu.ir.graph import Node
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.search import SIZE_SLOWDOWN, cheapest_set, goal_worth, set_totals
 from glowmcu.ops.shape import Reshape
@@ -28,8 +29,9 @@ class Named(Kernel):
 SHARED, OWN = Named("shared"), Named("own")
 
 
-def node() -> Node:
-    return Node(Reshape(()), (), ())
+def node(out_bytes: int = 0) -> Node:
+    out = Value(TensorType((out_bytes,), ElementType.I8), "y")
+    return Node(Reshape(()), (), (out,) if out_bytes else ())
 
 
 def price(chosen: dict[Node, Kernel], table: dict[Node, dict[Kernel, Cost]], worth: float) -> float:
@@ -131,3 +133,13 @@ def test_users_of_a_function_leave_it_together_where_only_that_saves() -> None:
         node(): {big: Cost(1000.0, 60_000), tiny: Cost(1100.0, 0, 10)} for _ in range(8)
     }
     assert set(cheapest_set(table, Goal.BALANCED).values()) == {tiny}
+
+
+@pytest.mark.parametrize(("out_bytes", "taken"), [(5000, True), (500, False)])
+def test_scratch_of_all_layers_counts_once_and_more_where_tensors_are_smaller(
+    out_bytes: int, taken: bool
+) -> None:
+    quick, plain = Named("quick"), Named("plain")
+    costs: dict[Kernel, Cost] = {quick: Cost(1000.0, 0, scratch_bytes=4096), plain: Cost(1050.0, 0)}
+    table: dict[Node, dict[Kernel, Cost]] = {node(out_bytes): costs for _ in range(10)}
+    assert set(cheapest_set(table, Goal.BALANCED).values()) == {quick if taken else plain}
