@@ -1,4 +1,4 @@
-"""Conformance cases that others wrote, run through the whole compiler on this computer.
+"""Conformance cases that others wrote, run through the whole compiler on this computer or a core.
 
 A case is a model with inputs and the outputs that somebody else's runtime gave for them. It passes,
 or is refused with a message that says what is not supported, or fails; there is nothing else.
@@ -18,11 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.api.known_inputs import compile_for_inputs
+from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import Compilation, Options
+from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
+from glowmcu.verify.measurement import Executor
+from glowmcu.verify.qemu import Qemu
 
 Array = npt.NDArray[Any]
 
@@ -39,6 +43,8 @@ SUITES = (*TFLITE_SUITES, *ONNX_SUITES)
 #: What the shares that must pass are counted by.
 KINDS = ("int8", "float", "onnx", "int16")
 _INT8_DTYPES = {"int8", "int4", "int32", "uint8", "bool"}
+#: No core: this computer.
+GENERIC = "generic"
 #: The quickest build: conformance is about numbers.
 _FLAGS = ("-O1",)
 
@@ -140,31 +146,37 @@ class CompiledCase:
         return [array for name, array in arrays if name not in self.bound]
 
 
-def compile_case(case: Case, rounding: Rounding, name: str = "m") -> CompiledCase:
+def compile_case(
+    case: Case, rounding: Rounding, name: str = "m", core_name: str = GENERIC
+) -> CompiledCase:
     """The case's model through the real pipeline. Raises GlowmcuError where it is refused."""
-    options = Options(name, rounding=rounding)
+    options = Options(name, rounding=rounding, core=core_name)
     arrays = dict(zip(case.input_names, case.read_inputs(), strict=False))
     data = case.model.read_bytes()
     return CompiledCase(*compile_for_inputs(data, case.model.name, options, arrays))
 
 
-def run_cases(cases: Sequence[Case]) -> list[Outcome]:
-    """Outcomes of cases that share a model, under every rounding that they ask for."""
+def run_cases(cases: Sequence[Case], core_name: str = GENERIC) -> list[Outcome]:
+    """Outcomes of cases that share a model, under every rounding that they ask for.
+
+    Compiled for a core, they run on its emulator.
+    """
     found = {case.id: Outcome(case.id, "passed") for case in cases}
     for rounding in cases[0].roundings:
-        for outcome in _run_rounding(cases, rounding):
+        for outcome in _run_rounding(cases, rounding, core_name):
             if found[outcome.case_id].verdict == "passed":
                 found[outcome.case_id] = outcome
     return list(found.values())
 
 
-def _run_rounding(cases: Sequence[Case], rounding: Rounding) -> list[Outcome]:
+def _run_rounding(cases: Sequence[Case], rounding: Rounding, core_name: str) -> list[Outcome]:
     try:
-        compiled = compile_case(cases[0], rounding)
+        compiled = compile_case(cases[0], rounding, core_name=core_name)
         with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
             folder = Path(work) / "bundle"
             write_bundle(compiled.compilation.files, folder)
-            measured = Host(_FLAGS).run(folder, [compiled.inputs(case) for case in cases])
+            inputs = [compiled.inputs(case) for case in cases]
+            measured = _executor(core_name).run(folder, inputs)
     except GlowmcuError as cause:
         verdict = "refused" if cause.exit_code is ExitCode.UNSUPPORTED else "failed"
         return [Outcome(case.id, verdict, _short(cause)) for case in cases]
@@ -175,6 +187,13 @@ def _run_rounding(cases: Sequence[Case], rounding: Rounding) -> list[Outcome]:
         dataclasses.replace(_judged(case, result.outputs, rounding), bound=compiled.bound)
         for case, result in zip(cases, measured, strict=True)
     ]
+
+
+def _executor(core_name: str) -> Executor:
+    if core_name == GENERIC:
+        return Host(_FLAGS)
+    modelled = core(core_name).unicorn_model is not None
+    return CortexM(core_name, count=False) if modelled else Qemu(machine="mps3-an547")
 
 
 def _short(cause: GlowmcuError) -> str:

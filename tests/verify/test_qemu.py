@@ -14,6 +14,7 @@ from glowmcu.board import find_board
 from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.manifest import read_manifest
+from glowmcu.pipeline import Options, compile_model
 from glowmcu.verify.firmware import (
     SEMIHOSTING,
     build_firmware,
@@ -24,6 +25,8 @@ from glowmcu.verify.firmware import (
 )
 from glowmcu.verify.firmware.console import fnv1a
 from glowmcu.verify.qemu import Qemu, executed_instructions
+from tests.support.check_model import write_bundle
+from tests.support.onnx_models import onnx_model
 from tests.verify.tiny_bundle import expected_output, random_inputs, write_tiny_bundle
 
 MISSING = Qemu().missing()
@@ -171,6 +174,15 @@ def test_several_inferences_in_one_boot_do_not_see_each_other(marked: None, tmp_
     results = Qemu(machine="mps2-an386").run(bundle_for(tmp_path), inputs)
     for result, arrays in zip(results, inputs, strict=True):
         np.testing.assert_array_equal(result.outputs[0], expected_output(arrays[0]))
+
+
+@on_qemu
+def test_a_model_without_inputs_runs_as_often_as_it_is_asked(marked: None, tmp_path: Path) -> None:
+    data = onnx_model("Neg", [np.array([1.0, 2.0, 3.0], np.float32)])
+    compilation = compile_model(data, "m.onnx", Options("m"))
+    folder = write_bundle(compilation, tmp_path)
+    measured = Qemu(machine="mps2-an386").run(folder, [[], []])
+    assert [result.outputs[0].tolist() for result in measured] == [[-1, -2, -3]] * 2
 
 
 @on_qemu

@@ -12,11 +12,14 @@ from glowmcu.verify.measurement import Array
 
 
 def pack_inputs(manifest: Manifest, inputs: Sequence[Sequence[Array]]) -> bytes:
-    """All inferences' inputs, one behind the other. Raises GM604 (count, shape or type)."""
+    """All inferences' inputs, one behind the other. Raises GM604 (count, shape or type).
+
+    A byte that nobody reads stands for each inference of a model without inputs: they are counted.
+    """
     parts: list[bytes] = []
     for arrays in inputs:
         check_inputs(manifest, arrays)
-        parts += [np.ascontiguousarray(array).tobytes() for array in arrays]
+        parts += [np.ascontiguousarray(array).tobytes() for array in arrays] or [b"\0"]
     return b"".join(parts)
 
 

@@ -93,7 +93,7 @@ def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
         has_fault_registers=core.architecture != "armv6s-m",
         arena_align=manifest.arena_align,
         guard_bytes=guard_bytes,
-        input_bytes=sum(tensor.bytes for tensor in manifest.inputs),
+        input_bytes=max(1, sum(tensor.bytes for tensor in manifest.inputs)),
         rows=rows,
         inputs=_tensors(manifest.inputs),
         outputs=_tensors(manifest.outputs),
