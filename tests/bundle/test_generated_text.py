@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
-from glowmcu.pipeline import Options, compile_model
-from tests.bundle.models import BUILT, SHARED, model_bytes
+from glowmcu.pipeline import compile_model
+from tests.bundle.models import BUILT, SHARED, STREAMED, model_bytes, options_of
 from tests.test_style import c_is_tidy
 
 ASKED = [
@@ -25,6 +26,9 @@ ASKED = [
     ("sww", "cortex-m4", Goal.SPEED),
     ("two_in_two_out", "generic", Goal.BALANCED),
     ("float_borders", "generic", Goal.BALANCED),
+    ("digits_rows", "cortex-m4", Goal.RAM),
+    ("rows_and_offsets", "generic", Goal.BALANCED),
+    ("float_rows", "generic", Goal.RAM),
 ]
 
 
@@ -33,9 +37,9 @@ ASKED = [
     [pytest.param(*case, id=f"{case[0]} for {case[1]}, {case[2].value}") for case in ASKED],
 )
 def test_generated_c_is_tidy(model: str, core: str, goal: Goal) -> None:
-    if model not in BUILT and not SHARED.is_dir():
+    if model not in BUILT and model not in STREAMED and not SHARED.is_dir():
         pytest.skip("needs `shared/models` beside the checkout")
-    options = Options(model, core=core, goal=goal)
+    options = replace(options_of(model), core=core, goal=goal)
     files = compile_model(model_bytes(model), f"{model}.tflite", options).files
     code = {name: text for name, text in files.items() if Path(name).suffix in (".c", ".h")}
     complaints = [f"{name}: {c}" for name, text in code.items() for c in c_is_tidy(name, text)]

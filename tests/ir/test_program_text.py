@@ -129,7 +129,7 @@ def streamed_program() -> Program:
     relu = Node(Relu(), (image,), (Value(int8(1, 6, 2, 4), "r"),), "relu")
     pool = Node(MaxPool2D((3, 1)), (image,), (less,), "pool")
     same, window = RowRule(1, 0, 1, 6), RowRule(1, 0, 3, 6)
-    rows = RowSupport(RowCall.WHOLE, 6, (same,), 16, {0: Overlap(None, True)})
+    rows = RowSupport(RowCall.WHOLE, 6, (same,), 16, {0: Overlap(None, 0)})
     overlaps = {0: Overlap(-4)}
     first = Run(relu, "k1", (x,), (y,), None, (0,), 1, overlaps, rows)
     passing = RowRun(Run(relu, "k1", (y,), (row,), scratch, (0,), rows=rows), rows.call, (same,))
