@@ -9,14 +9,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from glowmcu.emit_c.packages.details import package_details
 from glowmcu.emit_c.packages.package import Packaging, all_packages
-from glowmcu.pipeline import Compilation, Options, compile_model
-from tests.bundle.models import model_bytes
+from glowmcu.pipeline import Compilation, compile_model
+from tests.bundle.models import model_bytes, options_of
 from tests.conftest import IN_CI
 
 EVERY = tuple(all_packages())
@@ -32,7 +33,7 @@ def packaged(
 ) -> Compilation:
     """The bundle `name` (default: the model's) as all packages at once."""
     packaging = Packaging(tuple(packages), package_details(settings))
-    options = Options(name or model, core=core, packaging=packaging)
+    options = replace(options_of(model), name=name or model, core=core, packaging=packaging)
     return compile_model(model_bytes(model), f"{model}.tflite", options)
 
 

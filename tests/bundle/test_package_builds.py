@@ -258,6 +258,34 @@ def test_the_rust_crate_s_own_test_passes_with_the_c_linked_by_hand(
     assert "1 passed" in run([tmp_path / "test"], tmp_path)
 
 
+ROWS_IN_RUST = """\
+fn main() {
+    let mut arena = digits_rows_sys::Arena::new();
+    let rows = [0i8; 3 * digits_rows_sys::INPUT_ROW_LENGTH];
+    assert_eq!(arena.push_rows(&rows), None);
+    arena.start();
+    assert_eq!(arena.push_rows(&rows), Some(digits_rows_sys::INPUT_ROWS - 3));
+    while arena.push_rows(&rows) != Some(0) {}
+    assert!(arena.output().iter().any(|score| *score > -128));
+}
+"""
+
+
+def test_the_rust_crate_of_a_streamed_input_takes_rows(tmp_path: Path) -> None:
+    rustc = need_program("rustc")
+    name = "digits_rows"
+    folder = write_bundle(packaged(name, packages=("rust",)), tmp_path / name)
+    sources = [folder / f"{name}.c", folder / f"{name}_weights.c"]
+    run(["gcc", *STRICT_FLAGS, f"-I{folder}", "-c", *sources], tmp_path)
+    run(["ar", "rcs", f"lib{name}.a", *sorted(tmp_path.glob("*.o"))], tmp_path)
+    edition = [rustc, "--edition", "2021", "-D", "warnings", "-L", tmp_path]
+    crate = ["--crate-type", "rlib", "--crate-name", f"{name}_sys", "-l", f"static={name}"]
+    run([*edition, *crate, folder / "src" / "lib.rs"], tmp_path)
+    (tmp_path / "main.rs").write_text(ROWS_IN_RUST)
+    run([*edition, "--extern", f"{name}_sys", "main.rs", "-o", "program"], tmp_path)
+    run([tmp_path / "program"], tmp_path)
+
+
 def test_a_wrong_weight_is_found_by_the_package_s_self_test(package: Path, tmp_path: Path) -> None:
     """The negative control of all tests above."""
     copy = tmp_path / package.name

@@ -28,6 +28,8 @@ from tests.memplan.streamed import (
     lowered,
     program_of,
     spatial_models,
+    spread,
+    streamed,
     swapped_turns,
     with_cascade,
     with_shorter_ring,
@@ -118,6 +120,28 @@ def test_a_turn_before_the_row_that_it_waits_for_is_found_by_both(name: str) -> 
         wrong = with_cascade(plan.program, cascade, swapped)
         assert_found_by_both(graph, wrong, plan.arena_bytes)
     assert early
+
+
+@pytest.mark.parametrize("name", ["separable, odd size", "inverted bottlenecks"])
+def test_a_result_may_lie_in_a_ring_with_its_late_rows_alone(name: str) -> None:
+    graph = lowered(MODELS[name]())
+    placed = streamed(program_of(graph, Goal.RAM, 0, graph.inputs[0].name))
+    bare, tried = without_lifetimes(placed.program), 0
+    for cascade in cascades(placed.program):
+        result = cascade.outputs[0]
+        for (ring, other), forbidden in cascade.apart.items():
+            if other is not result or ring not in cascade.rings or not forbidden:
+                continue
+            ((low, high),) = forbidden
+            assert -result.size_bytes < low < 0 < high
+            offsets, arena = spread(bare)
+            right = bare.with_offsets({**offsets, result: offsets[ring] + low})
+            verify_program(right, arena)
+            assert_runs_like_the_graph(graph, right, arena)
+            wrong = bare.with_offsets({**offsets, result: offsets[ring]})
+            assert_found_by_both(graph, wrong, arena)
+            tried += 1
+    assert tried
 
 
 def test_a_buffer_laid_over_the_counter_of_rows_is_found() -> None:

@@ -53,8 +53,10 @@ def stream_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         placed = streamed(program)
         return Plan(placed.program, placed.arena_bytes, 0)
 
-    def build(graph: Graph, selections: Mapping[Node, Selection], with_rows: bool) -> Program:
-        return build_program(graph, selections, with_rows=True)
+    def build(
+        graph: Graph, selections: Mapping[Node, Selection], with_rows: bool, pushed: str | None
+    ) -> Program:
+        return build_program(graph, selections, True, pushed)
 
     monkeypatch.setattr(memory_fit, "plan_memory", plan)
     monkeypatch.setattr(memory_fit, "build_program", build)

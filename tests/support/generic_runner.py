@@ -16,12 +16,15 @@ from pathlib import Path
 import numpy as np
 
 from glowmcu.manifest import read_manifest
+from glowmcu.resources import resource_dir
 from glowmcu.verify.host import STRICT_FLAGS
 from tests.support.check_model import Array
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-O1")
 _RUNNER = Path(__file__).with_name("generic_runner.c")
 _TIMEOUT_S = 120
+#: The runner knows streamed bundles, too, of which the header is in those bundles only.
+LIBJIT = resource_dir("libjit")
 
 
 class RunnerFailed(AssertionError):
@@ -90,7 +93,7 @@ def build_runner(
     executable = work / "generic_runner"
     command = [
         "gcc", *STRICT_FLAGS, "-D_ISOC11_SOURCE", f'-DMODEL_LIST="{model_list}"', *flags,
-        *(f"-I{bundle}" for bundle in bundles), *sources, str(_RUNNER), "-o", str(executable),
+        *(f"-I{folder}" for folder in (*bundles, LIBJIT)), *sources, str(_RUNNER), "-o", str(executable),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
