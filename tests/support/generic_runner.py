@@ -93,7 +93,8 @@ def build_runner(
     executable = work / "generic_runner"
     command = [
         "gcc", *STRICT_FLAGS, "-D_ISOC11_SOURCE", f'-DMODEL_LIST="{model_list}"', *flags,
-        *(f"-I{folder}" for folder in (*bundles, LIBJIT)), *sources, str(_RUNNER), "-o", str(executable),
+        *(f"-I{folder}" for folder in (*bundles, LIBJIT)), *sources, str(_RUNNER),
+        "-o", str(executable),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
