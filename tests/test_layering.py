@@ -18,7 +18,7 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "cores", "discovery", "errors", "goals", "input_options", "manifest", "resources",
+    "cores", "discovery", "errors", "goals", "input_options", "instrument", "manifest", "resources",
     "test_vectors", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}

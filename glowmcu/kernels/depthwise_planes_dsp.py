@@ -89,9 +89,10 @@ class PlanesDepthwise(RowDepthwise):
 
     def code_key(self, site: Site, target: Target) -> str:
         shape = self._plane(site)
-        edges = "_above" * shape.lacks_above + "_below" * shape.lacks_below
-        how = "unrolled_" * self._unrolled
-        return self.row_name(site, f"planes_{how}{shape.stride_y}_down", edges)
+        lacking = {(0, 0): "", (1, 0): "_above", (0, 1): "_below", (1, 1): "_both"}
+        edges = lacking[int(shape.lacks_above), int(shape.lacks_below)]
+        how = "_unrolled" * self._unrolled
+        return self.row_name(site, f"planes{how}", edges, f"{shape.stride_y}x")
 
     def template(self) -> str:
         return "depthwise_planes_dsp.c.j2"

@@ -174,12 +174,13 @@ class RowDepthwise(Kernel):
         return self.row_name(site, "row", "_edges" * row_shape(site).has_edges)
 
     @staticmethod
-    def row_name(site: Site, what: str, edges: str) -> str:
-        """What tells functions of `what` apart."""
+    def row_name(site: Site, what: str, edges: str, stride_y: str = "") -> str:
+        """What tells functions of `what` apart; `stride_y`, as 2x, where it does."""
         form, shape = _form(site), row_shape(site)
         assert form is not None
-        sizes = f"{shape.width}x{shape.channels}_to_{shape.out_width}_stride_{shape.stride}"
-        return f"glowmcu_depthwise_{what}_{sizes}_pad_{shape.pad_left}{edges}_{form_name(form)}"
+        sizes = f"{shape.width}x{shape.channels}_to_{shape.out_width}"
+        steps = f"stride_{stride_y}{shape.stride}_pad_{shape.pad_left}"
+        return f"glowmcu_depthwise_{what}_{sizes}_{steps}{edges}_{form_name(form)}"
 
     def template(self) -> str:
         """The function's."""

@@ -1,6 +1,7 @@
 /*
- * Files and text of the computer that emulates, by semihosting (Arm's calls, which RISC-V took over):
- * inputs come from "inputs.bin" and outputs go to "outputs.bin" in the emulator's working directory.
+ * Files and text of the computer that emulates, by semihosting (Arm's calls, which RISC-V took
+ * over): inputs come from "inputs.bin" and outputs go to "outputs.bin" in the emulator's working
+ * directory.
  */
 #include <string.h>
 

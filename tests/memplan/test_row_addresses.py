@@ -34,9 +34,12 @@ def addresses(compilation: Compilation) -> Iterator[tuple[str, int, str]]:
     for function in _FUNCTION.findall(compilation.files["m.c"]):
         order = re.search(r"order\[\] = \{(.*?)\}", function, re.DOTALL)
         stages = _CASE.findall(function) or [function]
-        turns = re.search(r"y < (\d+)", function)
-        assert order or turns
-        sequence = list(map(int, order[1].split(","))) if order else [0] * int(turns[1])  # type: ignore[index]
+        if order is not None:
+            sequence = list(map(int, order[1].split(",")))
+        else:
+            turns = re.search(r"y < (\d+)", function)
+            assert turns
+            sequence = [0] * int(turns[1])
         made = [0] * len(stages)
         for stage in sequence:
             names = {"made": made, "y": made[stage], "glowmcu_row_under": row_under}
