@@ -4,25 +4,11 @@
 #ifndef GLOWMCU_BATCH_MATMUL_H
 #define GLOWMCU_BATCH_MATMUL_H
 
+#include "glowmcu_matrices.h"
 #include "glowmcu_requantize.h"
 
 typedef struct {
-    int32_t batch_0;
-    int32_t batch_1;
-    int32_t batch_2;
-    int32_t x_batch_0; /* elements from matrix to matrix, 0 where x is broadcast */
-    int32_t x_batch_1;
-    int32_t x_batch_2;
-    int32_t y_batch_0;
-    int32_t y_batch_1;
-    int32_t y_batch_2;
-    int32_t rows;
-    int32_t columns;
-    int32_t depth;
-    int32_t x_row;     /* elements from row to row of x */
-    int32_t x_step;    /* and along a row */
-    int32_t y_column;  /* elements from column to column of y */
-    int32_t y_step;    /* and along a column */
+    glowmcu_matrices matrices;
     int32_t x_zero_point;
     int32_t y_zero_point;
     int32_t out_zero_point;
@@ -37,10 +23,10 @@ static inline int32_t glowmcu_batch_matmul_sum(const glowmcu_batch_matmul *p, co
 {
     int32_t sum = 0;
 
-    for (int32_t k = 0; k < p->depth; ++k) {
+    for (int32_t k = 0; k < p->matrices.depth; ++k) {
         sum += (*x - p->x_zero_point) * (*y - p->y_zero_point);
-        x += p->x_step;
-        y += p->y_step;
+        x += p->matrices.x_step;
+        y += p->matrices.y_step;
     }
     return sum;
 }
@@ -50,10 +36,10 @@ GLOWMCU_CODE
 static inline int8_t *glowmcu_batch_matmul_matrix(const glowmcu_batch_matmul *p, const int8_t *x,
     const int8_t *y, int8_t *out)
 {
-    for (int32_t row = 0; row < p->rows; ++row) {
-        for (int32_t column = 0; column < p->columns; ++column) {
-            const int32_t sum = glowmcu_batch_matmul_sum(p, x + row * p->x_row,
-                y + column * p->y_column);
+    for (int32_t row = 0; row < p->matrices.rows; ++row) {
+        for (int32_t column = 0; column < p->matrices.columns; ++column) {
+            const int32_t sum = glowmcu_batch_matmul_sum(p, x + row * p->matrices.x_row,
+                y + column * p->matrices.y_column);
             const int32_t value = glowmcu_requantize(sum, p->multiplier, p->shift)
                 + p->out_zero_point;
             *out = (int8_t)glowmcu_clamp(value, -128, 127);
@@ -68,12 +54,12 @@ GLOWMCU_CODE
 static void glowmcu_batch_matmul_s8(const glowmcu_batch_matmul *p, const int8_t *x,
     const int8_t *y, int8_t *out)
 {
-    for (int32_t b0 = 0; b0 < p->batch_0; ++b0) {
-        for (int32_t b1 = 0; b1 < p->batch_1; ++b1) {
-            for (int32_t b2 = 0; b2 < p->batch_2; ++b2) {
+    for (int32_t b0 = 0; b0 < p->matrices.batch_0; ++b0) {
+        for (int32_t b1 = 0; b1 < p->matrices.batch_1; ++b1) {
+            for (int32_t b2 = 0; b2 < p->matrices.batch_2; ++b2) {
                 out = glowmcu_batch_matmul_matrix(p,
-                    x + b0 * p->x_batch_0 + b1 * p->x_batch_1 + b2 * p->x_batch_2,
-                    y + b0 * p->y_batch_0 + b1 * p->y_batch_1 + b2 * p->y_batch_2, out);
+                    x + glowmcu_matrix_of_x(&p->matrices, b0, b1, b2),
+                    y + glowmcu_matrix_of_y(&p->matrices, b0, b1, b2), out);
             }
         }
     }

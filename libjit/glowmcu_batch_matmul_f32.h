@@ -5,30 +5,11 @@
 #ifndef GLOWMCU_BATCH_MATMUL_F32_H
 #define GLOWMCU_BATCH_MATMUL_F32_H
 
-#include "glowmcu_base.h"
-
-typedef struct {
-    int32_t batch_0;
-    int32_t batch_1;
-    int32_t batch_2;
-    int32_t x_batch_0; /* elements from matrix to matrix, 0 where x is broadcast */
-    int32_t x_batch_1;
-    int32_t x_batch_2;
-    int32_t y_batch_0;
-    int32_t y_batch_1;
-    int32_t y_batch_2;
-    int32_t rows;
-    int32_t columns;
-    int32_t depth;
-    int32_t x_row;     /* elements from row to row of x */
-    int32_t x_step;    /* and along a row */
-    int32_t y_column;  /* elements from column to column of y */
-    int32_t y_step;    /* and along a column */
-} glowmcu_batch_matmul_real;
+#include "glowmcu_matrices.h"
 
 /* Product of a row of x and a column of y. */
 GLOWMCU_CODE
-static inline float glowmcu_batch_matmul_f32_sum(const glowmcu_batch_matmul_real *p, const float *x,
+static inline float glowmcu_batch_matmul_f32_sum(const glowmcu_matrices *p, const float *x,
     const float *y)
 {
     float sum = 0.0f;
@@ -43,7 +24,7 @@ static inline float glowmcu_batch_matmul_f32_sum(const glowmcu_batch_matmul_real
 
 /* One matrix product; returns where the next result goes. */
 GLOWMCU_CODE
-static inline float *glowmcu_batch_matmul_f32_matrix(const glowmcu_batch_matmul_real *p,
+static inline float *glowmcu_batch_matmul_f32_matrix(const glowmcu_matrices *p,
     const float *x, const float *y, float *out)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
@@ -57,15 +38,15 @@ static inline float *glowmcu_batch_matmul_f32_matrix(const glowmcu_batch_matmul_
 
 /* `out` is [batch_0][batch_1][batch_2][rows][columns]; it may overlap neither operand. */
 GLOWMCU_CODE
-static void glowmcu_batch_matmul_f32(const glowmcu_batch_matmul_real *p, const float *x,
+static void glowmcu_batch_matmul_f32(const glowmcu_matrices *p, const float *x,
     const float *y, float *out)
 {
     for (int32_t b0 = 0; b0 < p->batch_0; ++b0) {
         for (int32_t b1 = 0; b1 < p->batch_1; ++b1) {
             for (int32_t b2 = 0; b2 < p->batch_2; ++b2) {
                 out = glowmcu_batch_matmul_f32_matrix(p,
-                    x + b0 * p->x_batch_0 + b1 * p->x_batch_1 + b2 * p->x_batch_2,
-                    y + b0 * p->y_batch_0 + b1 * p->y_batch_1 + b2 * p->y_batch_2, out);
+                    x + glowmcu_matrix_of_x(p, b0, b1, b2),
+                    y + glowmcu_matrix_of_y(p, b0, b1, b2), out);
             }
         }
     }

@@ -13,7 +13,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.matmul import matrix_fields
+from glowmcu.kernels.matmul import matrices
 from glowmcu.kernels.wide import is_wide
 from glowmcu.ops.matmul import BatchMatMul
 
@@ -34,7 +34,7 @@ class WideBatchMatMul(Kernel):
         assert isinstance(op, BatchMatMul)
         scale = op.requantization(site.signature)
         fields = (
-            *matrix_fields(site),
+            Field("matrices", matrices(site)),
             Field("multiplier", int(scale.multipliers[0])),
             Field("shift", int(scale.shifts[0])),
         )

@@ -30,6 +30,7 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.kernels.overlap import Overlaps, block_overlaps, first_pixels, pixel_blocks
 from glowmcu.kernels.requantization import FormKind, is_padded, requantization_task
+from glowmcu.kernels.stream_code import clamp_fields, stream_field, stream_view
 from glowmcu.ops.convolution import Conv2D
 
 _CHANNELS = 4
@@ -173,13 +174,12 @@ def _function(walk: ChunkWalk, stream: DenseStream) -> str:
 
 
 def _view(walk: ChunkWalk, stream: DenseStream) -> dict[str, object]:
-    form = stream.form
     return {
+        **stream_view(stream),
         "headers": ("glowmcu_conv_2d_chunks.h",),
-        "assembly": chunks_assembly(stream.layout, walk.distance, walk.offsets, form.postshift),
-        "form": form.kind.value,
-        "postshift": form.postshift,
-        "wide": stream.layout.wide,
+        "assembly": chunks_assembly(
+            stream.layout, walk.distance, walk.offsets, stream.form.postshift
+        ),
         "distance": walk.distance,
         "fours": len(walk.offsets),
         "last": walk.offsets[-1],
@@ -190,10 +190,8 @@ def _view(walk: ChunkWalk, stream: DenseStream) -> dict[str, object]:
 def _fields(site: Site, walk: ChunkWalk, stream: DenseStream) -> tuple[Field, ...]:
     op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
     assert isinstance(op, Conv2D)
-    clamp_min, clamp_max = stream.form.clamp or (1, 0)
-    comment = "see libjit's glowmcu_dense_stream.h"
     return (
-        Field("stream", ConstantArray("stream", stream.words(), comment)),
+        stream_field(stream),
         Field("places", ConstantArray("places", np.array(walk.places, np.int32))),
         Field("in_height", x.shape[1]),
         Field("in_width", x.shape[2]),
@@ -215,6 +213,5 @@ def _fields(site: Site, walk: ChunkWalk, stream: DenseStream) -> tuple[Field, ..
         Field("second_patch", walk.distance if walk.kind is RunKind.WINDOW else -1),
         Field("out_width", out.shape[2]),
         Field("depth_out", out.shape[3]),
-        Field("clamp_min", clamp_min),
-        Field("clamp_max", clamp_max),
+        *clamp_fields(stream.form),
     )

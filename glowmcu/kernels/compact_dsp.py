@@ -27,6 +27,7 @@ from glowmcu.kernels.overlap import Overlaps, window_overlaps
 from glowmcu.kernels.pointwise_assembly import STEP_BYTES, pairs_assembly
 from glowmcu.kernels.pointwise_dsp import dense_fields
 from glowmcu.kernels.requantization import FormKind, find_form, requantization_task
+from glowmcu.kernels.stream_code import stream_view
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -97,9 +98,7 @@ class CompactConv2D(Kernel):
             view={
                 "headers": ("glowmcu_conv_2d_compact.h",),
                 "assembly": pairs_assembly(stream.layout, stream.form.postshift, _ROUND_STEPS),
-                "form": stream.form.kind.value,
-                "postshift": stream.form.postshift,
-                "wide": stream.layout.wide,
+                **stream_view(stream),
             },
             parameters=Parameters("glowmcu_conv_2d_compact", _compact_fields(site, stream)),
             rows=grid.rows,

@@ -23,6 +23,7 @@ from glowmcu.kernels.window_work import window_work
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.real import FLOAT_MAX
+from glowmcu.ops.transpose_conv import TransposeConv2D
 
 
 def requantization_arrays(scale: Requantization) -> tuple[ConstantArray, ConstantArray]:
@@ -66,7 +67,25 @@ def float_clamp_fields(clamp: tuple[float, float] | None) -> tuple[Field, Field]
     return Field("clamp_min", float(low)), Field("clamp_max", float(high))
 
 
-def _window_fields(op: Conv2D | DepthwiseConv2D) -> tuple[Field, ...]:
+def int8_fields(site: Site, order: str) -> tuple[Field, ...]:
+    """Zero points, clamp and constants, as the int8 structs end; `order` is that of the weights."""
+    op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
+    assert isinstance(op, Conv2D | DepthwiseConv2D | TransposeConv2D)
+    multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+    clamp_min, clamp_max = op.clamp_range(site.signature)
+    return (
+        Field("in_zero_point", x.zero_point),
+        Field("out_zero_point", out.zero_point),
+        Field("clamp_min", clamp_min),
+        Field("clamp_max", clamp_max),
+        Field("weights", ConstantArray("weights", constant(site, 1), order)),
+        Field("bias", ConstantArray("bias", constant(site, 2))),
+        Field("multipliers", multipliers),
+        Field("shifts", shifts),
+    )
+
+
+def _window_fields(op: Conv2D | DepthwiseConv2D | TransposeConv2D) -> tuple[Field, ...]:
     return (
         Field("stride_y", op.strides[0]),
         Field("stride_x", op.strides[1]),
@@ -78,9 +97,11 @@ def _window_fields(op: Conv2D | DepthwiseConv2D) -> tuple[Field, ...]:
 
 
 def conv_2d_geometry(site: Site) -> tuple[Field, ...]:
-    """Sizes, strides and padding, as all structs of conv_2d begin."""
+    """Sizes, strides and padding, as structs of conv_2d begin; with groups and dilation, so does
+    the one of transpose_conv_2d.
+    """
     op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
-    assert isinstance(op, Conv2D)
+    assert isinstance(op, Conv2D | TransposeConv2D)
     return (
         Field("in_height", x.shape[1]),
         Field("in_width", x.shape[2]),
@@ -145,18 +166,9 @@ class PortableConv2D(Kernel):
         x, out = site.signature.inputs[0], site.signature.output
         weights, bias = constant(site, 1), constant(site, 2)
         bound = accumulator_bound(site, weights.reshape(weights.shape[0], -1), bias)
-        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
-        clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
             *conv_2d_geometry(site),
-            Field("in_zero_point", x.zero_point),
-            Field("out_zero_point", out.zero_point),
-            Field("clamp_min", clamp_min),
-            Field("clamp_max", clamp_max),
-            Field("weights", ConstantArray("weights", weights, "OHWI")),
-            Field("bias", ConstantArray("bias", bias)),
-            Field("multipliers", multipliers),
-            Field("shifts", shifts),
+            *int8_fields(site, "OHWI"),
         )
         return KernelCode(
             function="glowmcu_conv_2d_s8",
@@ -210,18 +222,9 @@ class PortableDepthwiseConv2D(Kernel):
         weights, bias = constant(site, 1), constant(site, 2)
         channels = out.shape[3]
         bound = accumulator_bound(site, weights.reshape(-1, channels).T, bias)
-        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
-        clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
             *depthwise_geometry(site),
-            Field("in_zero_point", x.zero_point),
-            Field("out_zero_point", out.zero_point),
-            Field("clamp_min", clamp_min),
-            Field("clamp_max", clamp_max),
-            Field("weights", ConstantArray("weights", weights, "HWC")),
-            Field("bias", ConstantArray("bias", bias)),
-            Field("multipliers", multipliers),
-            Field("shifts", shifts),
+            *int8_fields(site, "HWC"),
         )
         return KernelCode(
             function="glowmcu_depthwise_conv_2d_s8",

@@ -11,7 +11,7 @@ from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant
 from glowmcu.kernels.dense_stream import DenseStream, dense_stream
-from glowmcu.kernels.kernel import Site
+from glowmcu.kernels.kernel import Site, Target
 from glowmcu.kernels.overlap import (
     Overlaps,
     block_overlaps,
@@ -59,6 +59,19 @@ def is_dense_layer(site: Site) -> bool:
         return True
     ungrouped = x.shape[3] == weights.shape[3]
     return ungrouped and weights.shape[1:3] == (1, 1) and not is_padded(site)
+
+
+def is_row_layer(site: Site, target: Target) -> bool:
+    """Whether a core with the instructions may take it row by row: no pixels beside each other."""
+    if not target.core.has_dsp or not is_dense_layer(site):
+        return False
+    return isinstance(site.node.op, FullyConnected) or pixel_grid(site).runs == (1, 1)
+
+
+def row_count(site: Site) -> int:
+    """Rows of a dense layer, all batches."""
+    runs, count = pixel_grid(site).runs
+    return runs * count
 
 
 def pixel_grid(site: Site) -> PixelGrid:

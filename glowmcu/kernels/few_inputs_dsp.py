@@ -41,6 +41,7 @@ from glowmcu.kernels.requantization import (
     largest_postshift,
     requantization_task,
 )
+from glowmcu.kernels.stream_code import clamp_fields
 from glowmcu.ops.convolution import Conv2D
 
 #: Channels of a block: the loop is unrolled that often.
@@ -161,7 +162,6 @@ class FewInputsDsp(Kernel):
         shape, grid, form = self._shape(site, target), pixel_grid(site), _form(site)
         assert form is not None
         stream = _stream(dense_weights(site), form, self._cut(site, target))
-        clamp_min, clamp_max = form.clamp or (1, 0)
         comment = "a channel: start, weights, multiplier"
         fields = (
             Field("stream", ConstantArray("stream", stream, comment)),
@@ -170,8 +170,7 @@ class FewInputsDsp(Kernel):
             Field("in_step", grid.step),
             Field("in_row", grid.row_step),
             Field("is_dense", int(grid.is_dense)),
-            Field("clamp_min", clamp_min),
-            Field("clamp_max", clamp_max),
+            *clamp_fields(form),
         )
         return KernelCode(
             function=self.code_key(site, target),

@@ -13,14 +13,13 @@ import numpy as np
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.dense_layer import (
     dense_weights,
-    is_dense_layer,
+    is_row_layer,
     layer_bound_note,
-    pixel_grid,
+    row_count,
 )
 from glowmcu.kernels.dense_stream import DenseStream, dense_stream
 from glowmcu.kernels.fully_connected_direct_assembly import FOUR, row_assembly, walk
 from glowmcu.kernels.kernel import (
-    ConstantArray,
     Field,
     Kernel,
     KernelCode,
@@ -31,6 +30,12 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.kernels.overlap import matrix_overlaps
 from glowmcu.kernels.requantization import requantization_task
+from glowmcu.kernels.stream_code import (
+    clamp_fields,
+    scale_fields,
+    stream_field,
+    stream_view,
+)
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -43,14 +48,10 @@ class FullyConnectedDirect(Kernel):
     """Each row as it lies in memory through the stream; also a 1x1 convolution of one pixel."""
 
     def accepts(self, site: Site, target: Target) -> bool:
-        if not target.core.has_dsp or not is_dense_layer(site):
-            return False
-        if isinstance(site.node.op, Conv2D) and pixel_grid(site).runs != (1, 1):
-            return False
-        return direct_stream(site) is not None
+        return is_row_layer(site, target) and direct_stream(site) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        stream, rows = _stream(site), _rows(site)
+        stream, rows = _stream(site), row_count(site)
         kind = "uniform" if stream.layout.uniform else stream.form.kind.value
         wide = " wide" if stream.layout.wide else ""
         return {
@@ -67,7 +68,7 @@ class FullyConnectedDirect(Kernel):
         return f"glowmcu_fully_connected_direct{_stream(site).suffix}"
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        stream, rows = _stream(site), _rows(site)
+        stream, rows = _stream(site), row_count(site)
         outputs = len(stream.weights)
         return KernelCode(
             function=self.code_key(site, target),
@@ -76,10 +77,7 @@ class FullyConnectedDirect(Kernel):
             view={
                 "headers": ("glowmcu_fully_connected_direct_dsp.h",),
                 "assembly": row_assembly(stream.layout, stream.form.postshift),
-                "form": stream.form.kind.value,
-                "postshift": stream.form.postshift,
-                "wide": stream.layout.wide,
-                "uniform": stream.layout.uniform,
+                **stream_view(stream),
             },
             parameters=Parameters("glowmcu_fully_connected_direct", _fields(site, stream)),
             rows=rows,
@@ -109,28 +107,17 @@ def _stream(site: Site) -> DenseStream:
     return stream
 
 
-def _rows(site: Site) -> int:
-    runs, count = pixel_grid(site).runs
-    return runs * count
-
-
 def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
     depth = int(dense_weights(site).shape[1])
     way = walk(depth, stream.layout)
-    clamp_min, clamp_max = stream.form.clamp or (1, 0)
-    shared = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
-    comment = "see libjit's glowmcu_dense_stream.h"
     return (
-        Field("stream", ConstantArray("stream", stream.words(), comment)),
+        stream_field(stream),
         Field("first_round", way.first_round),
         Field("end_round", way.end_round),
         Field("entry", way.entry),
         Field("jump", way.jump),
-        Field("multiplier", shared[0]),
-        Field("step", shared[1]),
-        Field("shift", shared[2]),
+        *scale_fields(stream),
         Field("depth_in", depth),
         Field("depth_out", len(stream.weights)),
-        Field("clamp_min", clamp_min),
-        Field("clamp_max", clamp_max),
+        *clamp_fields(stream.form),
     )

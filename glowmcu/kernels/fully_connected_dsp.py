@@ -11,15 +11,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from glowmcu.kernels.dense_layer import (
-    is_dense_layer,
+    is_row_layer,
     layer_bound_note,
     layer_stream,
-    pixel_grid,
+    row_count,
 )
 from glowmcu.kernels.dense_stream import DenseStream
 from glowmcu.kernels.fully_connected_assembly import ROUND_STEPS, STEP_BYTES, row_assembly, walk
 from glowmcu.kernels.kernel import (
-    ConstantArray,
     Cost,
     Field,
     Kernel,
@@ -30,6 +29,12 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.overlap import matrix_overlaps
+from glowmcu.kernels.stream_code import (
+    clamp_fields,
+    scale_fields,
+    stream_field,
+    stream_view,
+)
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -45,15 +50,13 @@ class FullyConnectedDsp(Kernel):
     round_steps: ClassVar[int] = ROUND_STEPS
 
     def accepts(self, site: Site, target: Target) -> bool:
-        if not target.core.has_dsp or not is_dense_layer(site):
-            return False
-        if isinstance(site.node.op, Conv2D) and pixel_grid(site).runs != (1, 1):
-            return False
-        return layer_stream(site, _CHANNELS, uniform=True) is not None
+        return (
+            is_row_layer(site, target) and layer_stream(site, _CHANNELS, uniform=True) is not None
+        )
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         stream = _stream(site)
-        rows = _rows(site)
+        rows = row_count(site)
         kind = "uniform" if stream.layout.uniform else stream.form.kind.value
         wide = " wide" if stream.layout.wide else ""
         return {
@@ -92,16 +95,13 @@ class FullyConnectedDsp(Kernel):
             view={
                 "headers": ("glowmcu_fully_connected_dsp.h",),
                 "assembly": row_assembly(stream.layout, stream.form.postshift, self.round_steps),
-                "form": stream.form.kind.value,
-                "postshift": stream.form.postshift,
-                "wide": stream.layout.wide,
-                "uniform": stream.layout.uniform,
+                **stream_view(stream),
             },
             parameters=Parameters(
                 "glowmcu_fully_connected_dsp", _fields(site, stream, self.round_steps)
             ),
-            rows=_rows(site),
-            overlaps=matrix_overlaps(site.signature, _rows(site), 1, reads_first=True),
+            rows=row_count(site),
+            overlaps=matrix_overlaps(site.signature, row_count(site), 1, reads_first=True),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
         )
@@ -126,11 +126,6 @@ _CYCLES = {
 _CODE_BYTES, _STEP_CODE = 1550, 66
 
 
-def _rows(site: Site) -> int:
-    runs, count = pixel_grid(site).runs
-    return runs * count
-
-
 def _stream(site: Site) -> DenseStream:
     """What `accepts` has found to exist."""
     stream = layer_stream(site, _CHANNELS, uniform=True)
@@ -140,21 +135,15 @@ def _stream(site: Site) -> DenseStream:
 
 def _fields(site: Site, stream: DenseStream, round_steps: int) -> tuple[Field, ...]:
     way = walk(stream.steps, stream.layout, round_steps)
-    clamp_min, clamp_max = stream.form.clamp or (1, 0)
-    shared = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
-    comment = "see libjit's glowmcu_dense_stream.h"
     return (
-        Field("stream", ConstantArray("stream", stream.words(), comment)),
+        stream_field(stream),
         Field("first_round", way.first_round),
         Field("last_round", way.last_round),
         Field("entry", way.entry),
         Field("jump", way.jump),
-        Field("multiplier", shared[0]),
-        Field("step", shared[1]),
-        Field("shift", shared[2]),
+        *scale_fields(stream),
         Field("depth_in", stream.depth),
         Field("depth_out", len(stream.weights)),
         Field("steps", stream.steps),
-        Field("clamp_min", clamp_min),
-        Field("clamp_max", clamp_max),
+        *clamp_fields(stream.form),
     )

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from glowmcu.ir.operation import Array
+from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note, largest_offset_input
 from glowmcu.kernels.convolution import (
     constant,
@@ -27,6 +29,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
 
 
@@ -63,38 +66,55 @@ class PortableFullyConnected(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
         assert isinstance(op, FullyConnected)
-        x, weights_type, _ = site.signature.inputs
-        out = site.signature.output
-        weights, bias = constant(site, 1), constant(site, 2)
-        assert weights_type.quantization is not None
-        zero_points = np.array(weights_type.quantization.zero_points, np.int64)
-        # The C sums x * w and w_zp * x apart, so both magnitudes count.
-        magnitude = np.abs(weights.astype(np.int64)) + np.abs(zero_points)[:, np.newaxis]
-        bound = accumulator_bound(site, magnitude, bias)
-        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
-        clamp_min, clamp_max = op.clamp_range(site.signature)
-        fields = (
-            Field("rows", x.element_count // weights_type.shape[1]),
-            Field("depth_in", weights_type.shape[1]),
-            Field("depth_out", weights_type.shape[0]),
-            Field("in_zero_point", x.zero_point),
-            Field("weights_zero_point", int(zero_points[0])),
-            Field("out_zero_point", out.zero_point),
-            Field("clamp_min", clamp_min),
-            Field("clamp_max", clamp_max),
-            Field("per_channel", int(len(multipliers.data) > 1)),
-            Field("weights", ConstantArray("weights", weights, "OI")),
-            Field("bias", ConstantArray("bias", bias)),
-            Field("multipliers", multipliers),
-            Field("shifts", shifts),
+        quantization = site.signature.inputs[1].quantization
+        assert quantization is not None
+        return _fully_connected(
+            site,
+            constant(site, 1),
+            ConstantArray("bias", constant(site, 2)),
+            np.array(quantization.zero_points, np.int64),
+            op.requantization(site.signature),
+            op.clamp_range(site.signature),
         )
-        return KernelCode(
-            function="glowmcu_fully_connected_s8",
-            operands=(0,),
-            header="glowmcu_fully_connected.h",
-            parameters=Parameters("glowmcu_fully_connected", fields),
-            notes=(bound_note(site.node.macs, bound),),
-        )
+
+
+def _fully_connected(
+    site: Site,
+    weights: Array,
+    bias: ConstantArray,
+    zero_points: Int64Array,
+    scale: Requantization,
+    clamp: tuple[int, int],
+) -> KernelCode:
+    """Rows of the first operand times `weights`, (outputs, inputs)."""
+    x, out = site.signature.inputs[0], site.signature.output
+    outputs, depth = weights.shape
+    # The C sums x * w and w_zp * x apart, so both magnitudes count.
+    magnitude = np.abs(weights.astype(np.int64)) + np.abs(zero_points)[:, np.newaxis]
+    bound = accumulator_bound(site, magnitude, bias.data)
+    multipliers, shifts = requantization_arrays(scale)
+    fields = (
+        Field("rows", x.element_count // depth),
+        Field("depth_in", depth),
+        Field("depth_out", outputs),
+        Field("in_zero_point", x.zero_point),
+        Field("weights_zero_point", int(zero_points[0])),
+        Field("out_zero_point", out.zero_point),
+        Field("clamp_min", clamp[0]),
+        Field("clamp_max", clamp[1]),
+        Field("per_channel", int(len(multipliers.data) > 1)),
+        Field("weights", ConstantArray("weights", weights, "OI")),
+        Field("bias", bias),
+        Field("multipliers", multipliers),
+        Field("shifts", shifts),
+    )
+    return KernelCode(
+        function="glowmcu_fully_connected_s8",
+        operands=(0,),
+        header="glowmcu_fully_connected.h",
+        parameters=Parameters("glowmcu_fully_connected", fields),
+        notes=(bound_note(site.node.macs, bound),),
+    )
 
 
 @kernel("fully_connected.portable_f32", FullyConnected)
@@ -154,36 +174,15 @@ class ConstantBatchMatMul(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
         assert isinstance(op, BatchMatMul)
-        x, y = site.signature.inputs
-        out = site.signature.output
-        columns, depth = out.shape[-1], op.depth(site.signature)
+        y, out = site.signature.inputs[1], site.signature.output
         matrix = constant(site, 1).reshape(y.shape[-2:])
-        weights = np.ascontiguousarray(matrix if op.adj_y else matrix.T)
-        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
-        fields = (
-            Field("rows", x.element_count // depth),
-            Field("depth_in", depth),
-            Field("depth_out", columns),
-            Field("in_zero_point", x.zero_point),
-            Field("weights_zero_point", y.zero_point),
-            Field("out_zero_point", out.zero_point),
-            Field("clamp_min", out.element.limits[0]),
-            Field("clamp_max", out.element.limits[1]),
-            Field("per_channel", 0),
-            Field("weights", ConstantArray("weights", weights, "OI")),
-            Field("bias", ConstantArray("no_bias", np.zeros(columns, np.int32))),
-            Field("multipliers", multipliers),
-            Field("shifts", shifts),
-        )
-        # The C sums x * w and w_zp * x apart, so both magnitudes count.
-        magnitude = np.abs(weights.astype(np.int64)) + abs(y.zero_point)
-        bound = accumulator_bound(site, magnitude, np.zeros(columns, np.int32))
-        return KernelCode(
-            function="glowmcu_fully_connected_s8",
-            operands=(0,),
-            header="glowmcu_fully_connected.h",
-            parameters=Parameters("glowmcu_fully_connected", fields),
-            notes=(bound_note(site.node.macs, bound),),
+        return _fully_connected(
+            site,
+            np.ascontiguousarray(matrix if op.adj_y else matrix.T),
+            ConstantArray("no_bias", np.zeros(out.shape[-1], np.int32)),
+            np.array([y.zero_point], np.int64),
+            op.requantization(site.signature),
+            out.element.limits,
         )
 
 
@@ -208,7 +207,7 @@ class PortableBatchMatMul(Kernel):
         out = site.signature.output
         scale = op.requantization(site.signature)
         fields = (
-            *matrix_fields(site),
+            Field("matrices", matrices(site)),
             Field("x_zero_point", x.zero_point),
             Field("y_zero_point", y.zero_point),
             Field("out_zero_point", out.zero_point),
@@ -242,16 +241,16 @@ class FloatBatchMatMul(Kernel):
             function="glowmcu_batch_matmul_f32",
             operands=(0, 1),
             header="glowmcu_batch_matmul_f32.h",
-            parameters=Parameters("glowmcu_batch_matmul_real", matrix_fields(site)),
+            parameters=matrices(site),
         )
 
 
-def matrix_fields(site: Site) -> tuple[Field, ...]:
+def matrices(site: Site) -> Parameters:
     """Sizes, and elements from matrix to matrix, row to row and along a row of each operand."""
     op, (x, y), out = site.node.op, site.signature.inputs, site.signature.output
     assert isinstance(op, BatchMatMul)
     rows, columns, depth = *out.shape[-2:], op.depth(site.signature)
-    return (
+    fields = (
         *(Field(f"batch_{axis}", size) for axis, size in enumerate(_padded(out.shape[:-2]))),
         *_batch_steps("x", x.shape),
         *_batch_steps("y", y.shape),
@@ -263,6 +262,7 @@ def matrix_fields(site: Site) -> tuple[Field, ...]:
         Field("y_column", depth if op.adj_y else 1),
         Field("y_step", 1 if op.adj_y else columns),
     )
+    return Parameters("glowmcu_matrices", fields)
 
 
 def _padded(batch: tuple[int, ...]) -> tuple[int, ...]:

@@ -18,7 +18,6 @@ from glowmcu.kernels.dense_layer import (
 )
 from glowmcu.kernels.dense_stream import DenseStream
 from glowmcu.kernels.kernel import (
-    ConstantArray,
     Cost,
     Field,
     Kernel,
@@ -29,6 +28,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.pointwise_assembly import ROUND_STEPS, STEP_BYTES, pairs_assembly, walk
+from glowmcu.kernels.stream_code import clamp_fields, stream_field, stream_view
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
@@ -102,9 +102,7 @@ class PointwiseDsp(Kernel):
             view={
                 "headers": ("glowmcu_conv_2d_pointwise.h",),
                 "assembly": self.assembly(stream),
-                "form": stream.form.kind.value,
-                "postshift": stream.form.postshift,
-                "wide": stream.layout.wide,
+                **stream_view(stream),
             },
             parameters=Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream)),
             rows=grid.rows,
@@ -146,10 +144,8 @@ def dense_fields(
     """Of a `glowmcu_conv_2d_pointwise`, for a function with rounds of `round_steps`."""
     depth = stream.depth
     way = walk(stream.steps, stream.layout, round_steps)
-    clamp_min, clamp_max = stream.form.clamp or (1, 0)
-    words = stream.words(way.is_single)
     return (
-        Field("stream", ConstantArray("stream", words, "see libjit's glowmcu_dense_stream.h")),
+        stream_field(stream, way.is_single),
         Field("rest", depth % 8 + 8 * way.is_single),
         Field("eights_bytes", depth // 8 * 4 * STEP_BYTES),
         Field("first_round", way.first_round),
@@ -163,6 +159,5 @@ def dense_fields(
         Field("in_step", grid.step),
         Field("in_row", grid.row_step),
         Field("is_dense", int(grid.is_dense)),
-        Field("clamp_min", clamp_min),
-        Field("clamp_max", clamp_max),
+        *clamp_fields(stream.form),
     )

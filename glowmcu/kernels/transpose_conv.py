@@ -6,14 +6,14 @@ from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import (
     constant,
     constant_bytes,
+    conv_2d_geometry,
     float_clamp_fields,
+    int8_fields,
     is_constant,
     is_float,
     is_int8,
-    requantization_arrays,
 )
 from glowmcu.kernels.kernel import (
-    ConstantArray,
     Cost,
     Field,
     Kernel,
@@ -25,6 +25,25 @@ from glowmcu.kernels.kernel import (
 )
 from glowmcu.kernels.overlap import row_overlaps
 from glowmcu.ops.transpose_conv import TransposeConv2D
+
+
+def transpose_geometry(site: Site) -> tuple[Field, ...]:
+    """Sizes, strides and padding, as the structs of quantized transpose_conv_2d begin."""
+    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+    assert isinstance(op, TransposeConv2D)
+    return (
+        Field("in_height", x.shape[1]),
+        Field("in_width", x.shape[2]),
+        Field("in_channels", x.shape[3]),
+        Field("out_width", out.shape[2]),
+        Field("out_channels", out.shape[3]),
+        Field("kernel_height", weights.shape[1]),
+        Field("kernel_width", weights.shape[2]),
+        Field("stride_y", op.strides[0]),
+        Field("stride_x", op.strides[1]),
+        Field("pad_top", op.padding[0]),
+        Field("pad_left", op.padding[1]),
+    )
 
 
 @kernel("transpose_conv_2d.portable", TransposeConv2D)
@@ -42,32 +61,12 @@ class PortableTransposeConv2D(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
         assert isinstance(op, TransposeConv2D)
-        x, weights_type, _ = site.signature.inputs
-        out = site.signature.output
+        x, out = site.signature.inputs[0], site.signature.output
         weights, bias = constant(site, 1), constant(site, 2)
         bound = accumulator_bound(site, weights.reshape(weights.shape[0], -1), bias)
-        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
-        clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("out_channels", out.shape[3]),
-            Field("kernel_height", weights_type.shape[1]),
-            Field("kernel_width", weights_type.shape[2]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
-            Field("in_zero_point", x.zero_point),
-            Field("out_zero_point", out.zero_point),
-            Field("clamp_min", clamp_min),
-            Field("clamp_max", clamp_max),
-            Field("weights", ConstantArray("weights", weights, "OHWI")),
-            Field("bias", ConstantArray("bias", bias)),
-            Field("multipliers", multipliers),
-            Field("shifts", shifts),
+            *transpose_geometry(site),
+            *int8_fields(site, "OHWI"),
         )
         return KernelCode(
             function="glowmcu_transpose_conv_2d_s8",
@@ -98,23 +97,9 @@ class FloatTransposeConv2D(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
         assert isinstance(op, TransposeConv2D)
-        x, weights, _ = site.signature.inputs
-        out = site.signature.output
+        x, out = site.signature.inputs[0], site.signature.output
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("out_channels", out.shape[3]),
-            Field("kernel_height", weights.shape[1]),
-            Field("kernel_width", weights.shape[2]),
-            Field("group_channels", weights.shape[3]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("dilation_y", op.dilations[0]),
-            Field("dilation_x", op.dilations[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
+            *conv_2d_geometry(site),
             *float_clamp_fields(op.clamp),
         )
         return KernelCode(

@@ -15,6 +15,7 @@ from glowmcu.kernels.kernel import (
     kernel,
 )
 from glowmcu.kernels.overlap import row_overlaps
+from glowmcu.kernels.transpose_conv import transpose_geometry
 from glowmcu.kernels.wide import is_wide, wide_scale
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
@@ -40,17 +41,7 @@ class WideTransposeConv2D(Kernel):
         clamp = op.clamp_range(signature)
         scale, note = wide_scale(site, rows, bias, op.requantization(signature), clamp)
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("out_channels", out.shape[3]),
-            Field("kernel_height", weights.shape[1]),
-            Field("kernel_width", weights.shape[2]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
+            *transpose_geometry(site),
             scale,
             Field("weights", ConstantArray("weights", weights, "OHWI")),
         )

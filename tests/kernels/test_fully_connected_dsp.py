@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from glowmcu.kernels import dense_stream
 from glowmcu.kernels.dense_layer import layer_stream
 from glowmcu.kernels.dense_stream import DenseStream
 from glowmcu.kernels.kernel import site_of
-from tests.ops.test_convolution import Case, conv_model
+from tests.kernels.row_layers import ALL_FORMS, layer_without_lines, pixels_model, random_layer
 from tests.ops.test_matmul import Dense, dense_model
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
@@ -69,36 +68,21 @@ def test_other_cores_with_the_instructions_compute_the_same(name: str) -> None:
 @pytest.mark.arm
 @pytest.mark.parametrize("seed", range(6))
 def test_random_layers_are_computed_as_they_are_meant(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    rows, depth, outputs = (int(random.integers(1, top)) for top in (4, 150, 40))
-    case = Dense(
-        rows,
-        depth,
-        outputs,
-        per_channel=bool(random.integers(0, 2)),
-        zero_point=int(random.integers(-128, 128)),
-        out_zero_point=int(random.choice([-128, -5, 127])),
-        weights_type=str(random.choice(["int4", "int8"])),
-        out_scale=float(random.uniform(0.5, 3)),
-    )
-    check_forced(dense_model(case), NAME, count=2)
+    check_forced(dense_model(random_layer(seed)), NAME, count=2)
 
 
 @pytest.mark.arm
 def test_a_convolution_of_one_pixel_is_a_row() -> None:
-    check_forced(conv_model("CONV_2D", Case((1, 1, 1, 37), 11, (1, 1), out_scale=3.0)), NAME)
+    check_forced(pixels_model(1), NAME)
 
 
 def test_a_convolution_of_more_pixels_is_left_to_others() -> None:
-    data = conv_model("CONV_2D", Case((1, 1, 2, 37), 11, (1, 1), out_scale=3.0))
-    assert NAME not in variants_of(compile_forced(data, NAME, "cortex-m4"))
+    assert NAME not in variants_of(compile_forced(pixels_model(2), NAME, "cortex-m4"))
 
 
 def test_the_cases_reach_every_form_and_both_layouts() -> None:
     layouts = {stream_of(case).suffix.rstrip("0123456789") for case in CASES.values()}
-    assert layouts >= {
-        f"{wide}_{kind}" for wide in ("", "_wide") for kind in ("floor_s", "two_sided_s", "uniform")
-    }
+    assert layouts >= ALL_FORMS
 
 
 @pytest.mark.arm
@@ -107,7 +91,7 @@ def test_where_no_line_is_found_the_literal_form_is_computed(
     weights_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dense_stream, "COMMON_POSTSHIFTS", {})
-    case = Dense(2, 131, 12, out_scale=4.0, per_channel=True, weights_type=weights_type)
+    case = layer_without_lines(weights_type)
     assert stream_of(case).suffix.endswith("_literal")
     check_forced(dense_model(case), NAME, count=2)
 

@@ -1,0 +1,39 @@
+"""What kernels of dense streams share: names for their templates, members of their structs.
+
+See dense_stream.py for the stream, dense_layer.py for the layers.
+"""
+
+from __future__ import annotations
+
+from glowmcu.kernels.dense_stream import DenseStream
+from glowmcu.kernels.kernel import ConstantArray, Field
+from glowmcu.kernels.requantization import Form
+
+_COMMENT = "see libjit's glowmcu_dense_stream.h"
+
+
+def stream_view(stream: DenseStream) -> dict[str, object]:
+    """How sums become int8, as templates read it."""
+    return {
+        "form": stream.form.kind.value,
+        "postshift": stream.form.postshift,
+        "wide": stream.layout.wide,
+        "uniform": stream.layout.uniform,
+    }
+
+
+def stream_field(stream: DenseStream, is_single: int = 0) -> Field:
+    """The constants in the order of their use, see `DenseStream.words`."""
+    return Field("stream", ConstantArray("stream", stream.words(is_single), _COMMENT))
+
+
+def scale_fields(stream: DenseStream) -> tuple[Field, ...]:
+    """What all channels share where they have one scale, else zeros."""
+    multiplier, step, shift = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
+    return Field("multiplier", multiplier), Field("step", step), Field("shift", shift)
+
+
+def clamp_fields(form: Form) -> tuple[Field, ...]:
+    """The range of a fused activation; least above most where there is none."""
+    low, high = form.clamp or (1, 0)
+    return Field("clamp_min", low), Field("clamp_max", high)
