@@ -20,6 +20,13 @@
 /* Everything here relies on >> of a negative value copying the sign bit. */
 GLOWMCU_STATIC_ASSERT((-1 >> 1) == -1, shift_right_is_arithmetic);
 
+/* Packed constants of kernels for DSP and Helium are words that hold the low byte first. */
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#define GLOWMCU_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+#else
+#define GLOWMCU_BIG_ENDIAN 0
+#endif
+
 /* Alignment attribute, written before a declaration. */
 #ifndef GLOWMCU_ALIGNED
 #if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)

@@ -142,7 +142,7 @@ static inline int8_t *glowmcu_chunks_copy(const glowmcu_conv_2d_chunks *p, const
         if (is_inside) {
             memcpy(patch, row + x * p->in_channels, bytes);
         } else {
-            memset(patch, p->in_zero_point, bytes);
+            memset(patch, (int)p->in_zero_point, bytes);
         }
         patch += bytes;
         columns -= together;

@@ -49,7 +49,7 @@ static GLOWMCU_NEVER_INLINE void glowmcu_conv_2d_compact_patch(const glowmcu_con
             if ((uint32_t)y < (uint32_t)p->in_height && (uint32_t)x < (uint32_t)p->in_width) {
                 memcpy(patch, in + ((y - in_row) * p->in_width + x) * p->in_channels, bytes);
             } else {
-                memset(patch, p->in_zero_point, bytes);
+                memset(patch, (int)p->in_zero_point, bytes);
             }
             patch += bytes;
         }

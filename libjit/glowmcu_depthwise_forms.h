@@ -7,6 +7,7 @@
 #define GLOWMCU_DEPTHWISE_FORMS_H
 
 #include "glowmcu_dsp.h"
+#include "glowmcu_little_endian.h"
 
 #if !GLOWMCU_HAS_DSP
 #define GLOWMCU_DEPTHWISE_FLOOR 0   /* addend, multiplier */

@@ -115,7 +115,7 @@ static void glowmcu_depthwise_taps_rows(const glowmcu_depthwise_taps *p, const i
     int8_t *few = copy + p->channels * p->kernel_height * p->kernel_width;
 
     if (p->is_padded) {
-        memset(padding, p->in_zero_point, (size_t)p->in_channels);
+        memset(padding, (int)p->in_zero_point, (size_t)p->in_channels);
     }
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         for (int32_t ox = 0; ox < p->out_width; ++ox) {

@@ -21,18 +21,34 @@
 #define GLOWMCU_HAS_DSP 0
 #endif
 
-/* Four bytes of memory as a word, at any address. Little-endian, as every Cortex-M in use is. */
+/* Four bytes of memory as a word, the first one lowest, at any address. */
 static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_load_word(const void *from)
 {
+#if GLOWMCU_BIG_ENDIAN
+    const uint8_t *bytes = (const uint8_t *)from;
+
+    return (uint32_t)bytes[0] | ((uint32_t)bytes[1] << 8) | ((uint32_t)bytes[2] << 16)
+        | ((uint32_t)bytes[3] << 24);
+#else
     uint32_t word;
 
     memcpy(&word, from, sizeof word);
     return word;
+#endif
 }
 
 static GLOWMCU_ALWAYS_INLINE void glowmcu_store_word(void *to, uint32_t word)
 {
+#if GLOWMCU_BIG_ENDIAN
+    uint8_t *bytes = (uint8_t *)to;
+
+    bytes[0] = (uint8_t)(word & 0xFFu);
+    bytes[1] = (uint8_t)((word >> 8) & 0xFFu);
+    bytes[2] = (uint8_t)((word >> 16) & 0xFFu);
+    bytes[3] = (uint8_t)(word >> 24);
+#else
     memcpy(to, &word, sizeof word);
+#endif
 }
 
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_low_half(uint32_t word)

@@ -10,7 +10,7 @@
 GLOWMCU_CODE
 static inline int32_t glowmcu_exp_near_0(int32_t a)
 {
-    const int32_t x = a + (1 << 28);
+    const int32_t x = a + ((int32_t)1 << 28);
     const int32_t x2 = glowmcu_doubling_high_mul(x, x);
     const int32_t x3 = glowmcu_doubling_high_mul(x2, x);
     const int32_t x4_4 = glowmcu_divide_by_pot(glowmcu_doubling_high_mul(x2, x2), 2);
@@ -28,7 +28,7 @@ static inline int32_t glowmcu_exp_q5(int32_t a)
     static const int32_t factors[7] = {
         1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242
     };
-    const int32_t quarter = 1 << 24;
+    const int32_t quarter = (int32_t)1 << 24;
     const int32_t inside = (a & (quarter - 1)) - quarter;
     const int32_t remainder = inside - a; /* a multiple of 1/4, the rest is in `inside` */
     int32_t result = glowmcu_exp_near_0(inside * 32);

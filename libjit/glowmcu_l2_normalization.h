@@ -37,16 +37,16 @@ static inline glowmcu_factor glowmcu_inverse_sqrt(int32_t value)
     glowmcu_factor factor = {INT32_MAX, 0};
     int32_t right = 11;
     int32_t half;
-    int32_t x = 1 << 28;
+    int32_t x = (int32_t)1 << 28;
 
     if (value <= 1) {
         return factor;
     }
-    while (value >= (1 << 29)) {
+    while (value >= ((int32_t)1 << 29)) {
         value /= 4;
         ++right;
     }
-    while (value < (1 << 27)) {
+    while (value < ((int32_t)1 << 27)) {
         value *= 4;
         --right;
     }
@@ -54,11 +54,11 @@ static inline glowmcu_factor glowmcu_inverse_sqrt(int32_t value)
     for (int32_t step = 0; step < 5; ++step) {
         const int32_t square = glowmcu_doubling_high_mul(x, x);
         const int32_t cube = glowmcu_saturating_shift(glowmcu_doubling_high_mul(square, x), 6);
-        x = glowmcu_saturating_shift(glowmcu_doubling_high_mul((1 << 28) + (1 << 27), x)
-            - glowmcu_doubling_high_mul(half, cube), 3);
+        const int32_t three_halves = glowmcu_doubling_high_mul((int32_t)3 << 27, x);
+        x = glowmcu_saturating_shift(three_halves - glowmcu_doubling_high_mul(half, cube), 3);
     }
     x = glowmcu_doubling_high_mul(x, 1518500250); /* sqrt(1/2) */
-    factor.multiplier = (right < 0) ? x * (1 << -right) : x;
+    factor.multiplier = (right < 0) ? x * ((int32_t)1 << -right) : x;
     factor.shift = (right < 0) ? 0 : -right;
     return factor;
 }

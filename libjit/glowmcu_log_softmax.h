@@ -30,8 +30,8 @@ static inline int32_t glowmcu_log(int32_t x)
     const int32_t zeros_b = glowmcu_leading_zeros(
         (uint32_t)glowmcu_doubling_high_mul(x, sqrt_half)) - 1;
     /* Powers of two in Q6.25, at most 12 in magnitude. */
-    const int32_t power_a = (12 - zeros_a) * (1 << 25) + (1 << 23);
-    const int32_t power_b = (12 - zeros_b) * (1 << 25) - (1 << 23);
+    const int32_t power_a = (12 - zeros_a) * ((int32_t)1 << 25) + ((int32_t)1 << 23);
+    const int32_t power_b = (12 - zeros_b) * ((int32_t)1 << 25) - ((int32_t)1 << 23);
     /* Up to 2^32, so unsigned until the smaller one is known to be below 1. */
     const uint32_t r_a = 2u * (uint32_t)glowmcu_doubling_high_mul(
         (int32_t)((uint32_t)x << (zeros_a - 1)), sqrt_half);

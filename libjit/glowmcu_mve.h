@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "glowmcu_base.h"
+#include "glowmcu_little_endian.h"
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && !defined(GLOWMCU_PORTABLE)
 #define GLOWMCU_HAS_MVE 1

@@ -28,10 +28,11 @@ static inline int32_t glowmcu_one_over_one_plus_x(int32_t a)
     int32_t x = 1515870810 + glowmcu_doubling_high_mul(half, -1010580540);
 
     for (int32_t step = 0; step < 3; ++step) {
-        const int32_t rest = (1 << 29) - glowmcu_doubling_high_mul(half, x); /* |rest| < 2^26 */
+        /* |rest| < 2^26 */
+        const int32_t rest = ((int32_t)1 << 29) - glowmcu_doubling_high_mul(half, x);
         x += glowmcu_doubling_high_mul(x, rest) * 4;
     }
-    return (x >= (1 << 30)) ? INT32_MAX : x * 2;
+    return (x >= ((int32_t)1 << 30)) ? INT32_MAX : x * 2;
 }
 
 #endif /* GLOWMCU_RECIPROCAL_H */

@@ -41,9 +41,9 @@ GLOWMCU_CODE
 static inline int32_t glowmcu_resize_round(int32_t sum)
 {
 #ifdef GLOWMCU_SINGLE_ROUNDING
-    return (sum + (1 << 19)) >> 20;
+    return (sum + ((int32_t)1 << 19)) >> 20;
 #else
-    return (sum + ((sum > 0) ? 1 << 19 : -(1 << 19))) / (1 << 20);
+    return (sum + ((sum > 0) ? (int32_t)1 << 19 : -((int32_t)1 << 19))) / ((int32_t)1 << 20);
 #endif
 }
 

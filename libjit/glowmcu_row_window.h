@@ -7,6 +7,7 @@
 #ifndef GLOWMCU_ROW_WINDOW_H
 #define GLOWMCU_ROW_WINDOW_H
 
+#include "glowmcu_little_endian.h"
 #include "glowmcu_pixel_pairs.h"
 
 typedef struct {

@@ -36,7 +36,7 @@ static inline int32_t glowmcu_sigmoid_between(const int16_t *table, int32_t step
         return past;
     }
     return ((table[at] + 32768) << bits)
-        + (steps & ((1 << bits) - 1)) * (table[at + 1] - table[at]);
+        + (steps & (((int32_t)1 << bits) - 1)) * ((int32_t)table[at + 1] - table[at]);
 }
 
 GLOWMCU_CODE
@@ -45,9 +45,9 @@ static inline int32_t glowmcu_logistic_s16_one(const glowmcu_sigmoid_scale *p, c
 {
     const int32_t steps = glowmcu_sigmoid_steps(p, x);
     const int32_t value = glowmcu_sigmoid_between(table, (steps < 0) ? -steps : steps, 9,
-        0x7FFF << 10);
+        (int32_t)0x7FFF << 10);
 
-    return (((steps >= 0) ? value : (1 << 25) - value - 1) + (1 << 9)) >> 10;
+    return (((steps >= 0) ? value : ((int32_t)1 << 25) - value - 1) + (1 << 9)) >> 10;
 }
 
 /* 2 * sigmoid(2 * x) - 1 */
@@ -57,7 +57,7 @@ static inline int32_t glowmcu_tanh_s16_one(const glowmcu_sigmoid_scale *p, const
 {
     const int32_t steps = glowmcu_sigmoid_steps(p, x);
     const int32_t value = glowmcu_sigmoid_between(table, (steps < 0) ? -steps : steps, 8,
-        0xFFFF << 8) - (1 << 23);
+        (int32_t)0xFFFF << 8) - ((int32_t)1 << 23);
 
     return (((steps >= 0) ? value : -value - 1) + (1 << 7)) >> 8;
 }

@@ -54,7 +54,7 @@ static void glowmcu_softmax_s16(const glowmcu_softmax_wide *p, const int16_t *in
         int32_t mantissa = sum; /* in [2^30, 2^31) in the end */
         int32_t bits = 30;
         int32_t factor;
-        while (mantissa < (1 << 30)) {
+        while (mantissa < ((int32_t)1 << 30)) {
             mantissa <<= 1;
             --bits;
         }
