@@ -16,6 +16,7 @@ import pytest
 
 from glowmcu.emit_c.packages.details import package_details
 from glowmcu.emit_c.packages.package import Packaging, all_packages
+from glowmcu.instrument import Instrument
 from glowmcu.pipeline import Compilation, compile_model
 from tests.bundle.models import model_bytes, options_of
 from tests.conftest import IN_CI
@@ -30,10 +31,13 @@ def packaged(
     settings: Sequence[str] = SETTINGS,
     packages: Sequence[str] = EVERY,
     core: str = "generic",
+    instrument: Instrument = Instrument.OFF,
 ) -> Compilation:
     """The bundle `name` (default: the model's) as all packages at once."""
     packaging = Packaging(tuple(packages), package_details(settings))
-    options = replace(options_of(model), name=name or model, core=core, packaging=packaging)
+    options = replace(
+        options_of(model), name=name or model, core=core, packaging=packaging, instrument=instrument
+    )
     return compile_model(model_bytes(model), f"{model}.tflite", options)
 
 

@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+import glowmcu
 from glowmcu.cores import core
+from glowmcu.instrument import Instrument
 from glowmcu.verify.host import STRICT_FLAGS
+from tests.bundle.models import model_bytes
 from tests.bundle.packages import need_program, packaged, run, selftest_main
 from tests.support.check_model import write_bundle
 
@@ -60,6 +63,25 @@ def test_the_make_fragment_builds_a_library_and_leaves_the_default_goal_alone(
     header = package / f"{name}.h"
     assert f"{name}.o" in run(["make", "-n", "-W", header], tmp_path)
     assert run(["make", "-q"], tmp_path) == ""
+
+
+@pytest.mark.arm
+def test_the_make_fragment_offers_what_a_placed_bundle_needs_at_the_link(tmp_path: Path) -> None:
+    model = tmp_path / "digits.tflite"
+    model.write_bytes(model_bytes("digits"))
+    bundle = glowmcu.compile(
+        model, board="nucleo-h743zi", output=tmp_path / "digits", emit="make",
+        place={"weights": "dtcm"},
+    )  # fmt: skip
+    (tmp_path / "Makefile").write_text(
+        "CC := arm-none-eabi-gcc -mcpu=cortex-m7 -mthumb\nAR := arm-none-eabi-ar\n"
+        "include digits/digits.mk\n"
+        "all: $(DIGITS_LIBRARY) $(DIGITS_LOAD_OBJECT)\n\t@echo $(DIGITS_LDFLAGS)\n"
+    )
+    said = run(["make"], tmp_path)
+    assert (tmp_path / "build/digits/placement/digits_load.o").is_file()
+    assert "-Ldigits/placement" in said
+    assert (bundle.path / "placement" / "digits.ld").is_file()
 
 
 CMAKE_PROJECT = """cmake_minimum_required(VERSION 3.13)
@@ -203,6 +225,15 @@ def arduino_build(package: Path, tmp_path: Path, gcc: str, flags: Sequence[str])
 def test_the_arduino_library_runs_its_example(package: Path, tmp_path: Path) -> None:
     sketch = arduino_build(package, tmp_path, "gcc", [])
     assert f"{package.name}: right, " in run([sketch], tmp_path)
+
+
+def test_a_sketch_reaches_the_observer_of_an_instrumented_library(tmp_path: Path) -> None:
+    made = packaged("digits", packages=("arduino", "cmake"), instrument=Instrument.STEPS)
+    bundle = write_bundle(made, tmp_path / "digits")
+    assert "digits: right, " in run([arduino_build(bundle, tmp_path, "gcc", [])], tmp_path)
+    source = tmp_path / "sketch.c"
+    source.write_text("#include <digits.h>\n#include <glowmcu_profile.h>\n")
+    run(["gcc", "-std=c99", "-fsyntax-only", f"-I{bundle / 'src'}", source], tmp_path)
 
 
 @pytest.mark.arm

@@ -10,11 +10,15 @@ from collections.abc import Mapping
 
 from glowmcu.emit_c.packages.package import PackageView, package
 
+#: Headers of an instrumented bundle that a sketch includes.
+_FOR_SKETCHES = ("glowmcu_observer.h", "glowmcu_profile.h")
+
 
 @package("arduino", "library.properties", "copy this folder into the sketchbook's `libraries/`")
 def arduino(view: PackageView) -> Mapping[str, str]:
     name = view.m.name
-    headers = (f"{name}.h", f"{name}_model.h", f"selftest/{name}_selftest.h")
+    own = (f"{name}.h", f"{name}_model.h", *_FOR_SKETCHES)
+    headers = (*(h for h in view.headers if h in own), f"selftest/{name}_selftest.h")
     sources = (*view.sources, *view.model_sources, view.selftest_source)
     example = f"{name}_selftest"
     return {
