@@ -27,11 +27,14 @@ RUNS = [
     ("gestures_nrf52840", "stm32vldiscovery"),
     ("model_update", "mps2-an386"),
     ("model_update", "mps2-an385"),
+    ("two_models", "microbit"),
+    ("two_models", "stm32vldiscovery"),
 ]
 BY_CMAKE = [
     ("digits_stm32f4", "stm32f4-discovery"),
     ("gestures_nrf52840", "mps2-an386"),
     ("model_update", "mps2-an386"),
+    ("two_models", "microbit"),
 ]
 IN_RENODE = [("digits_stm32f4", "stm32f4-discovery"), ("gestures_nrf52840", "nrf52")]
 
