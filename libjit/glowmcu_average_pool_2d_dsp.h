@@ -54,7 +54,7 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_average_pool_2d_word(const glowmcu
     return glowmcu_min_bytes(glowmcu_max_bytes(means, task->clamp_min), task->clamp_max);
 }
 
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_average_pool_2d_dsp_s8(const glowmcu_pool_2d_dsp *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {

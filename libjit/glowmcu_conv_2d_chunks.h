@@ -42,8 +42,9 @@ typedef struct {
     int32_t clamp_max;    /* below clamp_min: nothing is left to clamp */
 } glowmcu_conv_2d_chunks;
 
-/* Pairs of pixels, in the order that the assembly loads. */
+/* Pairs of pixels. */
 typedef struct {
+    /* In the order that the assembly loads. */
     const int32_t *places;
     const int8_t *patch;
     const int8_t *in;
@@ -51,21 +52,25 @@ typedef struct {
     int8_t *out;
     int32_t out_step; /* from pixel to pixel */
     int32_t pairs;
+
+    /* Rows of the image that are there: `rows` begins with row `first`. */
+    const int8_t *rows;
+    int32_t first;
+    int8_t *scratch;
 } glowmcu_chunks_run;
 
 typedef void (*glowmcu_chunk_pairs)(const glowmcu_conv_2d_chunks *p,
     const glowmcu_chunks_run *run);
 
-/* Rows of the image that are there: `rows` begins with row `first`. */
-typedef struct {
-    const int8_t *rows;
-    int32_t first;
-} glowmcu_chunks_image;
-
 /* Places and patch of the pair at row `y` and column `x` of the image, some of it outside. */
-typedef void (*glowmcu_chunks_gather)(const glowmcu_conv_2d_chunks *p,
-    const glowmcu_chunks_image *image, int32_t y, int32_t x, int8_t *scratch,
-    glowmcu_chunks_run *run);
+typedef void (*glowmcu_chunks_gather)(const glowmcu_conv_2d_chunks *p, glowmcu_chunks_run *run,
+    int32_t y, int32_t x);
+
+/* What a function is made of; `gather` NULL: all pairs are inside the image. */
+typedef struct {
+    glowmcu_chunk_pairs pairs;
+    glowmcu_chunks_gather gather;
+} glowmcu_chunks_parts;
 
 #if !GLOWMCU_HAS_DSP
 /* What a function is made for: `distance` bytes from pixel to pixel, a chunk's fours of values. */
@@ -116,12 +121,12 @@ static inline void glowmcu_chunks_portable(const glowmcu_chunk_shape *k,
 /* Row `y`, NULL where that is padding. */
 GLOWMCU_CODE
 static inline const int8_t *glowmcu_chunks_row(const glowmcu_conv_2d_chunks *p,
-    const glowmcu_chunks_image *image, int32_t y)
+    const glowmcu_chunks_run *run, int32_t y)
 {
     if (y < 0 || y >= p->in_height) {
         return NULL;
     }
-    return image->rows + (y - image->first) * p->in_width * p->in_channels;
+    return run->rows + (y - run->first) * p->in_width * p->in_channels;
 }
 
 /* `columns` of a row from `x`, `step` apart; returns what follows in the patch. */
@@ -151,51 +156,67 @@ static inline int8_t *glowmcu_chunks_copy(const glowmcu_conv_2d_chunks *p, const
     return patch;
 }
 
+/* `columns` of a row from `x`, of which some may be inside; returns what follows in the patch. */
+GLOWMCU_CODE
+static inline int8_t *glowmcu_chunks_edge(const glowmcu_conv_2d_chunks *p, const int8_t *row,
+    int32_t x, int8_t *patch)
+{
+    const int32_t columns = p->run_columns;
+    const int32_t first = (row == NULL) ? columns : ((x < 0) ? -x : 0);
+    const int32_t end = (row == NULL || x + columns < p->in_width) ? columns : p->in_width - x;
+
+    memset(patch, p->in_zero_point, (size_t)(first * p->in_channels));
+    if (row != NULL) {
+        patch += first * p->in_channels;
+        memcpy(patch, row + (x + first) * p->in_channels, (size_t)((end - first) * p->in_channels));
+        patch += (end - first) * p->in_channels;
+        memset(patch, p->in_zero_point, (size_t)((columns - end) * p->in_channels));
+    }
+    return patch + (columns - ((row == NULL) ? 0 : end)) * p->in_channels;
+}
+
 /* All that is under either pixel. */
 GLOWMCU_CODE
-static inline void glowmcu_chunks_whole(const glowmcu_conv_2d_chunks *p,
-    const glowmcu_chunks_image *image, int32_t y, int32_t x, int8_t *scratch,
-    glowmcu_chunks_run *run)
+static inline void glowmcu_chunks_whole(const glowmcu_conv_2d_chunks *p, glowmcu_chunks_run *run,
+    int32_t y, int32_t x)
 {
     const int32_t pixels = (p->second_patch > 0) ? 2 : 1;
 
     for (int32_t pixel = 0; pixel < pixels; ++pixel, x += p->stride_x) {
-        int8_t *patch = scratch + pixel * p->second_patch;
+        int8_t *patch = run->scratch + pixel * p->second_patch;
         for (int32_t ky = 0; ky < p->kernel_height; ++ky) {
-            const int8_t *row = glowmcu_chunks_row(p, image, y + ky * p->dilation_y);
+            const int8_t *row = glowmcu_chunks_row(p, run, y + ky * p->dilation_y);
             patch = glowmcu_chunks_copy(p, row, x, p->run_columns, p->dilation_x, patch);
         }
     }
     run->places = p->places;
-    run->patch = scratch;
+    run->patch = run->scratch;
 }
 
 /* The runs that are not inside the image for both pixels; one of padding alone serves for all. */
 GLOWMCU_CODE
-static inline void glowmcu_chunks_pieces(const glowmcu_conv_2d_chunks *p,
-    const glowmcu_chunks_image *image, int32_t y, int32_t x, int8_t *scratch,
-    glowmcu_chunks_run *run)
+static inline void glowmcu_chunks_pieces(const glowmcu_conv_2d_chunks *p, glowmcu_chunks_run *run,
+    int32_t y, int32_t x)
 {
-    int8_t *const patch = scratch + p->patch_at;
-    int8_t *end = patch;
-    int32_t *places = (int32_t *)(void *)scratch;
+    int8_t *end = run->scratch + p->patch_at;
+    int32_t *places = (int32_t *)(void *)run->scratch;
     int32_t padding = -1;
 
     run->places = places;
-    run->patch = patch;
+    run->patch = end;
     for (int32_t ky = 0; ky < p->kernel_height; ++ky, y += p->dilation_y) {
-        const int8_t *row = glowmcu_chunks_row(p, image, y);
+        const int8_t *row = glowmcu_chunks_row(p, run, y);
         for (int32_t i = 0; i < p->runs; ++i) {
             const int32_t left = x + i * p->dilation_x;
             const int32_t right = left + p->run_columns;
             const int32_t is_padding = row == NULL || right <= 0 || left >= p->in_width;
-            int32_t place = 2 * (int32_t)(end - patch) + 1;
+            int32_t place = 2 * (int32_t)(end - run->patch) + 1;
             if (!is_padding && left >= 0 && right <= p->in_width) {
-                place = 2 * (int32_t)(row + left * p->in_channels - image->rows);
+                place = 2 * (int32_t)(row + left * p->in_channels - run->rows);
             } else if (is_padding && padding >= 0) {
                 place = padding;
             } else {
-                end = glowmcu_chunks_copy(p, is_padding ? NULL : row, left, p->run_columns, 1, end);
+                end = glowmcu_chunks_edge(p, is_padding ? NULL : row, left, end);
                 padding = is_padding ? place : padding;
             }
             for (int32_t at = 0; at < p->run_values; at += p->chunk_values) {
@@ -226,41 +247,54 @@ static inline int32_t glowmcu_chunks_inside(const glowmcu_conv_2d_chunks *p, int
     return (fitting < pairs) ? fitting : pairs;
 }
 
+/* One pair of up to three channels, which is made aside. */
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
+static void glowmcu_chunks_few(const glowmcu_conv_2d_chunks *p,
+    glowmcu_chunk_pairs pairs, glowmcu_chunks_run *run)
+{
+    const size_t channels = (size_t)(p->depth_out & 3);
+    int8_t *const out = run->out;
+    int8_t aside[8];
+
+    run->out = aside;
+    run->out_step = 4;
+    run->pairs = 1;
+    pairs(p, run);
+    memcpy(out, aside, channels);
+    if (p->out_width > 1) {
+        memcpy(out + channels, aside + 4, channels);
+    }
+}
+
 /*
  * Some pairs of output row `oy` from column `ox`: those that are inside the image, or one; returns
- * how many. `gather` NULL: all are inside. Results of less than four channels are made aside.
+ * how many.
  */
 GLOWMCU_CODE
 static int32_t glowmcu_conv_2d_chunks_some(const glowmcu_conv_2d_chunks *p,
-    glowmcu_chunk_pairs pairs, glowmcu_chunks_gather gather, const glowmcu_chunks_image *image,
-    int8_t *out, int8_t *scratch, int32_t oy, int32_t ox)
+    const glowmcu_chunks_parts *parts, glowmcu_chunks_run *run, int32_t oy, int32_t ox)
 {
     const int32_t y = oy * p->stride_y - p->pad_top;
     const int32_t x = ox * p->stride_x - p->pad_left;
     const int32_t inside = (p->second_patch < 0) ? glowmcu_chunks_inside(p, y, ox) : 0;
-    int8_t aside[8];
-    glowmcu_chunks_run run;
 
-    run.in_step = 2 * p->stride_x * p->in_channels;
-    run.out = (p->depth_out < 4) ? aside : out;
-    run.out_step = (p->depth_out < 4) ? 4 : ((p->out_width > 1) ? p->depth_out : 0);
-    run.pairs = (inside == 0 || p->depth_out < 4) ? 1 : inside;
-    run.in = image->rows;
-    if (inside > 0 || gather == NULL) {
-        run.places = p->places;
-        run.in += ((y - image->first) * p->in_width + x) * p->in_channels;
-        run.patch = NULL;
+    run->in_step = 2 * p->stride_x * p->in_channels;
+    run->out_step = (p->out_width > 1) ? p->depth_out : 0;
+    run->pairs = (inside == 0) ? 1 : inside;
+    run->in = run->rows;
+    if (inside > 0 || parts->gather == NULL) {
+        run->places = p->places;
+        run->in += ((y - run->first) * p->in_width + x) * p->in_channels;
+        run->patch = NULL;
     } else {
-        gather(p, image, y, x, scratch, &run);
+        parts->gather(p, run, y, x);
     }
-    pairs(p, &run);
     if (p->depth_out < 4) {
-        memcpy(out, aside, (size_t)p->depth_out);
-        if (p->out_width > 1) {
-            memcpy(out + p->depth_out, aside + 4, (size_t)p->depth_out);
-        }
+        glowmcu_chunks_few(p, parts->pairs, run);
+    } else {
+        parts->pairs(p, run);
     }
-    return run.pairs;
+    return run->pairs;
 }
 
 /*
@@ -272,23 +306,24 @@ static int32_t glowmcu_conv_2d_chunks_some(const glowmcu_conv_2d_chunks *p,
  */
 GLOWMCU_CODE
 static void glowmcu_conv_2d_chunks_rows(const glowmcu_conv_2d_chunks *p,
-    glowmcu_chunk_pairs pairs, glowmcu_chunks_gather gather, const int8_t *in, int8_t *out,
-    int8_t *scratch, int32_t first_row, int32_t end_row)
+    const glowmcu_chunks_parts *parts, const int8_t *in, int8_t *out, int8_t *scratch,
+    int32_t first_row, int32_t end_row)
 {
-    const glowmcu_chunks_image image = {
-        in, glowmcu_first_input_row(first_row, p->stride_y, p->pad_top)
-    };
-    int8_t *row = out;
+    const int32_t count = (end_row - first_row) * p->out_width * p->depth_out;
+    glowmcu_chunks_run run;
 
-    for (int32_t oy = first_row; oy < end_row; ++oy, row += p->out_width * p->depth_out) {
+    run.rows = in;
+    run.first = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
+    run.scratch = scratch;
+    for (int32_t oy = first_row; oy < end_row; ++oy, out += p->out_width * p->depth_out) {
         for (int32_t ox = 0; ox < p->out_width;) {
             const int32_t is_odd = ox + 1 == p->out_width && ox > 0;
             const int32_t place = is_odd ? ox - 1 : ox;
-            ox = place + 2 * glowmcu_conv_2d_chunks_some(p, pairs, gather, &image,
-                row + place * p->depth_out, scratch, oy, place);
+            run.out = out + place * p->depth_out;
+            ox = place + 2 * glowmcu_conv_2d_chunks_some(p, parts, &run, oy, place);
         }
     }
-    glowmcu_dense_clamp(out, (int32_t)(row - out), p->clamp_min, p->clamp_max);
+    glowmcu_dense_clamp(out - count, count, p->clamp_min, p->clamp_max);
 }
 
 #endif /* GLOWMCU_CONV_2D_CHUNKS_H */

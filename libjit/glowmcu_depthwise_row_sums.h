@@ -151,7 +151,7 @@ static inline int32_t glowmcu_first_tap(const glowmcu_depthwise_row_sums *p, int
  * but scratch may overlap neither. Sums are over x, not x - zero point, modulo 2^32; what they end
  * as fits.
  */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_depthwise_row_sums_s8(const glowmcu_depthwise_row_sums *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
 {

@@ -24,7 +24,7 @@ typedef struct {
 } glowmcu_fully_connected;
 
 /* `in` is [rows][depth_in], `out` [rows][depth_out]; they may not overlap. */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_fully_connected_s8(const glowmcu_fully_connected *p, const int8_t *in,
     int8_t *out)
 {

@@ -109,7 +109,7 @@ static inline void glowmcu_linear_sum_dsp_run(const void *parameters, const glow
  * saturate(((a * p >> 8) + (b * q >> 8) + c) >> 20). Shapes as `p->walk` says. `out` may be the
  * same memory as an operand with as many elements.
  */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_linear_sum_dsp_s8(const glowmcu_linear_sum_dsp *p, const int8_t *a,
     const int8_t *b, int8_t *out)
 {

@@ -72,7 +72,7 @@ static inline void glowmcu_mul_dsp_run(const void *parameters, const glowmcu_wal
 }
 
 /* Shapes as `p->walk` says. `out` may be the same memory as an operand with as many elements. */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_mul_dsp_s8(const glowmcu_mul_dsp *p, const int8_t *a, const int8_t *b,
     int8_t *out)
 {

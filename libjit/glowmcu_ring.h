@@ -22,10 +22,24 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_row_under(int32_t y, int32_t stride
 GLOWMCU_CODE
 static inline void glowmcu_ring_next_words(int8_t *ring, int32_t row_bytes, int32_t kept_bytes)
 {
-    for (int32_t i = 0; i < kept_bytes; i += 4) {
+    const int8_t *from = ring + row_bytes;
+    const int8_t *end = from + kept_bytes;
+
+    for (; end - from >= 16; from += 16, ring += 16) {
+        uint32_t a, b, c, d;
+        memcpy(&a, from, sizeof a);
+        memcpy(&b, from + 4, sizeof b);
+        memcpy(&c, from + 8, sizeof c);
+        memcpy(&d, from + 12, sizeof d);
+        memcpy(ring, &a, sizeof a);
+        memcpy(ring + 4, &b, sizeof b);
+        memcpy(ring + 8, &c, sizeof c);
+        memcpy(ring + 12, &d, sizeof d);
+    }
+    for (; from < end; from += 4, ring += 4) {
         uint32_t word;
-        memcpy(&word, ring + row_bytes + i, sizeof word);
-        memcpy(ring + i, &word, sizeof word);
+        memcpy(&word, from, sizeof word);
+        memcpy(ring, &word, sizeof word);
     }
 }
 

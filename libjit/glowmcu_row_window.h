@@ -139,7 +139,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_widen(const int8_t *in, int16_t *out, 
 }
 
 /* What lies beside the rows of the window, whichever they are. */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_conv_2d_rows_pad(const glowmcu_conv_2d_rows *p, int16_t *row)
 {
     const int32_t right = p->left + p->in_row;
@@ -164,7 +164,7 @@ static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_
     }
 }
 
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_clamp_s8(int8_t *values, int32_t count, int32_t low, int32_t high)
 {
     for (int32_t i = 0; i < count; ++i) {
@@ -173,23 +173,37 @@ static void glowmcu_clamp_s8(int8_t *values, int32_t count, int32_t low, int32_t
     }
 }
 
-/* What the window holds: input rows [base, next), the first one at its start. */
+/* Holds input rows [base, next), the first one at its start; `in` begins with row `in_top`. */
 typedef struct {
     int16_t *rows;
     int32_t base;
     int32_t next;
+    const int8_t *in;
+    int32_t in_top;
 } glowmcu_conv_2d_window;
 
-/* Makes room for input rows from `top`: those that are there already move to the start. */
-GLOWMCU_CODE
-static void glowmcu_conv_2d_window_move(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d_window *w,
-    int32_t top)
+/*
+ * Input rows [top, end), which have room in the window: returns where they are. Where they would not
+ * be side by side, those that are there already move to its start. Not inlined, so that its
+ * registers are not on the stack while the rows are used.
+ */
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
+static const int16_t *glowmcu_conv_2d_window_fill(
+    const glowmcu_conv_2d_rows *p, glowmcu_conv_2d_window *w, int32_t top, int32_t end)
 {
-    if (w->next > top) {
-        const int16_t *from = w->rows + (top - w->base) * p->pitch;
-        glowmcu_move_halves(from, w->rows, (w->next - top) * p->pitch);
+    if (end - w->base > p->window_rows) {
+        if (w->next > top) {
+            const int16_t *from = w->rows + (top - w->base) * p->pitch;
+            glowmcu_move_halves(from, w->rows, (w->next - top) * p->pitch);
+        }
+        w->base = top;
     }
-    w->base = top;
+    w->next = (w->next < top) ? top : w->next;
+    for (; w->next < end; ++w->next) {
+        glowmcu_conv_2d_rows_load(p, w->in, w->in_top, w->next,
+            w->rows + (w->next - w->base) * p->pitch);
+    }
+    return w->rows + (top - w->base) * p->pitch;
 }
 
 /*
@@ -210,31 +224,26 @@ static void glowmcu_conv_2d_turns(const glowmcu_conv_2d_rows *p, glowmcu_conv_2d
     int32_t at_once, const int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row,
     int32_t end_row)
 {
-    const int32_t out_row = p->out_width * p->out_channels;
-    const int32_t room = p->window_rows - p->kernel_rows - (at_once - 1) * p->stride_y;
     const int32_t start = first_row * p->stride_y - p->pad_top;
-    const int32_t in_top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
-    glowmcu_conv_2d_window w = {(int16_t *)(void *)scratch, start, start};
-    int16_t *spare = w.rows + p->window_rows * p->pitch;
+    glowmcu_conv_2d_window w;
 
+    w.rows = (int16_t *)(void *)scratch;
+    w.base = start;
+    w.next = start;
+    w.in = in;
+    w.in_top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     glowmcu_conv_2d_rows_pad(p, w.rows);
     for (int32_t oy = first_row; oy < end_row; oy += at_once) {
         const int32_t rows = (end_row - oy < at_once) ? end_row - oy : at_once;
+        const int32_t count = rows * p->out_width * p->out_channels;
         const int32_t top = oy * p->stride_y - p->pad_top;
-        const int32_t end = top + p->kernel_rows + (rows - 1) * p->stride_y;
-        if (top - w.base > room) {
-            glowmcu_conv_2d_window_move(p, &w, top);
-        }
-        w.next = (w.next < top) ? top : w.next;
-        for (; w.next < end; ++w.next) {
-            glowmcu_conv_2d_rows_load(p, in, in_top, w.next,
-                w.rows + (w.next - w.base) * p->pitch);
-        }
-        turn(p, w.rows + (top - w.base) * p->pitch, out, rows, spare);
+        const int16_t *window = glowmcu_conv_2d_window_fill(
+            p, &w, top, top + p->kernel_rows + (rows - 1) * p->stride_y);
+        turn(p, window, out, rows, w.rows + p->window_rows * p->pitch);
         if (p->clamp_min > -128 || p->clamp_max < 127) {
-            glowmcu_clamp_s8(out, rows * out_row, p->clamp_min, p->clamp_max);
+            glowmcu_clamp_s8(out, count, p->clamp_min, p->clamp_max);
         }
-        out += rows * out_row;
+        out += count;
     }
 }
 

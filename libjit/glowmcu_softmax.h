@@ -27,7 +27,7 @@ static inline int32_t glowmcu_softmax_exp(const glowmcu_softmax *p, int32_t belo
 }
 
 /* `in` is int8 [rows][depth], `out` the same of out_bits; with 8 bits it may be `in` itself. */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_softmax_s8(const glowmcu_softmax *p, const int8_t *in, void *out)
 {
     int32_t index = 0;

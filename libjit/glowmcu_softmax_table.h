@@ -21,7 +21,7 @@ static inline int32_t glowmcu_softmax_table_exp(const glowmcu_softmax_table *p, 
 }
 
 /* `in` is int8 [rows][depth], `out` the same of out_bits; with 8 bits it may be `in` itself. */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_softmax_table_s8(const glowmcu_softmax_table *p, const int8_t *in, void *out)
 {
     int32_t index = 0;

@@ -35,6 +35,27 @@ def test_a_modelled_cortex_m4_computes_the_hosts_bytes(
     expect_the_hosts_bytes(CortexM("cortex-m4", count=False), model, "nrf52", tmp_path)
 
 
+#: Bytes of stack beside the arena that a run may take on a Cortex-M4.
+MOST_STACK = 300
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("goal", ["balanced", "ram"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_run_takes_little_stack_beside_the_arena(
+    name: str, goal: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    model = shared_dir / "models" / f"{name}_int8.tflite"
+    bundle = glowmcu.compile(
+        model, board="nrf52", output=tmp_path / "bundle", name="model", optimize=goal
+    )
+    inputs = random_inputs(bundle.manifest, 1, seed=11)
+    (found,) = CortexM("cortex-m4", count=False).run(bundle.path, inputs)
+    assert found.stack_bytes is not None
+    assert found.stack_bytes <= MOST_STACK
+
+
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m7", "cortex-m33"])

@@ -148,6 +148,7 @@ TIGHT = {
     "conv_2d.straight_dsp": "CONV_2D, 1x1, stride 2",
     "conv_2d.winograd_dsp": "3x3, wider",
     "depthwise_conv_2d.mve": "3x3, eight channels",
+    "depthwise_conv_2d.near_taps_dsp": "3x3, no padding",
     "depthwise_conv_2d.pairs_mve": "3x3, eight channels",
     "depthwise_conv_2d.portable": "DEPTHWISE_CONV_2D, window of one row",
     "depthwise_conv_2d.taps_dsp": "DEPTHWISE_CONV_2D, odd size, same padding",

@@ -234,8 +234,7 @@ class _Body:
             for run in item.runs
         }
         self.headers.setdefault("glowmcu_ring.h", region)
-        is_apart = region != self.default
-        function, text = cascade_text(item, texts, first, self.instrument, is_apart)
+        function, text = cascade_text(item, texts, first, self.instrument)
         takes_rows = item.source is not None
         call = f"    {function}(a{', rows, before, arrived' if takes_rows else ''});"
         self.steps[first] = replace(self.steps[first], call=call, takes_rows=takes_rows)

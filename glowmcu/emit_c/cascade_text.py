@@ -41,11 +41,8 @@ def cascade_text(
     layers: Mapping[Run, LayerText],
     first: int,
     instrument: Instrument,
-    is_apart: bool,
 ) -> tuple[str, str]:
-    """The function's name and text; `first` is the number of the first layer. One that lies apart
-    from its caller is not inlined.
-    """
+    """The function's name and text; `first` is the number of the first layer."""
     last = first + len(cascade.runs) - 1
     function = f"rows_{first}_to_{last}"
     writer = _Writer(cascade, layers)
@@ -61,9 +58,14 @@ def cascade_text(
         source=cascade.source,
         is_instrumented=instrument is not Instrument.OFF,
         shows_tensors=instrument is Instrument.TENSORS,
-        is_apart=is_apart,
+        count_type=_count_type(max(stage.rows for stage in cascade.stages)),
     )
     return function, text.rstrip()
+
+
+def _count_type(most: int) -> str:
+    """The smallest type of C for counting so far: the counts stand on the stack."""
+    return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "int32_t"
 
 
 class _Writer:

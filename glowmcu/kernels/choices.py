@@ -26,6 +26,10 @@ class KernelChoices:
     cycles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     source: str = ""
 
+    def decides(self, node: Node) -> bool:
+        """Whether the node's variant is chosen already."""
+        return bool(self.everywhere) or node.name in self.layers
+
     def measured(self, candidates: Candidates) -> Candidates:
         """`candidates` with the measured cycles."""
         return {

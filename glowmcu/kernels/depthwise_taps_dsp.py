@@ -55,7 +55,8 @@ _CYCLES = {
 }
 
 
-def _form(site: Site) -> Form | None:
+def taps_form(site: Site) -> Form | None:
+    """How sums of plain products are requantized; None where no form is exact."""
     return common_form(requantization_task(site), _PRESHIFTS)
 
 
@@ -64,7 +65,7 @@ def block_starts(channels: int) -> list[int]:
     return [max(min(start, channels - 4), 0) for start in range(0, channels, 4)]
 
 
-def _blocks(weights: Array, constants: Words) -> Words:
+def tap_blocks(weights: Array, constants: Words) -> Words:
     """A row for each block. `weights` are (taps, channels); a word has two taps of two channels."""
     taps, channels = weights.shape
     padded = np.zeros((taps + taps % 2, channels + max(4 - channels, 0)), np.int8)
@@ -109,7 +110,7 @@ class TapsDepthwise(Kernel):
 
     def accepts(self, site: Site, target: Target) -> bool:
         known = target.core.has_dsp and is_constant(site, 1, 2) and is_int8(site)
-        return known and _form(site) is not None
+        return known and taps_form(site) is not None
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
@@ -127,7 +128,7 @@ class TapsDepthwise(Kernel):
         blocks = pixels * -(-out[3] // 4)
         channels, multiplier = _copied_channels(site)
         copied = pixels * taps * channels
-        form = _form(site)
+        form = taps_form(site)
         assert form is not None
         return {
             "call": 1.0,
@@ -156,19 +157,19 @@ class TapsDepthwise(Kernel):
         return table + padding + copies
 
     def code_key(self, site: Site, target: Target) -> str:
-        form = _form(site)
+        form = taps_form(site)
         assert form is not None
         return f"glowmcu_depthwise_taps_{form_name(form)}"
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        form = _form(site)
+        form = taps_form(site)
         assert form is not None
         weights = constant(site, 1)
         taps = weights.reshape(-1, weights.shape[3])
         bound = accumulator_bound(site, taps.T, constant(site, 2))
         clamp_min, clamp_max = form.clamp or (-128, 127)
         zero_point = site.signature.output.zero_point
-        blocks = _blocks(weights_of(form, taps), form_constants(form, zero_point))
+        blocks = tap_blocks(weights_of(form, taps), form_constants(form, zero_point))
         fields = (
             Field("pairs", (len(taps) + 1) // 2),
             Field("channels", max(taps.shape[1], 4)),

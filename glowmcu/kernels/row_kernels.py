@@ -20,6 +20,9 @@ from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
+#: Kernels that take less than so many times the cycles of the quickest count as equally quick.
+_SAME_SPEED = 1.03
+
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
@@ -43,20 +46,32 @@ class _Way:
     call: RowCall
     cost: Cost
 
+    def preference(self, alike: float) -> tuple[bool, int, float, str]:
+        """Less is better; ways of up to `alike` cycles count as equally quick."""
+        slow = self.cost.cycles > alike
+        return slow, 0 if slow else self.cost.scratch_bytes, self.cost.cycles, self.variant.name
+
 
 def best_row_kernel(
-    variants: Iterable[Kernel], operands: Sequence[int], site: Site, target: Target
+    variants: Iterable[Kernel],
+    operands: Sequence[int],
+    site: Site,
+    target: Target,
+    of_one_row: Iterable[Kernel] = (),
 ) -> RowKernel | None:
-    """The quickest of the variants within the site's limit of scratch, or the one with the least.
+    """A quick one of the variants within the site's limit of scratch, or the one with the least.
 
-    `operands` are the node's inputs that kernels take as pointers. None where no variant goes row
-    by row: tensors must be images of one batch item.
+    Of those that take about as long it is the one with the least scratch: rows are streamed where
+    bytes are scarce. `operands` are the node's inputs that kernels take as pointers; `of_one_row`
+    may accept the tensor of a single row, though not the layer. None where no variant goes row by
+    row: tensors must be images of one batch item.
     """
-    ways = _ways(variants, operands, site, target)
+    ways = _ways(variants, operands, site, target, of_one_row)
     least = min((way.cost.scratch_bytes for way in ways), default=0)
     limit = max(least, site.scratch_limit if site.scratch_limit is not None else 1 << 62)
     within = [way for way in ways if way.cost.scratch_bytes <= limit]
-    for way in sorted(within, key=lambda way: (way.cost.cycles, way.variant.name)):
+    alike = _SAME_SPEED * min((way.cost.cycles for way in within), default=0.0)
+    for way in sorted(within, key=lambda way: way.preference(alike)):
         found = _row_kernel(way, operands, site, target, least)
         if found is not None:
             return found
@@ -64,7 +79,11 @@ def best_row_kernel(
 
 
 def _ways(
-    variants: Iterable[Kernel], operands: Sequence[int], site: Site, target: Target
+    variants: Iterable[Kernel],
+    operands: Sequence[int],
+    site: Site,
+    target: Target,
+    of_one_row: Iterable[Kernel],
 ) -> list[_Way]:
     signature = site.signature
     images = [signature.inputs[position] for position in operands]
@@ -85,8 +104,8 @@ def _ways(
         row_site = replace(site, node=_one_row(site.node, operands))
         ways += [
             _Way(v, row_site, RowCall.WHOLE, _times(v.price(row_site, target), turns))
-            for v in usual
-            if v.accepts(row_site, target)
+            for v in (*usual, *of_one_row)
+            if not v.accumulates and v.accepts(row_site, target)
         ]
     return ways
 

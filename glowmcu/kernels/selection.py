@@ -35,13 +35,17 @@ class Selection:
     target: Target | None = field(default=None, repr=False)
     #: Every variant that could compute the node, also row by row.
     possible: tuple[Kernel, ...] = ()
+    #: Others, which may compute a single row of it.
+    of_one_row: tuple[Kernel, ...] = ()
 
     @cached_property
     def row_kernel(self) -> RowKernel | None:
         """How the layer goes row by row, if it can."""
         if self.site is None or self.target is None:
             return None
-        return best_row_kernel(self.possible, self.code.operands, self.site, self.target)
+        return best_row_kernel(
+            self.possible, self.code.operands, self.site, self.target, self.of_one_row
+        )
 
     def exchanged(self, variant: Kernel) -> Selection:
         """The node with another of the variants that are possible. Raises GM5xx."""
@@ -148,11 +152,18 @@ def select_kernels(
         work = variant.work(sites[node], target)
         site = sites[node]
         selections[node] = Selection(
-            node, variant, prices[variant], code, others, work, site, target, tuple(allowed[node])
-        )
+            node, variant, prices[variant], code, others, work, site, target, tuple(allowed[node]),
+            () if choices is not None and choices.decides(node) else _others(node, prices),
+        )  # fmt: skip
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     return selections
+
+
+def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
+    """The operator's variants that do not accept the node."""
+    known = load_kernels().get(type(node.op), ())
+    return tuple(variant for variant in known if variant not in accepting)
 
 
 def _limited(candidates: Candidates, limits: Mapping[str, int]) -> Candidates:

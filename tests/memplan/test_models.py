@@ -17,7 +17,7 @@ from tests.support.check_model import check_model, random_inputs
 MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 #: Most bytes of the arena on a Cortex-M4, scratch included, by goal.
 ARENAS = {
-    Goal.RAM: {"kws": 5_300, "vww": 28_500, "ic": 14_900, "ad": 800, "sww": 3_632},
+    Goal.RAM: {"kws": 5_300, "vww": 28_500, "ic": 14_900, "ad": 800, "sww": 3_600},
     Goal.BALANCED: {"kws": 10_800, "vww": 41_000, "ic": 37_500, "ad": 2_100, "sww": 5_000},
 }
 #: Of `ram`, by the kernels' own estimates, against `balanced`.
