@@ -7,7 +7,7 @@ scratch, with and without streaming; the goal and the budget say which of them i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -113,6 +113,8 @@ class _Fitter:
     budgets: Budgets
     choices: KernelChoices | None
     pushed: str | None = None
+    #: Selections so far: what one knows of its rows is found once for all plans.
+    known: dict[tuple[Node, str, int | None], Selection] = field(default_factory=dict, repr=False)
 
     def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
         """With limits of scratch by node name; `stream_to` as in `plan_memory`."""
@@ -120,7 +122,11 @@ class _Fitter:
 
     def _selected(self, limits: Mapping[str, int]) -> dict[Node, Selection]:
         flash = self.budgets.flash_bytes
-        return select_kernels(self.graph, self.target, self.choices, flash, limits)
+        found = select_kernels(self.graph, self.target, self.choices, flash, limits)
+        return {
+            node: self.known.setdefault((node, item.kernel_name, limits.get(node.name)), item)
+            for node, item in found.items()
+        }
 
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
         with_rows = stream_to is not None or self.pushed is not None

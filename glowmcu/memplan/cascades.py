@@ -308,9 +308,9 @@ class Partition:
         best = size
         for buffer, rule in segment.overlaps.items():
             root = self.program.root(buffer)[0]
-            if root is not buffer or self.program.lives[root].last > segment.last:
+            if root.size_bytes != buffer.size_bytes:
                 continue
-            if buffer in self.program.lasting:
+            if self.program.lives[root].last > segment.last or buffer in self.program.lasting:
                 continue
             intervals = forbidden_differences(rule, size, root.size_bytes)
             relation = Relation(root, segment.result, intervals)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.operation import Array, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ops.movement import Copy, Movement, whole
 from glowmcu.ops.registry import operation
@@ -48,6 +48,13 @@ class Concatenation(Movement):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         return (np.concatenate(inputs, self.axis),)
+
+    def input_rows(
+        self, signature: Signature, first: int, end: int
+    ) -> tuple[RowWindow | None, ...]:
+        """Along columns or channels of images: the same rows of each operand."""
+        window = RowWindow(first, end) if self.axis > 1 else None
+        return (window,) * len(signature.inputs)
 
     def copies(self, signature: Signature) -> tuple[Copy, ...]:
         copies, start = [], 0
