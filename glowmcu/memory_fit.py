@@ -32,6 +32,8 @@ _STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
+#: Where an input is pushed, its work is spread over the time in which rows come.
+PUSHED_SLOWDOWN = 1.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +139,8 @@ class _Fitter:
         """The least arena at reasonable speed; the least of all where the budget asks for it."""
         free = self.fit({}, None)
         fits = [free, *self._descent(0)]
-        most = RAM_SLOWDOWN * free.cycles
+        slowdown = RAM_SLOWDOWN if self.pushed is None else PUSHED_SLOWDOWN
+        most = slowdown * free.cycles
         quick = [item for item in fits if item.cycles <= most]
         best = self._polished(min(quick, key=lambda item: (item.arena_bytes, item.cycles)), most)
         budget = self.budgets.arena_bytes

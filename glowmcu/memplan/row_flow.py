@@ -133,6 +133,13 @@ class Flow:
 
     def alive(self, index: int) -> npt.NDArray[np.bool_]:
         """For each turn, whether anything is there that stage `index` makes for others, or sums."""
+        return self._alive[index]
+
+    @cached_property
+    def _alive(self) -> tuple[npt.NDArray[np.bool_], ...]:
+        return tuple(map(self._alive_turns, range(len(self.stages))))
+
+    def _alive_turns(self, index: int) -> npt.NDArray[np.bool_]:
         turns = np.zeros(len(self.order), np.bool_)
         births, stage = self._births[index], self.stages[index]
         last = self._last_reads.get(stage.result, [])
