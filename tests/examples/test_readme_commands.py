@@ -50,3 +50,21 @@ def test_the_commands_of_the_readme_work_on_models_of_these_names(
     shutil.copy(digits / "calibration.npz", tmp_path / "samples.npz")
     text = (REPO / "README.md").read_text(encoding="utf-8")
     assert run_all(commands(text), tmp_path, monkeypatch) >= 6
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_the_commands_of_the_page_about_memory_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(REPO / "examples" / "digits" / "digits_int8.tflite", tmp_path / "digits.tflite")
+    text = (REPO / "docs" / "memory.md").read_text(encoding="utf-8")
+    assert run_all(commands(text), tmp_path, monkeypatch) >= 6
+    printed = capsys.readouterr().out
+    for line in re.findall(r"^  (?:fits|placed) .*$", text, re.MULTILINE):
+        assert line in printed
+    header = (tmp_path / "build" / "placed" / "digits.h").read_text(encoding="utf-8")
+    for macro, section in re.findall(r"^\| `(DIGITS_\w+)` \| `(\S+)` \|$", text, re.MULTILINE):
+        assert f'#define {macro} GLOWMCU_SECTION("{section}")' in header
+    kept = (tmp_path / "build" / "kept" / "digits.h").read_text(encoding="utf-8")
+    assert "#define DIGITS_INPUT_KEPT 1" in kept
