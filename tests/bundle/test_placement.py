@@ -228,6 +228,21 @@ def test_a_placed_bundle_computes_the_same_on_emulated_boards(name: str, placed:
 
 @pytest.mark.arm
 @pytest.mark.qemu
+def test_a_streamed_bundle_can_be_placed(tmp_path: Path) -> None:
+    bundle = glowmcu.compile(
+        DIGITS, board=H7.name, name="digits", output=tmp_path / "digits",
+        stream_inputs=["pixels"], place={"auto": "auto"},
+    )  # fmt: skip
+    sizes = bundle.code_by_region
+    assert sizes is not None
+    assert (sizes[""], sizes["itcm"] > 1000) == (0, True)
+    inputs = random_inputs(bundle.manifest, 1, 3)
+    want = Host().run(bundle.path, inputs)[0].outputs[0]
+    expect_equal(Qemu().run(bundle.path, inputs)[0].outputs[0], want, "pushed on qemu")
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
 def test_a_bundle_whose_loader_copies_nothing_is_wrong_on_qemu(
     placed: Compiled, tmp_path: Path
 ) -> None:

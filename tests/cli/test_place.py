@@ -53,6 +53,7 @@ def test_a_region_that_is_too_small_ends_with_4_and_the_numbers(glowmcu_cli: Run
     assert "place less there with --place" in ended.err
 
 
+@pytest.mark.slow
 def test_the_plan_shrinks_where_the_arena_s_region_is_too_small(glowmcu_cli: Run) -> None:
     usual = json.loads(glowmcu_cli(*H7, "--json").out)["arena_bytes"]
     board = small_board(dtcm_bytes=usual - 16)
