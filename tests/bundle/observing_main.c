@@ -1,7 +1,7 @@
 /*
  * Runs a bundle once on the bytes of stdin and writes what its observer is told: a letter, the
  * step, for a tensor its number in the step, the first byte, how many bytes, and these.
- * MODEL is the bundle's name, MODEL_H its header, STEPS its table.
+ * MODEL_H is its header, STEPS its table. With PUSHED its input comes in two parts.
  */
 #include <stdio.h>
 #include <string.h>
@@ -48,26 +48,38 @@ static void on_tensor(void *context, const glowmcu_step *step, const glowmcu_ten
     put(data, bytes);
 }
 
+static ARENA(arena);
+static uint8_t input[65536];
+
+static void run(size_t size)
+{
+#ifdef PUSHED
+    const int32_t early = ROWS / 2;
+
+    START(arena);
+    (void)PUSHED(arena, (const int8_t *)input, early);
+    (void)PUSHED(arena, (const int8_t *)input + size / ROWS * (size_t)early, ROWS - early);
+#else
+    memcpy(arena + INPUT_OFFSET, input, size);
+    RUN(arena);
+#endif
+}
+
 int main(void)
 {
-    static ARENA(arena);
     int told = 0;
     const glowmcu_observer everything = { on_before, on_after, on_tensor, &told };
     const glowmcu_observer nothing = { NULL, NULL, NULL, NULL };
-    static uint8_t input[sizeof arena];
     const size_t size = fread(input, 1, sizeof input, stdin);
 
-    memcpy(arena + INPUT_OFFSET, input, size);
-    RUN(arena); /* nobody was ever set */
+    run(size); /* nobody was ever set */
     OBSERVE(&nothing);
-    memcpy(arena + INPUT_OFFSET, input, size);
-    RUN(arena);
+    run(size);
     OBSERVE(&everything);
-    memcpy(arena + INPUT_OFFSET, input, size);
-    RUN(arena);
+    run(size);
     OBSERVE(NULL);
     is_quiet = told;
     told = 0;
-    RUN(arena);
+    run(size);
     return told;
 }
