@@ -83,6 +83,8 @@ class ChunksConv2D(Kernel):
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="conv_2d_chunks",
+            around_bytes=_AROUND_BYTES,
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:
@@ -131,7 +133,7 @@ _CYCLES = {
     "clamped": 8.0,
 }
 #: Bytes of a function: of a step, and of all else with a part of the C that several share.
-_STEP_BYTES, _OTHER_BYTES = 62, 700
+_STEP_BYTES, _OTHER_BYTES, _AROUND_BYTES = 62, 220, 940
 
 
 def walk_of(site: Site) -> ChunkWalk:

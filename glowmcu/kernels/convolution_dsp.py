@@ -172,10 +172,12 @@ class RowsConv2D(Kernel):
         cycles = sum(_CYCLES[name] * amount for name, amount in work.items())
         return Cost(
             cycles * site.signature.inputs[0].shape[0],
-            1000 + 54 * window_of(site).chunk.steps,
+            _CODE_BYTES + _STEP_CODE * window_of(site).chunk.steps,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="conv_2d_turns",
+            around_bytes=TURNS_CODE_BYTES,
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:
@@ -211,6 +213,10 @@ _CYCLES = {
     "row": 205.0,
     "call": 200.0,
 }
+
+
+#: Of a function, of a step in it, of the C that walks over the image: rows and Winograd share it.
+_CODE_BYTES, _STEP_CODE, TURNS_CODE_BYTES = 190, 54, 1400
 
 
 def _function(window: RowWindow, stream: PairStream) -> str:

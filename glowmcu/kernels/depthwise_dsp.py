@@ -50,6 +50,8 @@ _MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 48
 _MOST_STEP = 2**16 - 1
 #: Lines of a channel in the scratch.
 _LINES = 8
+#: Of a loop, of the C that fills the scratch.
+_CODE_BYTES, _AROUND_BYTES = 710, 1570
 #: What a last single output costs, in pairs.
 _ODD_OUTPUT = 0.75
 
@@ -185,10 +187,12 @@ class LinesDepthwise(Kernel):
         cycles = sum(self._cycles[name] * much for name, much in self.work(site, target).items())
         return Cost(
             cycles,
-            1500,
+            _CODE_BYTES,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="depthwise_3x3",
+            around_bytes=_AROUND_BYTES,
         )
 
     def work(self, site: Site, target: Target) -> dict[str, float]:

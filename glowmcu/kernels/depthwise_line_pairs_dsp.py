@@ -20,7 +20,8 @@ from glowmcu.ops.convolution import DepthwiseConv2D
 _MOST_UNROLLED = 6
 #: Output lines from one filling of the words to the next.
 _BAND = 6
-_CODE_BYTES, _BLOCK_CODE = 1400, 180
+#: Of a function, of a block in it, of the C that fills the scratch.
+_CODE_BYTES, _BLOCK_CODE, _AROUND_BYTES = 312, 180, 1760
 
 
 @kernel("depthwise_conv_2d.line_pairs_dsp", DepthwiseConv2D)
@@ -63,8 +64,12 @@ class LinePairsDepthwise(LinesDepthwise):
 
     def cost(self, site: Site, target: Target) -> Cost:
         unrolled = self._pair_shape(site, target).unrolled
-        code_bytes = _CODE_BYTES + _BLOCK_CODE * unrolled
-        return replace(super().cost(site, target), code_bytes=code_bytes)
+        return replace(
+            super().cost(site, target),
+            code_bytes=_CODE_BYTES + _BLOCK_CODE * unrolled,
+            around="depthwise_line_pairs",
+            around_bytes=_AROUND_BYTES,
+        )
 
     def code_key(self, site: Site, target: Target) -> str:
         shape = self._pair_shape(site, target)

@@ -16,6 +16,7 @@ import numpy as np
 from glowmcu.kernels.depthwise_planes_assembly import PlaneShape, planes_assembly
 from glowmcu.kernels.depthwise_row_assembly import instruction_count
 from glowmcu.kernels.depthwise_row_dsp import (
+    INSTRUCTION_BYTES,
     RowDepthwise,
     depthwise_op,
     missing_rows,
@@ -26,13 +27,13 @@ from glowmcu.kernels.overlap import Overlaps, plane_overlaps
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Bytes of the C around the assembly; most rows that half a register counts.
-_AROUND_BYTES, _MOST_ROWS = 110, 2**15
+_AROUND_BYTES, _MOST_ROWS = 30, 2**15
 
 
 @cache
 def _code_bytes(shape: PlaneShape) -> int:
-    """Of the function: nearly all instructions are four bytes long."""
-    return _AROUND_BYTES + 4 * instruction_count(planes_assembly(shape))
+    """Of the function."""
+    return _AROUND_BYTES + round(INSTRUCTION_BYTES * instruction_count(planes_assembly(shape)))
 
 
 def _overlaps(site: Site) -> Overlaps:

@@ -41,6 +41,8 @@ from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Words of weights up to which a loop of its own may be worth its code.
 _MOST_UNROLLED = 9
+#: Of the C around the loop.
+_AROUND_BYTES = 600
 
 
 def _op(site: Site) -> DepthwiseConv2D:
@@ -129,10 +131,12 @@ class StripDepthwise(Kernel):
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="depthwise_strip",
+            around_bytes=_AROUND_BYTES,
         )
 
     def _code_bytes(self, site: Site) -> int:
-        return 820
+        return 380
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         outputs, lines, words, weights = self._sizes(site)
@@ -253,7 +257,7 @@ class UnrolledStripDepthwise(StripDepthwise):
         return f"{super().code_key(site, target)}_words_{self._sizes(site)[3]}"
 
     def _code_bytes(self, site: Site) -> int:
-        return 720 + 28 * self._sizes(site)[3]
+        return 280 + 28 * self._sizes(site)[3]
 
     def _shape(self, site: Site) -> StripShape:
         return replace(super()._shape(site), words=self._sizes(site)[3])

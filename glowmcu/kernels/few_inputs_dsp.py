@@ -141,9 +141,11 @@ class FewInputsDsp(Kernel):
         work = self.work(site, target)
         return Cost(
             sum(_CYCLES[name] * amount for name, amount in work.items()),
-            _CODE_BYTES + shape.channels * (_CHANNEL_CODE + 12 * shape.words),
+            _CODE_BYTES + shape.channels * (_CHANNEL_CODE + 8 * shape.words),
             self.flash_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="conv_2d_few_inputs",
+            around_bytes=_PIXELS_CODE_BYTES,
         )
 
     def flash_bytes(self, site: Site, target: Target) -> int:
@@ -218,4 +220,4 @@ _CYCLES = {
     "run": 60.0,
     "clamped": 8.0,
 }
-_CODE_BYTES, _CHANNEL_CODE = 420, 32
+_CODE_BYTES, _CHANNEL_CODE, _PIXELS_CODE_BYTES = 150, 27, 100

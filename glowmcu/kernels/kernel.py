@@ -77,7 +77,8 @@ class Cost:
 
     `code_bytes` is the shared function's, counted once however many layers of a bundle call it;
     `code_key` is the function's name where a variant has several or shares another variant's.
-    `layer_code_bytes` is what each layer adds (a function of its own).
+    `layer_code_bytes` is what each layer adds (a function of its own). `around` names the C around
+    the function, `around_bytes`, that functions with the same name there have in common.
     """
 
     cycles: float
@@ -86,6 +87,8 @@ class Cost:
     scratch_bytes: int = 0
     layer_code_bytes: int = 0
     code_key: str = ""
+    around: str = ""
+    around_bytes: int = 0
 
 
 class Kernel:

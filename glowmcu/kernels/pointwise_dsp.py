@@ -91,6 +91,8 @@ class PointwiseDsp(Kernel):
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="conv_2d_pointwise",
+            around_bytes=PIXELS_CODE_BYTES,
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:
@@ -128,7 +130,8 @@ _CYCLES = {
     "run": 110.0,
     "clamped": 8.0,
 }
-_CODE_BYTES = 1330
+#: Of the function, of the C that finds pairs of pixels.
+_CODE_BYTES, PIXELS_CODE_BYTES = 1310, 240
 
 
 def stream_of(site: Site) -> DenseStream:

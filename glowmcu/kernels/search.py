@@ -2,9 +2,10 @@
 
     price = cycles + worth of a byte * (constants; functions, each once; the most scratch)
 
-A move gives one node another variant, all that can take it one variant, or empties a function: its
-users go where they cost least. The best move is made while the price falls. Limits become prices:
-sets are found for ever dearer bytes, and the best of those within the limits is taken.
+A move gives one node another variant, all that can take it one variant or one function, or empties
+a function: its users go where they cost least. The best move is made while the price falls. Limits
+become prices: sets are found for ever dearer bytes, and the best of those within the limits is
+taken.
 """
 
 from __future__ import annotations
@@ -93,6 +94,14 @@ def function_key(kernel: Kernel, cost: Cost) -> Hashable:
     return cost.code_key or kernel
 
 
+def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:
+    """Bytes that are paid once however many layers use them: the function, the C around it."""
+    code: dict[Hashable, int] = {function_key(kernel, cost): cost.code_bytes}
+    if cost.around:
+        code["around", cost.around] = cost.around_bytes
+    return code
+
+
 def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = None) -> Chosen:
     """One variant a node, by the goal and within the budget for constants and functions.
 
@@ -111,6 +120,11 @@ def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = 
     return min(within, key=lambda item: item[0].cycles)[1]
 
 
+def _size(totals: Totals) -> float:
+    """Flash, in which code counts half again: the goal is about code first."""
+    return totals.flash_bytes + totals.code_bytes / 2
+
+
 def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen:
     """The least flash among the sets with little code, or the least code, in reasonable time.
 
@@ -127,8 +141,10 @@ def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen
     within = [item for item in sets if item[0].flash_bytes <= flash_budget]
     quick = [item for item in within if item[0].cycles <= most]
     small = [item for item in quick if item[0].code_bytes <= SIZE_CODE * balanced.code_bytes]
-    if not within or small:
-        return min(small or sets, key=lambda item: item[0].flash_bytes)[1]
+    if not within:
+        return min(sets, key=lambda item: item[0].flash_bytes)[1]
+    if small:
+        return min(small, key=lambda item: _size(item[0]))[1]
     if quick:
         return min(quick, key=lambda item: item[0].code_bytes)[1]
     return min(within, key=lambda item: item[0].cycles)[1]
@@ -155,11 +171,16 @@ class _Search:
         self._room_bytes = max(
             (out.size_bytes for node in candidates for out in node.signature.outputs), default=0
         )
+        #: Of each function the layers that could call it, with the variants that do.
+        self._takers: dict[Hashable, Chosen] = {}
+        for node, found in self._contested.items():
+            for kernel, cost in found.items():
+                self._takers.setdefault(function_key(kernel, cost), {})[node] = kernel
         self._code_bytes: dict[Hashable, int] = {}
         for found in candidates.values():
             for kernel, cost in found.items():
-                key = function_key(kernel, cost)
-                self._code_bytes[key] = max(self._code_bytes.get(key, 0), cost.code_bytes)
+                for key, size in shared_code(kernel, cost).items():
+                    self._code_bytes[key] = max(self._code_bytes.get(key, 0), size)
 
     def totals(self, chosen: Mapping[Node, Kernel]) -> Totals:
         costs = [self._candidates[node][kernel] for node, kernel in chosen.items()]
@@ -219,16 +240,19 @@ class _Search:
             node: min(
                 found,
                 key=lambda k: (
-                    worth.price(_layer_amounts(found[k])) + worth.code * found[k].code_bytes
+                    worth.price(_layer_amounts(found[k]))
+                    + worth.code * sum(shared_code(k, found[k]).values())
                 ),
             )
             for node, found in self._candidates.items()
         }
 
     def _users(self, chosen: Mapping[Node, Kernel]) -> Counter[Hashable]:
-        """How many layers use each function."""
+        """How many layers use each function, and the C around it."""
         return Counter(
-            function_key(kernel, self._candidates[node][kernel]) for node, kernel in chosen.items()
+            key
+            for node, kernel in chosen.items()
+            for key in shared_code(kernel, self._candidates[node][kernel])
         )
 
     def _moves(
@@ -236,6 +260,7 @@ class _Search:
     ) -> Iterator[Chosen]:
         for kernel in dict.fromkeys(k for found in self._contested.values() for k in found):
             yield {node: kernel for node, found in self._contested.items() if kernel in found}
+        yield from self._takers.values()
         for node, found in self._contested.items():
             yield from ({node: kernel} for kernel in found if kernel is not chosen[node])
         for key in users:
@@ -252,17 +277,15 @@ class _Search:
 
         def price(node: Node, kernel: Kernel) -> float:
             cost = self._candidates[node][kernel]
-            is_paid = users[function_key(kernel, cost)] > 0
-            return worth.price(_layer_amounts(cost)) + (
-                0.0 if is_paid else worth.code * cost.code_bytes
-            )
+            unpaid = (size for key, size in shared_code(kernel, cost).items() if not users[key])
+            return worth.price(_layer_amounts(cost)) + worth.code * sum(unpaid)
 
         move: Chosen = {}
         for node, kernel in chosen.items():
             found = self._candidates[node]
-            if function_key(kernel, found[kernel]) != emptied:
+            if emptied not in shared_code(kernel, found[kernel]):
                 continue
-            others = [k for k in found if function_key(k, found[k]) != emptied]
+            others = [k for k in found if emptied not in shared_code(k, found[k])]
             if not others:
                 return {}
             move[node] = min(others, key=partial(price, node))
@@ -282,8 +305,8 @@ class _Search:
             old, new = self._candidates[node][chosen[node]], self._candidates[node][kernel]
             change += replace(_layer_amounts(new), scratch=0)
             change += replace(_layer_amounts(old), scratch=0) * -1
-            moved[function_key(chosen[node], old)] -= 1
-            moved[function_key(kernel, new)] += 1
+            moved.subtract(shared_code(chosen[node], old).keys())
+            moved.update(shared_code(kernel, new).keys())
         for key, count in moved.items():
             before, after = users[key] > 0, users[key] + count > 0
             change += Amounts(code=self._code_bytes[key] * (after - before))

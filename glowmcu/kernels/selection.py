@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import Candidates, KernelChoices
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
 from glowmcu.kernels.row_kernels import RowKernel, best_row_kernel
-from glowmcu.kernels.search import Totals, cheapest_set, function_key, set_totals
+from glowmcu.kernels.search import Totals, cheapest_set, set_totals, shared_code
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,9 @@ def code_bytes(selections: Iterable[Selection]) -> int:
     """Estimate of all code: shared functions once, and what layers have of their own."""
     items = list(selections)
     own = sum(item.cost.layer_code_bytes for item in items)
-    shared = {function_key(item.kernel, item.cost): item.cost.code_bytes for item in items}
+    shared: dict[Hashable, int] = {}
+    for item in items:
+        shared |= shared_code(item.kernel, item.cost)
     return own + sum(shared.values())
 
 

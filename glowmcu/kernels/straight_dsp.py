@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from glowmcu.kernels.dense_stream import DenseStream
 from glowmcu.kernels.kernel import Cost, Site, Target, kernel
-from glowmcu.kernels.pointwise_dsp import PointwiseDsp, stream_of
+from glowmcu.kernels.pointwise_dsp import PIXELS_CODE_BYTES, PointwiseDsp, stream_of
 from glowmcu.kernels.straight_assembly import straight_assembly
 from glowmcu.ops.convolution import Conv2D
 
@@ -39,6 +39,8 @@ class StraightDsp(PointwiseDsp):
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="conv_2d_pointwise",
+            around_bytes=PIXELS_CODE_BYTES,
         )
 
 
@@ -57,4 +59,4 @@ _CYCLES = {
     "run": 110.0,
     "clamped": 8.0,
 }
-_CODE_BYTES, _STEP_CODE = 620, 52
+_CODE_BYTES, _STEP_CODE = 320, 52

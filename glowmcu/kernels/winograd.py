@@ -17,7 +17,7 @@ import numpy.typing as npt
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant
-from glowmcu.kernels.convolution_dsp import is_plain_int8_conv
+from glowmcu.kernels.convolution_dsp import TURNS_CODE_BYTES, is_plain_int8_conv
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -125,6 +125,10 @@ def layer_form(site: Site) -> Form | None:
     return form if max(sums, raw) < _MOST_SUM else None
 
 
+#: Of a function, of an input channel in it.
+_CODE_BYTES, _CHANNEL_CODE = 890, 27
+
+
 @kernel("conv_2d.winograd_dsp", Conv2D)
 class WinogradConv2D(Kernel):
     """Two tiles of 2x2 outputs by four channels; more flash and scratch, fewer products."""
@@ -172,10 +176,12 @@ class WinogradConv2D(Kernel):
         (cycles,) = self.work(site, target).values()
         return Cost(
             cycles,
-            2400 + 27 * site.signature.inputs[0].shape[3],
+            _CODE_BYTES + _CHANNEL_CODE * site.signature.inputs[0].shape[3],
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            around="conv_2d_turns",
+            around_bytes=TURNS_CODE_BYTES,
         )
 
     def generate(self, site: Site, target: Target) -> KernelCode:

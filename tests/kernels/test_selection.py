@@ -143,3 +143,27 @@ def test_scratch_of_all_layers_counts_once_and_more_where_tensors_are_smaller(
     costs: dict[Kernel, Cost] = {quick: Cost(1000.0, 0, scratch_bytes=4096), plain: Cost(1050.0, 0)}
     table: dict[Node, dict[Kernel, Cost]] = {node(out_bytes): costs for _ in range(10)}
     assert set(cheapest_set(table, Goal.BALANCED).values()) == {quick if taken else plain}
+
+
+def test_code_around_functions_is_paid_once_for_all_of_them() -> None:
+    plain = Named("plain")
+    kernels: list[Kernel] = [Named(f"quick {number}") for number in range(8)]
+    table: dict[Node, dict[Kernel, Cost]] = {
+        node(): {
+            quick: Cost(1000.0, 100, around="walk", around_bytes=3000),
+            plain: Cost(1060.0, 100),
+        }
+        for quick in kernels
+    }
+    assert list(cheapest_set(table, Goal.BALANCED).values()) == kernels
+    assert set_totals(table, cheapest_set(table, Goal.BALANCED)).code_bytes == 8 * 100 + 3000
+
+
+def test_layers_of_one_function_go_to_it_where_others_of_the_variant_have_another() -> None:
+    plain, quick = Named("plain"), Named("quick")
+    shared = Cost(1000.0, 4000, code_key="shared")
+    table: dict[Node, dict[Kernel, Cost]] = {
+        node(): {quick: shared, plain: Cost(1050.0, 0)} for _ in range(10)
+    }
+    table[node()] = {quick: Cost(1000.0, 60_000, code_key="own"), plain: Cost(1050.0, 0)}
+    assert list(cheapest_set(table, Goal.BALANCED).values()) == [quick] * 10 + [plain]
