@@ -27,10 +27,13 @@ class Budgets:
 class PlanPoint:
     """What a plan would take: bytes of arena and flash, and cycles by the kernels' estimates.
 
-    `streamed_layers` pass their rows on and never exist as a whole.
+    `streamed_layers` pass their rows on and never exist as a whole; of `macs`, `extra_macs` are
+    computed again at the seams of strips.
     """
 
     arena_bytes: int
     cycles: float
     flash_bytes: int
     streamed_layers: int
+    macs: int = 0
+    extra_macs: int = 0

@@ -19,7 +19,8 @@ import numpy.typing as npt
 class InputOptions:
     """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values; `kept`
     names the inputs that hold after a run what was written to them before it, `streamed` those
-    whose rows the application hands over as they come.
+    whose rows the application hands over as they come, `outside` those that stay in memory of the
+    application's.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class InputOptions:
     bind: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     streamed: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:

@@ -35,7 +35,8 @@ class RowsEntry:
 class TensorEntry:
     """An input or output: `bytes` at `offset` of the arena, C-ordered `shape` of numpy `dtype`.
 
-    An input with `rows` is not in the arena: its `offset` is None.
+    An input with `rows` is not in the arena: its `offset` is None. Nor is one with `outside_align`,
+    which stays in memory of the application's, at a multiple of that.
 
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
     `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
@@ -54,11 +55,17 @@ class TensorEntry:
     exact: bool = True
     kept: bool = False
     rows: RowsEntry | None = None
+    outside_align: int = 0
+
+    @property
+    def outside(self) -> bool:
+        """Whether the application has it in memory of its own."""
+        return self.outside_align > 0
 
     @property
     def start(self) -> int:
         """`offset`, of a tensor that is in the arena."""
-        assert self.offset is not None, f"{self.name!r} is pushed row by row"
+        assert self.offset is not None, f"{self.name!r} is not in the arena"
         return self.offset
 
 
@@ -144,6 +151,7 @@ class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
     `packages` names the build systems whose files lie in the bundle's folder.
+    Of `macs`, `extra_macs` are computed again at the seams of strips.
     """
 
     name: str
@@ -167,6 +175,7 @@ class Manifest:
     simplification: SimplificationEntry | None = None
     packages: tuple[str, ...] = ()
     placement: tuple[PlacementEntry, ...] = ()
+    extra_macs: int = 0
 
     @property
     def streamed_input(self) -> int | None:
@@ -175,10 +184,15 @@ class Manifest:
         return found[0] if found else None
 
     @property
+    def outside(self) -> tuple[TensorEntry, ...]:
+        """Inputs that the application has in memory of its own, arguments of the entry point."""
+        return tuple(entry for entry in self.inputs if entry.outside)
+
+    @property
     def entry_points(self) -> tuple[str, ...]:
         """The C functions that make an inference."""
         if self.streamed_input is None:
-            return (f"{self.name}_run",)
+            return (f"{self.name}_run_from" if self.outside else f"{self.name}_run",)
         rows = self.inputs[self.streamed_input].rows
         assert rows is not None
         return (f"{self.name}_start", rows.function)

@@ -14,13 +14,15 @@ from itertools import islice
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.ir.cascade import Cascade
-from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.program import Program, Run, Step
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.memplan.strip_search import promising_strips
+from glowmcu.memplan.strips import extra_macs
 
 #: Each plan aims at an arena that is smaller by such a part, so many times at most.
 _DESCENT = 0.01
@@ -29,6 +31,8 @@ _MOST_PLANS = 32
 _MOST_ROUNDS = 3
 #: Steps from the least arena to that of whole tensors that streaming aims at, and plans for each.
 _STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
+#: Ways to cut a network in strips that are planned, and plans for each.
+_MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
@@ -38,10 +42,15 @@ PUSHED_SLOWDOWN = 1.6
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Kernels and their plan."""
+    """Kernels and their plan. `graph` is the one given, or that with strips.
+
+    `extra_macs`: what strips compute again at their seams.
+    """
 
     selections: dict[Node, Selection]
     plan: Plan
+    graph: Graph
+    extra_macs: int = 0
 
     @property
     def arena_bytes(self) -> int:
@@ -71,16 +80,18 @@ def fit_memory(
     budgets: Budgets,
     choices: KernelChoices | None = None,
     pushed: str | None = None,
+    outside: frozenset[Value] = frozenset(),
 ) -> Fit:
     """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM404, GM5xx.
 
-    `pushed` names the input that the application hands over row by row.
+    `pushed` names the input that the application hands over row by row; those that are `outside`
+    take no arena.
     """
     if target.goal is Goal.RAM:
         # Streaming costs cycles enough: kernels are as for `balanced` where the arena has room.
         target = replace(target, goal=Goal.BALANCED)
-        return _Fitter(graph, target, budgets, choices, pushed).smallest()
-    fitter = _Fitter(graph, target, budgets, choices, pushed)
+        return _Fitter(graph, target, budgets, choices, pushed, outside).smallest()
+    fitter = _Fitter(graph, target, budgets, choices, pushed, outside)
     free = fitter.fit({}, None)
     if budgets.arena_bytes is None or free.arena_bytes <= budgets.arena_bytes:
         return free
@@ -93,11 +104,13 @@ def memory_curve(
     budgets: Budgets,
     choices: KernelChoices | None = None,
     pushed: str | None = None,
+    outside: frozenset[Value] = frozenset(),
 ) -> tuple[PlanPoint, ...]:
     """Plans of which none is both smaller and faster than another, the smallest arena first."""
     if target.goal is Goal.RAM:
         target = replace(target, goal=Goal.BALANCED)
-    return tuple(map(_point, _Fitter(graph, target, budgets, choices, pushed).curve()))
+    fitter = _Fitter(graph, target, budgets, choices, pushed, outside)
+    return tuple(map(_point, fitter.curve()))
 
 
 def _point(item: Fit) -> PlanPoint:
@@ -105,7 +118,9 @@ def _point(item: Fit) -> PlanPoint:
     for node, chosen in item.selections.items():
         rows = chosen.row_kernel if node in item.streamed else None
         flash += (rows.cost if rows is not None else chosen.cost).flash_bytes
-    return PlanPoint(item.arena_bytes, item.cycles, flash, len(item.streamed))
+    macs = sum(run.node.macs for run in item.plan.program.runs)
+    streamed = len(item.streamed)
+    return PlanPoint(item.arena_bytes, item.cycles, flash, streamed, macs, item.extra_macs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +130,8 @@ class _Fitter:
     budgets: Budgets
     choices: KernelChoices | None
     pushed: str | None = None
+    outside: frozenset[Value] = frozenset()
+    extra_macs: int = 0
     #: Selections so far: what one knows of its rows is found once for all plans.
     known: dict[tuple[Node, str, int | None], Selection] = field(default_factory=dict, repr=False)
 
@@ -132,8 +149,8 @@ class _Fitter:
 
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
         with_rows = stream_to is not None or self.pushed is not None
-        program = build_program(self.graph, selections, with_rows, self.pushed)
-        return Fit(selections, plan_memory(program, stream_to))
+        program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
+        return Fit(selections, plan_memory(program, stream_to), self.graph, self.extra_macs)
 
     def smallest(self) -> Fit:
         """The least arena at reasonable speed; the least of all where the budget asks for it."""
@@ -141,14 +158,35 @@ class _Fitter:
         fits = [free, *self._descent(0)]
         slowdown = RAM_SLOWDOWN if self.pushed is None else PUSHED_SLOWDOWN
         most = slowdown * free.cycles
-        quick = [item for item in fits if item.cycles <= most]
-        best = self._polished(min(quick, key=lambda item: (item.arena_bytes, item.cycles)), most)
+        best = self._quick(fits, most)
+        for strips in self._with_strips():
+            more = list(islice(strips._descent(0), _PLANS_OF_STRIPS))
+            fits += more
+            best = min([best, *(item for item in more if item.cycles <= most)], key=_size)
         budget = self.budgets.arena_bytes
         if budget is not None and best.arena_bytes > budget:
-            best = min(fits, key=lambda item: (item.arena_bytes, item.cycles))
+            best = min(fits, key=_size)
             if best.arena_bytes > budget:
                 raise _over_arena_budget(best, budget)
         return best
+
+    def _quick(self, fits: list[Fit], most_cycles: float) -> Fit:
+        """The smallest of those that take no more cycles, polished."""
+        quick = [item for item in fits if item.cycles <= most_cycles]
+        return self._polished(min(quick, key=_size), most_cycles)
+
+    def _with_strips(self) -> list[_Fitter]:
+        """The same network in strips, in the ways that promise most.
+
+        None where somebody has chosen kernels for the layers as they are.
+        """
+        if not self.outside or self.choices is not None:
+            return []
+        program = build_program(self.graph, self._selected({}), True, outside=self.outside)
+        return [
+            replace(self, graph=graph, extra_macs=extra_macs(graph, self.graph))
+            for graph in promising_strips(self.graph, program, self.outside, _MOST_STRIPS)
+        ]
 
     def _polished(self, best: Fit, most_cycles: float) -> Fit:
         """Other variants for the layers around the peak, while the arena falls: some leave their
@@ -204,6 +242,8 @@ class _Fitter:
             for part in range(1, _STREAMED_AIMS)
         ]
         some = [item for aim in between for item in islice(self._descent(aim), _PLANS_AN_AIM)]
+        for strips in self._with_strips():
+            some += islice(strips._descent(0), _PLANS_OF_STRIPS)
         curve: list[Fit] = []
         ordered = sorted(
             [*whole, *streamed, *some], key=lambda item: (item.arena_bytes, item.cycles)
@@ -230,6 +270,10 @@ class _Fitter:
             if not tighter:
                 return
             limits.update(tighter)
+
+
+def _size(item: Fit) -> tuple[int, float]:
+    return item.arena_bytes, item.cycles
 
 
 def _around_peak(item: Fit) -> list[Node]:

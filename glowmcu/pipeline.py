@@ -42,6 +42,7 @@ from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.manifest import Manifest
 from glowmcu.memory_fit import Fit, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
+from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import Observer as ProfilingObserver
@@ -217,15 +218,16 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         imported = quantized.quantized.graph
         dump.graph("quantize", imported)
     watch = SimplificationWatch(dump.graph)
-    graph = lower(imported, watch, options.simplify)
-    kept = [value for value in graph.inputs if value.name in options.inputs.kept]
-    graph = graph.replace(kept=kept)
-    dump.finish(graph)
+    lowered = lower(imported, watch, options.simplify)
+    outside = outside_inputs(lowered, imported, options.inputs)
+    kept = {value for value in lowered.inputs if value.name in options.inputs.kept} - outside
+    lowered = lowered.replace(kept=[value for value in lowered.inputs if value in kept])
+    dump.finish(lowered)
     target = Target(core(options.core), options.goal)
-    fit = fit_memory(graph, target, options.budgets, options.kernels, pushed)
-    selections, plan = fit.selections, fit.plan
+    fit = fit_memory(lowered, target, options.budgets, options.kernels, pushed, outside)
+    selections, plan, graph = fit.selections, fit.plan, fit.graph
     places = _places(fit, options)
-    dump.program("unplanned", build_program(graph, selections, pushed=pushed))
+    dump.program("unplanned", build_program(graph, selections, pushed=pushed, outside=outside))
     dump.program("planned", plan.program)
     facts = BundleFacts(
         name=options.name,
@@ -244,11 +246,12 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         packaging=options.packaging,
         instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
+        extra_macs=fit.extra_macs,
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     curve: tuple[PlanPoint, ...] = ()
     if options.wants_curve:
-        curve = memory_curve(graph, target, options.budgets, options.kernels, pushed)
+        curve = memory_curve(lowered, target, options.budgets, options.kernels, pushed, outside)
     done = Compilation(
         imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles, curve
     )
@@ -315,6 +318,7 @@ def _options_text(options: Options) -> dict[str, str]:
         "keep_input": ",".join(options.inputs.kept),
         "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),
         "place": ",".join(placed),
+        "outside_input": ",".join(sorted(options.inputs.outside)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
     }

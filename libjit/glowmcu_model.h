@@ -20,6 +20,9 @@ typedef enum {
     GLOWMCU_BOOL
 } glowmcu_element;
 
+/* The offset of a tensor that has no place in the arena. */
+#define GLOWMCU_NOT_IN_ARENA 0xFFFFFFFFu
+
 /* An input or output: `bytes` at `offset` of the arena. real = scale * (stored - zero_point). */
 typedef struct {
     const char *name;

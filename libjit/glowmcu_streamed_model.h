@@ -6,9 +6,6 @@
 
 #include "glowmcu_model.h"
 
-/* The offset of a tensor that has no place in the arena. */
-#define GLOWMCU_NOT_IN_ARENA 0xFFFFFFFFu
-
 /*
  * `model.run` is NULL: an inference is `start`, then `push_rows` of input number `input`, which has
  * `rows` rows of `row_bytes`, until that returns 0; a negative number is an error. The other

@@ -45,6 +45,7 @@ def compile(
     bind: Mapping[str, Array] | None = None,
     keep_inputs: Sequence[str] = (),
     stream_inputs: Sequence[str] = (),
+    outside_inputs: Sequence[str] = (),
     flash_budget: int | None = None,
     arena_budget: int | None = None,
     simplify: bool = True,
@@ -66,7 +67,8 @@ def compile(
     pixels become, `observer` follows the profiling. `kernels` is a file of `glowmcu.tune_kernels`,
     `dump_ir` a folder; `pareto` fills `bundle.curve`. A model whose arena is too large for the
     board gets the fastest plan that fits. `keep_inputs`, `stream_inputs`, `place`: docs/memory.md;
-    `instrument`, `dump_tensors`: docs/on_target.md; `emit`, `package`: docs/build_systems.md.
+    `outside_inputs`: docs/outside_input.md; `instrument`, `dump_tensors`: docs/on_target.md;
+    `emit`, `package`: docs/build_systems.md.
 
     Raises GlowmcuError: every problem of the model at once, and nothing is written.
     """
@@ -77,7 +79,9 @@ def compile(
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=_input_options(input_shapes, define, bind, keep_inputs, stream_inputs),
+        inputs=_input_options(
+            input_shapes, define, bind, keep_inputs, stream_inputs, outside_inputs
+        ),
         quantization=quantization_request(profile, samples, preprocess, quantization, observer),
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
@@ -97,9 +101,10 @@ def _input_options(
     bind: Mapping[str, Array] | None,
     keep: Sequence[str],
     stream: Sequence[str],
+    outside: Sequence[str],
 ) -> InputOptions:
-    kept, streamed = tuple(dict.fromkeys(keep)), tuple(dict.fromkeys(stream))
-    return InputOptions(shapes or {}, define or {}, bind or {}, kept, streamed)
+    names = (tuple(dict.fromkeys(given)) for given in (keep, stream, outside))
+    return InputOptions(shapes or {}, define or {}, bind or {}, *names)
 
 
 def _written(

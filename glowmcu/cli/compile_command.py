@@ -9,7 +9,7 @@ from rich.console import Console
 
 from glowmcu.api import compile as compile_model
 from glowmcu.bundle import Bundle
-from glowmcu.cli.input_arguments import input_options, stream_option
+from glowmcu.cli.input_arguments import input_options, place_options
 from glowmcu.cli.memory_arguments import MemoryArguments, memory_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.package_arguments import package_options
@@ -51,7 +51,7 @@ from glowmcu.report.tables import layer_table, summary_lines
 @simplify_option
 @quantization_options
 @input_options
-@stream_option
+@place_options
 @click.option(
     "--kernels",
     type=click.Path(path_type=Path),
@@ -129,6 +129,7 @@ def compile_command(
             define=inputs.symbols,
             bind=inputs.bind,
             stream_inputs=inputs.streamed,
+            outside_inputs=inputs.outside,
             kernels=kernels,
             instrument=instrument,
             dump_tensors=dump_tensors,
@@ -150,17 +151,22 @@ def _show(bundle: Bundle, explain: bool) -> None:
     """What was made, for a reader."""
     out = console()
     out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
-    if explain and bundle.manifest.simplification is not None:
-        out.print(simplification_table(bundle.manifest.simplification))
     if explain:
-        out.print(memory_pass_table(bundle.memory_passes))
-        out.print(arena_map_text(bundle.manifest), markup=False, highlight=False)
+        _explain(bundle, out)
     if bundle.curve:
         _show_curve(bundle, out)
     for line in summary_lines(bundle):
         out.print(line)
     emulator = "cortex-m" if core(bundle.board.core).unicorn_model else "qemu"
     out.print(f"  next     glowmcu verify {bundle.path} --on host,{emulator}", markup=False)
+
+
+def _explain(bundle: Bundle, out: Console) -> None:
+    """What was simplified, what each memory pass saved, and the arena over time."""
+    if bundle.manifest.simplification is not None:
+        out.print(simplification_table(bundle.manifest.simplification))
+    out.print(memory_pass_table(bundle.memory_passes))
+    out.print(arena_map_text(bundle.manifest), markup=False, highlight=False)
 
 
 def _show_curve(bundle: Bundle, out: Console) -> None:

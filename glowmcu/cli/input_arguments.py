@@ -49,21 +49,31 @@ def input_options(function: _F) -> _F:
     return wrapped  # type: ignore[no-any-return]
 
 
-def stream_option(function: _F) -> _F:
-    """`--stream-input`, into the argument `inputs` that `input_options` makes."""
+def place_options(function: _F) -> _F:
+    """`--stream-input` and `--outside-input`, into the argument `inputs` that `input_options`
+    makes.
+    """
 
     @functools.wraps(function)
-    def with_streamed(
+    def with_places(
         inputs: InputOptions,
         streamed: tuple[str, ...],
+        outside: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
-        return function(inputs=dataclasses.replace(inputs, streamed=streamed), **others)
+        inputs = dataclasses.replace(inputs, streamed=streamed, outside=outside)
+        return function(inputs=inputs, **others)
 
-    return click.option("--stream-input", "streamed", multiple=True, metavar="NAME",
-                        help="The application pushes this input row by row as it comes.")(
-        with_streamed
-    )  # type: ignore[return-value]  # fmt: skip
+    options = (
+        click.option("--stream-input", "streamed", multiple=True, metavar="NAME",
+                     help="The application pushes this input row by row as it comes."),
+        click.option("--outside-input", "outside", multiple=True, metavar="NAME",
+                     help="This input stays in memory of yours (frame buffer, flash)."),
+    )  # fmt: skip
+    wrapped: Any = with_places
+    for option in options:
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
 
 
 def bind_option(function: _F) -> _F:

@@ -72,10 +72,15 @@ class Layers:
 
 
 def buffer_symbols(program: Program) -> dict[Buffer, str]:
-    """An offset constant a root buffer: `AT_IN0`, `AT_3_CONV_2D`, …: the step that makes it."""
+    """An offset constant a root buffer: `AT_IN0`, `AT_3_CONV_2D`, …: the step that makes it.
+
+    What stays outside the arena has the name of the argument that points to it.
+    """
     made: dict[Buffer, str] = {}
-    for number, buffer in enumerate(program.inputs):
-        made.setdefault(program.root(buffer)[0], f"AT_IN{number}")
+    names = _parameters(program.inputs, "input")
+    for number, (buffer, name) in enumerate(zip(program.inputs, names, strict=True)):
+        symbol = name if buffer.outside else f"AT_IN{number}"
+        made.setdefault(program.root(buffer)[0], symbol)
     for item in program.steps:
         if isinstance(item, Cascade) and item.source is not None and program.pushed is not None:
             made[program.pushed.counter] = "AT_ROWS_PUSHED"
@@ -114,13 +119,29 @@ def tensor_views(program: Program, name: str) -> tuple[tuple[TensorView, ...], .
     )
 
 
+def _parameters(buffers: tuple[Buffer, ...], role: str) -> list[str]:
+    """What inputs or outputs are called in C."""
+    if len(buffers) == 1:
+        return [role]
+    suffixes = unique_identifiers((buffer.name for buffer in buffers), role)
+    return [f"{role}_{suffix}" for suffix in suffixes]
+
+
+def _outside_align(program: Program, outside: Buffer) -> int:
+    """What the application's pointer must be a multiple of."""
+    readers = (
+        run.operand_align
+        for run in program.runs
+        if any(program.root(buffer)[0] is outside for buffer in run.inputs)
+    )
+    return max(outside.align, *readers, 1)
+
+
 def _tensor_views(
     program: Program, buffers: tuple[Buffer, ...], name: str, role: str
 ) -> tuple[TensorView, ...]:
-    suffixes = unique_identifiers((buffer.name for buffer in buffers), role)
     views = []
-    for buffer, suffix in zip(buffers, suffixes, strict=True):
-        inner = role if len(buffers) == 1 else f"{role}_{suffix}"
+    for buffer, inner in zip(buffers, _parameters(buffers, role), strict=True):
         quantized = buffer.type.quantization is not None
         rows = _rows_view(program, buffer)
         views.append(
@@ -137,7 +158,8 @@ def _tensor_views(
                 c_type=buffer.type.element.c_name,
                 element_count=buffer.type.element_count,
                 size_bytes=buffer.size_bytes,
-                offset=None if rows else program.offset(buffer),
+                offset=None if rows or buffer.outside else program.offset(buffer),
+                outside_align=_outside_align(program, buffer) if buffer.outside else 0,
                 scale=c_number(buffer.type.scale) if quantized else None,
                 zero_point=buffer.type.zero_point if quantized else None,
                 kept=role == "input" and buffer in program.kept,
@@ -234,9 +256,9 @@ class _Body:
             for run in item.runs
         }
         self.headers.setdefault("glowmcu_ring.h", region)
-        function, text = cascade_text(item, texts, first, self.instrument)
+        rows = cascade_text(item, texts, first, self.instrument)
         takes_rows = item.source is not None
-        call = f"    {function}(a{', rows, before, arrived' if takes_rows else ''});"
+        call = f"    {rows.call};"
         self.steps[first] = replace(self.steps[first], call=call, takes_rows=takes_rows)
-        definition = f"{self.steps[-1].definition}\n\n{text}".strip()
+        definition = f"{self.steps[-1].definition}\n\n{rows.definition}".strip()
         self.steps[-1] = replace(self.steps[-1], definition=definition)

@@ -77,6 +77,7 @@ class BundleFacts:
     packaging: Packaging = field(default_factory=Packaging)
     instrument: Instrument = Instrument.OFF
     placed: Placed | None = None
+    extra_macs: int = 0
 
 
 def bundle_files(
@@ -94,7 +95,7 @@ def bundle_files(
         output.format(name=name): render(f"bundle/{template}", m=view)
         for output, template in {**_TEMPLATES, **_placement_templates(view)}.items()
     }
-    model_header = "glowmcu_streamed_model.h" if view.push else "glowmcu_model.h"
+    model_header = f"{view.model_struct}.h"
     extra = () if facts.instrument is Instrument.OFF else _OBSERVER_HEADERS
     files.update(_libjit_closure(("glowmcu_base.h", model_header, *extra, *body.headers)))
     headers = tuple(sorted(file for file in files if file.endswith(".h") and "/" not in file))
@@ -155,6 +156,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         arena_align=facts.arena_align,
         weights_bytes=sum(body.weights_bytes),
         macs=sum(run.node.macs for run in program.runs),
+        extra_macs=facts.extra_macs,
         single_rounding=facts.single_rounding,
         is_instrumented=facts.instrument is not Instrument.OFF,
         shows_tensors=facts.instrument is Instrument.TENSORS,
@@ -228,6 +230,7 @@ def _manifest(
                     scale=buffer.type.scale if buffer.type.quantization else None,
                     zero_point=buffer.type.zero_point if buffer.type.quantization else None,
                     offset=view.offset,
+                    outside_align=view.outside_align,
                     bytes=view.size_bytes,
                     exact=is_exact,
                     kept=view.kept,
@@ -264,6 +267,7 @@ def _manifest(
         placement=placement_entries(
             facts.name, facts.placed, *sizes, body.arrays, body.code_regions
         ),
+        extra_macs=facts.extra_macs,
     )
 
 

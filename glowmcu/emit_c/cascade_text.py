@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import wrap_items
-from glowmcu.emit_c.layer_text import LayerText, typed_pointer, wrap_call
+from glowmcu.emit_c.layer_text import LayerText, outside_pointer, typed_pointer, wrap_call
 from glowmcu.emit_c.rendering import render
 from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
@@ -36,20 +36,32 @@ class StageView:
     reader: int = 0
 
 
+@dataclass(frozen=True)
+class CascadeText:
+    """The function, and how it is called."""
+
+    definition: str
+    call: str
+
+
 def cascade_text(
     cascade: Cascade,
     layers: Mapping[Run, LayerText],
     first: int,
     instrument: Instrument,
-) -> tuple[str, str]:
-    """The function's name and text; `first` is the number of the first layer."""
+) -> CascadeText:
+    """`first` is the number of the first layer."""
     last = first + len(cascade.runs) - 1
     function = f"rows_{first}_to_{last}"
     writer = _Writer(cascade, layers)
+    parameters = writer.parameters()
     order = wrap_items([str(stage) for stage in cascade.order], " " * 8).splitlines()
     text = render(
         "bundle/cascade.c.j2",
         function=function,
+        parameters="".join(
+            f", {c_type}{'' if c_type.endswith('*') else ' '}{name}" for name, c_type in parameters
+        ),
         first=first,
         last=last,
         order=order,
@@ -60,7 +72,8 @@ def cascade_text(
         shows_tensors=instrument is Instrument.TENSORS,
         count_type=_count_type(max(stage.rows for stage in cascade.stages)),
     )
-    return function, text.rstrip()
+    arguments = ", ".join(("a", *(name for name, _ in parameters)))
+    return CascadeText(text.rstrip(), f"{function}({arguments})")
 
 
 def _count_type(most: int) -> str:
@@ -73,6 +86,20 @@ class _Writer:
         self.cascade = cascade
         self.layers = layers
         self.indent = 8 if len(cascade.stages) == 1 else 12
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """What the function takes beside the arena, with the C types: inputs outside of it, or rows
+        that are pushed.
+        """
+        if self.cascade.source is not None:
+            return [("rows", "const int8_t *"), ("before", "int32_t"), ("arrived", "int32_t")]
+        layer = next(iter(self.layers.values()))
+        roots = dict.fromkeys(layer.program.root(buffer)[0] for buffer in self.cascade.inputs)
+        return [
+            (layer.symbols[root], f"const {root.type.element.c_name} *")
+            for root in roots
+            if root.outside
+        ]
 
     def stage(self, stage: Stage) -> StageView:
         """What happens when it is the stage's turn."""
@@ -108,7 +135,8 @@ class _Writer:
         run, layer = item.run, self.layers[item.run]
         arguments = [f"&p_{layer.index}"] if layer.code.parameters else []
         arguments += [
-            typed_pointer(buffer.type.element, self._operand(buffer, rule), True)
+            self._outside(buffer, rule)
+            or typed_pointer(buffer.type.element, self._operand(buffer, rule), True)
             for buffer, rule in zip(run.inputs, item.rules, strict=True)
         ]
         result = run.outputs[0]
@@ -135,12 +163,19 @@ class _Writer:
         shown = wrap_call("show_tensor", arguments, self.indent + 4)
         return f"{margin}if (y == {item.rules[0].rows - 1}) {{\n{shown}\n{margin}}}"
 
+    def _outside(self, buffer: Buffer, rule: RowRule) -> str:
+        """The same of an argument; empty for what lies in the arena."""
+        layer = next(iter(self.layers.values()))
+        root, inner = layer.program.root(buffer)
+        if not root.outside:
+            return ""
+        pointer = outside_pointer(buffer, layer.symbols[root], root, inner)
+        return f"{pointer} + {_first_row(rule)} * {buffer.type.element_count // rule.rows}"
+
     def _operand(self, buffer: Buffer, rule: RowRule) -> str:
         """The first of the rows that row y needs."""
         symbol = f"a + {self._symbol(buffer)}"
-        first = "y"
-        if (rule.stride, rule.before) != (1, 0):
-            first = f"glowmcu_row_under(y, {rule.stride}, {rule.before})"
+        first = _first_row(rule)
         if buffer in self.cascade.rings:
             made = f"made[{self.cascade.rings[buffer]}]"
             rows = buffer.type.shape[1]
@@ -158,8 +193,14 @@ class _Writer:
         if result in self.cascade.rings and result.type.shape[1] > 1:
             return f"{symbol} + {result.size_bytes - row_bytes(result)}"
         if result in self.cascade.outputs and item.call is not RowCall.ACCUMULATE:
-            return f"{symbol} + y * {result.size_bytes // stage.rows}"
+            return f"{symbol} + y * {self.cascade.result_row(stage, 1)[0]}"
         return symbol
+
+
+def _first_row(rule: RowRule) -> str:
+    if (rule.stride, rule.before) == (1, 0):
+        return "y"
+    return f"glowmcu_row_under(y, {rule.stride}, {rule.before})"
 
 
 def row_bytes(ring: Buffer) -> int:

@@ -156,6 +156,8 @@ class LayerText:
             symbol = self.pool.symbol(constant, self.index)
             elements = inner // element.size_bytes
             return f"{symbol}{f' + {elements}' if elements else ''}{step}"
+        if root.outside:
+            return f"{outside_pointer(buffer, self.symbols[root], root, inner)}{step}"
         place = f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
         return f"{typed_pointer(element, place, is_input)}{step}"
 
@@ -170,6 +172,13 @@ def wrap_call(function: str, arguments: list[str], indent: int) -> str:
         return line
     inner = wrap_items([*arguments[:-1], f"{arguments[-1]});"], " " * (indent + 4))
     return f"{' ' * indent}{function}(\n{inner}"
+
+
+def outside_pointer(buffer: Buffer, symbol: str, root: Buffer, inner: int) -> str:
+    """Elements of `buffer`, which is the bytes of an argument from `inner` on."""
+    assert buffer.type.element is root.type.element
+    elements = inner // buffer.type.element.size_bytes
+    return f"{symbol} + {elements}" if elements else symbol
 
 
 def typed_pointer(element: ElementType, place: str, is_input: bool) -> str:

@@ -24,7 +24,8 @@ class TensorView:
     """An input or output of the bundle; one with `rows` has no place in the arena.
 
     `accessor` is `kws_input` or `kws_input_mfcc`, `macro` `KWS_INPUT` or `KWS_INPUT_MFCC`;
-    `parameter` its name as an argument of `kws_infer`.
+    `parameter` its name as an argument of `kws_infer`. An input that stays outside the arena has
+    no `offset`, but the alignment `outside_align`.
     """
 
     accessor: str
@@ -40,6 +41,7 @@ class TensorView:
     element_count: int
     size_bytes: int
     offset: int | None
+    outside_align: int
     scale: str | None
     zero_point: int | None
     kept: bool
@@ -170,6 +172,7 @@ class BundleView:
     arena_align: int
     weights_bytes: int
     macs: int
+    extra_macs: int
     single_rounding: bool
     for_size: bool
     is_instrumented: bool
@@ -189,6 +192,7 @@ class BundleView:
     check_functions: tuple[CheckView, ...]
     packages: tuple[tuple[str, str], ...]
     placement: PlacementView | None
+    push: PushView | None = None
 
     @property
     def arena_section(self) -> SectionView | None:
@@ -219,4 +223,25 @@ class BundleView:
             return "inputs survive the run"
         return f"of the inputs only {' and '.join(kept)} survive the run"
 
-    push: PushView | None = None
+    @property
+    def outside(self) -> tuple[TensorView, ...]:
+        """Inputs that the application has in memory of its own."""
+        return tuple(view for view in self.inputs if view.outside_align)
+
+    @property
+    def selftest_call(self) -> str:
+        """The call of the self test, as comments and examples show it."""
+        arguments = ", ".join(("arena", *(view.parameter for view in self.outside)))
+        return f"{self.name}_selftest({arguments})"
+
+    @property
+    def model_struct(self) -> str:
+        """What describes the bundle as data, and the name of the header with it."""
+        if self.push is not None:
+            return "glowmcu_streamed_model"
+        return "glowmcu_outside_model" if self.outside else "glowmcu_model"
+
+    @property
+    def entry(self) -> str:
+        """The function that runs one inference."""
+        return f"{self.name}_run_from" if self.outside else f"{self.name}_run"

@@ -53,6 +53,7 @@ class Cascade:
     `apart[a, b]`: open intervals of offset(b) - offset(a) that two local buffers must avoid, or a
     local one and an input, of which rows die before the local one comes into use; pairs
     that are not named share no byte. `overlaps`: what the result may share with inputs.
+    `row_pitch`: bytes from row to row of a result that is columns of a larger image, else 0.
     """
 
     stages: tuple[Stage, ...]
@@ -62,6 +63,12 @@ class Cascade:
     rings: Mapping[Buffer, int]
     apart: Mapping[tuple[Buffer, Buffer], tuple[tuple[int, int], ...]] = field(default_factory=dict)
     overlaps: Mapping[Buffer, Overlap] = field(default_factory=dict)
+    row_pitch: int = 0
+
+    def result_row(self, stage: Stage, y: int) -> tuple[int, int]:
+        """The first byte and the size of row y in the cascade's result."""
+        row_bytes = self.outputs[0].size_bytes // stage.rows
+        return y * (self.row_pitch or row_bytes), row_bytes
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -84,7 +91,7 @@ class Cascade:
         """Rings, single rows, accumulators and scratch."""
         outside = {*self.inputs, *self.outputs}
         every = (buffer for run in self.runs for buffer in run.operands)
-        return tuple(b for b in dict.fromkeys(every) if b not in outside and b.data is None)
+        return tuple(b for b in dict.fromkeys(every) if b not in outside and b.in_arena)
 
     @property
     def operands(self) -> tuple[Buffer, ...]:

@@ -24,11 +24,20 @@ def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """A tensor in memory. `data` is set for constants, which live in flash, not in the arena."""
+    """A tensor in memory. `data` is set for constants, which live in flash, not in the arena.
+
+    `outside`: a model input that stays in memory of the application's, where it is only read.
+    """
 
     name: str
     type: TensorType
     data: Array | None = None
+    outside: bool = False
+
+    @property
+    def in_arena(self) -> bool:
+        """Whether the arena has a place for it; in other memory nothing may be written."""
+        return self.data is None and not self.outside
 
     @property
     def size_bytes(self) -> int:
@@ -63,16 +72,37 @@ class ViewRole(Enum):
     PART = "part"
     #: The view is written by the run that reads the base for the last time (in place).
     OVERWRITE = "overwrite"
+    #: A part whose rows are pieces of the base's rows: some of its columns.
+    COLUMNS = "columns"
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """`buffer` is `size_bytes` of `base` from `offset_bytes` on: no code, no memory of its own."""
+    """`buffer` is `size_bytes` of `base` from `offset_bytes` on: no code, no memory of its own.
+
+    Columns lie apart: their rows are as far from each other as the base's.
+    """
 
     buffer: Buffer
     base: Buffer
     offset_bytes: int = 0
     role: ViewRole = ViewRole.SLICE
+
+    @property
+    def row_pitch(self) -> int:
+        """Bytes between the starts of rows; 0 where the view is one piece."""
+        if self.role is not ViewRole.COLUMNS:
+            return 0
+        return self.base.size_bytes // self.base.type.shape[1]
+
+    @property
+    def end_bytes(self) -> int:
+        """The byte of the base after the last."""
+        if self.role is not ViewRole.COLUMNS:
+            return self.offset_bytes + self.buffer.size_bytes
+        rows = self.buffer.type.shape[1]
+        row_bytes = self.buffer.size_bytes // rows
+        return self.offset_bytes + (rows - 1) * self.row_pitch + row_bytes
 
 
 @dataclass(frozen=True, eq=False)

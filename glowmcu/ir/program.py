@@ -77,7 +77,8 @@ class PushedInput:
 class Program:
     """Instructions in order. `offsets` maps root buffers (no views) to bytes once planned.
 
-    `kept` inputs hold after the run what the application wrote before it.
+    `kept` inputs hold after the run what the application wrote before it; some inputs may be
+    outside of the arena.
     """
 
     name: str
@@ -175,7 +176,7 @@ class Program:
         return {
             buffer: Life(min(steps), max(steps))
             for buffer, steps in touched.items()
-            if buffer.data is None
+            if buffer.in_arena
         }
 
     def with_instructions(self, instructions: Sequence[Instruction]) -> Program:

@@ -146,8 +146,8 @@ class CascadeMachine:
         """Where row y of a result goes, and what it is."""
         start = self.place(result)
         if result in self.cascade.outputs:
-            pitch = result.size_bytes // stage.rows
-            return start + y * pitch, self.content(result)[y * pitch : (y + 1) * pitch]
+            place, pitch = self.cascade.result_row(stage, y)
+            return start + place, self.content(result)[y * pitch : (y + 1) * pitch]
         rows = result.type.shape[1]
         pitch = result.size_bytes // rows
         tokens = self._inside(result, pitch * stage.rows)

@@ -7,7 +7,7 @@ has memory of its own; afterwards all share the arena and a wrong overlap shows 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -45,13 +45,25 @@ def verify_program(program: Program, arena_bytes: int | None = None) -> None:
         _verify_pushed(program)
         _verify_offsets(program, arena_bytes)
         _verify_disjoint(program)
-        _Machine(program, dict(program.offsets), arena_bytes).run()
+        _machine(program, dict(program.offsets), arena_bytes).run()
         return
-    offsets, end = {}, 0
-    for buffer in program.lives:
+    offsets, end = _one_after_the_other(program.lives, 0)
+    _machine(program, offsets, end).run()
+
+
+def _machine(program: Program, offsets: dict[Buffer, int], arena_bytes: int) -> _Machine:
+    """Inputs that stay outside lie behind the arena."""
+    outside = [buffer for buffer in program.inputs if buffer.outside]
+    places, end = _one_after_the_other(outside, arena_bytes)
+    return _Machine(program, offsets | places, end)
+
+
+def _one_after_the_other(buffers: Iterable[Buffer], end: int) -> tuple[dict[Buffer, int], int]:
+    offsets = {}
+    for buffer in buffers:
         offsets[buffer] = end = aligned(end, ARENA_ALIGN)
         end += buffer.size_bytes
-    _Machine(program, offsets, end).run()
+    return offsets, end
 
 
 def _fail(program: Program, text: str) -> VerificationError:
@@ -60,7 +72,7 @@ def _fail(program: Program, text: str) -> VerificationError:
 
 def _verify_view(program: Program, view: View) -> None:
     buffer, base = view.buffer, view.base
-    end = view.offset_bytes + buffer.size_bytes
+    end = view.end_bytes
     if view.offset_bytes < 0 or end > base.size_bytes:
         raise _fail(
             program,
@@ -70,8 +82,9 @@ def _verify_view(program: Program, view: View) -> None:
     root, start = program.root(buffer)
     if start % buffer.type.element.size_bytes:
         raise _fail(program, f"view {buffer.name!r} is not aligned to its elements")
-    if view.role is not ViewRole.SLICE and root.data is not None:
-        raise _fail(program, f"view {buffer.name!r} would be written to the constant {root.name!r}")
+    if view.role is not ViewRole.SLICE and not root.in_arena:
+        what = "constant" if root.data is not None else "input outside the arena"
+        raise _fail(program, f"view {buffer.name!r} would be written to the {what} {root.name!r}")
 
 
 def _verify_pushed(program: Program) -> None:
@@ -125,8 +138,7 @@ def _verify_offsets(program: Program, arena_bytes: int) -> None:
             )
     for run in program.runs:
         for buffer in run.operands:
-            in_arena = program.root(buffer)[0].data is None
-            if in_arena and program.offset(buffer) % run.operand_align:
+            if program.root(buffer)[0].in_arena and program.offset(buffer) % run.operand_align:
                 raise _fail(program, f"{run.node.name!r} cannot read {buffer.name!r}: alignment")
 
 
@@ -174,7 +186,7 @@ class _Machine:
         self.numbers: dict[Buffer, int] = {}
         self.parts: dict[Buffer, list[View]] = {}
         for view in program.views.values():
-            if view.role is ViewRole.PART:
+            if view.role in (ViewRole.PART, ViewRole.COLUMNS):
                 self.parts.setdefault(view.base, []).append(view)
         self.content = cache(self._content)
         self.written = {buffer for step in program.steps for buffer in step.outputs}
@@ -185,7 +197,7 @@ class _Machine:
 
     def run(self) -> None:
         for buffer in self.program.inputs:
-            if self.program.root(buffer)[0] in self.program.lives:
+            if self.program.root(buffer)[0] in self.offsets:
                 self._write(buffer)
         if self.program.pushed is not None:
             self._write(self.program.pushed.counter)
@@ -204,10 +216,14 @@ class _Machine:
                 self._memory(buffer)[:] = _NOBODY
             for buffer in run.outputs:
                 self._write(buffer)
-        for buffer in self.program.lasting:
+        for buffer in (*self.program.lasting, *self._outside()):
             self._read(buffer, "the application")
         if self.program.pushed is not None:
             self._read(self.program.pushed.counter, "the application")
+
+    def _outside(self) -> list[Buffer]:
+        """What nobody may write to."""
+        return [buffer for buffer in self.program.inputs if buffer.outside]
 
     def _content(self, buffer: Buffer) -> Tokens:
         """What the buffer's bytes must be when it is read."""
@@ -219,11 +235,11 @@ class _Machine:
         tokens = (number << _BYTE_BITS) + np.arange(buffer.size_bytes, dtype=np.int64)
         covered = np.zeros(buffer.size_bytes, np.bool_)
         for part in self.parts.get(buffer, ()):
-            span = slice(part.offset_bytes, part.offset_bytes + part.buffer.size_bytes)
-            if covered[span].any():
+            places = part.offset_bytes + _places(part)
+            if covered[places].any():
                 raise _fail(self.program, f"parts of {buffer.name!r} overlap")
-            covered[span] = True
-            tokens[span] = self.content(part.buffer)
+            covered[places] = True
+            tokens[places] = self.content(part.buffer)
         if buffer not in self.written and not covered.all():
             raise _fail(self.program, f"parts of {buffer.name!r} leave bytes that nobody writes")
         return tokens
@@ -258,7 +274,9 @@ class _Machine:
             self._tokens,
         ).run()
         for buffer in cascade.outputs:
-            if not np.array_equal(self._memory(buffer), self.content(buffer)):
+            view = self.program.views.get(buffer)
+            places = self._span(buffer)[0] + _places(view or View(buffer, buffer))
+            if not np.array_equal(self.memory[places], self.content(buffer)):
                 raise _fail(self.program, f"rows of {buffer.name!r} do not last")
 
     def _tokens(self, buffer: Buffer, size: int) -> Tokens:
@@ -324,6 +342,15 @@ class _Machine:
         gap = self._span(operand)[0] - self._span(result)[0]
         rules = [run.overlaps.get(position) for position in _positions(run, operand)]
         return all(rule is not None and rule.is_kept(gap) for rule in rules)
+
+
+def _places(view: View) -> Tokens:
+    """The view's bytes, in order, counted from its first."""
+    places = np.arange(view.buffer.size_bytes, dtype=np.int64)
+    if not view.row_pitch:
+        return places
+    row_bytes = view.buffer.size_bytes // view.buffer.type.shape[1]
+    return places // row_bytes * view.row_pitch + places % row_bytes
 
 
 def _positions(run: Run, buffer: Buffer) -> list[int]:

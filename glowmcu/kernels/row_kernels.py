@@ -14,11 +14,12 @@ from itertools import pairwise
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.kernel_code import RowCall, RowRule, RowSupport
-from glowmcu.ir.operation import RowWindow
+from glowmcu.ir.operation import Operation, RowWindow
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
+from glowmcu.ops.slicing import Slice
 
 #: Kernels that take less than so many times the cycles of the quickest count as equally quick.
 _SAME_SPEED = 1.03
@@ -183,7 +184,14 @@ def _one_row(node: Node, operands: Sequence[int]) -> Node:
     )
     (output,) = node.outputs
     outputs = (Value(_row_of(output.type), output.name),)
-    return Node(node.op, inputs, outputs, node.name, node.source)
+    return Node(_one_row_op(node.op), inputs, outputs, node.name, node.source)
+
+
+def _one_row_op(op: Operation) -> Operation:
+    """The same for one row: some operators name the rows that there are."""
+    if isinstance(op, Slice):
+        return replace(op, size=(op.size[0], 1, *op.size[2:]))
+    return op
 
 
 def _row_of(type_: TensorType) -> TensorType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from glowmcu.ir.graph import Graph, Node, Value
@@ -34,13 +34,16 @@ def build_program(
     choices: Mapping[Node, KernelChoice],
     with_rows: bool = False,
     pushed: str | None = None,
+    outside: Collection[Value] = (),
 ) -> Program:
     """Buffers and instructions in graph order; nothing is shared or placed yet.
 
     `with_rows`: runs know how they go row by row. `pushed` names the input that the application
-    hands over row by row.
+    hands over row by row; `outside` are inputs that the arena has no place for.
     """
-    buffers = {value: Buffer(value.name, value.type) for value in graph.inputs}
+    buffers = {
+        value: Buffer(value.name, value.type, outside=value in outside) for value in graph.inputs
+    }
     instructions: list[Instruction] = []
     for node in graph.nodes:
         if isinstance(node.op, Constant):

@@ -1,6 +1,7 @@
 """The one byte array that a planned program is executed in, and its buffers read and written.
 
-What nobody may rely on is filled with garbage.
+What nobody may rely on is filled with garbage. Inputs that stay outside lie behind the arena, where
+nothing can be stored once they are there.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from glowmcu.ir.operation import Array
-from glowmcu.ir.program import Buffer, Program
+from glowmcu.ir.program import ARENA_ALIGN, Buffer, Program, aligned
 
 GARBAGE = 0x5A
 
@@ -21,8 +22,15 @@ class ByteArena:
 
     def __init__(self, program: Program, size_bytes: int) -> None:
         self.program = program
+        self._size_bytes = size_bytes
+        self._outside: dict[Buffer, int] = {}
+        end = size_bytes
+        for buffer in program.inputs:
+            if buffer.outside:
+                self._outside[buffer] = end = aligned(end, ARENA_ALIGN)
+                end += buffer.size_bytes
+        self._bytes = bytearray([GARBAGE]) * end
         self.pushed = b""
-        self._bytes = bytearray([GARBAGE]) * size_bytes
 
     def load(self, start: int, size_bytes: int) -> bytes:
         """What lies there."""
@@ -32,7 +40,7 @@ class ByteArena:
     def store(self, start: int, data: bytes) -> None:
         """Put `data` there."""
         end = start + len(data)
-        assert 0 <= start <= end <= len(self._bytes), f"{end} is beyond the arena"
+        assert 0 <= start <= end <= self._size_bytes, f"{end} is beyond the arena"
         self._bytes[start:end] = data
 
     def spoil_bytes(self, start: int, size_bytes: int) -> None:
@@ -40,12 +48,27 @@ class ByteArena:
         self.store(start, bytes([GARBAGE]) * size_bytes)
 
     def start(self, buffer: Buffer) -> int:
-        """The first byte of a buffer in the arena."""
+        """The first byte of a buffer."""
+        root, inner = self.program.root(buffer)
+        if root.outside:
+            return self._outside[root] + inner
         return self.program.offset(buffer)
+
+    def give(self, buffer: Buffer, array: Array) -> None:
+        """Put a model input where the application has it."""
+        if not buffer.outside:
+            self.write(buffer, array)
+            return
+        start = self._outside[buffer]
+        self._bytes[start : start + buffer.size_bytes] = array.tobytes()
 
     def is_constant(self, buffer: Buffer) -> bool:
         """Whether the buffer, or what it is a view of, lies in flash."""
         return self.program.root(buffer)[0].data is not None
+
+    def is_inside(self, buffer: Buffer) -> bool:
+        """Whether the arena has a place for it."""
+        return self.program.root(buffer)[0].in_arena
 
     def read(self, buffer: Buffer) -> Array:
         """The tensor in a buffer, constants included."""

@@ -31,7 +31,8 @@ NEVER = 1 << 62
 class Segment:
     """Runs `first` to `last` of a program as a cascade. `overlap`: of the result with inputs.
 
-    `source`: what the application pushes, if that comes here.
+    `source`: what the application pushes, if that comes here; `row_pitch`: from row to row of a
+    result that is columns of a larger image, else 0.
     """
 
     first: int
@@ -41,6 +42,7 @@ class Segment:
     result: Buffer
     inner: Mapping[Buffer, int]
     source: Buffer | None = None
+    row_pitch: int = 0
 
     @cached_property
     def ring_rows(self) -> dict[Buffer, int]:
@@ -51,6 +53,8 @@ class Segment:
     @cached_property
     def overlaps(self) -> dict[Buffer, Overlap]:
         """What the result may share with inputs that die here."""
+        if self.row_pitch:
+            return {}
         row_bytes = self.result.size_bytes // max(1, self.flow.stages[-1].turns)
         gaps = {buffer: self.flow.gap_bytes(buffer, row_bytes) for buffer in self.inputs}
         return {buffer: Overlap(gap) for buffer, gap in gaps.items() if gap is not None}
@@ -140,31 +144,53 @@ class Partition:
             for buffer in run.inputs:
                 self.readers.setdefault(buffer, []).append(index)
         self.makers = {run.outputs[0]: index for index, run in enumerate(self.runs)}
+        self.columns = {
+            view.buffer: view for view in program.views.values() if view.role is ViewRole.COLUMNS
+        }
+        for view in self.columns.values():
+            made = self.makers[view.buffer]
+            self.makers[view.base] = max(made, self.makers.get(view.base, made))
         self.viewed = {
             view.base for view in program.views.values() if view.role is not ViewRole.OVERWRITE
         }
 
     def layer_bytes(self, step: int) -> int:
-        """What is alive while one run computes its whole result; no run reads a source whole."""
-        if self.source in self.runs[step].inputs:
+        """What is alive while one run computes its whole result; no run reads a source whole, nor
+        makes columns.
+        """
+        if self.source in self.runs[step].inputs or self.runs[step].outputs[0] in self.columns:
             return NEVER
         saved = sum(item.most_shared_bytes for item in self.relations.get(step, ()))
         return self.live[step] - min(saved, aligned(self.runs[step].outputs[0].size_bytes))
+
+    @cached_property
+    def least_peak_bytes(self) -> int:
+        """The bytes that are alive at once in the best partition; NEVER without any."""
+        count = len(self.runs)
+        peaks = [0] + [NEVER] * count
+        for end in range(1, count + 1):
+            for start, cost, _ in self._ways(end, self._segments):
+                peaks[end] = min(peaks[end], max(peaks[start], cost))
+        return peaks[count]
+
+    def rest_peak_bytes(self, first: int) -> int:
+        """The same from run `first` on, whatever comes before."""
+        count = len(self.runs)
+        peaks = [NEVER] * count + [0]
+        for end in range(count, first, -1):
+            for start, cost, _ in self._ways(end, self._segments):
+                peaks[start] = min(peaks[start], max(peaks[end], cost))
+        return peaks[first]
 
     def best(self, budget: int | None = None) -> list[Segment]:
         """The cascades of the partition with the least peak, or with the least streamed work
         within the budget where that is more. Raises GM404 as the constructor does.
         """
-        count = len(self.runs)
-        segments = self._segments()
-        peaks = [0] + [NEVER] * count
-        for end in range(1, count + 1):
-            for start, cost, _ in self._ways(end, segments):
-                peaks[end] = min(peaks[end], max(peaks[start], cost))
-        if peaks[count] >= NEVER:
+        count, segments = len(self.runs), self._segments
+        if self.least_peak_bytes >= NEVER:
             assert self.source is not None
             raise rows_do_not_last(self.program, self.readers[self.source])
-        limit = max(peaks[count], budget or 0)
+        limit = max(self.least_peak_bytes, budget or 0)
         work: list[tuple[int, int, Segment | None, int]] = [(0, 0, None, 0)]
         for end in range(1, count + 1):
             options = [
@@ -195,6 +221,7 @@ class Partition:
         ways += [(segment.first, cost, segment) for segment, cost in segments.get(end - 1, ())]
         return ways
 
+    @cached_property
     def _segments(self) -> dict[int, list[tuple[Segment, int]]]:
         """By last run: the segments that need less than their fullest layer, or take a source."""
         found: dict[int, list[tuple[Segment, int]]] = {}
@@ -240,7 +267,9 @@ class Partition:
             return None
         if any(stage.accumulates for stage in flow.stages[:-1]):
             return None
-        return Segment(first, last, flow, tuple(outside), result, inner, source)
+        view = self.columns.get(result)
+        pitch = view.row_pitch if view is not None else 0
+        return Segment(first, last, flow, tuple(outside), result, inner, source, pitch)
 
     def _inner(self, first: int, last: int) -> dict[Buffer, int] | None:
         """Results of all runs but the last, and how often they are read, if by these runs alone."""
@@ -256,9 +285,9 @@ class Partition:
         return inner
 
     def _is_part(self, buffer: Buffer) -> bool:
-        """Whether the buffer is a view of another one for more than being computed in place."""
+        """Whether the buffer is a piece of another one, which is more than computed in place."""
         view = self.program.views.get(buffer)
-        return view is not None and view.role is not ViewRole.OVERWRITE
+        return view is not None and view.role in (ViewRole.SLICE, ViewRole.PART)
 
     def _dead_bytes(self, segment: Segment) -> int:
         """Bytes of the input that what comes late can take: at most at the turn that is worst."""
@@ -267,7 +296,9 @@ class Partition:
             return 0
         (operand,) = segment.inputs
         root = self.program.root(operand)[0]
-        if root.size_bytes != operand.size_bytes or self.program.lives[root].last > segment.last:
+        if not root.in_arena or root.size_bytes != operand.size_bytes:
+            return 0
+        if self.program.lives[root].last > segment.last:
             return 0
         rows, pitch = operand.type.shape[1], row_bytes_of(operand)
         needs = sorted(
@@ -281,7 +312,7 @@ class Partition:
 
     def segment_bytes(self, segment: Segment) -> int:
         """What is alive while the cascade runs."""
-        own = {segment.result, *segment.inner}
+        own = {*segment.inner, *(() if segment.row_pitch else (segment.result,))}
         if segment.source is not None:
             own.add(segment.source)
         roots = {self.program.root(buffer)[0] for buffer in own} - {
@@ -302,13 +333,13 @@ class Partition:
 
     def _result_bytes(self, segment: Segment) -> int:
         """What the result takes beside the inputs, where they can share bytes."""
-        if segment.flow.stages[-1].accumulates:
-            return 0  # counted with the accumulators
+        if segment.flow.stages[-1].accumulates or segment.row_pitch:
+            return 0  # counted with the accumulators, or with the whole image
         size = aligned(segment.result.size_bytes)
         best = size
         for buffer, rule in segment.overlaps.items():
             root = self.program.root(buffer)[0]
-            if root.size_bytes != buffer.size_bytes:
+            if root.size_bytes != buffer.size_bytes or not root.in_arena:
                 continue
             if self.program.lives[root].last > segment.last or buffer in self.program.lasting:
                 continue

@@ -46,7 +46,7 @@ class _Machine:
             if self.program.pushed is not None and buffer is self.program.pushed.buffer:
                 self.arena.pushed = array.tobytes()
             else:
-                self.arena.write(buffer, array)
+                self.arena.give(buffer, array)
         if counter is not None:
             self.arena.write(counter, _COUNT)
         self._bury(-1, ())

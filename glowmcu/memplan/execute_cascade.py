@@ -63,8 +63,8 @@ class CascadeExecution:
         start, size = self._result(stage, run.outputs[0], y)
         kept = [
             (span, self.arena.load(*span))
-            for span, position in zip(operands, run.positions, strict=True)
-            if self._may_share(item, position, span[0] - start)
+            for span, buffer, position in zip(operands, run.inputs, run.positions, strict=True)
+            if self.arena.is_inside(buffer) and self._may_share(item, position, span[0] - start)
         ]
         self.arena.spoil_bytes(start, size)
         for (place, _), data in kept:
@@ -129,8 +129,8 @@ class CascadeExecution:
         """Where row y goes."""
         start = self.arena.start(result)
         if result in self.cascade.outputs:
-            row = result.size_bytes // stage.rows
-            return start + y * row, row
+            place, row = self.cascade.result_row(stage, y)
+            return start + place, row
         row = result.size_bytes // result.type.shape[1]
         return start + result.size_bytes - row, row
 

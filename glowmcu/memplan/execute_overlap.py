@@ -23,7 +23,7 @@ def sharing_operands(run: Run, arena: ByteArena) -> dict[int, Buffer]:
     found = {}
     for buffer, position in zip(run.inputs, run.positions, strict=True):
         rule = run.overlaps.get(position)
-        if rule is None or arena.is_constant(buffer):
+        if rule is None or not arena.is_inside(buffer):
             continue
         if rule.is_kept(arena.start(buffer) - arena.start(run.outputs[0])):
             found[position] = buffer

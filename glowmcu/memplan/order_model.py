@@ -132,11 +132,11 @@ def _roots(program: Program) -> dict[Buffer, _Root]:
     for index, run in enumerate(program.runs):
         for buffer in run.operands:
             root = program.root(buffer)[0]
-            if root.data is None:
+            if root.in_arena:
                 masks[root] |= 2 << index
     for buffer in program.lasting:
         root = program.root(buffer)[0]
-        if root.data is None:
+        if root.in_arena:
             masks[root] |= _AFTERWARDS
     inputs = {program.root(buffer)[0] for buffer in program.written_before}
     return {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.kernel_code import Overlap
-from glowmcu.ir.program import Buffer, Program, Run, aligned
+from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
 
 #: Open interval of offset differences.
 Interval = tuple[int, int]
@@ -60,6 +60,8 @@ def _of_cascade(program: Program, step: int, item: Cascade) -> Iterator[Relation
         root, inner = program.root(a)
         if a not in item.inputs:
             yield Relation(a, b, forbidden)
+        elif not root.in_arena:
+            continue
         elif program.lives[root].last == step and _is_read_once(program, item, root):
             shifted = tuple((low + inner, high + inner) for low, high in forbidden)
             yield Relation(root, b, shifted)
@@ -95,13 +97,16 @@ def _of_operands(
     """For operands that die at a step where `output` is the first that is written to its root."""
     result, start = program.root(output)
     lives = program.lives
-    if result.data is not None or lives[result].first != step:
+    view = program.views.get(output)
+    if view is not None and view.role is ViewRole.COLUMNS:
+        return  # a row of it is beside rows of others
+    if not result.in_arena or lives[result].first != step:
         return
     known: dict[Buffer, Overlap | None] = {}
     for buffer, rule in rules:
         known[buffer] = rule if known.get(buffer, rule) == rule else None
     for operand in dict.fromkeys(program.root(buffer)[0] for buffer in inputs):
-        if operand.data is not None or operand is result or lives[operand].last != step:
+        if not operand.in_arena or operand is result or lives[operand].last != step:
             continue
         forbidden: list[Interval] = []
         for buffer in inputs:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
 from glowmcu.ir.verify_program import verify_program
-from glowmcu.memplan.cascades import NEVER, Partition
+from glowmcu.memplan.cascades import NEVER, Partition, Segment
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.liveness import live_bytes, peak_bytes, peak_with_input
 from glowmcu.memplan.offsets import place_buffers
 from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.schedule import Schedule, schedule
+from glowmcu.memplan.share_columns import share_columns
 from glowmcu.memplan.share_views import share_views
 from glowmcu.memplan.stream_rows import stream_rows
 
@@ -54,7 +55,8 @@ def plan_memory(program: Program, stream_to: int | None = None) -> Plan:
     in_place = reuse_in_place(scheduled.program)
     reports.append(_in_place_report(scheduled.program, in_place))
     if stream_to is not None or program.pushed is not None:
-        segments = Partition(in_place).best(NEVER - 1 if stream_to is None else stream_to)
+        budget = NEVER - 1 if stream_to is None else stream_to
+        in_place, segments = _segments(in_place, program, budget)
         streamed = stream_rows(in_place, segments)
         note = f"{sum(item.last - item.first + 1 for item in segments)} layers in cascades"
         before, after = peak_bytes(in_place), peak_with_input(streamed)
@@ -77,6 +79,20 @@ def plan_memory(program: Program, stream_to: int | None = None) -> Plan:
         scheduled.proved,
         tuple(reports),
     )
+
+
+def _segments(scheduled: Program, given: Program, stream_to: int) -> tuple[Program, list[Segment]]:
+    """What streams, and the program in which strips are columns of what they make together.
+
+    Strips come in the order given: the best one for whole tensors tears them apart.
+    """
+    shared = reuse_in_place(share_views(given))
+    columns = share_columns(shared)
+    if columns is not shared:
+        partition = Partition(columns)
+        if partition.least_peak_bytes < NEVER:
+            return columns, partition.best(stream_to)
+    return scheduled, Partition(scheduled).best(stream_to)
 
 
 def _share_and_order(program: Program) -> tuple[Schedule, list[PassReport]]:

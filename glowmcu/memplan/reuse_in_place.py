@@ -42,7 +42,7 @@ def overwritable(program: Program, run: Run) -> Iterator[Buffer]:
         for buffer, position in zip(run.inputs, run.positions, strict=True)
     ]
     for buffer, position, span in operands:
-        if position not in allowed or span[0].data is not None:
+        if position not in allowed or not span[0].in_arena:
             continue
         if buffer.size_bytes != result.size_bytes or not _fits(program, result, span[1]):
             continue

@@ -47,6 +47,6 @@ def _movable(program: Program, buffer: Buffer, result: Buffer, offset: int) -> b
     if program.pushed is not None and root is program.pushed.buffer:
         return False  # it never is anywhere as a whole
     target, inner = program.root(result)
-    if root.data is not None or root is target or (start, end) != (0, root.size_bytes):
+    if not root.in_arena or root is target or (start, end) != (0, root.size_bytes):
         return False
     return (inner + offset) % required_align(program, root) == 0

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
-from glowmcu.ir.instructions import Buffer, Run, View, aligned
+from glowmcu.ir.instructions import Buffer, Run, View, ViewRole, aligned
 from glowmcu.ir.kernel_code import RowCall
 from glowmcu.ir.program import Instruction, Program
 from glowmcu.ir.types import ElementType, TensorType
@@ -30,7 +30,7 @@ def stream_rows(program: Program, segments: Sequence[Segment]) -> Program:
     instructions: list[Instruction] = []
     index = -1
     for item in program.instructions:
-        if isinstance(item, View) and item.buffer in own:
+        if isinstance(item, View) and item.buffer in own and item.role is not ViewRole.COLUMNS:
             continue
         if isinstance(item, Run):
             index += 1
@@ -83,6 +83,7 @@ class _Builder:
             self.rings,
             self.apart,
             self.segment.overlaps,
+            self.segment.row_pitch,
         )
 
     def _separate(self, stages: Sequence[Stage]) -> None:
@@ -101,6 +102,8 @@ class _Builder:
             for other_number, other, other_turns in lives[index + 1 :]:
                 if number != other_number and not (turns & other_turns).any():
                     self.apart[buffer, other] = ()
+            if self.segment.row_pitch:
+                continue  # other strips' columns lie between the rows
             size = result.size_bytes
             rows = 1 if flow.stages[-1].accumulates else flow.stages[-1].turns
             written = aligned(flow.written_rows(int(turns.nonzero()[0][-1])) * (size // rows))

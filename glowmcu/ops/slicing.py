@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.operation import Array, OperationError, Rounding, RowWindow, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ops.movement import Copy, Movement, whole
 from glowmcu.ops.registry import operation
@@ -45,6 +45,15 @@ class Slice(Movement):
             end = begin + size * step
             parts.append(slice(begin, None if end < 0 else end, step))
         return (inputs[0][tuple(parts)],)
+
+    def input_rows(
+        self, signature: Signature, first: int, end: int
+    ) -> tuple[RowWindow | None, ...]:
+        """Row for row where all rows are taken."""
+        rows = signature.inputs[0].shape[1:2]
+        if (self.begin[1:2], self.size[1:2], self.step[1:2]) != ((0,), rows, (1,)):
+            return (None,)
+        return (RowWindow(first, end),)
 
     def copies(self, signature: Signature) -> tuple[Copy, ...]:
         source = whole(signature.inputs[0].shape)

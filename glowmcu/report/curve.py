@@ -18,7 +18,7 @@ def curve_table(curve: Sequence[PlanPoint]) -> Table:
     table = plain_table(
         "plans: estimates, for --arena-budget",
         ("arena B", "r"), ("cycles", "r"), ("", "r"), ("flash B", "r"), ("streamed", "r"),
-        ("", "l"),
+        ("MACs", "r"), ("", "l"),
     )  # fmt: skip
     fastest = min(point.cycles for point in curve)
     slowest = max(point.cycles for point in curve)
@@ -29,9 +29,18 @@ def curve_table(curve: Sequence[PlanPoint]) -> Table:
             f"{point.cycles / max(fastest, 1.0):.2f}x",
             count(point.flash_bytes),
             f"{point.streamed_layers} layers" if point.streamed_layers else "-",
+            _macs(point),
             "#" * max(1, round(_BAR * point.cycles / max(slowest, 1.0))),
         )
     return table
+
+
+def _macs(point: PlanPoint) -> str:
+    """With what is computed again."""
+    if point.extra_macs <= 0:
+        return count(point.macs)
+    part = 100 * point.extra_macs / (point.macs - point.extra_macs)
+    return f"{count(point.macs)} (+{part:.1f} %)"
 
 
 def curve_svg(curve: Sequence[PlanPoint]) -> str:

@@ -28,6 +28,7 @@ def compile_json(bundle: Bundle) -> Json:
         "weights_bytes": report.weights_bytes,
         "code_bytes": report.code_bytes,
         "macs": report.macs,
+        "extra_macs": manifest.extra_macs,
         "inputs": [tensor_json(entry) for entry in report.inputs],
         "outputs": [tensor_json(entry) for entry in report.outputs],
         "layers": [
@@ -83,6 +84,7 @@ def tensor_json(entry: TensorEntry) -> Json:
         "bytes": entry.bytes,
         "kept": entry.kept,
         "rows": None if entry.rows is None else dataclasses.asdict(entry.rows),
+        "outside": entry.outside,
     }
 
 

@@ -40,12 +40,19 @@ def summary_lines(bundle: Bundle) -> list[str]:
         f"lower bound {count(report.arena_lower_bound_bytes)} B, {proof}",
         f"  weights  {count(report.weights_bytes)} B",
     ]
+    outside = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.outside]
+    if outside:
+        lines.insert(2, f"  outside  {', '.join(outside)}: read where the application has it")
     if report.code_bytes is None:
         lines.append("  code     not measured: no Arm cross compiler (gcc-arm-none-eabi)")
     else:
         lines.append(f"  code     {count(report.code_bytes)} B at -O2 for {board.core}")
     lines += _streamed_lines(bundle)
-    lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps")
+    again = ""
+    if manifest.extra_macs > 0:
+        part = 100 * manifest.extra_macs / (manifest.macs - manifest.extra_macs)
+        again = f", +{part:.1f} % of them again at the seams of strips"
+    lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps{again}")
     if manifest.simplification is not None:
         said = simplification_sentences(manifest.simplification)
         lines += [f"  proved   {text}" for text in said]

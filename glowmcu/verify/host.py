@@ -131,7 +131,8 @@ def _run_library(
 
     ffi: Any = cffi.FFI()
     if manifest.streamed_input is None:
-        ffi.cdef(f"void {manifest.name}_run(void *arena);")
+        pointers = ", const void *" * len(manifest.outside)
+        ffi.cdef(f"void {manifest.entry_points[0]}(void *arena{pointers});")
     else:
         start, push = manifest.entry_points
         ffi.cdef(f"void {start}(void *arena);")
@@ -153,21 +154,24 @@ def _infer(
     arrays: Sequence[Array],
     pieces: Sequence[int],
 ) -> Measurement:
-    """One run in a poisoned arena between two guards."""
+    """One run in a poisoned arena between two guards; inputs outside of it must not change."""
     size, align = manifest.arena_bytes, manifest.arena_align
     memory = np.full(size + 2 * _GUARD_BYTES + align, _POISON, np.uint8)
     start = _GUARD_BYTES + (-(memory.ctypes.data + _GUARD_BYTES)) % align
+    outside = []
     for array, entry in zip(arrays, manifest.inputs, strict=True):
-        if entry.rows is None:
-            raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+        if entry.outside:
+            outside.append((_aligned_copy(raw, entry.outside_align), raw))
+        elif entry.rows is None:
             memory[start + entry.start : start + entry.start + entry.bytes] = raw
     arena = ffi.cast("void *", memory.ctypes.data + start)
     if manifest.streamed_input is None:
-        functions[0](arena)
+        functions[0](arena, *(ffi.cast("const void *", copy.ctypes.data) for copy, _ in outside))
     else:
         _push(ffi, functions, arena, manifest, arrays[manifest.streamed_input], pieces)
-    outside = np.concatenate([memory[:start], memory[start + size :]])
-    if (outside != _POISON).any():
+    around = np.concatenate([memory[:start], memory[start + size :]])
+    if (around != _POISON).any() or any((copy != raw).any() for copy, raw in outside):
         raise error("GM605", "the bundle wrote outside its arena", manifest.name, "report this bug")
     expect_kept(manifest, arrays, lambda at, count: memory[start + at :][:count].tobytes())
     outputs = tuple(
@@ -177,6 +181,15 @@ def _infer(
         for entry in manifest.outputs
     )
     return Measurement(outputs)
+
+
+def _aligned_copy(raw: Array, align: int) -> Array:
+    """The bytes in memory of their own, at such an address."""
+    memory = np.empty(raw.size + align, np.uint8)
+    start = -memory.ctypes.data % align
+    copy: Array = memory[start : start + raw.size]
+    copy[:] = raw
+    return copy
 
 
 def _push(

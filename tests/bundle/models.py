@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
+from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import Options
 from tests.conftest import REPO
 from tests.memplan.spatial_models import Image, SpatialModel, Window
@@ -71,7 +73,30 @@ BUILT: dict[str, Callable[[], bytes]] = {
     "two_in_two_out": two_in_two_out,
     "float_borders": float_borders,
     "one_element": one_element,
+    "digits_outside": digits,
+    "right_outside": two_in_two_out,
 }
+#: Inputs of those that stay outside the arena.
+OUTSIDE = {"digits_outside": ("pixels",), "right_outside": ("right",)}
+
+
+def arena_and_inputs(name: str, bundle: Path) -> str:
+    """C: memory for the bundle's arena, and for the inputs that stay outside of it."""
+    text = f"static {name.upper()}_ARENA(arena);\n"
+    for symbol, macro in _outside(name, bundle):
+        text += f"static GLOWMCU_ALIGNED({macro}_ALIGN) int8_t {symbol}[{macro}_LENGTH];\n"
+    return text
+
+
+def selftest_call(name: str, bundle: Path) -> str:
+    """C: the number of wrong bytes."""
+    return f"{name}_selftest({', '.join(['arena', *(s for s, _ in _outside(name, bundle))])})"
+
+
+def _outside(name: str, bundle: Path) -> list[tuple[str, str]]:
+    manifest = read_manifest(bundle)
+    symbols = [f"input_{entry.symbol}".strip("_") for entry in manifest.outside]
+    return [(symbol, f"{name}_{symbol}".upper()) for symbol in symbols]
 
 
 def rows_and_offsets() -> bytes:
@@ -99,7 +124,7 @@ STREAMED: dict[str, tuple[Callable[[], bytes], str]] = {
 def options_of(name: str) -> Options:
     """How the bundle is compiled."""
     streamed = STREAMED[name][1:] if name in STREAMED else ()
-    return Options(name, inputs=InputOptions(streamed=streamed))
+    return Options(name, inputs=InputOptions(streamed=streamed, outside=OUTSIDE.get(name, ())))
 
 
 def model_bytes(name: str) -> bytes:

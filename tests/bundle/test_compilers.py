@@ -13,7 +13,13 @@ import pytest
 from glowmcu.cores import core
 from glowmcu.manifest import read_manifest
 from tests.bundle.conftest import BundleOf
-from tests.bundle.models import BUILT, SHARED_NAMES, STREAMED
+from tests.bundle.models import (
+    BUILT,
+    SHARED_NAMES,
+    STREAMED,
+    arena_and_inputs,
+    selftest_call,
+)
 
 STRICT = (
     "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow",
@@ -84,13 +90,14 @@ def test_the_headers_serve_a_cpp_program_linked_with_c(
     name: str, bundle_of: BundleOf, tmp_path: Path
 ) -> None:
     bundle = bundle_of(name)
+    outside = read_manifest(bundle).outside
+    entry = f"{name}_model.model.run != NULL" if outside else f"{name}_model.run != {name}_run"
     main = tmp_path / "main.cpp"
     main.write_text(
         f'#include "{name}.h"\n#include "{name}_model.h"\n#include "{name}_selftest.h"\n'
-        f"static {name.upper()}_ARENA(arena);\n"
+        f"{arena_and_inputs(name, bundle)}"
         f"int main() {{\n"
-        f"    {name}_run(arena);\n"
-        f"    return {name}_selftest(arena) + ({name}_model.run == {name}_run ? 0 : 1);\n"
+        f"    return {selftest_call(name, bundle)} + ({entry} ? 1 : 0);\n"
         f"}}\n"
     )
     includes = [f"-I{bundle}", f"-I{bundle / 'selftest'}"]

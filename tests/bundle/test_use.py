@@ -17,7 +17,13 @@ from glowmcu.pipeline import reference_graph
 from glowmcu.verify.host import STRICT_FLAGS, Host
 from glowmcu.verify.verification import random_inputs
 from tests.bundle.conftest import BundleOf
-from tests.bundle.models import BUILT, SHARED_NAMES, model_bytes
+from tests.bundle.models import (
+    BUILT,
+    SHARED_NAMES,
+    arena_and_inputs,
+    model_bytes,
+    selftest_call,
+)
 from tests.support.check_model import Array, expect_equal
 from tests.support.generic_runner import build_runner
 
@@ -153,17 +159,15 @@ def test_two_bundles_live_in_one_program(bundle_of: BundleOf, tmp_path: Path) ->
     assert run_program(tmp_path).returncode == 0
 
 
-SELFTEST = """#include "{name}_selftest.h"
-static {macro}_ARENA(arena);
-int main(void)
-{{
-    return {name}_selftest(arena) == 0 ? 0 : 1;
-}}
-"""
+def selftest_program(name: str, bundle: Path) -> str:
+    return (
+        f'#include "{name}_selftest.h"\n{arena_and_inputs(name, bundle)}'
+        f"int main(void)\n{{\n    return {selftest_call(name, bundle)} == 0 ? 0 : 1;\n}}\n"
+    )
 
 
 def selftest_result(name: str, bundle: Path, tmp_path: Path) -> int:
-    done = build(tmp_path, SELFTEST.format(name=name, macro=name.upper()), [bundle])
+    done = build(tmp_path, selftest_program(name, bundle), [bundle])
     assert done.returncode == 0, done.stderr
     return run_program(tmp_path).returncode
 
@@ -219,7 +223,7 @@ def test_parts_of_another_libjit_are_refused_by_the_preprocessor(
     text = base.read_text(encoding="utf-8")
     assert "#define GLOWMCU_LIBJIT_VERSION 1\n" in text
     base.write_text(text.replace("LIBJIT_VERSION 1\n", "LIBJIT_VERSION 99\n"), encoding="utf-8")
-    done = build(tmp_path, SELFTEST.format(name="digits", macro="DIGITS"), [bundle])
+    done = build(tmp_path, selftest_program("digits", bundle), [bundle])
     assert done.returncode != 0
     expected = (
         'error: #error "glowmcu_base.h of libjit version 1 is needed: '
@@ -231,7 +235,7 @@ def test_parts_of_another_libjit_are_refused_by_the_preprocessor(
 def test_sections_for_weights_and_arena_are_the_users_choice(
     bundle_of: BundleOf, tmp_path: Path
 ) -> None:
-    main = SELFTEST.format(name="digits", macro="DIGITS")
+    main = selftest_program("digits", bundle_of("digits"))
     flags = [
         '-DDIGITS_WEIGHTS_SECTION=__attribute__((section(".my_flash")))',
         '-DDIGITS_ARENA_SECTION=__attribute__((section(".my_ram")))',
@@ -265,14 +269,14 @@ int main(void)
     assert run_program(tmp_path).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["digits", "two_in_two_out"])
+@pytest.mark.parametrize("name", ["digits", "two_in_two_out", "right_outside"])
 def test_cmake_builds_the_library_and_the_self_test(
     name: str, bundle_of: BundleOf, tmp_path: Path
 ) -> None:
     if shutil.which("cmake") is None:
         pytest.skip("needs cmake")
     shutil.copytree(bundle_of(name), tmp_path / name)
-    (tmp_path / "main.c").write_text(SELFTEST.format(name=name, macro=name.upper()))
+    (tmp_path / "main.c").write_text(selftest_program(name, tmp_path / name))
     (tmp_path / "CMakeLists.txt").write_text(
         f"cmake_minimum_required(VERSION 3.13)\nproject(firmware C)\nadd_subdirectory({name})\n"
         f"add_executable(firmware main.c)\n"

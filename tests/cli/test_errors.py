@@ -28,6 +28,7 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
     ("several subgraphs", UNSUPPORTED, "compile control_flow.tflite"),
     ("dynamic shape", UNSUPPORTED, "compile dynamic.tflite"),
     ("shape of an unknown input", USAGE, "compile digits.tflite --input-shape z=1x2"),
+    ("unknown input outside", USAGE, "compile digits.tflite --outside-input pixel"),
     ("shape that is none", USAGE, "compile dynamic.tflite --input-shape x=0x2"),
     ("unsupported operators", UNSUPPORTED, "compile unsupported.tflite"),
     ("operands that do not fit", UNSUPPORTED, "compile wrong_types.tflite"),

@@ -86,3 +86,18 @@ def test_a_board_too_small_for_every_plan_is_told_what_the_least_is(glowmcu_cli:
         assert f"{least} B are the least that was found" in ended.err
         assert "--optimize ram" not in ended.err
     assert not Path("none").exists()
+
+
+def test_an_input_outside_takes_no_arena_and_runs_as_before(glowmcu_cli: Run) -> None:
+    inside = compiled(glowmcu_cli, "--board", "nrf52")
+    at_home = glowmcu_cli("run", "out", "--input", "pixels.npy", "--json")
+    outside = compiled(glowmcu_cli, "--board", "nrf52", "--outside-input", "pixels")
+    abroad = glowmcu_cli("run", "out", "--input", "pixels.npy", "--json")
+    assert [entry["offset"] for entry in outside["inputs"]] == [None]  # type: ignore[attr-defined]
+    assert [entry["outside"] for entry in outside["inputs"]] == [True]  # type: ignore[attr-defined]
+    assert outside["arena_bytes"] <= inside["arena_bytes"]  # type: ignore[operator]
+    assert json.loads(abroad.out)["outputs"] == json.loads(at_home.out)["outputs"]
+    verified = glowmcu_cli("verify", "out", "--on", "host", "--samples", "1")
+    assert verified.exit_code == 0, verified.err
+    shown = glowmcu_cli("compile", "digits.tflite", "-o", "out", "--outside-input", "pixels")
+    assert "outside  pixels (64 B): read where the application has it" in shown.out

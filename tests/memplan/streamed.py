@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.cascade import Cascade
-from glowmcu.ir.graph import Graph, VerificationError
+from glowmcu.ir.graph import Graph, Value, VerificationError
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import ARENA_ALIGN, Alloc, Buffer, Dealloc, Instruction, Program, aligned
@@ -38,14 +38,19 @@ def lowered(model: bytes) -> Graph:
 
 
 def program_of(
-    graph: Graph, goal: Goal = Goal.RAM, scratch: int | None = None, pushed: str | None = None
+    graph: Graph,
+    goal: Goal = Goal.RAM,
+    scratch: int | None = None,
+    pushed: str | None = None,
+    outside: frozenset[Value] = frozenset(),
 ) -> Program:
     """With the kernels of a goal; `scratch`: bytes that each may take at most where it can;
-    `pushed`: an input whose rows the application hands over.
+    `pushed`: an input whose rows the application hands over; `outside` those that it keeps.
     """
     limits = {} if scratch is None else {node.name: scratch for node in graph.nodes}
     target = Target(core("cortex-m4"), goal)
-    return build_program(graph, select_kernels(graph, target, scratch_limits=limits), True, pushed)
+    selections = select_kernels(graph, target, scratch_limits=limits)
+    return build_program(graph, selections, True, pushed, outside)
 
 
 @dataclass(frozen=True)

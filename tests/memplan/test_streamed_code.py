@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, event, given, settings
 
 from glowmcu import memory_fit
 from glowmcu.goals import Goal
-from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.program import Cascade, Program
 from glowmcu.kernels.selection import Selection
@@ -54,9 +54,13 @@ def stream_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         return Plan(placed.program, placed.arena_bytes, 0)
 
     def build(
-        graph: Graph, selections: Mapping[Node, Selection], with_rows: bool, pushed: str | None
+        graph: Graph,
+        selections: Mapping[Node, Selection],
+        with_rows: bool,
+        pushed: str | None,
+        outside: frozenset[Value],
     ) -> Program:
-        return build_program(graph, selections, True, pushed)
+        return build_program(graph, selections, True, pushed, outside)
 
     monkeypatch.setattr(memory_fit, "plan_memory", plan)
     monkeypatch.setattr(memory_fit, "build_program", build)

@@ -4,13 +4,16 @@
  *   generic_runner NAME INPUTS OUTPUTS
  *
  * INPUTS holds any number of input sets, each all inputs of the model in order; OUTPUTS receives as
- * many output sets. A streamed input is pushed a row at a time, each from memory of its own. The arena is allocated at exactly the size that the model states, so that a
- * sanitizer sees the first byte beside it. MODEL_LIST defines `models` and `streamed_models`, arrays that end in NULL.
+ * many output sets. A streamed input is pushed a row at a time, each from memory of its own. The
+ * arena and inputs outside of it are allocated at exactly the sizes that the model states, so that a
+ * sanitizer sees the first byte beside them. MODEL_LIST defines `models`, `streamed_models` and
+ * `outside_models`, arrays that end in NULL.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "glowmcu_outside_model.h"
 #include "glowmcu_streamed_model.h"
 #include MODEL_LIST
 
@@ -30,6 +33,21 @@ static const glowmcu_model *find(const char *name)
     for (int i = 0; streamed_models[i] != NULL; ++i) {
         if (strcmp(streamed_models[i]->model.name, name) == 0) {
             return &streamed_models[i]->model;
+        }
+    }
+    for (int i = 0; outside_models[i] != NULL; ++i) {
+        if (strcmp(outside_models[i]->model.name, name) == 0) {
+            return &outside_models[i]->model;
+        }
+    }
+    return NULL;
+}
+
+static const glowmcu_outside_model *with_outside(const glowmcu_model *model)
+{
+    for (int i = 0; outside_models[i] != NULL; ++i) {
+        if (&outside_models[i]->model == model) {
+            return outside_models[i];
         }
     }
     return NULL;
@@ -65,12 +83,11 @@ static int push(const glowmcu_streamed_model *model, uint8_t *arena, const uint8
 }
 
 /* 1 when a whole input set was read, 0 at the end of the file, -1 inside a set. */
-static int read_inputs(const glowmcu_model *model, uint8_t *arena, uint8_t *pushed, FILE *file)
+static int read_inputs(const glowmcu_model *model, uint8_t *arena, void **own, FILE *file)
 {
     for (uint32_t i = 0; i < model->input_count; ++i) {
         const glowmcu_tensor *tensor = &model->inputs[i];
-        const int is_pushed = tensor->offset == GLOWMCU_NOT_IN_ARENA;
-        uint8_t *const place = is_pushed ? pushed : arena + tensor->offset;
+        void *const place = own[i] != NULL ? own[i] : arena + tensor->offset;
         const size_t got = fread(place, 1, tensor->bytes, file);
 
         if (got != tensor->bytes) {
@@ -92,21 +109,47 @@ static int write_outputs(const glowmcu_model *model, const uint8_t *arena, FILE 
     return 1;
 }
 
-static int run_all(const glowmcu_model *model, uint8_t *arena, uint8_t *pushed, FILE *in, FILE *out)
+/* Memory of the application's for the inputs that the arena has no place for; NULL for the others. */
+static void **own_inputs(const glowmcu_model *model)
+{
+    void **const own = (void **)calloc(model->input_count + 1u, sizeof *own);
+
+    for (uint32_t i = 0; own != NULL && i < model->input_count; ++i) {
+        if (model->inputs[i].offset == GLOWMCU_NOT_IN_ARENA) {
+            own[i] = malloc(model->inputs[i].bytes);
+        }
+    }
+    return own;
+}
+
+/* One inference; negative where the rows of the streamed input are not what it takes. */
+static int infer(const glowmcu_model *model, uint8_t *arena, void *const *own)
 {
     const glowmcu_streamed_model *const rows = streamed(model);
+    const glowmcu_outside_model *const outside = with_outside(model);
 
+    if (rows != NULL) {
+        return push(rows, arena, (const uint8_t *)own[rows->input]);
+    }
+    if (outside != NULL) {
+        outside->run_from(arena, (const void *const *)own);
+    } else {
+        model->run(arena);
+    }
+    return 0;
+}
+
+static int run_all(const glowmcu_model *model, uint8_t *arena, void **own, FILE *in, FILE *out)
+{
     for (;;) {
         int state;
 
         memset(arena, 0xA5, model->arena_bytes);
-        state = read_inputs(model, arena, pushed, in);
+        state = read_inputs(model, arena, own, in);
         if (state <= 0) {
             return state == 0 ? 0 : fail("the inputs end inside a set");
         }
-        if (rows == NULL) {
-            model->run(arena);
-        } else if (push(rows, arena, pushed) < 0) {
+        if (infer(model, arena, own) < 0) {
             return fail("the rows of the streamed input are not what it takes");
         }
         if (write_outputs(model, arena, out) < 0) {
@@ -121,9 +164,8 @@ static int run_all(const glowmcu_model *model, uint8_t *arena, uint8_t *pushed, 
 int main(int argc, char **argv)
 {
     const glowmcu_model *model = argc == 4 ? find(argv[1]) : NULL;
-    const glowmcu_streamed_model *const rows = (model != NULL) ? streamed(model) : NULL;
     uint8_t *arena;
-    uint8_t *pushed;
+    void **own;
     FILE *in;
     FILE *out;
     int status;
@@ -132,16 +174,19 @@ int main(int argc, char **argv)
         return fail("usage: generic_runner NAME INPUTS OUTPUTS");
     }
     arena = (uint8_t *)aligned_alloc(model->arena_align, model->arena_bytes);
-    pushed = (uint8_t *)malloc((rows != NULL) ? (size_t)rows->rows * rows->row_bytes : 1);
+    own = own_inputs(model);
     in = fopen(argv[2], "rb");
     out = fopen(argv[3], "wb");
-    if (arena == NULL || pushed == NULL || in == NULL || out == NULL) {
+    if (arena == NULL || own == NULL || in == NULL || out == NULL) {
         return fail("cannot open the files");
     }
-    status = run_all(model, arena, pushed, in, out);
+    status = run_all(model, arena, own, in, out);
     fclose(in);
     fclose(out);
-    free(pushed);
+    for (uint32_t i = 0; i < model->input_count; ++i) {
+        free(own[i]);
+    }
+    free((void *)own);
     free(arena);
     return status;
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glowmcu.manifest import read_manifest
+from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.resources import resource_dir
 from glowmcu.verify.host import STRICT_FLAGS
 from tests.support.check_model import Array
@@ -69,15 +69,20 @@ def model_arrays(bundles: Sequence[Path]) -> str:
     """What the runner looks for a name in."""
     manifests = [read_manifest(bundle) for bundle in bundles]
     arrays = []
-    for kind in ("model", "streamed_model"):
+    for kind in ("model", "streamed_model", "outside_model"):
         entries = [
-            f"&{manifest.name}_model"
-            for manifest in manifests
-            if (manifest.streamed_input is not None) == (kind == "streamed_model")
+            f"&{manifest.name}_model" for manifest in manifests if _kind_of(manifest) == kind
         ]
         items = ", ".join([*entries, "NULL"])
         arrays.append(f"static const glowmcu_{kind} *const {kind}s[] = {{ {items} }};\n")
     return "".join(arrays)
+
+
+def _kind_of(manifest: Manifest) -> str:
+    """The struct that describes a bundle as data, without its prefix."""
+    if manifest.streamed_input is not None:
+        return "streamed_model"
+    return "outside_model" if manifest.outside else "model"
 
 
 def build_runner(

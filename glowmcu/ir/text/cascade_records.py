@@ -59,6 +59,7 @@ class CascadeRecord:
     rings: Mapping[int, int]
     apart: tuple[ApartRecord, ...]
     overlaps: Mapping[int, Overlap]
+    row_pitch: int
 
 
 def cascade_record(cascade: Cascade, labels: ValueLabels) -> CascadeRecord:
@@ -97,6 +98,7 @@ def cascade_record(cascade: Cascade, labels: ValueLabels) -> CascadeRecord:
         {place[ring]: stage for ring, stage in cascade.rings.items()},
         tuple(ApartRecord(place[a], place[b], gaps) for (a, b), gaps in cascade.apart.items()),
         {place[buffer]: rule for buffer, rule in cascade.overlaps.items()},
+        cascade.row_pitch,
     )
 
 
@@ -155,4 +157,5 @@ def cascade_of_record(
         {find(ring): stage for ring, stage in record.rings.items()},
         {(find(item.first), find(item.second)): item.forbidden for item in record.apart},
         {find(position): rule for position, rule in record.overlaps.items()},
+        record.row_pitch,
     )

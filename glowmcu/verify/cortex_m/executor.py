@@ -130,7 +130,9 @@ class CortexM:
             raise error("GM651", "the cortex-m executor does not work here", hint=absent)
 
     def _bench(self, program: Program, manifest: Manifest, flash: Flash) -> _Bench:
-        machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align)
+        sizes = [entry.bytes for entry in manifest.outside]
+        arena = manifest.arena_bytes, manifest.arena_align
+        machine = Machine(program, self._core, *arena, sizes)
         if self._check_alignment:
             AlignmentCheck(machine, self._core)
         if not self._count:
@@ -183,9 +185,13 @@ class _Bench:
         """One inference from a fresh state; the measurement has no layers yet."""
         machine = self._machine
         machine.reset()
+        outside = iter(machine.outside_addresses)
         for entry, array in zip(manifest.inputs, arrays, strict=True):
-            if entry.rows is None:
-                machine.write_arena(entry.start, np.ascontiguousarray(array).tobytes())
+            data = np.ascontiguousarray(array).tobytes()
+            if entry.outside:
+                machine.write_outside(next(outside), data)
+            elif entry.rows is None:
+                machine.write_arena(entry.start, data)
         *before, (function, arguments) = self._calls(manifest, arrays)
         for name, words in before:
             machine.call(name, words, self._timeout_seconds)
@@ -216,7 +222,7 @@ class _Bench:
         """What an inference calls, of which the last is measured: a streamed input is one piece."""
         arena = self._machine.arena_address
         if manifest.streamed_input is None:
-            return [(manifest.entry_points[0], [arena])]
+            return [(manifest.entry_points[0], [arena, *self._machine.outside_addresses])]
         rows = manifest.inputs[manifest.streamed_input].rows
         assert rows is not None
         data = np.ascontiguousarray(arrays[manifest.streamed_input]).tobytes()

@@ -5,6 +5,7 @@
     0x20000000  canary | arena, its end flush with unmapped memory
     0x30000000  what the application shows, read-only, its end flush with unmapped memory
     0x38000000  the stack's top; unmapped memory below it
+    0x60000000  inputs outside the arena, read-only, each one's end flush with unmapped memory
 
 Arena and stack hold 0xA5 before each run, so an output that was never written cannot look right.
 """
@@ -12,7 +13,7 @@ Arena and stack hold 0xA5 before each run, so an output that was never written c
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from glowmcu.cores import Core
@@ -23,6 +24,7 @@ CODE_BASE = 0x08000000
 DATA_BASE = 0x34000000
 ARENA_BASE = 0x20000000
 SHOWN_BASE = 0x30000000
+OUTSIDE_BASE = 0x60000000
 STACK_TOP = 0x38000000
 PLACED_BASE, PLACED_STEP = 0x10000000, 0x01000000
 STACK_BYTES = 64 * 1024
@@ -40,7 +42,12 @@ class Machine:
     """Runs functions of one program. `step` is the step of the bundle that runs or ran last."""
 
     def __init__(
-        self, program: Program, core: Core, arena_bytes: int, arena_align: int = 8
+        self,
+        program: Program,
+        core: Core,
+        arena_bytes: int,
+        arena_align: int = 8,
+        outside_bytes: Sequence[int] = (),
     ) -> None:
         assert core.unicorn_model is not None
         unicorn: Any = importlib.import_module("unicorn")
@@ -62,7 +69,17 @@ class Machine:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_{core.unicorn_model}"))
         self._map_memory(core)
+        self.outside_addresses = tuple(self._map_outside(outside_bytes))
         self._add_hooks()
+
+    def _map_outside(self, sizes: Sequence[int]) -> Iterator[int]:
+        """Addresses of as many bytes each, words that end where nothing is mapped."""
+        base = OUTSIDE_BASE
+        for size in sizes:
+            end = base + _round_up(size, PAGE)
+            self._uc.mem_map(base, end - base, self._unicorn.UC_PROT_READ)
+            yield end - _round_up(size, 4)
+            base = end + PAGE
 
     def _map_memory(self, core: Core) -> None:
         code, data = self._unicorn.UC_PROT_READ | self._unicorn.UC_PROT_EXEC, 3
@@ -134,6 +151,10 @@ class Machine:
         self._uc.mem_write(address, data)
         return address
 
+    def write_outside(self, address: int, data: bytes) -> None:
+        """Put `data` at one of `outside_addresses`, where the program cannot write."""
+        self._uc.mem_write(address, data)
+
     def read_arena(self, offset: int, size_bytes: int) -> bytes:
         """The bytes at `offset` of the arena."""
         return bytes(self._uc.mem_read(self.arena_address + offset, size_bytes))
@@ -148,15 +169,18 @@ class Machine:
         return len(stack.lstrip(POISON))
 
     def call(self, function: str, arguments: Sequence[int], timeout_seconds: float) -> int:
-        """Call `function` with up to four words and return r0.
+        """Call `function` with words, those after the fourth on the stack, and return r0.
 
         Raises GM652 for an access outside the bundle's memory, GM653 for too deep a stack, GM654
         when it does not end in time, GM655 when the processor faults.
         """
         registers = self._registers
-        self._uc.reg_write(registers.UC_ARM_REG_SP, STACK_TOP)
+        pushed = b"".join(value.to_bytes(4, "little") for value in arguments[4:])
+        stack = STACK_TOP - _round_up(len(pushed), 8)
+        self._uc.mem_write(stack, pushed)
+        self._uc.reg_write(registers.UC_ARM_REG_SP, stack)
         self._uc.reg_write(registers.UC_ARM_REG_LR, RETURN_ADDRESS | 1)
-        for number, value in enumerate(arguments):
+        for number, value in enumerate(arguments[:4]):
             self._uc.reg_write(registers.UC_ARM_REG_R0 + number, value)
         start = self._program.address_of(function) | 1
         try:

@@ -22,12 +22,14 @@ _NAME_LENGTH = 40
 @dataclass(frozen=True)
 class TensorView:
     """An input or output of the bundle: where in the arena, and what a comment says about it; a
-    streamed input is nowhere in it.
+    streamed input is nowhere in it, one that stays outside is the variable `symbol`.
     """
 
     offset: int | None
     bytes: int
     comment: str
+    symbol: str
+    align: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class FirmwareView:
     rows: RowsEntry | None
     inputs: tuple[TensorView, ...]
     outputs: tuple[TensorView, ...]
+    entry: str
     regions: tuple[LinkRegion, ...]
     placement: Placement
     stack_bytes: int
@@ -97,6 +100,7 @@ def firmware_view(manifest: Manifest, board: Board, core: Core) -> FirmwareView:
         rows=rows,
         inputs=_tensors(manifest.inputs),
         outputs=_tensors(manifest.outputs),
+        entry=manifest.entry_points[-1],
         regions=_link_regions(board),
         placement=board.placement,
         stack_bytes=_stack_bytes(manifest, board, arena_bytes, pushed_bytes),
@@ -149,8 +153,14 @@ def _link_regions(board: Board) -> tuple[LinkRegion, ...]:
 
 def _tensors(entries: tuple[TensorEntry, ...]) -> tuple[TensorView, ...]:
     return tuple(
-        TensorView(entry.offset, entry.bytes, f"{entry.dtype}{list(entry.shape)}")
-        for entry in entries
+        TensorView(
+            entry.offset,
+            entry.bytes,
+            f"{entry.dtype}{list(entry.shape)}",
+            f"input_{number}",
+            entry.outside_align,
+        )
+        for number, entry in enumerate(entries)
     )
 
 
@@ -172,7 +182,8 @@ def _stack_bytes(manifest: Manifest, board: Board, arena_bytes: int, pushed_byte
         )
     data = board.region(board.placement.data)
     left = data.size_bytes - STATIC_BYTES - pushed_bytes - (arena_bytes if same else 0)
-    return min(STACK_MOST_BYTES, left) // 8 * 8
+    left -= sum(entry.bytes + entry.outside_align for entry in manifest.outside)
+    return min(STACK_MOST_BYTES, max(STACK_LEAST_BYTES, left)) // 8 * 8
 
 
 def _peak(manifest: Manifest) -> str:
