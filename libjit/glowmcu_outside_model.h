@@ -7,8 +7,9 @@
 #include "glowmcu_model.h"
 
 /*
- * `model.run` is NULL: an inference is `run_from`. `inputs` has an entry for each of the model's; those
- * that have no place in the arena are read there, the others are to be written to the arena before.
+ * `model.run` is NULL: an inference is `run_from`. `inputs` has an entry for each of the model's;
+ * those that have no place in the arena are read there, the others are to be written to the arena
+ * before.
  */
 typedef struct {
     glowmcu_model model;

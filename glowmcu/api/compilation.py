@@ -62,15 +62,11 @@ def compile(
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
 
     Options are those of `glowmcu compile --help`. `board` is a name from `glowmcu boards` or a path
-    to a TOML file; `name` the prefix of the C API. A float model becomes int8 by a `profile` (of
-    `glowmcu.profile`, or its file) or by `samples`; `preprocess` is a file that says what numbers
-    pixels become, `observer` follows the profiling. `kernels` is a file of `glowmcu.tune_kernels`,
-    `dump_ir` a folder; `pareto` fills `bundle.curve`. A model whose arena is too large for the
-    board gets the fastest plan that fits. `keep_inputs`, `stream_inputs`, `place`: docs/memory.md;
-    `outside_inputs`: docs/outside_input.md; `instrument`, `dump_tensors`: docs/on_target.md;
-    `emit`, `package`: docs/build_systems.md.
-
-    Raises GlowmcuError: every problem of the model at once, and nothing is written.
+    to a TOML file; `name` the prefix of the C API. A float model becomes int8 by a `profile` (its
+    file, too) or by `samples`; `preprocess` is a file that says what numbers pixels become.
+    `kernels` is a file of `glowmcu.tune_kernels`, `dump_ir` a folder; `pareto` fills `curve`.
+    docs/ tell more: memory.md, outside_input.md, on_target.md, build_systems.md. Raises
+    GlowmcuError: every problem of the model at once, and nothing is written.
     """
     path, found, data = Path(model), find_board(board), read_model_file(Path(model))
     options = Options(

@@ -214,9 +214,8 @@ def _manifest(
     inputs, outputs = tensor_views(program, facts.name)
     sizes = facts.arena_bytes, body.weights_bytes
     entries = []
-    exact_inputs = (True,) * len(inputs)
     for buffers, views, exact in (
-        (program.inputs, inputs, exact_inputs),
+        (program.inputs, inputs, (True,) * len(inputs)),
         (program.outputs, outputs, facts.exact_outputs),
     ):
         entries.append(

@@ -329,6 +329,8 @@ class Partition:
             and buffer not in scratch
         )
         local = segment.local_bytes - self._dead_bytes(segment)
+        if segment.row_pitch:
+            return whole + local  # the result is counted as a part of what it is columns of
         return whole + min(self._result_bytes(segment) + local, segment.own_bytes)
 
     def _result_bytes(self, segment: Segment) -> int:
@@ -339,7 +341,7 @@ class Partition:
         best = size
         for buffer, rule in segment.overlaps.items():
             root = self.program.root(buffer)[0]
-            if root.size_bytes != buffer.size_bytes or not root.in_arena:
+            if not root.in_arena or root.size_bytes != buffer.size_bytes:
                 continue
             if self.program.lives[root].last > segment.last or buffer in self.program.lasting:
                 continue
