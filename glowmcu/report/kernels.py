@@ -12,7 +12,7 @@ from glowmcu.bundle import Bundle, KernelOption, LayerChoice
 from glowmcu.report.arena_map import arena_svg
 from glowmcu.report.memory_passes import memory_passes_html
 from glowmcu.report.simplification import simplification_html
-from glowmcu.report.tables import count, plain_table
+from glowmcu.report.tables import count, plain_table, region_sentences
 
 _HEADINGS = ("cycles", "code B", "flash B", "scratch B")
 
@@ -69,6 +69,7 @@ def choices_html(bundle: Bundle) -> str:
         ("constants", f"{count(report.weights_bytes)} B"),
         ("code", "not measured" if report.code_bytes is None else f"{count(report.code_bytes)} B"),
         ("estimated", f"{count(sum(c.chosen.cycles for c in bundle.choices))} cycles"),
+        *region_sentences(bundle),
     ]
     listed = "".join(f"<li>{name}: {html_escape(text)}</li>\n" for name, text in facts)
     headings = "".join(f"<th>{text}</th>" for text in ("step", "kernel", *_HEADINGS, "", "layer"))

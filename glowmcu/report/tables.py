@@ -56,7 +56,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
     if manifest.simplification is not None:
         said = simplification_sentences(manifest.simplification)
         lines += [f"  proved   {text}" for text in said]
-    lines += _fit_lines(bundle)
+    lines += [f"  {word:<8} {text}" for word, text in region_sentences(bundle)]
     lines += _quantization_lines(manifest)
     lines += [f"  note     {escape(note)}" for note in bundle.notes[:_MOST_NOTES]]
     if len(bundle.notes) > _MOST_NOTES:
@@ -122,7 +122,7 @@ def _quantization_lines(manifest: Manifest) -> list[str]:
     ]
 
 
-def _fit_lines(bundle: Bundle) -> list[str]:
+def region_sentences(bundle: Bundle) -> list[tuple[str, str]]:
     """How full the regions get, and what lies elsewhere than such things usually do."""
     board, usual = bundle.board, bundle.board.placement
     if usual is None:
@@ -149,7 +149,7 @@ def _fit_lines(bundle: Bundle) -> list[str]:
         for entry, size in sizes
         if entry.section
     ]
-    return [f"  fits     {', '.join(parts)}", *(f"  placed   {text}" for text in placed)]
+    return [("fits", ", ".join(parts)), *(("placed", text) for text in placed)]
 
 
 def _layers_text(layers: Sequence[int]) -> str:

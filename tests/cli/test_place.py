@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,15 @@ def test_json_lists_what_lies_where(glowmcu_cli: Run) -> None:
     assert sum(code) == body["code_bytes"]
     assert min(code) > 100
     assert body["options"]["place"] == "weights:0=itcm,code:0=itcm"
+
+
+def test_the_report_says_what_lies_where(glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli(*H7, "--place", "weights:0=itcm", "--report", "report.html")
+    assert ended.exit_code == 0, ended.err
+    page = Path("report.html").read_text()
+    assert "of dtcm (128 KiB)" in page
+    assert re.search(r"placed: weights \d+ B in itcm \(steps 0\)", page)
+    assert "placed   weights" in ended.out
 
 
 def test_a_board_without_regions_has_no_placement(glowmcu_cli: Run) -> None:
