@@ -22,7 +22,7 @@ typedef struct {
 } glowmcu_depthwise_near_taps;
 
 /* All channels of one pixel, of the window at `in`. */
-typedef void (*glowmcu_depthwise_window)(const int8_t *in, int8_t *out, const int32_t *blocks,
+typedef void (*glowmcu_depthwise_near_window)(const int8_t *in, int8_t *out, const int32_t *blocks,
     const glowmcu_depthwise_near_taps *p);
 
 /*
@@ -33,7 +33,7 @@ typedef void (*glowmcu_depthwise_window)(const int8_t *in, int8_t *out, const in
 GLOWMCU_CODE
 static GLOWMCU_ALWAYS_INLINE void glowmcu_depthwise_near_taps_rows(
     const glowmcu_depthwise_near_taps *p, const int8_t *in, int8_t *out, int32_t first_row,
-    int32_t end_row, glowmcu_depthwise_window window)
+    int32_t end_row, glowmcu_depthwise_near_window window)
 {
     for (int32_t oy = first_row; oy < end_row; ++oy, in += p->window_row) {
         const int8_t *x = in;
