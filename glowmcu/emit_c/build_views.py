@@ -98,13 +98,14 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
 def buffer_views(program: Program) -> tuple[BufferView, ...]:
     """The arena map, by offset."""
     symbols = buffer_symbols(program)
+    scratch = {run.scratch: f"scratch of step {step}" for step, run in enumerate(program.runs)}
     views = [
         BufferView(
             symbols[buffer],
             program.offsets[buffer],
             buffer.size_bytes,
             *program.layers_of(life),
-            comment_text(f"{buffer.type} {buffer.name}", 60),
+            comment_text(f"{buffer.type} {scratch.get(buffer, buffer.name)}", 60),
         )
         for buffer, life in program.lives.items()
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
-from glowmcu.pipeline import compile_model
+from glowmcu.pipeline import Options, compile_model
 from tests.bundle.models import BUILT, SHARED, STREAMED, model_bytes, options_of
 from tests.test_style import c_is_tidy
 
@@ -45,6 +46,14 @@ def test_generated_c_is_tidy(model: str, core: str, goal: Goal) -> None:
     complaints = [f"{name}: {c}" for name, text in code.items() for c in c_is_tidy(name, text)]
     assert len(code) > 6
     assert not complaints, "\n".join(complaints)
+
+
+def test_the_arena_map_tells_scratch_by_its_step() -> None:
+    compilation = compile_model(model_bytes("digits"), "m.tflite", Options("m", core="cortex-m4"))
+    said = re.findall(r" scratch of step (\d+)$", compilation.files["m.h"], re.MULTILINE)
+    used = [layer.index for layer in compilation.manifest.layers if layer.scratch_bytes]
+    assert used
+    assert sorted(map(int, said)) == used
 
 
 LONG = "glowmcu_" + "x" * 60
