@@ -183,8 +183,8 @@ typedef struct {
 } glowmcu_conv_2d_window;
 
 /*
- * Input rows [top, end), which have room in the window: returns where they are. Where they would not
- * be side by side, those that are there already move to its start. Not inlined, so that its
+ * Input rows [top, end), which have room in the window: returns where they are. Where they would
+ * not be side by side, those that are there already move to its start. Not inlined, so that its
  * registers are not on the stack while the rows are used.
  */
 GLOWMCU_CODE GLOWMCU_NEVER_INLINE
