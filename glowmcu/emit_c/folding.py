@@ -19,17 +19,41 @@ _COMMENT_STARTS = ("/*", "*", "#")
 
 def fold_lines(text: str) -> str:
     """`text` with its long lines broken where C allows it; others stay as they are."""
+    lines = _fold_macros(text.split("\n"))
     return "\n".join(
         line
-        for group in _groups(text.split("\n"))
+        for group in _groups(lines)
         for line in (_folded(group) if max(map(len, group)) > COLUMNS else group)
     )
+
+
+def _is_macro_line(lines: list[str], at: int) -> bool:
+    """Whether a backslash joins the line to the one before or after."""
+    return lines[at].endswith("\\") or (at > 0 and lines[at - 1].endswith("\\"))
+
+
+def _fold_macros(lines: list[str]) -> list[str]:
+    """Lines of a macro end in a backslash wherever they are broken."""
+    folded = []
+    for at, line in enumerate(lines):
+        if len(line) <= COLUMNS or '"' in line or not _is_macro_line(lines, at):
+            folded.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        pieces = wrap_words(line.strip().removesuffix("\\"), indent, COLUMNS - 2)
+        folded += [f"{piece} \\" for piece in pieces[:-1]]
+        folded.append(pieces[-1] + (" \\" if line.endswith("\\") else ""))
+    return folded
 
 
 def _groups(lines: list[str]) -> Iterator[list[str]]:
     """Lines that the same parentheses hold together; strings (assembly) are left alone."""
     at = 0
     while at < len(lines):
+        if _is_macro_line(lines, at):
+            yield lines[at : at + 1]
+            at += 1
+            continue
         end, depth = at + 1, _depth(lines[at])
         while depth > 0 and end < len(lines) and '"' not in lines[end]:
             depth += _depth(lines[end])
@@ -48,6 +72,8 @@ def _depth(line: str) -> int:
 
 def _folded(group: list[str]) -> list[str]:
     first = group[0]
+    if first.endswith("\\"):
+        return group
     stripped = first.lstrip()
     indent = first[: len(first) - len(stripped)]
     if stripped.startswith("/* ") and stripped.endswith(" */"):

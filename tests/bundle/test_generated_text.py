@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
 from glowmcu.pipeline import Options, compile_model
+from glowmcu.verify.host import STRICT_FLAGS
 from tests.bundle.models import BUILT, SHARED, STREAMED, model_bytes, options_of
+from tests.support.check_model import write_bundle
 from tests.test_style import c_is_tidy
 
 ASKED = [
@@ -101,6 +104,31 @@ def test_a_line_that_is_too_long_is_folded(long: str, folded: str) -> None:
 def test_lines_that_fit_stay_as_they_are_even_if_they_could_be_joined() -> None:
     text = "void f(\n    int a,\n    int b)\n{\n    g(a,\n        b);\n}\n"
     assert fold_lines(text) == text
+
+
+def test_a_macro_that_is_too_long_goes_on_behind_backslashes() -> None:
+    name = "A" * 48
+    body = f"ALIGNED(16) uint8_t arena[{name}_BYTES] {name}_SECTION"
+    macro = f"#define {name}_ARENA(arena) \\\n    {body}"
+    folded = fold_lines(f"{macro}\nint x;")
+    *macro_lines, last, after = folded.split("\n")
+    assert all(line.endswith(" \\") for line in macro_lines)
+    assert len(macro_lines) > 1
+    assert (last, after) == (f"    {name}_SECTION", "int x;")
+    assert max(map(len, folded.split("\n"))) <= 100
+    assert folded.replace("\\\n    ", "") == f"{macro}\nint x;".replace("\\\n    ", "")
+
+
+def test_a_bundle_with_the_longest_name_compiles(tmp_path: Path) -> None:
+    name = "a" * 48
+    made = compile_model(model_bytes("two_in_two_out"), "x.tflite", Options(name))
+    bundle = write_bundle(made, tmp_path / "bundle")
+    program = f'#include "{name}.h"\nstatic {name.upper()}_ARENA(arena);\nvoid *f(void);\n'
+    (bundle / "use.c").write_text(program + "void *f(void) { return arena; }\n")
+    for source in (*bundle.glob("*.c"), *bundle.glob("selftest/*.c")):
+        command = ["gcc", *STRICT_FLAGS, f"-I{bundle}", "-fsyntax-only", str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:2000]
 
 
 def test_assembly_is_not_folded() -> None:
