@@ -165,12 +165,12 @@ static inline int8_t *glowmcu_chunks_edge(const glowmcu_conv_2d_chunks *p, const
     const int32_t first = (row == NULL) ? columns : ((x < 0) ? -x : 0);
     const int32_t end = (row == NULL || x + columns < p->in_width) ? columns : p->in_width - x;
 
-    memset(patch, p->in_zero_point, (size_t)(first * p->in_channels));
+    memset(patch, (int)p->in_zero_point, (size_t)(first * p->in_channels));
     if (row != NULL) {
         patch += first * p->in_channels;
         memcpy(patch, row + (x + first) * p->in_channels, (size_t)((end - first) * p->in_channels));
         patch += (end - first) * p->in_channels;
-        memset(patch, p->in_zero_point, (size_t)((columns - end) * p->in_channels));
+        memset(patch, (int)p->in_zero_point, (size_t)((columns - end) * p->in_channels));
     }
     return patch + (columns - ((row == NULL) ? 0 : end)) * p->in_channels;
 }
