@@ -1,119 +1,197 @@
 """Random layers through every kernel variant, on the core's emulator, against the Python meaning.
 
-    python -m benchmarks.sweep [--family F] [--core C] [--layers N] [--seed S] [--record]
+    python -m benchmarks.sweep [--family F] [--core C] [--variant V] [--layers N] [--record]
+    python -m benchmarks.sweep --stale
 
-Layers go in batches, one model each; each batch prefers one variant wherever that accepts a layer.
+Layers are drawn until each variant has its share, and go a hundred a bundle: whole and, where
+they can, in random ranges of rows. The same bundle runs on this computer, where the portable twins
+compute it.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.random_layers import FAMILIES, AddLayer
-from benchmarks.sweep_page import record
+from benchmarks.random_layers import FAMILIES, random_model
+from benchmarks.sweep_draws import accepted, variants
+from benchmarks.sweep_image import Image, build_image, code_digest
+from benchmarks.sweep_page import Entry, forget, record, stored
 from glowmcu.cores import core
-from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.errors import GlowmcuError
+from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels.choices import KernelChoices
-from glowmcu.kernels.kernel import load_kernels
-from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
-from glowmcu.ops.elementwise import Add, Mul, Sub
-from glowmcu.ops.matmul import FullyConnected
-from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.kernels.kernel import Target
 from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.host import Host
+from glowmcu.verify.measurement import Array, Executor
 from glowmcu.verify.qemu import Qemu
-from tests.support.check_model import random_inputs, write_bundle
 
-_OPERATORS = {
-    "conv_2d": (Conv2D,),
-    "depthwise_conv_2d": (DepthwiseConv2D,),
-    "fully_connected": (FullyConnected,),
-    "pool_2d": (AveragePool2D, MaxPool2D),
-    "elementwise": (Add, Sub, Mul),
-}
-_BATCH = 40
-_CORES = ("cortex-m4", "cortex-m0plus", "cortex-m3")
-#: A random input set, all lowest, all highest, all at the zero point.
-_RANDOM_SETS = 1
+_BUNDLE = 100
+_LEAST_EACH = 100
+#: So many layers of a variant tell whether its code is still what was swept.
+FIRST = 4
+_CORES = ("cortex-m4", "cortex-m0plus", "cortex-m3", "cortex-m7", "cortex-m33", "cortex-m55")
+_GOALS = (Goal.BALANCED, Goal.SPEED, Goal.SIZE, Goal.RAM)
+#: Undefined behaviour ends the process.
+_SANITIZED = ("-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
 
 
 @dataclass
-class Sweep:
-    """Layers computed by variant, and what differed: (variant, batch seed, output)."""
+class Swept:
+    """What a variant computed: layers, how many of them by rows as well, how many with results
+    that reach into operands; and what differed, in words. `first` are its first layers.
+    """
 
-    layers: Counter[str] = field(default_factory=Counter)
-    wrong: list[tuple[str, int, int]] = field(default_factory=list)
-
-
-def batch_model(add: AddLayer, seed: int, layers: int) -> bytes:
-    """A model of independent random layers, the same for the same seed."""
-    random = np.random.default_rng(seed)
-    model = ModelBuilder()
-    for index in range(layers):
-        add(random, model, f"_{index}")
-    return model.finish()
+    layers: int = 0
+    by_rows: int = 0
+    overlapping: int = 0
+    first: tuple[int, ...] = ()
+    wrong: list[str] = field(default_factory=list)
 
 
-def variants(family: str, core_name: str) -> Iterator[str]:
-    """Int8 variants of the family, by name; those of another instruction set fall out unused."""
-    names = {
-        kernel.name
-        for operation in _OPERATORS[family]
-        for kernel in load_kernels().get(operation, ())
-        if not kernel.name.endswith(("_f32", "_s16", "_u8"))
-    }
-    helium = core(core_name).has_mve
-    yield from sorted(name for name in names if helium or not name.endswith("_mve"))
+def sweep(
+    family: str, core_name: str, layers: int, seed: int = 0, only: str = "", least: int = 0
+) -> Iterator[tuple[str, Swept]]:
+    """About `layers` random layers of the family, the same share for every variant of the core.
+
+    Each has at least `least`, if so many can be found. `only` is a variant that has all layers.
+    """
+    target = Target(core(core_name))
+    names = [only] if only else variants(family, target, seed)
+    share = max(-(-layers // max(len(names), 1)), least)
+    for name in names:
+        numbers = list(islice(accepted(family, target, name, seed), share))
+        yield name, sweep_layers(family, core_name, name, seed, numbers)
 
 
-def sweep(family: str, core_name: str, layers: int, seed: int = 0) -> Sweep:
-    """At least `layers` random layers of the family on the core."""
-    found = Sweep()
-    names = list(variants(family, core_name))
-    batch = 0
-    while sum(found.layers.values()) < layers:
-        name = names[batch % len(names)]
-        batch += 1
-        data = batch_model(FAMILIES[family], seed + batch, min(_BATCH, layers))
-        choices = KernelChoices(everywhere=name)
-        options = Options("m", core=core_name, kernels=choices, simplify=False)
-        compilation = compile_model(data, "m.tflite", options)
-        used = Counter(selection.kernel_name for selection in compilation.selections.values())
-        if name not in used:
-            names.remove(name)  # no layer of this core takes it
-            continue
-        _compare(compilation, core_name, name, seed + batch, found)
-        found.layers.update(used)
+def sweep_layers(
+    family: str, core_name: str, variant: str, seed: int, numbers: Sequence[int]
+) -> Swept:
+    """These layers of the seed, which the variant accepts."""
+    found = Swept(first=tuple(numbers[:FIRST]))
+    bundle = _Bundle(family, core_name, variant, seed)
+    for start in range(0, len(numbers), _BUNDLE):
+        bundle.check(numbers[start : start + _BUNDLE], found)
     return found
 
 
-def _compare(compilation: Compilation, core_name: str, name: str, seed: int, found: Sweep) -> None:
-    sets = random_inputs(compilation, _RANDOM_SETS, seed)
-    executor = Qemu() if core(core_name).has_mve else CortexM(core_name)
-    with tempfile.TemporaryDirectory() as work:
-        measured = executor.run(write_bundle(compilation, Path(work)), sets)
-    for arrays, result in zip(sets, measured, strict=True):
-        for index, want in enumerate(run_graph(compilation.imported, arrays)):
-            if np.asarray(result.outputs[index]).tobytes() != want.tobytes():
-                found.wrong.append((name, seed, index))
+@dataclass(frozen=True)
+class _Bundle:
+    """Layers of a family that a variant computes on a core."""
+
+    family: str
+    core: str
+    variant: str
+    seed: int
+
+    def check(self, numbers: Sequence[int], found: Swept) -> None:
+        """Build, run and compare the layers; where that fails altogether, in halves."""
+        random = np.random.default_rng([self.seed, *numbers])
+        goal = _GOALS[(self.seed + numbers[0]) % len(_GOALS)]
+        data = random_model(self.family, self.seed, numbers)
+        try:
+            image = build_image(data, self.core, self.variant, goal, random)
+            wrong = list(self._wrong(image, numbers, random))
+        except GlowmcuError as cause:
+            if len(numbers) == 1:
+                found.wrong.append(f"{self.variant}, layer {numbers[0]}: {cause}")
+                return
+            half = len(numbers) // 2
+            self.check(numbers[:half], found)
+            self.check(numbers[half:], found)
+            return
+        found.layers += image.variants[self.variant]
+        found.by_rows += len(image.by_rows)
+        found.overlapping += image.overlapping
+        found.wrong += wrong
+
+    def _wrong(
+        self, image: Image, numbers: Sequence[int], random: np.random.Generator
+    ) -> Iterator[str]:
+        sets = _inputs(image, random)
+        wanted = [run_graph(image.imported, arrays) for arrays in sets]
+        with tempfile.TemporaryDirectory() as work:
+            folder = Path(work) / "bundle"
+            write_bundle(image.files, folder)
+            for executor in _executors(self.core):
+                for want, measured in zip(wanted, executor.run(folder, sets), strict=True):
+                    layers = [*range(len(want)), *image.by_rows]
+                    for place, layer in enumerate(layers):
+                        got = np.asarray(measured.outputs[place])
+                        if got.tobytes() != np.asarray(want[layer]).tobytes():
+                            how = "whole" if place < len(want) else "by rows"
+                            yield (
+                                f"{self.variant}, layer {numbers[layer]}, {how}, "
+                                f"differs on {executor.name}"
+                            )
 
 
-def _entry(found: Sweep, seed: int) -> dict[str, Any]:
-    return {
-        "layers": sum(found.layers.values()),
-        "seed": seed,
-        "variants": dict(sorted(found.layers.items())),
-        "wrong": len(found.wrong),
-    }
+def _executors(core_name: str) -> tuple[Executor, ...]:
+    modelled = core(core_name).unicorn_model is not None
+    on_core: Executor = CortexM(core_name, count=False) if modelled else Qemu(machine="mps3-an547")
+    return Host(_SANITIZED), on_core
+
+
+def _inputs(image: Image, random: np.random.Generator) -> list[list[Array]]:
+    """A random set, all lowest, all highest, all at the zero point."""
+    types = [value.type for value in image.imported.inputs]
+    return [
+        [random.integers(-128, 128, type_.shape).astype(np.int8) for type_ in types],
+        *([np.full(type_.shape, fill, np.int8) for type_ in types] for fill in (-128, 127)),
+        [np.full(type_.shape, type_.zero_point, np.int8) for type_ in types],
+    ]
+
+
+def stale(entries: Sequence[Entry]) -> list[Entry]:
+    """Those whose kernels became other C since they were swept."""
+    return [
+        entry
+        for entry in entries
+        if entry.code
+        != code_digest(entry.family, entry.core, entry.variant, entry.seed, entry.first)
+    ]
+
+
+def _sweep_stale() -> bool:
+    """Sweep and record again what is stale, with as many layers; whether anything was wrong."""
+    failed = False
+    for entry in stale(stored()):
+        numbers = accepted(entry.family, Target(core(entry.core)), entry.variant, entry.seed)
+        chosen = list(islice(numbers, entry.layers))
+        found = sweep_layers(entry.family, entry.core, entry.variant, entry.seed, chosen)
+        _tell(entry.core, entry.family, entry.variant, entry.seed, found)
+        failed |= bool(found.wrong)
+        if chosen:
+            record(_entry(entry.core, entry.family, entry.variant, entry.seed, found))
+        else:
+            forget(entry)
+    return failed
+
+
+def _tell(core_name: str, family: str, variant: str, seed: int, found: Swept) -> None:
+    print(
+        f"{core_name} {family} {variant}: {found.layers} layers, {found.by_rows} by rows too, "
+        f"{found.overlapping} overlapping, {len(found.wrong)} wrong",
+        flush=True,
+    )
+    for text in found.wrong[:10]:
+        print(f"  {text} (seed {seed})", flush=True)
+
+
+def _entry(core_name: str, family: str, variant: str, seed: int, found: Swept) -> Entry:
+    code = code_digest(family, core_name, variant, seed, found.first)
+    return Entry(
+        core_name, family, variant, found.layers, found.by_rows, found.overlapping,
+        len(found.wrong), seed, found.first, code,
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -121,25 +199,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep")
     parser.add_argument("--family", choices=sorted(FAMILIES), action="append")
     parser.add_argument("--core", action="append")
+    parser.add_argument("--variant", default="", help="only this one, with all layers")
     parser.add_argument("--layers", type=int, default=2000)
+    parser.add_argument("--least", type=int, default=_LEAST_EACH, help="layers of each variant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true", help="write sweep.json and sweep.md")
+    parser.add_argument("--stale", action="store_true", help="what changed, and record it")
     given = parser.parse_args()
+    if given.stale:
+        raise SystemExit(1 if _sweep_stale() else 0)
     failed = False
     for core_name in given.core or _CORES:
         for family in given.family or FAMILIES:
-            found = sweep(family, core_name, given.layers, given.seed)
-            total = sum(found.layers.values())
-            parts = ", ".join(f"{name} {count}" for name, count in sorted(found.layers.items()))
-            print(
-                f"{core_name} {family}: {total} layers, {len(found.wrong)} wrong ({parts})",
-                flush=True,
-            )
-            for name, seed, index in found.wrong[:10]:
-                print(f"  {name}: batch seed {seed}, output {index}")
-            failed |= bool(found.wrong)
-            if given.record:
-                record(core_name, family, _entry(found, given.seed))
+            results = sweep(family, core_name, given.layers, given.seed, given.variant, given.least)
+            for variant, found in results:
+                _tell(core_name, family, variant, given.seed, found)
+                failed |= bool(found.wrong)
+                if given.record:
+                    record(_entry(core_name, family, variant, given.seed, found))
     raise SystemExit(1 if failed else 0)
 
 

@@ -97,7 +97,7 @@ def bundle_files(
     }
     model_header = f"{view.model_struct}.h"
     extra = () if facts.instrument is Instrument.OFF else _OBSERVER_HEADERS
-    files.update(_libjit_closure(("glowmcu_base.h", model_header, *extra, *body.headers)))
+    files.update(libjit_closure(("glowmcu_base.h", model_header, *extra, *body.headers)))
     headers = tuple(sorted(file for file in files if file.endswith(".h") and "/" not in file))
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
@@ -127,7 +127,7 @@ def _golden_json(vectors: tuple[GoldenVector, ...]) -> str:
     return json.dumps({"vectors": rows}, indent=1) + "\n"
 
 
-def _libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
+def libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
     """The libjit headers named and those that they include."""
     found: dict[str, str] = {}
     todo = list(headers)
