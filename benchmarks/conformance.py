@@ -15,6 +15,7 @@ REPO = Path(__file__).resolve().parents[1]
 if str(REPO) not in sys.path:
     sys.path.insert(0, str(REPO))
 
+from benchmarks.conformance_cores import section as cores_section  # noqa: E402
 from tests.support.conformance import (  # noqa: E402
     KINDS,
     Case,
@@ -68,6 +69,8 @@ def render_document(cases: Sequence[Case], outcomes: Sequence[Outcome], other: s
     """
     verdicts = {outcome.case_id: outcome for outcome in outcomes}
     parts = [_HEAD, _totals(cases, verdicts)]
+    if on_cores := cores_section():
+        parts.append(on_cores)
     if other:
         parts.append(other)
     for suite in sorted({case.suite for case in cases}):

@@ -1,0 +1,61 @@
+"""Records of long runs on emulated cores: nothing in them is wrong, and who reads them is told when
+the kernels have changed since.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from benchmarks import conformance_cores, equality, kernel_sources
+from benchmarks.models import MODELS, TARGETS
+from glowmcu.goals import Goal
+
+
+def test_the_page_of_equality_is_what_was_recorded() -> None:
+    rows = equality.stored()
+    assert rows
+    assert equality.PAGE.read_text(encoding="utf-8") == equality.page(rows)
+
+
+def test_every_model_was_compared_on_every_core() -> None:
+    found = {(row.model, row.core) for row in equality.stored() if row.goal == Goal.BALANCED.value}
+    wanted = {(model.name, target.core) for model in MODELS for target in TARGETS}
+    assert wanted - found == set()
+
+
+def test_no_model_differed_from_the_oracle() -> None:
+    assert [row for row in equality.stored() if row.different] == []
+
+
+def test_no_conformance_case_failed_on_a_core() -> None:
+    results = conformance_cores.stored()
+    failed = [
+        f"{case} on {core}: {reason}"
+        for core, result in results.items()
+        for case, reason in result.others.items()
+        if reason.startswith("failed")
+    ]
+    assert failed == []
+
+
+def test_who_runs_the_tests_is_told_of_records_with_older_kernels() -> None:
+    """No failure: the runs take hours, and what changes kernels has tests of its own."""
+    now = kernel_sources.kernel_sources_digest()
+    assert len(now) == 12
+    stale = [row for row in equality.stored() if row.kernels != now]
+    if stale:
+        cores = ", ".join(dict.fromkeys(row.core for row in stale))
+        warnings.warn(
+            f"older kernels were compared on {cores}: run python -m benchmarks.equality",
+            stacklevel=1,
+        )
+    for core, result in conformance_cores.stored().items():
+        if result.kernels != now:
+            command = f"python -m benchmarks.conformance_cores --core {core}"
+            warnings.warn(f"cases ran with older kernels on {core}: run {command}", stacklevel=1)
+
+
+def test_the_digest_of_kernels_does_not_see_comments_and_blanks() -> None:
+    with_comment, without = "a /* b */\n  = 1;", "a=1;"
+    seen = kernel_sources.visible(with_comment)
+    assert seen == kernel_sources.visible(without) != kernel_sources.visible("a=2;")
