@@ -29,14 +29,21 @@ RUNS = [
     ("model_update", "mps2-an385"),
     ("two_models", "microbit"),
     ("two_models", "stm32vldiscovery"),
+    ("spoken_digits", "stm32f4-discovery"),
+    ("spoken_digits", "microbit"),
 ]
 BY_CMAKE = [
     ("digits_stm32f4", "stm32f4-discovery"),
     ("gestures_nrf52840", "mps2-an386"),
     ("model_update", "mps2-an386"),
     ("two_models", "microbit"),
+    ("spoken_digits", "stm32f4-discovery"),
 ]
-IN_RENODE = [("digits_stm32f4", "stm32f4-discovery"), ("gestures_nrf52840", "nrf52")]
+IN_RENODE = [
+    ("spoken_digits", "stm32f4-discovery"),
+    ("digits_stm32f4", "stm32f4-discovery"),
+    ("gestures_nrf52840", "nrf52"),
+]
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
