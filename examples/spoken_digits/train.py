@@ -106,9 +106,7 @@ def main() -> None:
     )
     (folder / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     right, count = results["float_correct"], results["test_samples"]
-    print(
-        f"{len(CLASSES)} classes, {results['parameters']} parameters, {len(inputs)} training samples"
-    )
+    print(f"{len(CLASSES)} classes, {results['parameters']} parameters, {len(inputs)} windows")
     print(f"held-out accuracy {right / count:.2%} ({right} of {count})")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from examples.spoken_digits import front_end
 
-TABLES = """/* front_end_tables.h: written by make_data.py from examples/spoken_digits/front_end.py. */
+TABLES = """/* front_end_tables.h: written by make_data.py. */
 #ifndef FRONT_END_TABLES_H
 #define FRONT_END_TABLES_H
 

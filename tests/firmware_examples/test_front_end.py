@@ -1,4 +1,4 @@
-"""The spoken digits' front end in C computes what the network was trained on, and the bundle hears."""
+"""The spoken digits' front end in C computes what the network was trained on."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ static int bands(void) { return FRONT_END_BANDS; }
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> object:
     """The C front end through cffi, with its tables made anew."""
     folder = tmp_path_factory.mktemp("front_end")
+    tables = str(folder / "front_end_tables.h")
     subprocess.run(
-        [sys.executable, str(EXAMPLE / "make_data.py"), "tables", "-", str(folder / "front_end_tables.h")],
+        [sys.executable, str(EXAMPLE / "make_data.py"), "tables", "-", tables],
         env={"PYTHONPATH": str(REPO)}, check=True,
     )  # fmt: skip
     builder = cffi.FFI()
@@ -99,7 +100,7 @@ def test_the_int8_bundle_hears_as_well_as_the_float_model(tmp_path: Path) -> Non
     inputs = held_out["inputs"]
     right = sum(
         int(np.argmax(bundle.run([window[None]])[0])) == label
-        for window, label in zip(inputs[::3], held_out["labels"][::3], strict=True)
+        for window, label in zip(inputs[::9], held_out["labels"][::9], strict=True)
     )
-    float_right = int((held_out["float_predictions"][::3] == held_out["labels"][::3]).sum())
+    float_right = int((held_out["float_predictions"][::9] == held_out["labels"][::9]).sum())
     assert right >= float_right - 2
