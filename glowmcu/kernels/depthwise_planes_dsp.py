@@ -64,6 +64,8 @@ class PlanesDepthwise(RowDepthwise):
     }  # fmt: skip
 
     def accepts(self, site: Site, target: Target) -> bool:
+        if target.core.has_mve and not self._unrolled:
+            return False  # Helium's kernels take long rows
         few_rows = site.signature.output.shape[1] < _MOST_ROWS
         return few_rows and super().accepts(site, target) and self._plane(site).fits
 
