@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from examples.conv_block import ConvBlock
 from examples.float_tflite import add_conv, add_dense, add_image_mean, add_softmax
 from examples.onnx_export import Interface
 from examples.training import Floats, Indices, Labels, Recipe, fit, fold_norm
@@ -24,19 +25,6 @@ STRIDES = (2, 2, 1)
 RECIPE = Recipe(seed=7, epochs=30, batch=32, peak_learning_rate=0.01, weight_decay=0.05)
 INTERFACE = Interface("motion", (1, CHANNELS, STEPS, 1), "scores")
 SMALLEST_GAIN, LARGEST_GAIN = 0.8, 1.25
-
-
-class ConvBlock(nn.Module):
-    """Convolution over time without padding, batch normalization, ReLU."""
-
-    def __init__(self, depth_in: int, depth_out: int, kernel: int, stride: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(depth_in, depth_out, (kernel, 1), (stride, 1), bias=False)
-        self.norm = nn.BatchNorm2d(depth_out)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """NCHW in, NCHW out."""
-        return torch.relu(self.norm(self.conv(x)))
 
 
 class GesturesNet(nn.Module):

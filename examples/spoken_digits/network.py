@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from examples.conv_block import ConvBlock
 from examples.float_tflite import add_conv, add_dense, add_image_mean, add_softmax
 from examples.spoken_digits.front_end import BANDS
 from examples.training import Floats, Indices, Labels, Recipe, fit, fold_norm
@@ -17,19 +18,6 @@ FRAMES = 24
 CLASSES = (*"0123456789", "other")
 DEPTHS, KERNELS, STRIDES = (32, 32, 48), (5, 3, 3), (2, 1, 2)
 RECIPE = Recipe(seed=5, epochs=12, batch=64, peak_learning_rate=0.01, weight_decay=0.05)
-
-
-class ConvBlock(nn.Module):
-    """Convolution over time without padding, batch normalization, ReLU."""
-
-    def __init__(self, depth_in: int, depth_out: int, kernel: int, stride: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(depth_in, depth_out, (kernel, 1), (stride, 1), bias=False)
-        self.norm = nn.BatchNorm2d(depth_out)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """NCHW in, NCHW out."""
-        return torch.relu(self.norm(self.conv(x)))
 
 
 class SpokenDigitsNet(nn.Module):
