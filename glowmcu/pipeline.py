@@ -281,7 +281,7 @@ def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
     names = tuple(dict.fromkeys(inputs.streamed))
     if len(names) > 1:
         raise error(
-            "GM405",
+            "GM410",
             f"one input can be streamed, not {len(names)}: {', '.join(map(repr, names))}",
             file_name,
             "layers would have to wait for rows of both in one order; stream the larger one",
@@ -289,7 +289,7 @@ def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
     for others, option in ((inputs.bind, "--bind"), (inputs.kept, "--keep-input")):
         if names and names[0] in others:
             raise error(
-                "GM405",
+                "GM410",
                 f"input {names[0]!r} is streamed: it never is in memory as a whole",
                 file_name,
                 f"leave out {option} or --stream-input",

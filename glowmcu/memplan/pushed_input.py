@@ -75,7 +75,7 @@ def _said(run: Run) -> str:
 def _cannot(program: Program, why: str) -> GlowmcuError:
     assert program.pushed is not None
     return error(
-        "GM404",
+        "GM409",
         f"input {program.pushed.buffer.name!r} cannot be streamed: {why}",
         program.name,
         "rows are streamed into convolutions, poolings and what works element by element on images "

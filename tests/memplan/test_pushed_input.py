@@ -58,7 +58,7 @@ def plan_unless_refused(program: Program, stream_to: int | None) -> Plan | None:
     try:
         return plan_memory(program, stream_to)
     except GlowmcuError as cause:
-        if cause.code != "GM404":
+        if cause.code != "GM409":
             raise
         event(cause.problems[0].message.partition(":")[2][:30])
         return None
@@ -167,7 +167,7 @@ def refusal(model: bytes, number: int = 0) -> str:
     graph = lowered(model)
     with pytest.raises(GlowmcuError) as caught:
         plan_memory(program_of(graph, Goal.RAM, 0, graph.inputs[number].name), 0)
-    assert caught.value.code == "GM404"
+    assert caught.value.code == "GM409"
     assert caught.value.exit_code is ExitCode.UNSUPPORTED
     return caught.value.problems[0].message
 
