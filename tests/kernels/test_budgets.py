@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,14 +60,28 @@ def test_scratch_is_what_the_price_says() -> None:
             assert item.cost.scratch_bytes == item.code.scratch_bytes, item.kernel_name
 
 
+def least_flash(goal: Goal) -> int:
+    """What the refusal of an impossible budget says would do."""
+    with pytest.raises(GlowmcuError) as caught:
+        compiled(goal=goal, budgets=Budgets(flash_bytes=1))
+    (problem,) = caught.value.problems
+    assert problem.code == "GM402"
+    least = re.search(r"give at least --flash-budget (\d+)", problem.hint)
+    assert least is not None
+    return int(least[1])
+
+
 @pytest.mark.parametrize("goal", list(Goal))
 def test_less_flash_costs_cycles_and_never_fits_by_chance(goal: Goal) -> None:
     free = compiled(goal=goal)
-    flash = sum(item.cost.flash_bytes for item in free.selections.values())
-    less = 300 if goal is Goal.SIZE else 600  # small already: it has less to give
-    budget = flash + free.estimated_code_bytes - less
-    within = compiled(goal=goal, budgets=Budgets(flash_bytes=budget))
-    constants = sum(item.cost.flash_bytes for item in within.selections.values())
-    assert constants + within.estimated_code_bytes <= budget
-    if goal is Goal.SPEED:
-        assert cycles(within) >= cycles(free)
+    most = sum(item.cost.flash_bytes for item in free.selections.values())
+    most += free.estimated_code_bytes
+    least = least_flash(goal)
+    for budget in {least, min(max(least, most - 600), most)}:
+        within = compiled(goal=goal, budgets=Budgets(flash_bytes=budget))
+        constants = sum(item.cost.flash_bytes for item in within.selections.values())
+        assert constants + within.estimated_code_bytes <= budget
+        if goal is Goal.SPEED:
+            assert cycles(within) >= cycles(free)
+    with pytest.raises(GlowmcuError):
+        compiled(goal=goal, budgets=Budgets(flash_bytes=least - 1))
