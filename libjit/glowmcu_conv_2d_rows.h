@@ -8,26 +8,36 @@
 
 #include "glowmcu_row_window.h"
 
+/* Pairs of less than four channels, which are made aside. */
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
+static void glowmcu_conv_2d_rows_few(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
+    const int16_t *pixel, int8_t *out, int32_t second, int32_t count)
+{
+    const int32_t *end = p->stream + p->stream_words;
+
+    for (; count > 0; --count, pixel += p->pixel_values, out += p->out_channels) {
+        int8_t results[8];
+        pairs(pixel, p->stream, end, results, 4, 1, p->pixel_values * 2, 0);
+        for (int32_t i = 0; i < p->out_channels; ++i) {
+            out[second + i] = results[4 + i];
+        }
+        for (int32_t i = 0; i < p->out_channels; ++i) {
+            out[i] = results[i];
+        }
+    }
+}
+
 /* `count` pairs, all channels; those beyond a multiple of four share a group with others. */
 GLOWMCU_CODE
-static void glowmcu_conv_2d_rows_run(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
-    const int16_t *pixel, int8_t *out, int32_t second, int32_t count)
+static inline void glowmcu_conv_2d_rows_run(const glowmcu_conv_2d_rows *p,
+    glowmcu_pixel_pairs pairs, const int16_t *pixel, int8_t *out, int32_t second, int32_t count)
 {
     const int32_t *end = p->stream + p->stream_words;
     const int32_t pixel_bytes = p->pixel_values * 2;
     const int32_t extra = p->out_channels % 4;
 
     if (p->out_channels < 4) {
-        for (; count > 0; --count, pixel += p->pixel_values, out += p->out_channels) {
-            int8_t results[8];
-            pairs(pixel, p->stream, end, results, 4, 1, pixel_bytes, 0);
-            for (int32_t i = 0; i < p->out_channels; ++i) {
-                out[second + i] = results[4 + i];
-            }
-            for (int32_t i = 0; i < p->out_channels; ++i) {
-                out[i] = results[i];
-            }
-        }
+        glowmcu_conv_2d_rows_few(p, pairs, pixel, out, second, count);
         return;
     }
     if (extra != 0) {
@@ -39,29 +49,39 @@ static void glowmcu_conv_2d_rows_run(const glowmcu_conv_2d_rows *p, glowmcu_pixe
     pairs(pixel, p->stream, end, out, second, count, pixel_bytes, extra);
 }
 
-/* Output row with its window at `top`, or two rows where pairs are one below the other. */
+/*
+ * Output row with its window at `top`, or two rows where pairs are one below the other. Pairs
+ * beside each other are `across` pixels apart; at the end of a row there are fewer of them, then
+ * single pixels.
+ */
 GLOWMCU_CODE
 static void glowmcu_conv_2d_rows_row(const glowmcu_conv_2d_rows *p, glowmcu_pixel_pairs pairs,
     const int16_t *top, int8_t *out, int32_t rows)
 {
-    if (p->across == 0) {
-        const int32_t below = (rows == 2) ? p->out_width * p->out_channels : 0;
-        glowmcu_conv_2d_rows_run(p, pairs, top, out, below, p->out_width);
-        return;
-    }
-    for (int32_t x = 0; x < p->out_width; x += 2 * p->across) {
-        const int32_t left = p->out_width - x;
-        const int32_t first = (left < p->across) ? left : p->across;
-        const int32_t second = (left - first < p->across) ? left - first : p->across;
-        const int16_t *pixel = top + x * p->pixel_values;
-        int8_t *result = out + x * p->out_channels;
-        if (second > 0) {
-            glowmcu_conv_2d_rows_run(p, pairs, pixel, result, p->across * p->out_channels, second);
+    int32_t end = p->out_width;
+
+    for (int32_t x = 0; x < end;) {
+        const int32_t left = end - x;
+        const int32_t beside = left - p->across;
+        int32_t second = p->across * p->out_channels;
+        int32_t count = (beside < p->across) ? beside : p->across;
+        int32_t step = 2 * p->across;
+
+        if (p->across == 0) {
+            second = (rows == 2) ? left * p->out_channels : 0;
+            count = left;
+            step = left;
+        } else if (beside <= 0) {
+            second = 0;
+            count = left;
+            step = left;
+        } else if (count < p->across) {
+            end = x + p->across;
+            step = count;
         }
-        if (first > second) {
-            glowmcu_conv_2d_rows_run(p, pairs, pixel + second * p->pixel_values,
-                result + second * p->out_channels, 0, first - second);
-        }
+        glowmcu_conv_2d_rows_run(p, pairs, top + x * p->pixel_values, out + x * p->out_channels,
+            second, count);
+        x += step;
     }
 }
 

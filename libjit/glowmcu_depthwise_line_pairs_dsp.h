@@ -11,6 +11,28 @@
 
 #include "glowmcu_depthwise_words.h"
 
+/* One call of the loop: pairs of output lines of four channels. The assembly knows the order. */
+typedef struct {
+    int32_t in_next_line;     /* bytes from the end of a line to the next one */
+    int32_t out_next_line;
+    int32_t entry;            /* where the first round is entered, and the word it expects */
+    int32_t entry_word;
+    uint32_t rounds;          /* 2 * (rounds - 1) + "the number of outputs is odd" */
+    int32_t lines;            /* half as many */
+    int32_t skip;             /* bytes of the words that the first round leaves out */
+    int32_t out_skip;         /* bytes of the outputs that the first round leaves out */
+    int32_t outputs;
+    int32_t out_step;
+} glowmcu_depthwise_pair_pass;
+
+/*
+ * `words` of the first line and channel, `out` its first output, `block` the four channels'
+ * weights: for each channel and line the bytes k1, k0, k2; then for each channel what the epilogue
+ * reads.
+ */
+typedef void (*glowmcu_depthwise_line_pairs)(const uint32_t *words, int8_t *out,
+    const int32_t *block, const glowmcu_depthwise_pair_pass *pass);
+
 /* Output lines of a band. */
 #define GLOWMCU_DEPTHWISE_BAND (GLOWMCU_DEPTHWISE_LINES - 2)
 
@@ -52,7 +74,7 @@ static void glowmcu_depthwise_one_line(const uint32_t *words, int8_t *out, const
 /* What the assembly computes: `pass->lines` times two lines. */
 GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_line_pairs(const uint32_t *words, int8_t *out,
-    const int32_t *block, const glowmcu_depthwise_pass *pass, int32_t shift)
+    const int32_t *block, const glowmcu_depthwise_pair_pass *pass, int32_t shift)
 {
     const int32_t step = pass->out_step;
     const int32_t line_step =
@@ -68,7 +90,7 @@ static inline void glowmcu_depthwise_portable_line_pairs(const uint32_t *words, 
 /* What the loop needs to know to make `outputs` outputs of two lines. */
 GLOWMCU_CODE
 static inline void glowmcu_depthwise_start_line_pairs(const glowmcu_depthwise_3x3 *p,
-    int32_t outputs, glowmcu_depthwise_pass *pass)
+    int32_t outputs, glowmcu_depthwise_pair_pass *pass)
 {
     const int32_t pairs = outputs >> 1;
     const int32_t rounds = (pairs + p->unrolled - 1) / p->unrolled;
@@ -83,7 +105,7 @@ static inline void glowmcu_depthwise_start_line_pairs(const glowmcu_depthwise_3x
     pass->skip = left_out * pair_step;
     /* A block that goes down begins with the fourth line. */
     pass->entry_word = pass->skip + ((left_out & 1) != 0 ? 12 : 0);
-    pass->step_and_rounds = (uint32_t)(((pairs > 0) ? 2 * rounds - 2 : 0) + (outputs & 1));
+    pass->rounds = (uint32_t)(((pairs > 0) ? 2 * rounds - 2 : 0) + (outputs & 1));
     pass->outputs = outputs;
     pass->out_step = p->along.out_step;
 }
@@ -91,8 +113,8 @@ static inline void glowmcu_depthwise_start_line_pairs(const glowmcu_depthwise_3x
 /* The band of output lines [line, line + lines) of four channels, whose words are there. */
 GLOWMCU_CODE
 static void glowmcu_depthwise_line_pairs_band(const glowmcu_depthwise_3x3 *p, int8_t *out,
-    const uint32_t *words, const int32_t *block, glowmcu_depthwise_pass *pass, int32_t lines,
-    glowmcu_depthwise_lines run_lines, int32_t shift)
+    const uint32_t *words, const int32_t *block, glowmcu_depthwise_pair_pass *pass, int32_t lines,
+    glowmcu_depthwise_line_pairs run_lines, int32_t shift)
 {
     if (lines == 1) {
         glowmcu_depthwise_one_line(words, out, block, pass->outputs, pass->out_step, shift);
@@ -110,13 +132,13 @@ static void glowmcu_depthwise_line_pairs_band(const glowmcu_depthwise_3x3 *p, in
 GLOWMCU_CODE
 static void glowmcu_depthwise_line_pairs_part(const glowmcu_depthwise_3x3 *p,
     const glowmcu_depthwise_range *range, int8_t *out, int32_t first, int32_t outputs,
-    glowmcu_depthwise_lines run_lines, int32_t shift)
+    glowmcu_depthwise_line_pairs run_lines, int32_t shift)
 {
     const int32_t count = range->end_line - range->first_line;
     const int32_t is_fresh = (count <= GLOWMCU_DEPTHWISE_BAND);
     const int32_t *block = p->blocks;
     glowmcu_depthwise_plan plan;
-    glowmcu_depthwise_pass pass;
+    glowmcu_depthwise_pair_pass pass;
 
     glowmcu_depthwise_start_line_pairs(p, outputs, &pass);
     glowmcu_depthwise_plan_line(p, first, outputs, range->in_start, &plan);
@@ -151,7 +173,7 @@ static void glowmcu_depthwise_line_pairs_part(const glowmcu_depthwise_3x3 *p,
 GLOWMCU_CODE
 static void glowmcu_depthwise_line_pairs_rows(const glowmcu_depthwise_3x3 *p, const int8_t *in,
     int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row,
-    glowmcu_depthwise_lines run_lines, int32_t shift)
+    glowmcu_depthwise_line_pairs run_lines, int32_t shift)
 {
     const int32_t first = p->rows_are_along ? first_row : 0;
     const int32_t end = p->rows_are_along ? end_row : p->along.out_length;

@@ -45,32 +45,6 @@ typedef struct {
     const int32_t *blocks;
 } glowmcu_depthwise_3x3;
 
-/* One call of the loop: some output lines of four channels. The assembly knows the order. */
-typedef struct {
-    int32_t in_next_line;     /* bytes from the end of a line to the next one */
-    int32_t out_next_line;
-    int32_t entry;            /* where the first round is entered, and the word it expects */
-    int32_t entry_word;
-    uint32_t step_and_rounds; /* out_step, 2 * (rounds - 1) + "the number is odd" above it */
-    int32_t lines;
-    int32_t skip;             /* bytes of the words that the first round leaves out */
-    int32_t clamp_min;
-    int32_t clamp_max;
-    int32_t rounding;         /* 2 * out_zero_point + 1 */
-    int32_t out_skip;         /* bytes of the outputs that the first round leaves out */
-    int32_t outputs;
-    int32_t line_step;        /* words from output line to output line */
-    int32_t out_step;         /* where the assembly has it built in */
-} glowmcu_depthwise_pass;
-
-/*
- * `words` of the first line and channel, `out` its first output, `block` the four channels'
- * weights: for each channel and line the bytes k1, k0, k2; then for each channel what the epilogue
- * reads.
- */
-typedef void (*glowmcu_depthwise_lines)(const uint32_t *words, int8_t *out, const int32_t *block,
-    const glowmcu_depthwise_pass *pass);
-
 /*
  * How a line is expanded; all lines inside the image alike. Words outside the image stay as they
  * are. The assembly knows the order.

@@ -37,6 +37,13 @@ def test_a_modelled_cortex_m4_computes_the_hosts_bytes(
 
 #: Bytes of stack beside the arena that a run may take on a Cortex-M4.
 MOST_STACK = 300
+#: Names of inputs with rows.
+STREAMED = {
+    "kws": "input_1",
+    "vww": "input_1_int8",
+    "ic": "input_1_int8",
+    "sww": "serving_default_input_1:0",
+}
 
 
 @pytest.mark.slow
@@ -46,14 +53,33 @@ MOST_STACK = 300
 def test_a_run_takes_little_stack_beside_the_arena(
     name: str, goal: str, shared_dir: Path, tmp_path: Path
 ) -> None:
-    model = shared_dir / "models" / f"{name}_int8.tflite"
     bundle = glowmcu.compile(
-        model, board="nrf52", output=tmp_path / "bundle", name="model", optimize=goal
-    )
+        shared_dir / "models" / f"{name}_int8.tflite",
+        board="nrf52", output=tmp_path / "bundle", name="model", optimize=goal,
+    )  # fmt: skip
+    assert 0 < stack_bytes(bundle) <= MOST_STACK
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("goal", ["balanced", "ram"])
+@pytest.mark.parametrize("name", STREAMED)
+def test_pushing_rows_takes_no_more_stack(
+    name: str, goal: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    bundle = glowmcu.compile(
+        shared_dir / "models" / f"{name}_int8.tflite",
+        board="nrf52", output=tmp_path / "bundle", name="model", optimize=goal,
+        stream_inputs=[STREAMED[name]],
+    )  # fmt: skip
+    assert 0 < stack_bytes(bundle) <= MOST_STACK
+
+
+def stack_bytes(bundle: glowmcu.Bundle) -> int:
     inputs = random_inputs(bundle.manifest, 1, seed=11)
     (found,) = CortexM("cortex-m4", count=False).run(bundle.path, inputs)
     assert found.stack_bytes is not None
-    assert found.stack_bytes <= MOST_STACK
+    return found.stack_bytes
 
 
 @pytest.mark.slow

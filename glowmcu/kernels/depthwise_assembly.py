@@ -29,8 +29,8 @@ MOST_KNOWN_STEP = 4095 // 8
 FRAME_START, FRAME_NEXT_LINE, FRAME_ENTRY, FRAME_ENTRY_WORD, FRAME_ROUNDS = 0, 4, 12, 16, 20
 FRAME_LINES_LEFT, FRAME_STEP, FRAME_MULTIPLIER = 24, 56, 60
 _CHANNEL, _CHANNELS_LEFT, _PASS, _SHIFT, _FRAME = 28, 44, 48, 52, 64
-#: Offsets in `glowmcu_depthwise_pass`.
-_PASS_LINES, _PASS_SKIP, _PASS_CLAMP, _PASS_ROUNDING, _PASS_OUT_SKIP = 20, 24, 28, 36, 40
+#: Offsets in `glowmcu_depthwise_pass`, the first ones in `glowmcu_depthwise_pair_pass` as well.
+_PASS_LINES, _PASS_SKIP, _PASS_OUT_SKIP, _PASS_CLAMP, _PASS_ROUNDING = 20, 24, 28, 32, 40
 
 
 @dataclass(frozen=True)
