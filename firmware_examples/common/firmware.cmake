@@ -2,7 +2,7 @@
 #   firmware_bundle(name model [options...])   compiles a model with glowmcu and adds its library
 #   firmware_data(script what from to)         runs the example's script for a file that firmware or bundle need
 #   firmware(name sources...)                  an ELF file for the board
-#   firmware_run(file target)                  `run` starts the file in QEMU after the target is built
+#   firmware_run(file target [options...])     `run` starts the file in QEMU after the target is built
 set(COMMON ${CMAKE_CURRENT_LIST_DIR})
 set(EXAMPLES ${COMMON}/../../examples)
 set(GLOWMCU glowmcu CACHE STRING "the glowmcu command")
@@ -56,5 +56,5 @@ function(firmware_run file target)
   set(serial 0 ${BOARD_QEMU_SERIAL})
   list(GET serial -1 serial)
   add_custom_target(run COMMAND ${Python3_EXECUTABLE} ${COMMON}/run_in_qemu.py
-    --machine "${BOARD_QEMU_MACHINE}" --serial ${serial} ${file} VERBATIM DEPENDS ${target})
+    --machine "${BOARD_QEMU_MACHINE}" --serial ${serial} ${ARGN} ${file} VERBATIM DEPENDS ${target})
 endfunction()

@@ -4,7 +4,8 @@
 #   make run           runs it in QEMU, where QEMU has the board
 #   make renode        runs $(NAME).robot in Renode, where the example has one
 #   make BOARD=...     one of ../common/boards/*.mk
-# It may set DATA (headers it makes), FLAGS, SCRIPTS (further linker scripts), and IMAGE: an ELF file that it makes of $(NAME).elf itself.
+# It may set DATA (headers it makes), FLAGS, LIBRARIES, SCRIPTS (further linker scripts), RUN_FLAGS (of run_in_qemu.py), and IMAGE: an ELF
+# file that it makes of $(NAME).elf itself.
 PYTHON ?= python3
 GLOWMCU ?= glowmcu
 CROSS ?= arm-none-eabi-
@@ -30,7 +31,7 @@ $(BUILD)/$(NAME).elf: $(SOURCES) $(HEADERS) $(DATA)
 	$(CROSS)size $@
 
 run: $(BUILD)/$(IMAGE).elf
-	$(PYTHON) $(COMMON)run_in_qemu.py --machine "$(QEMU_MACHINE)" --serial $(or $(QEMU_SERIAL),0) $<
+	$(PYTHON) $(COMMON)run_in_qemu.py --machine "$(QEMU_MACHINE)" --serial $(or $(QEMU_SERIAL),0) $(RUN_FLAGS) $<
 
 renode: $(BUILD)/$(IMAGE).elf
 	renode-test --variable FIRMWARE:$(abspath $<) $(NAME).robot
