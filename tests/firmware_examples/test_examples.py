@@ -55,9 +55,12 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def make(example: str, board: str, build: Path, target: str) -> subprocess.CompletedProcess[str]:
+def make(
+    example: str, board: str, build: Path, target: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """`make` of an example; its files go to `build`."""
     settings = [f"BOARD={board}", f"BUILD={build}", f"PYTHON={sys.executable}"]
+    settings += [f"{name}={value}" for name, value in variables.items()]
     return run(["make", "-s", target, *settings, f"GLOWMCU={GLOWMCU}"], EXAMPLES / example)
 
 
