@@ -42,6 +42,7 @@ def check_forced(
     core: str = "cortex-m4",
     inputs: Sequence[Sequence[Array]] | None = None,
     count: int = 1,
+    counts_cycles: bool = False,
 ) -> Measurement:
     """AssertionError unless `variant` computes all layers as they are meant, on a computer and on
     the modelled core; returns what the core measured on the first inputs.
@@ -51,7 +52,7 @@ def check_forced(
     sets = inputs if inputs is not None else random_inputs(compilation, count)
     with tempfile.TemporaryDirectory() as work:
         folder = write_bundle(compilation, Path(work))
-        on_core = CortexM(core).run(folder, sets)
+        on_core = CortexM(core, count=counts_cycles).run(folder, sets)
         on_host = Host(_SANITIZED).run(folder, sets)
     for arrays, host, modelled in zip(sets, on_host, on_core, strict=True):
         for index, want in enumerate(run_graph(compilation.imported, arrays)):

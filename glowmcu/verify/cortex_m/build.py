@@ -55,10 +55,14 @@ class Build:
 
 
 def build_bundle(
-    bundle_dir: Path, manifest: Manifest, core: Core, debug_lines: bool = False
+    bundle_dir: Path,
+    manifest: Manifest,
+    core: Core,
+    debug_lines: bool = False,
+    with_markers: bool = True,
 ) -> Build:
-    """Compile and link the bundle, which `debug_lines` does not change. Raises GM61x as
-    `toolchain.build_elf` does.
+    """Compile and link the bundle, which `debug_lines` does not change, `with_markers` for its
+    steps or only as it is shipped. Raises GM61x as `toolchain.build_elf` does.
     """
     debug = ("-g1",) if debug_lines else ()
     entry, others = manifest.entry_points[-1], " ".join(manifest.entry_points)
@@ -79,7 +83,7 @@ def build_bundle(
                 )
             )
             marked.append(plain[-1])
-            if _has_steps(source):
+            if with_markers and _has_steps(source):
                 marked[-1] = toolchain.compile_object(
                     source, [bundle_dir], core.flags, folder / f"{index}m.o", debug, [header]
                 )
@@ -88,10 +92,11 @@ def build_bundle(
                 toolchain.build_elf(objects, (), core.flags, folder / f"{kind}.elf", script)
             )
             for kind, objects in (("shipped", plain), ("marked", marked))
+            if with_markers or kind == "shipped"
         ]
-    shipped, with_markers = programs
-    same = shipped.same_code(with_markers)
-    return Build(with_markers if same else shipped, with_markers, regions)
+    shipped, with_steps = programs[0], programs[-1]
+    same = shipped.same_code(with_steps)
+    return Build(with_steps if same else shipped, with_steps, regions)
 
 
 def _regions(manifest: Manifest) -> dict[str, tuple[int, int]]:

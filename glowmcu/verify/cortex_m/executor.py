@@ -104,7 +104,22 @@ class CortexM:
         self._check_here()
         for arrays in inputs:
             check_inputs(manifest, arrays)
-        build = build_bundle(bundle_dir, manifest, self._core, self._debug_lines)
+        if self._count:
+            return self._measure(bundle_dir, manifest, inputs, with_markers=True)
+        try:
+            return self._measure(bundle_dir, manifest, inputs, with_markers=False)
+        except GlowmcuError:
+            # Once more, to name the step.
+            return self._measure(bundle_dir, manifest, inputs, with_markers=True)
+
+    def _measure(
+        self,
+        bundle_dir: Path,
+        manifest: Manifest,
+        inputs: Sequence[Sequence[Array]],
+        with_markers: bool,
+    ) -> list[DetailedMeasurement]:
+        build = build_bundle(bundle_dir, manifest, self._core, self._debug_lines, with_markers)
         flash = Flash(
             self._wait_states,
             elsewhere=tuple(
