@@ -18,7 +18,7 @@ from typing import Any
 from rich.progress import Progress
 
 from benchmarks.measure import check_equality, compile_seconds, measure
-from benchmarks.models import GOALS, MODELS, REPO, STREAMED_GOALS, TARGETS, Model
+from benchmarks.models import GOALS, INPUT_WAYS, MODELS, OTHER_INPUT_GOALS, REPO, TARGETS, Model
 from benchmarks.results_page import page
 from glowmcu.verify.toolchain import find_gcc
 
@@ -39,7 +39,9 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
     names = {model.name for model in models}
     rows = [row for row in old.get("rows", []) if row["model"] not in names]
     goals = [row for row in old.get("goals", []) if row["model"] not in names]
-    streamed = [row for row in old.get("streamed", []) if row["model"] not in names]
+    ways = {
+        way: [row for row in old.get(way, []) if row["model"] not in names] for way in INPUT_WAYS
+    }
     equality = [row for row in old.get("equality", []) if row["model"] not in names]
     seconds = {k: v for k, v in old.get("compile_seconds", {}).items() if k not in names}
     with Progress() as progress, tempfile.TemporaryDirectory() as work:
@@ -49,7 +51,8 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
                 rows.append(measure(model, target, Path(work)).to_json())
                 progress.advance(task)
             goals += _goals(model, Path(work))
-            streamed += _streamed(model, Path(work))
+            for way in INPUT_WAYS:
+                ways[way] += _other_input(model, way, Path(work))
             progress.advance(task)
             equality.append(asdict(check_equality(model)))
             seconds[model.name] = round(compile_seconds(model), 2)
@@ -57,10 +60,11 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
     order = {model.name: number for number, model in enumerate(MODELS)}
     rows.sort(key=lambda row: order[row["model"]])
     goals.sort(key=lambda row: order[row["model"]])
-    streamed.sort(key=lambda row: order[row["model"]])
+    for found in ways.values():
+        found.sort(key=lambda row: order[row["model"]])
     equality.sort(key=lambda row: order[row["model"]])
     return {
-        "compiler": compiler_version(), "rows": rows, "goals": goals, "streamed": streamed,
+        "compiler": compiler_version(), "rows": rows, "goals": goals, **ways,
         "equality": equality, "compile_seconds": seconds,
     }  # fmt: skip
 
@@ -74,10 +78,10 @@ def _goals(model: Model, folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _streamed(model: Model, folder: Path) -> list[dict[str, Any]]:
-    """The same with its input pushed row by row, if it has rows."""
-    goals = STREAMED_GOALS if model.streamed_input else ()
-    rows = [(goal, measure(model, TARGETS[0], folder, goal, streamed=True)) for goal in goals]
+def _other_input(model: Model, way: str, folder: Path) -> list[dict[str, Any]]:
+    """The same with its input pushed row by row or outside the arena, if it has rows."""
+    goals = OTHER_INPUT_GOALS if model.input_of_rows else ()
+    rows = [(goal, measure(model, TARGETS[0], folder, goal, way=way)) for goal in goals]
     return [{"goal": goal, **row.to_json()} for goal, row in rows]
 
 

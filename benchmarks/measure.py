@@ -57,20 +57,22 @@ def measure(
     folder: Path,
     goal: str = "balanced",
     simplify: bool = True,
-    streamed: bool = False,
+    way: str = "",
 ) -> Row:
     """Compile for the target's board and run one inference on its executor.
 
-    `streamed`: with the input pushed row by row, in one piece.
+    `way`: "streamed" with the input pushed row by row, in one piece; "outside" the arena.
     """
+    inputs = (model.input_of_rows,)
     bundle = glowmcu.compile(
         model.path, board=target.board, output=folder / "b", name=model.name, optimize=goal,
-        simplify=simplify, stream_inputs=(model.streamed_input,) if streamed else (),
+        simplify=simplify, stream_inputs=inputs if way == "streamed" else (),
+        outside_inputs=inputs if way == "outside" else (),
     )  # fmt: skip
-    inputs = seeded_inputs(bundle.manifest, 1)
-    found = bundle.measure(inputs, on=target.executor)
+    arrays = seeded_inputs(bundle.manifest, 1)
+    found = bundle.measure(arrays, on=target.executor)
     report = bundle.report
-    host = bundle.run(inputs)
+    host = bundle.run(arrays)
     same = all(a.tobytes() == b.tobytes() for a, b in zip(found.outputs, host, strict=True))
     assert same, f"{model.name} on {target.core} differs from the host"
     assert found.instructions is not None

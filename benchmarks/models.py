@@ -11,7 +11,7 @@ SHARED = REPO.parent / "shared" / "models"
 
 @dataclass(frozen=True)
 class Model:
-    """A model file; `equality_inputs` random inputs are compared with the oracle. `streamed_input`
+    """A model file; `equality_inputs` random inputs are compared with the oracle. `input_of_rows`
     has rows that can be pushed.
     """
 
@@ -19,21 +19,21 @@ class Model:
     path: Path
     what: str
     equality_inputs: int = 100
-    streamed_input: str = ""
+    input_of_rows: str = ""
 
 
 MODELS = (
     Model("digits", REPO / "examples/digits/digits_int8.tflite", "this repository's digits",
-          streamed_input="pixels"),
+          input_of_rows="pixels"),
     Model("kws", SHARED / "kws_int8.tflite", "MLPerf Tiny keyword spotting",
-          streamed_input="input_1"),
+          input_of_rows="input_1"),
     Model("vww", SHARED / "vww_int8.tflite", "MLPerf Tiny visual wake words",
-          streamed_input="input_1_int8"),
+          input_of_rows="input_1_int8"),
     Model("ic", SHARED / "ic_int8.tflite", "MLPerf Tiny image classification",
-          streamed_input="input_1_int8"),
+          input_of_rows="input_1_int8"),
     Model("ad", SHARED / "ad_int8.tflite", "MLPerf Tiny anomaly detection"),
     Model("sww", SHARED / "sww_int8.tflite", "MLPerf Tiny streaming wake word",
-          streamed_input="serving_default_input_1:0"),
+          input_of_rows="serving_default_input_1:0"),
 )  # fmt: skip
 
 
@@ -61,8 +61,9 @@ GOALS = (
     ("speed", False),
 )  # fmt: skip
 
-#: Goals with which models are measured whose input is pushed row by row.
-STREAMED_GOALS = ("balanced", "ram")
+#: Ways in which an input with rows comes that is not in the arena as a whole, and goals for them.
+INPUT_WAYS = ("streamed", "outside")
+OTHER_INPUT_GOALS = ("balanced", "ram")
 
 #: TensorFlow Lite Micro with CMSIS-NN, arm-none-eabi-gcc 12.2, TFLM's own release flags, QEMU, one
 #: warm Invoke: millions of instructions by core, and the arena in bytes as TFLM reports it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.models import MODELS, TARGETS, TFLM_CMSIS_NN
+from benchmarks.models import INPUT_WAYS, MODELS, TARGETS, TFLM_CMSIS_NN
 from glowmcu.report.tables import count
 
 HEAD = """# Results
@@ -33,7 +33,8 @@ def page(results: dict[str, Any]) -> str:
             *_target(rows, target.core),
         ]
     parts += _goals(results["goals"])
-    parts += _streamed(results.get("streamed", []), results["goals"])
+    for way in INPUT_WAYS:
+        parts += _other_input(way, results.get(way, []), results["goals"])
     parts += _equality(results["equality"])
     parts += _compile_time(results["compile_seconds"])
     return "\n".join(parts)
@@ -111,24 +112,38 @@ def _goals(rows: list[dict[str, Any]]) -> list[str]:
     return [f"## {TARGETS[0].core} by goal\n", *_table(head, body)]
 
 
-def _streamed(rows: list[dict[str, Any]], whole: list[dict[str, Any]]) -> list[str]:
-    """One line a model and goal, beside the arena and cycles with the input in the arena."""
+#: What is said of each of `INPUT_WAYS`.
+_WAYS = {
+    "streamed": (
+        "with a streamed input",
+        "`--stream-input`: the application pushes rows of the input, which never is whole.",
+    ),
+    "outside": (
+        "with the input outside the arena",
+        "`--outside-input`: the input is read where it lies, more than once where strips pay.",
+    ),
+}
+
+
+def _other_input(way: str, rows: list[dict[str, Any]], whole: list[dict[str, Any]]) -> list[str]:
+    """One line a model and goal, beside arena, cycles and MACs with the input in the arena."""
     if not rows:
         return []
     head = ["model", "--optimize", "M cycles", "with the input whole", "arena B",
-            "with the input whole", "stack B", "code B"]  # fmt: skip
+            "with the input whole", "more MACs", "stack B", "code B"]  # fmt: skip
     known = {(row["model"], row["goal"]): row for row in whole if row["simplify"]}
-    body = [
-        [
-            row["model"], row["goal"], thousands_of(row["cycles"]),
-            thousands_of(known[row["model"], row["goal"]]["cycles"]), count(row["arena_bytes"]),
-            count(known[row["model"], row["goal"]]["arena_bytes"]), count(row["stack_bytes"]),
-            count(row["code_bytes"]),
-        ]
-        for row in rows
-    ]  # fmt: skip
-    text = "`--stream-input`: the application pushes rows of the input, which never is whole.\n"
-    return [f"## {TARGETS[0].core} with a streamed input\n", text, *_table(head, body)]
+    body = []
+    for row in rows:
+        whole_row = known[row["model"], row["goal"]]
+        body.append([
+            row["model"], row["goal"],
+            thousands_of(row["cycles"]), thousands_of(whole_row["cycles"]),
+            count(row["arena_bytes"]), count(whole_row["arena_bytes"]),
+            f"{100 * (row['macs'] / whole_row['macs'] - 1):.1f} %",
+            count(row["stack_bytes"]), count(row["code_bytes"]),
+        ])  # fmt: skip
+    title, text = _WAYS[way]
+    return [f"## {TARGETS[0].core} {title}\n", f"{text}\n", *_table(head, body)]
 
 
 def _equality(rows: list[dict[str, Any]]) -> list[str]:

@@ -38,7 +38,7 @@ _BUNDLE = 100
 _LEAST_EACH = 100
 #: So many layers of a variant tell whether its code is still what was swept.
 FIRST = 4
-_CORES = ("cortex-m4", "cortex-m0plus", "cortex-m3", "cortex-m7", "cortex-m33", "cortex-m55")
+CORES = ("cortex-m4", "cortex-m0plus", "cortex-m3", "cortex-m7", "cortex-m33", "cortex-m55")
 _GOALS = (Goal.BALANCED, Goal.SPEED, Goal.SIZE, Goal.RAM)
 #: Undefined behaviour ends the process.
 _SANITIZED = ("-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
@@ -209,7 +209,7 @@ def main() -> None:
     if given.stale:
         raise SystemExit(1 if _sweep_stale() else 0)
     failed = False
-    for core_name in given.core or _CORES:
+    for core_name in given.core or CORES:
         for family in given.family or FAMILIES:
             results = sweep(family, core_name, given.layers, given.seed, given.variant, given.least)
             for variant, found in results:

@@ -17,9 +17,11 @@ def test_the_page_of_equality_is_what_was_recorded() -> None:
     assert equality.PAGE.read_text(encoding="utf-8") == equality.page(rows)
 
 
-def test_every_model_was_compared_on_every_core() -> None:
-    found = {(row.model, row.core) for row in equality.stored() if row.goal == Goal.BALANCED.value}
-    wanted = {(model.name, target.core) for model in MODELS for target in TARGETS}
+def test_every_model_was_compared_on_every_core_by_every_goal() -> None:
+    found = {(row.model, row.core, row.goal) for row in equality.stored()}
+    wanted = {
+        (m.name, target.core, goal.value) for m in MODELS for target in TARGETS for goal in Goal
+    }
     assert wanted - found == set()
 
 
@@ -29,6 +31,8 @@ def test_no_model_differed_from_the_oracle() -> None:
 
 def test_no_conformance_case_failed_on_a_core() -> None:
     results = conformance_cores.stored()
+    assert set(results) == set(conformance_cores.CORES)
+    assert all(sum(result.passed.values()) > 800 for result in results.values())
     failed = [
         f"{case} on {core}: {reason}"
         for core, result in results.items()
