@@ -49,6 +49,21 @@ FACTS = {
         },
     ),
     "nucleo-l4r5zi": ("cortex-m4", 120, {"flash": (0x08000000, 2048), "ram": (0x20000000, 640)}),
+    "nucleo-l552ze-q": (
+        "cortex-m33",
+        110,
+        {"flash": (0x08000000, 512), "ram": (0x20000000, 192), "sram2": (0x20030000, 64)},
+    ),
+    "ek-ra8m1": (
+        "cortex-m85",
+        480,
+        {
+            "flash": (0x02000000, 2016),
+            "ram": (0x22000000, 896),
+            "dtcm": (0x20000000, 64),
+            "itcm": (0, 64),
+        },
+    ),
     "esp32c3": (
         "rv32imc",
         160,
@@ -228,6 +243,10 @@ def test_the_file_shown_in_the_readme_is_a_board(tmp_path: Path) -> None:
         ("[placement]", '[renode]\nuart = "u"\nuart_kind = "uarte"\n[placement]',
          ["missing key 'renode.uart_origin'", "renode.uart_kind is 'uarte'",
           "did you mean 'nrf-uarte'?"]),
+        ("[placement]", '[renode]\nuart = "u"\nuart_kind = "pl011"\nuart_origin = 1\n'
+         'missing = "ram, ccm"\n[placement]',
+         ["error[GM704]: renode.missing has 'ccm', which is no memory region",
+          "error[GM704]: renode.missing is given without renode.platform"]),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_is_named_with_its_key(

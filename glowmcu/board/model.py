@@ -55,13 +55,20 @@ class RenodeTarget:
     """How Renode shows the board's serial output.
 
     `platform` is a file that Renode ships, None where the project writes its own. `uart` is the
-    peripheral's name in it, `uart_kind` its register layout, `uart_origin` its address.
+    peripheral's name in it, `uart_kind` its register layout, `uart_origin` its address. `missing`
+    names the board's regions, with commas, that a shipped platform lacks: they are added to it.
     """
 
     platform: str | None
     uart: str
     uart_kind: str
     uart_origin: int
+    missing: str = ""
+
+    @property
+    def missing_regions(self) -> tuple[str, ...]:
+        """The names in `missing`."""
+        return tuple(name for word in self.missing.split(",") if (name := word.strip()))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from glowmcu.errors import GlowmcuError, Problem, error
 
 # The standard library has the TOML reader since Python 3.11; `tomli` is the same code before that.
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-UART_KINDS = ("cmsdk", "nrf-uart", "nrf-uarte", "pl011", "stm32-usart-f4", "stm32-usart-f7")
+UART_KINDS = (
+    "cmsdk", "nrf-uart", "nrf-uarte", "pl011", "ra8-sci", "stm32-usart-f4", "stm32-usart-f7",
+)  # fmt: skip
 _KINDS = ("flash", "ram", "tcm")
 _KEYS: dict[str, type] = {
     "name": str,
@@ -62,6 +64,7 @@ def read_board(path: Path) -> Board:
     if not checks.problems:
         _check_regions(checks, board)
         _check_placement(checks, board)
+        _check_renode(checks, board)
     if checks.problems:
         raise GlowmcuError(checks.problems)
     return board
@@ -199,3 +202,17 @@ def _check_placement(checks: _Checks, board: Board) -> None:
             )
         elif key in ("data", "arena", "fast_data") and board.region(name).kind == "flash":
             checks.add("GM706", f"placement.{key} is {name!r}, which is flash", "name a RAM region")
+
+
+def _check_renode(checks: _Checks, board: Board) -> None:
+    """A platform of Renode's own is what can lack a region; ours has all of them."""
+    if board.renode is None:
+        return
+    names = [region.name for region in board.memory]
+    for name in board.renode.missing_regions:
+        if name not in names:
+            known = f"regions: {', '.join(names) or 'none'}"
+            checks.add("GM704", f"renode.missing has {name!r}, which is no memory region", known)
+    if board.renode.missing_regions and board.renode.platform is None:
+        hint = "leave it out, or name the platform that lacks them"
+        checks.add("GM704", "renode.missing is given without renode.platform", hint)

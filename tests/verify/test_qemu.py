@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from glowmcu.board import find_board
+from glowmcu.board.read_board import UART_KINDS
 from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.manifest import read_manifest
@@ -344,8 +345,7 @@ def test_the_firmware_around_a_bundle_compiles_without_a_warning(
     hardware = find_board(board)
     target = core(hardware.core)
     view = firmware_view(read_manifest(bundle), hardware, target)
-    kinds = ("cmsdk", "nrf-uart", "nrf-uarte", "pl011", "stm32-usart-f4", "stm32-usart-f7")
-    ports = [SEMIHOSTING, *(uart_port(kind, 0x40002000) for kind in kinds)]
+    ports = [SEMIHOSTING, *(uart_port(kind, 0x40002000) for kind in UART_KINDS)]
     for number, port in enumerate(ports):
         folder = tmp_path / str(number)
         for source in write_firmware(view, port, folder):

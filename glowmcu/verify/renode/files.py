@@ -21,6 +21,7 @@ _UART_MODELS = {
     "nrf-uart": ("UART.NRF52840_UART", ()),
     "nrf-uarte": ("UART.NRF52840_UART", ("easyDMA: true",)),
     "pl011": ("UART.PL011", ()),
+    "ra8-sci": ("UART.RenesasRA8M1_SCI", ("frequency: 8000000",)),
     "stm32-usart-f4": ("UART.STM32_UART", ()),
     "stm32-usart-f7": ("UART.STM32F7_USART", ("frequency: 16000000",)),
 }
@@ -87,7 +88,7 @@ def renode_files(name: str, board: Board, inferences: int, input_bytes: int) -> 
         name=name,
         board=hardware.title,
         platform=target.platform,
-        cpu_type=_CPU_TYPES.get(hardware.core, hardware.core),
+        cpu_type=_CPU_TYPES.get(board.core, board.core),
         memories=_memories(hardware),
         uart=target.uart,
         uart_lines=_uart_lines(target),
@@ -105,9 +106,12 @@ def renode_files(name: str, board: Board, inferences: int, input_bytes: int) -> 
 
 
 def _memories(board: Board) -> tuple[_Memory, ...]:
-    """The board's regions, widened to whole pages."""
+    """The regions that are ours to describe, widened to whole pages."""
+    assert board.renode is not None
     memories = []
     for region in board.memory:
+        if board.renode.platform and region.name not in board.renode.missing_regions:
+            continue
         origin = region.origin // _PAGE_BYTES * _PAGE_BYTES
         memories.append(_Memory(region.name, origin, _up(region.end, _PAGE_BYTES) - origin))
     return tuple(memories)
