@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from glowmcu.board import PlacementRequest, Places, place
+from glowmcu.board import PlacementRequest, Places, find_board, place
 from glowmcu.board.placing import LayerFacts
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
@@ -51,6 +51,7 @@ from glowmcu.quant.quantizer import Quantized
 from glowmcu.quant.request import QuantizationRequest, QuantizedModel, quantize_as_requested
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.test_vectors import pattern_tensor, quiet_seed
+from glowmcu.verify.renode.shipped import shipped_files
 from glowmcu.version import __version__
 
 #: Seeds that may become golden vectors: full range, and quieter ones that saturate less.
@@ -249,6 +250,8 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         extra_macs=fit.extra_macs,
     )
     files, manifest = bundle_files(plan.program, selections, facts)
+    if "renode" in options.packaging.names:
+        files.update(_renode_files(options, manifest, facts.vectors))
     curve: tuple[PlanPoint, ...] = ()
     if options.wants_curve:
         curve = memory_curve(lowered, target, options.budgets, options.kernels, pushed, outside)
@@ -257,6 +260,14 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     )
     done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
+
+
+def _renode_files(
+    options: Options, manifest: Manifest, vectors: tuple[GoldenVector, ...]
+) -> dict[str, str]:
+    """A firmware around the bundle and a test of it. Raises GM661."""
+    board = options.placement.board or find_board(options.board)
+    return shipped_files(manifest, board, [(vector.seed, vector.outputs) for vector in vectors])
 
 
 def _places(fit: Fit, options: Options) -> Places:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +101,11 @@ class Board:
             usual = flash_wait_states if region.kind == "flash" else 0
             states[region.name] = usual if region.wait_states is None else region.wait_states
         return states
+
+    @property
+    def plain_title(self) -> str:
+        """The title as it can stand in a comment of any of our files."""
+        return re.sub(r"[^ -~]|[\\*]", "?", self.title)
 
     def region(self, name: str) -> Region:
         """The region called `name`, which must exist."""

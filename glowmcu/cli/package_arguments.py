@@ -17,7 +17,7 @@ def package_options(function: _F) -> _F:
         default="",
         metavar="NAME,…",
         help="Add the files of build systems: make, arduino, platformio, zephyr, esp-idf, "
-        "cmsis-pack, csolution, rust. CMake's are always there.",
+        "cmsis-pack, csolution, rust; renode: a test in the emulator. CMake's are always there.",
     )
     package = click.option(
         "--package",

@@ -33,6 +33,7 @@ MAIN_FILES = {
     "esp-idf": "idf_component.yml",
     "make": "one_element.mk",
     "platformio": "library.json",
+    "renode": "renode/one_element.robot",
     "rust": "Cargo.toml",
     "zephyr": "zephyr/module.yml",
 }

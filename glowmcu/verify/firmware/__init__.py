@@ -4,7 +4,12 @@
 image prints is read by `read_console`.
 """
 
-from glowmcu.verify.firmware.build import Firmware, build_firmware, write_firmware
+from glowmcu.verify.firmware.build import (
+    Firmware,
+    build_firmware,
+    firmware_files,
+    write_firmware,
+)
 from glowmcu.verify.firmware.console import Console, Record, read_console
 from glowmcu.verify.firmware.port import SEMIHOSTING, SEMIHOSTING_RISCV, Port, uart_port
 from glowmcu.verify.firmware.tensors import pack_inputs, unpack_outputs
@@ -19,6 +24,7 @@ __all__ = [
     "Port",
     "Record",
     "build_firmware",
+    "firmware_files",
     "firmware_view",
     "pack_inputs",
     "read_console",

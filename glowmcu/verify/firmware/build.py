@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,18 +30,24 @@ class Firmware:
     view: FirmwareView
 
 
-def write_firmware(view: FirmwareView, port: Port, folder: Path) -> list[Path]:
-    """Write all sources, headers and `link.ld` into `folder`; returns the C files to compile."""
-    folder.mkdir(parents=True, exist_ok=True)
+def firmware_files(view: FirmwareView, port: Port) -> dict[str, str]:
+    """All sources, headers and `link.ld` by name."""
     templates = resource_dir("templates") / "firmware"
     startup = "startup_riscv.c" if view.is_riscv else "startup.c"
-    for name, template in (("startup.c", startup), *((name, name) for name in _TEMPLATES)):
-        text = render(f"firmware/{template}.j2", view)
+    made = (("startup.c", startup), *((name, name) for name in _TEMPLATES))
+    files = {name: render(f"firmware/{template}.j2", view) for name, template in made}
+    for name in (*_HEADERS, "text.c", *port.sources):
+        files[name] = (templates / name).read_text(encoding="utf-8")
+    return files
+
+
+def write_firmware(view: FirmwareView, port: Port, folder: Path) -> list[Path]:
+    """Write the firmware's files into `folder`; returns the C files to compile."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = firmware_files(view, port)
+    for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    plain = ("text.c", *port.sources)
-    for name in (*_HEADERS, *plain):
-        shutil.copyfile(templates / name, folder / name)
-    return [folder / name for name in ("startup.c", "main.c", *plain)]
+    return [folder / name for name in files if name.endswith(".c")]
 
 
 def build_firmware(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,9 @@ _UART_MODELS = {
 
 @dataclass(frozen=True)
 class RenodeFiles:
-    """The three texts; they expect `<name>.elf` and `inputs.bin` in their folder."""
+    """The three texts; they expect `<name>.elf` and `inputs.bin` in their folder, or `inputs.hex`
+    where they are shipped.
+    """
 
     name: str
     repl: str
@@ -66,6 +69,8 @@ class _View:
     inputs_bytes: int
     vectors_origin: int
     inferences: int
+    expected: tuple[tuple[str, ...], ...]
+    is_shipped: bool
 
 
 def renode_board(board: Board) -> tuple[Board, RenodeTarget]:
@@ -80,13 +85,23 @@ def renode_board(board: Board) -> tuple[Board, RenodeTarget]:
     raise error("GM661", f"board {board.name} does not say how to run in Renode", hint=hint)
 
 
-def renode_files(name: str, board: Board, inferences: int, input_bytes: int) -> RenodeFiles:
-    """Files that run a firmware for `board` on `inferences` inputs of `input_bytes` in total."""
+def renode_files(
+    name: str,
+    board: Board,
+    inferences: int,
+    input_bytes: int,
+    expected: Sequence[tuple[str, ...]] | None = None,
+) -> RenodeFiles:
+    """Files that run a firmware for `board` on `inferences` inputs of `input_bytes` in total.
+
+    `expected` are lines that the test wants to see after each inference: then it is one to ship,
+    which tells right from wrong by itself.
+    """
     hardware, target = renode_board(board)
     assert hardware.placement is not None
     view = _View(
         name=name,
-        board=hardware.title,
+        board=hardware.plain_title,
         platform=target.platform,
         cpu_type=_CPU_TYPES.get(board.core, board.core),
         memories=_memories(hardware),
@@ -96,6 +111,8 @@ def renode_files(name: str, board: Board, inferences: int, input_bytes: int) -> 
         inputs_bytes=_up(4 + input_bytes, _INPUT_PAGE_BYTES),
         vectors_origin=hardware.region(hardware.placement.code).origin,
         inferences=inferences,
+        expected=tuple(expected or ()),
+        is_shipped=expected is not None,
     )
     return RenodeFiles(
         name,

@@ -1,0 +1,47 @@
+"""What `templates/renode/Makefile.j2` reads: how the firmware of a bundle is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glowmcu.cores import Core
+from glowmcu.manifest import Manifest
+from glowmcu.verify.firmware import FirmwareView, Port
+from glowmcu.verify.toolchain import DEFAULT_FLAGS
+
+
+@dataclass(frozen=True)
+class MakefileView:
+    """Paths are relative to the folder of the Makefile, which is one of the bundle's."""
+
+    name: str
+    board: str
+    core_flags: tuple[str, ...]
+    compiler_flags: tuple[str, ...]
+    defines: tuple[str, ...]
+    folders: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+def makefile_view(
+    manifest: Manifest, firmware: FirmwareView, port: Port, core: Core, sources: Sequence[str]
+) -> MakefileView:
+    """View of the build of `sources` (the firmware's own) with the bundle around them."""
+    name = manifest.name
+    bundle = [f"../{file}" for file in manifest.sources if file.endswith(".c")]
+    bundle.append(f"../selftest/{name}_selftest.c")
+    folders = [".", "..", "../selftest"]
+    if firmware.places.fragment:
+        folders.append("../placement")
+    if firmware.places.loads:
+        bundle.append(f"../placement/{name}_load.c")
+    return MakefileView(
+        name,
+        firmware.board,
+        core.flags,
+        DEFAULT_FLAGS,
+        port.defines,
+        tuple(folders),
+        (*sources, *bundle),
+    )
