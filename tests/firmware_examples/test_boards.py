@@ -9,6 +9,7 @@ import pytest
 
 from glowmcu.board import Board, find_board
 from glowmcu.cores import core
+from tests.verify.repl import parse_repl
 from tests.verify.robot_player import play
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "firmware_examples"
@@ -59,7 +60,10 @@ def test_a_renode_script_uses_the_platform_and_the_flash_of_the_board(path: Path
     assert board.renode is not None
     assert board.placement is not None
     text = path.read_text(encoding="utf-8")
-    assert f"machine LoadPlatformDescription @{board.renode.platform}\n" in text
+    assert f"machine LoadPlatformDescription $ORIGIN/{path.stem}.repl\n" in text
+    platform = parse_repl(path.with_suffix(".repl").read_text(encoding="utf-8"))
+    assert platform.usings == (board.renode.platform,)
+    assert set(platform.entries) == {"sysbus"}
     vectors = board.region(board.placement.code).origin
     assert f"cpu VectorTableOffset 0x{vectors:08X}\n" in text
     assert settings(path.stem)["RENODE_UART"] == board.renode.uart

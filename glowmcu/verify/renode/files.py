@@ -16,6 +16,13 @@ _PAGE_BYTES = 0x1000
 _INPUT_PAGE_BYTES = 0x10000
 # Renode's names of cores where they are not gcc's.
 _CPU_TYPES = {"cortex-m0plus": "cortex-m0+", "generic": "cortex-m0+"}
+# Platforms that download the names of their registers when they are loaded, for Renode's log.
+_DOWNLOADING = frozenset({
+    "platforms/cpus/nrf52840.repl",
+    "platforms/cpus/stm32f4.repl",
+    "platforms/cpus/stm32f746.repl",
+    "platforms/cpus/stm32l552.repl",
+})  # fmt: skip
 # Renode's model of each register layout, with the properties that it needs.
 _UART_MODELS = {
     "cmsdk": ("UART.CMSDK_APB_UART", ()),
@@ -61,6 +68,7 @@ class _View:
     name: str
     board: str
     platform: str | None
+    is_downloading: bool
     cpu_type: str
     memories: tuple[_Memory, ...]
     uart: str
@@ -103,6 +111,7 @@ def renode_files(
         name=name,
         board=hardware.plain_title,
         platform=target.platform,
+        is_downloading=target.platform in _DOWNLOADING,
         cpu_type=_CPU_TYPES.get(board.core, board.core),
         memories=_memories(hardware),
         uart=target.uart,
