@@ -51,7 +51,7 @@ class Renode:
         """What has to be installed before this executor works here, or None."""
         if shutil.which(RENODE_TEST) is None:
             return (
-                f"{RENODE_TEST} is not on PATH: unpack the portable archive from "
+                f"{RENODE_TEST} is not on PATH: unpack the portable archive of Renode 1.16.1 from "
                 "https://github.com/renode/renode/releases and put its folder on PATH, "
                 "or work in the Docker image antmicro/renode"
             )
