@@ -233,6 +233,24 @@ def test_a_failing_renode_ends_in_a_message_and_leaves_no_process(
     assert not [state for number, state in states if int(number) == group and state[0] != "Z"]
 
 
+@pytest.mark.parametrize(("core_name", "is_told"), [("cortex-m55", True), ("cortex-m4", False)])
+def test_a_fault_on_a_core_with_helium_tells_what_old_versions_lack(
+    core_name: str, is_told: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    board = dataclasses.replace(find_board("nrf52"), core=core_name)
+    (tmp_path / "console.txt").write_text("glowmcu fault: exception 3 pc=00000010\n")
+    monkeypatch.setattr(Renode, "missing", lambda _: None)
+    monkeypatch.setattr(Renode, "prepare", lambda *_: tmp_path / "tiny.robot")
+    monkeypatch.setattr(Renode, "_renode_test", lambda *_: ("", 1))
+    with pytest.raises(GlowmcuError) as caught:
+        Renode(board=board, keep=tmp_path).run(
+            write_tiny_bundle(tmp_path / "bundle"), random_inputs(1)
+        )
+    assert caught.value.code == "GM642"
+    assert "addr2line" in str(caught.value)
+    assert ("lack Helium instructions" in str(caught.value)) == is_told
+
+
 @pytest.mark.renode
 @pytest.mark.skipif(MISSING is not None, reason=f"NOT RUN IN RENODE: {MISSING}")
 @pytest.mark.parametrize("name", [*BOARDS, "generic"])

@@ -66,9 +66,14 @@ def fnv1a(data: bytes) -> int:
     return value
 
 
-def firmware_failure(console: Console, where: str) -> GlowmcuError:
-    """The error for a run in which the firmware itself reported a failure."""
+def firmware_failure(console: Console, where: str, fault_hint: str = "") -> GlowmcuError:
+    """The error for a run in which the firmware itself reported a failure.
+
+    `fault_hint` is what else may be behind a fault on this emulator.
+    """
     failure = console.failure or "the firmware stopped without a message"
     hint = "addr2line -f -e <name>.elf <pc> names the function" if "pc=" in failure else ""
+    if failure.startswith("fault:") and fault_hint:
+        hint = f"{hint}; {fault_hint}" if hint else fault_hint
     message = f"the bundle failed on the target: {failure}"
     return error("GM642", message, where, hint, ExitCode.MISMATCH)

@@ -32,6 +32,7 @@ from glowmcu.verify.renode.files import renode_board, renode_files
 RENODE_TEST = "renode-test"
 # More than this many instructions off on a loop of known length: the counts are not used.
 _TOLERANCE = 64
+_NO_HELIUM = "Renode 1.16.1 and older lack Helium instructions that bundles use: take a newer build"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class Renode:
         with tempfile.TemporaryDirectory(prefix="glowmcu_renode_") as scratch:
             folder = (self.keep or Path(scratch)).resolve()
             robot = self.prepare(bundle_dir, manifest, packed, len(inputs), folder)
-            console = self._test(robot, folder)
+            has_mve = core((self.board or find_board(manifest.board)).core).has_mve
+            console = self._test(robot, folder, _NO_HELIUM if has_mve else "")
             counts = (folder / "instructions.txt").read_text(encoding="utf-8")
         return measurements(manifest, console, counts)
 
@@ -88,13 +90,13 @@ class Renode:
         (folder / "inputs.bin").write_bytes(inferences.to_bytes(4, "little") + packed)
         return renode_files(manifest.name, board, inferences, len(packed)).write(folder)
 
-    def _test(self, robot: Path, folder: Path) -> Console:
+    def _test(self, robot: Path, folder: Path, fault_hint: str) -> Console:
         printed, code = self._renode_test(robot, folder)
         console_file = folder / "console.txt"
         shown = console_file.read_text(errors="replace") if console_file.is_file() else ""
         console = read_console(shown)
         if console.failure:
-            raise firmware_failure(console, f"Renode, {robot.name}")
+            raise firmware_failure(console, f"Renode, {robot.name}", fault_hint)
         if code != 0 or console.inferences is None:
             last = "\n    ".join(printed.strip().splitlines()[-8:])
             message = f"{RENODE_TEST} {robot.name} failed with exit code {code}:\n    {last}"
