@@ -24,6 +24,7 @@ class fake_renode:
         self.executed = 1000
         self.cost = 0
         self.tester = False
+        self.paused = True
         self.failing: list[str] = []
 
     def execute_command(self, command: str, machine: str | None = None) -> str:
@@ -64,14 +65,22 @@ class fake_renode:
         matchNextLine: bool | None = None,
     ) -> str:
         assert self.tester, "there is no terminal tester yet"
+        if not self.paused:
+            # The board ran on meanwhile, perhaps to its end: failing lines are looked for first.
+            for line in self.lines:
+                self._check(line)
+        self.paused = str(pauseEmulation).lower() == "true"
         while self.lines:
             line = self.lines.pop(0)
-            if any(pattern in line for pattern in self.failing):
-                raise AssertionError(f"Test failing entry has been found on UART: {line}")
+            self._check(line)
             self._execute(line)
             if content in line:
                 return line
         raise AssertionError(f"Terminal tester failed! {content!r} has not been printed")
+
+    def _check(self, line: str) -> None:
+        if any(pattern in line for pattern in self.failing):
+            raise AssertionError(f"Test failing entry has been found on UART: {line}")
 
     def _execute(self, line: str) -> None:
         """Between "run" and "done" lies what the call costs."""

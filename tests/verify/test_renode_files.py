@@ -1,15 +1,12 @@
 """`.repl`, `.resc` and `.robot` checked without Renode: grammar, keywords, names, addresses, sizes.
 
-What Renode ships is written down here with its version. Where a Renode folder is at hand (the one
-of `renode-test` on PATH, or `RENODE_ROOT`) these facts are compared with it.
+What Renode ships is written down here with its version; test_renode_at_hand.py compares it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,8 +20,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
 from glowmcu.verify.renode import renode_board, renode_files
 from glowmcu.verify.renode.files import _DOWNLOADING, _UART_MODELS
-from tests.verify.fake_renode import fake_renode
-from tests.verify.repl import Entry, Platform, ReplError, parse_repl, read_platform
+from tests.verify.repl import Entry, Platform, ReplError, parse_repl
 from tests.verify.robot_player import play
 
 BOARDS = [name for name in board_names() if find_board(name).renode is not None]
@@ -271,6 +267,29 @@ def test_the_script_names_only_files_that_stand_beside_it(name: str) -> None:
     assert "/tmp" not in resc + robot
 
 
+@pytest.mark.parametrize("expected", [None, [("glowmcu output 00",)]], ids=["run", "shipped"])
+def test_the_script_has_only_commands_of_the_monitor(expected: list[tuple[str, ...]]) -> None:
+    """Each as it stands in scripts that Renode ships, which are what its monitor is tested by."""
+    script = renode_files("tiny", find_board("nrf52"), 1, 16, expected).resc
+    before, body, after = script.split('"""\n')
+    commands = [line for line in before.splitlines() if line and not line.startswith(":")]
+    assert commands == [
+        "using sysbus",
+        'mach create "tiny"',
+        "machine LoadPlatformDescription $ORIGIN/tiny.repl",
+        "macro reset",
+    ]
+    assert after == "\nrunMacro $reset\n"
+    load, given, vectors = body.splitlines()
+    assert load == "    sysbus LoadELF $ORIGIN/tiny.elf"
+    assert given == (
+        "    sysbus LoadHEX $ORIGIN/inputs.hex"
+        if expected
+        else f"    sysbus LoadBinary $ORIGIN/inputs.bin 0x{UART_INPUTS_ORIGIN:08X}"
+    )
+    assert vectors == "    cpu VectorTableOffset 0x00000000"
+
+
 @pytest.mark.parametrize("name", [*BOARDS, "generic"])
 def test_the_robot_file_parses_and_calls_only_keywords_that_exist(
     name: str, tmp_path: Path
@@ -296,70 +315,6 @@ def test_a_board_without_a_uart_is_refused_with_what_to_add() -> None:
         renode_files("tiny", board, 1, 16)
     assert caught.value.code == "GM661"
     assert "add [renode] uart" in str(caught.value)
-
-
-def renode_root() -> Path:
-    """A folder with Renode's `platforms/`: of the installed one, or as RENODE_ROOT says."""
-    places = [os.environ.get("RENODE_ROOT") or "", "/opt/renode"]
-    program = shutil.which("renode-test")
-    if program:
-        places.insert(0, str(Path(program).resolve().parent))
-    for place in places:
-        if place and (Path(place) / "platforms" / "cpus").is_dir():
-            return Path(place)
-    pytest.skip("NOT COMPARED WITH RENODE: no renode-test on PATH, and RENODE_ROOT is not set")
-
-
-@pytest.mark.parametrize("path", SHIPPED)
-def test_the_facts_about_a_shipped_platform_are_those_of_the_renode_at_hand(path: str) -> None:
-    shipped = SHIPPED[path]
-    platform = read_platform(path, renode_root())
-    assert platform.entries["cpu"].properties["cpuType"] == f'"{shipped.core}"'
-    for name, (kind, origin) in shipped.uarts.items():
-        uart = platform.entries[name]
-        assert uart.type == _UART_MODELS[kind][0]
-        assert uart.places[0][0] == origin
-    ranges = [pair for entry in platform.memories.values() for pair in entry.ranges]
-    assert {(origin, origin + size) for origin, size in shipped.memories} <= set(ranges)
-
-
-def test_platforms_that_download_are_known() -> None:
-    """By the Renode at hand; one that was not known would need the network."""
-    root = renode_root()
-    for path in SHIPPED:
-        text = (root / path).read_text(encoding="utf-8-sig")
-        assert "ApplySVD" not in text or path in _DOWNLOADING, path
-
-
-@pytest.mark.parametrize("name", THEIRS)
-def test_what_is_added_to_a_platform_is_not_there_yet(name: str) -> None:
-    board = find_board(name)
-    assert board.renode is not None
-    there = read_platform(board.renode.platform or "", renode_root())
-    ours = parse_repl(files_for(name)[0])
-    common = set(ours.entries) & set(there.entries)
-    assert common <= {"sysbus"}, "a name that the platform has, too"
-    every = [*there.memories.values(), *ours.memories.values()]
-    check_no_overlap([pair for entry in every for pair in entry.ranges])
-
-
-def test_the_played_keywords_are_those_of_the_renode_at_hand() -> None:
-    sources = sorted((renode_root() / "src/Renode/RobotFrameworkEngine").glob("*.cs"))
-    if not sources:
-        pytest.skip("NOT COMPARED WITH RENODE: a packaged one has no sources of its keywords")
-    text = "\n".join(path.read_text(encoding="utf-8-sig") for path in sources)
-    for name, method in vars(fake_renode).items():
-        if name.startswith("_") or not callable(method):
-            continue
-        camel = "".join(word.capitalize() for word in name.split("_"))
-        found = re.search(
-            rf"RobotFrameworkKeyword[^\n]*\n\s+public \S+ {camel}\(([^{{]*)\)\s", text
-        )
-        assert found is not None, f"Renode has no keyword {camel}"
-        theirs = [part.split("=")[0].split()[-1] for part in found[1].split(",") if part.strip()]
-        code = method.__code__
-        mine = code.co_varnames[1 : code.co_argcount]
-        assert set(mine) <= set(theirs), f"{camel} has no such argument"
 
 
 def stand_in(board: Board) -> str:

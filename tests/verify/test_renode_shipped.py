@@ -100,6 +100,9 @@ def test_the_firmware_says_what_the_robot_file_waits_for(kind: str, tmp_path: Pa
     assert [line.rpartition(" ")[0] for line in counted] == [
         "empty 1", "loop", "inference 0", "inference 1",
     ]  # fmt: skip
+    rushed = kit / "rushed.robot"
+    rushed.write_text(robot.read_text().replace("${line}    pauseEmulation=true", "${line}"))
+    assert play(rushed, text, kit) != 0, "the end overtakes a test that does not pause"
     are_exact = all(output.exact for output in read_manifest(kit.parent).outputs)
     assert are_exact == (kind != "float")
     last = re.findall(r"^glowmcu (?:output|wrong bytes) .*$", text, re.M)[-2:]
