@@ -133,6 +133,13 @@ class Operation:
         """Operands whose buffer the first result may overwrite, element by element in order."""
         return ()
 
+    def turned(self) -> Operation | None:
+        """The operator where rows are columns: axes 1 and 2 of all that has four are exchanged.
+
+        Weights included. None where there is no such operator.
+        """
+        return None
+
     def input_rows(
         self, signature: Signature, first: int, end: int
     ) -> tuple[RowWindow | None, ...]:

@@ -19,6 +19,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node
 from glowmcu.kernels.choices import Candidates
 from glowmcu.kernels.kernel import Cost, Kernel
+from glowmcu.kernels.lying import standing
 
 Chosen = dict[Node, Kernel]
 
@@ -91,7 +92,7 @@ class Totals:
 
 def function_key(kernel: Kernel, cost: Cost) -> Hashable:
     """Layers with equal keys share one function."""
-    return cost.code_key or kernel
+    return cost.code_key or standing(kernel)
 
 
 def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:

@@ -14,6 +14,7 @@ from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import Candidates, KernelChoices
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
+from glowmcu.kernels.lying import can_lie, lying, standing
 from glowmcu.kernels.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.search import Totals, cheapest_set, set_totals, shared_code
 
@@ -43,8 +44,13 @@ class Selection:
         """How the layer goes row by row, if it can."""
         if self.site is None or self.target is None:
             return None
+        variants = [
+            variant
+            for variant in dict.fromkeys(map(standing, self.possible))
+            if variant in self.possible or variant.accepts(self.site, self.target)
+        ]
         return best_row_kernel(
-            self.possible, self.code.operands, self.site, self.target, self.of_one_row
+            variants, self.code.operands, self.site, self.target, self.of_one_row
         )
 
     def exchanged(self, variant: Kernel) -> Selection:
@@ -201,7 +207,20 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
             found[variant] = variant.price(site, target)
             if variant.name == everywhere:
                 break
-    return found
+    return found | _lying(found, site, target, variants) if can_lie(site.node) else found
+
+
+def _lying(
+    found: Mapping[Kernel, Cost], site: Site, target: Target, variants: Iterable[Kernel]
+) -> dict[Kernel, Cost]:
+    """Those of the variants that take fewer cycles on an image of one row than on one column."""
+    laid = [lying(variant) for variant in variants]
+    costs = {item: item.price(site, target) for item in laid if item.accepts(site, target)}
+    return {
+        item: cost
+        for item, cost in costs.items()
+        if item.standing not in found or cost.cycles < found[item.standing].cycles
+    }
 
 
 def code_bytes(selections: Iterable[Selection]) -> int:

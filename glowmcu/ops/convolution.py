@@ -7,7 +7,7 @@ Source: TensorFlow Lite `reference/integer_ops/{conv,depthwise_conv}.h`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +45,12 @@ def window_output_size(size: int, pad: int, kernel: int, stride: int, dilation: 
     if out < 1:
         raise OperationError(f"a window of {kernel} (dilation {dilation}) exceeds {size} + {pad}")
     return out
+
+
+def turned_padding(padding: Padding) -> Padding:
+    """Top is left, and bottom right."""
+    top, left, bottom, right = padding
+    return left, top, right, bottom
 
 
 def window_rows(
@@ -96,6 +102,14 @@ class _Convolution(Operation):
         assert weights.quantization is not None
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")
+
+    def turned(self) -> Operation:
+        return replace(
+            self,
+            strides=self.strides[::-1],
+            dilations=self.dilations[::-1],
+            padding=turned_padding(self.padding),
+        )
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""

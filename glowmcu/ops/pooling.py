@@ -8,7 +8,7 @@ Source: TensorFlow Lite `reference/integer_ops/pooling.h`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from glowmcu.ops.broadcasting import expect_quantized
 from glowmcu.ops.convolution import (
     Padding,
     Pair,
+    turned_padding,
     window_extent,
     window_output_size,
     window_rows,
@@ -127,6 +128,15 @@ class _Pool(_Windows):
 
     def _verify_integers(self, signature: Signature) -> None:
         require_same_quantization(signature.inputs[0], signature.output)
+
+    def turned(self) -> Operation:
+        return replace(
+            self,
+            kernel=self.kernel[::-1],
+            strides=self.strides[::-1],
+            padding=turned_padding(self.padding),
+            dilations=self.dilations[::-1],
+        )
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule(result=ResultRange.SAME)

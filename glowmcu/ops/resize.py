@@ -6,7 +6,7 @@ Source: TensorFlow Lite `reference/{resize_bilinear,resize_nearest_neighbor}.h`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,9 @@ class _Resize(Operation):
                 f"got {x.shape[1:3]} to {self.size}"
             )
         return ((x.shape[0], *self.size, x.shape[3]),)
+
+    def turned(self) -> Operation:
+        return replace(self, size=self.size[::-1])
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule(result=ResultRange.SAME)

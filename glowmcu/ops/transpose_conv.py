@@ -7,7 +7,7 @@ Source: TensorFlow Lite `reference/integer_ops/transpose_conv.h`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -75,6 +75,15 @@ class TransposeConv2D(Operation):
         assert weights.quantization is not None
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")
+
+    def turned(self) -> Operation:
+        return replace(
+            self,
+            size=self.size[::-1],
+            strides=self.strides[::-1],
+            padding=self.padding[::-1],
+            dilations=self.dilations[::-1],
+        )
 
     def is_plain(self, signature: Signature) -> bool:
         """Neither grouped nor dilated."""

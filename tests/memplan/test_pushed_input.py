@@ -183,8 +183,9 @@ def dense() -> bytes:
 
 
 def one_row() -> bytes:
+    """A pixel: of several columns time steps would be rows."""
     model = SpatialModel(1)
-    return model.finish(model.conv(model.input(1, 12, 2), 4, Window((1, 3))))
+    return model.finish(model.conv(model.input(1, 1, 12), 4, Window((1, 1))))
 
 
 def also_an_output() -> bytes:
