@@ -40,7 +40,7 @@ from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
 #: Channels of a block.
-_CHANNELS = 8
+DIRECT_CHANNELS = 8
 
 
 @kernel("fully_connected.direct_dsp", Conv2D, FullyConnected)
@@ -51,24 +51,16 @@ class FullyConnectedDirect(Kernel):
         return is_row_layer(site, target) and direct_stream(site) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        stream, rows = _stream(site), row_count(site)
-        kind = "uniform" if stream.layout.uniform else stream.form.kind.value
-        wide = " wide" if stream.layout.wide else ""
-        return {
-            f"four{wide}": rows * stream.blocks * stream.depth // FOUR,
-            f"block {kind}{wide}": rows * stream.blocks,
-            "row": rows,
-            "clamped": site.signature.output.element_count if stream.form.clamp else 0,
-        }
+        return direct_work(site, row_count(site))
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        return _stream(site).size_bytes
+        return known_stream(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_fully_connected_direct{_stream(site).suffix}"
+        return f"glowmcu_fully_connected_direct{known_stream(site).suffix}"
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        stream, rows = _stream(site), row_count(site)
+        stream, rows = known_stream(site), row_count(site)
         outputs = len(stream.weights)
         return KernelCode(
             function=self.code_key(site, target),
@@ -79,9 +71,11 @@ class FullyConnectedDirect(Kernel):
                 "assembly": row_assembly(stream.layout, stream.form.postshift),
                 **stream_view(stream),
             },
-            parameters=Parameters("glowmcu_fully_connected_direct", _fields(site, stream)),
+            parameters=Parameters("glowmcu_fully_connected_direct", direct_fields(site, stream)),
             rows=rows,
-            overlaps=matrix_overlaps(site.signature, rows, 1, reads_first=outputs <= _CHANNELS),
+            overlaps=matrix_overlaps(
+                site.signature, rows, 1, reads_first=outputs <= DIRECT_CHANNELS
+            ),
             notes=(layer_bound_note(site),),
         )
 
@@ -89,7 +83,7 @@ class FullyConnectedDirect(Kernel):
 def direct_stream(site: Site) -> DenseStream | None:
     """The constants; None where no requantization form is exact."""
     weights = _rest_first(dense_weights(site))
-    return dense_stream(requantization_task(site), weights, _CHANNELS, uniform=True)
+    return dense_stream(requantization_task(site), weights, DIRECT_CHANNELS, uniform=True)
 
 
 def _rest_first(weights: Int64Array) -> Int64Array:
@@ -100,14 +94,27 @@ def _rest_first(weights: Int64Array) -> Int64Array:
     return np.concatenate([rest, weights[:, :whole]], axis=1)
 
 
-def _stream(site: Site) -> DenseStream:
+def known_stream(site: Site) -> DenseStream:
     """What `accepts` has found to exist."""
     stream = direct_stream(site)
     assert stream is not None
     return stream
 
 
-def _fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
+def direct_work(site: Site, rows: int) -> dict[str, float]:
+    """Amounts of what takes time, for so many rows of the layer."""
+    stream = known_stream(site)
+    kind = "uniform" if stream.layout.uniform else stream.form.kind.value
+    wide = " wide" if stream.layout.wide else ""
+    return {
+        f"four{wide}": rows * stream.blocks * stream.depth // FOUR,
+        f"block {kind}{wide}": rows * stream.blocks,
+        "row": rows,
+        "clamped": site.signature.output.element_count if stream.form.clamp else 0,
+    }
+
+
+def direct_fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
     depth = int(dense_weights(site).shape[1])
     way = walk(depth, stream.layout)
     return (
