@@ -31,8 +31,14 @@ _MOST_PLANS = 32
 _MOST_ROUNDS = 3
 #: Steps from the least arena to that of whole tensors that streaming aims at, and plans for each.
 _STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
+#: How often the goal `ram` looks for a plan between one that is too slow and one that is quick.
+#: Before that, plans of whole tensors.
+_NEARER, _WHOLE_PLANS = 4, 5
+#: Ways to cut a network in strips that are planned, and plans for each.
 #: Ways to cut a network in strips that are planned, and plans for each.
 _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
+#: Of a cascade, on a Cortex-M4: a turn, and a byte of a row that moves to make room for the next.
+_TURN_CYCLES, _MOVED_BYTE_CYCLES = 60.0, 0.55
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
@@ -44,13 +50,14 @@ PUSHED_SLOWDOWN = 1.6
 class Fit:
     """Kernels and their plan. `graph` is the one given, or that with strips.
 
-    `extra_macs`: what strips compute again at their seams.
+    `extra_macs`: what strips compute again at their seams. `stream_to`: what streaming aimed at.
     """
 
     selections: dict[Node, Selection]
     plan: Plan
     graph: Graph
     extra_macs: int = 0
+    stream_to: int | None = None
 
     @property
     def arena_bytes(self) -> int:
@@ -60,7 +67,8 @@ class Fit:
     @cached_property
     def cycles(self) -> float:
         """Estimate, with what it costs to compute row by row."""
-        return sum(
+        cascades = (step for step in self.plan.program.steps if isinstance(step, Cascade))
+        return sum(map(_turn_cycles, cascades)) + sum(
             item.row_cycles if node in self.streamed else item.cost.cycles
             for node, item in self.selections.items()
         )
@@ -150,7 +158,8 @@ class _Fitter:
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
         with_rows = stream_to is not None or self.pushed is not None
         program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
-        return Fit(selections, plan_memory(program, stream_to), self.graph, self.extra_macs)
+        plan = plan_memory(program, stream_to)
+        return Fit(selections, plan, self.graph, self.extra_macs, stream_to)
 
     def smallest(self) -> Fit:
         """The least arena at reasonable speed; the least of all where the budget asks for it."""
@@ -158,6 +167,7 @@ class _Fitter:
         fits = [free, *self._descent(0)]
         slowdown = RAM_SLOWDOWN if self.pushed is None else PUSHED_SLOWDOWN
         most = slowdown * free.cycles
+        fits += self._quicker(fits, most)
         best = self._quick(fits, most)
         for strips in self._with_strips():
             more = list(islice(strips._descent(0), _PLANS_OF_STRIPS))
@@ -169,6 +179,20 @@ class _Fitter:
             if best.arena_bytes > budget:
                 raise _over_arena_budget(best, budget)
         return best
+
+    def _quicker(self, fits: list[Fit], most_cycles: float) -> list[Fit]:
+        """Plans that stream less, where all that helps takes too long: ever nearer to the limit."""
+        if min(fits, key=_size).cycles <= most_cycles:
+            return []
+        found = list(islice(self._descent(None), _WHOLE_PLANS))
+        slow = min(item.arena_bytes for item in fits)
+        quick = min(item.arena_bytes for item in fits + found if item.cycles <= most_cycles)
+        for _ in range(_NEARER):
+            aim = round((slow * quick) ** 0.5)
+            plan = next(self._descent(aim))
+            found.append(plan)
+            slow, quick = (aim, quick) if plan.cycles > most_cycles else (slow, aim)
+        return found
 
     def _quick(self, fits: list[Fit], most_cycles: float) -> Fit:
         """The smallest of those that take no more cycles, polished."""
@@ -194,6 +218,8 @@ class _Fitter:
         """
         if self.budgets.flash_bytes is not None:
             return best  # selection alone knows how to keep to that
+        if best.stream_to:
+            return best  # a compromise: another one would be as good
         for _ in range(_MOST_ROUNDS):
             better = best
             for node in _around_peak(best):
@@ -217,7 +243,7 @@ class _Fitter:
             except GlowmcuError:
                 continue
             if other.code.operands == chosen.code.operands:
-                yield self._planned({**fit.selections, node: other}, 0)
+                yield self._planned({**fit.selections, node: other}, fit.stream_to)
 
     def fastest(self, budget: int) -> Fit:
         """The least cycles within an arena. Raises GM403."""
@@ -270,6 +296,15 @@ class _Fitter:
             if not tighter:
                 return
             limits.update(tighter)
+
+
+def _turn_cycles(cascade: Cascade) -> float:
+    """What its turns take beside their kernels: whose turn it is, rows of rings that move up."""
+    moved = sum(
+        cascade.stages[stage].rows * (ring.size_bytes - ring.size_bytes // ring.type.shape[1])
+        for ring, stage in cascade.rings.items()
+    )
+    return _TURN_CYCLES * len(cascade.order) + _MOVED_BYTE_CYCLES * moved
 
 
 def _size(item: Fit) -> tuple[int, float]:
