@@ -37,8 +37,8 @@ _NEARER, _WHOLE_PLANS = 4, 5
 #: Ways to cut a network in strips that are planned, and plans for each.
 #: Ways to cut a network in strips that are planned, and plans for each.
 _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
-#: Of a cascade, on a Cortex-M4: a turn, and a byte of a row that moves to make room for the next.
-_TURN_CYCLES, _MOVED_BYTE_CYCLES = 60.0, 0.55
+#: Of a cascade, on a Cortex-M4, at least: a turn, and a byte of a row that moves up for the next.
+_TURN_CYCLES, _MOVED_BYTE_CYCLES = 35.0, 0.4
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
