@@ -35,7 +35,6 @@ _STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
 #: Before that, plans of whole tensors.
 _NEARER, _WHOLE_PLANS = 4, 5
 #: Ways to cut a network in strips that are planned, and plans for each.
-#: Ways to cut a network in strips that are planned, and plans for each.
 _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
 #: Of a cascade, on a Cortex-M4, at least: a turn, and a byte of a row that moves up for the next.
 _TURN_CYCLES, _MOVED_BYTE_CYCLES = 35.0, 0.4
