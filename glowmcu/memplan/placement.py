@@ -132,23 +132,63 @@ def problem(blocks: Iterable[Block], shared: Iterable[Sharing] = ()) -> Problem:
     return Problem(blocks, tuple(conflicts), shared)
 
 
+class FirstFit:
+    """Each block in turn at the lowest offset that the blocks before it leave.
+
+    An order that begins like the one before is placed from the first difference on.
+    """
+
+    def __init__(self, task: Problem) -> None:
+        self._task = task
+        self._sizes = [block.padded_bytes for block in task.blocks]
+        self._neighbours = [
+            [item for item in near if item[1] < item[2]] for near in task.neighbours
+        ]
+        self._order: list[int] = []
+        self._offsets: list[int | None] = [None] * len(task.blocks)
+
+    def place(self, order: Sequence[int], most_bytes: int | None = None) -> Placement | None:
+        """The placement; None as soon as it takes more than `most_bytes`."""
+        common = 0
+        for before, now in zip(self._order, order, strict=False):
+            if before != now:
+                break
+            common += 1
+        for index in self._order[common:]:
+            self._offsets[index] = None
+        self._order = list(order[:common])
+        for index in order[common:]:
+            near, align = self._neighbours[index], self._task.blocks[index].align
+            place = lowest_offset(near, align, self._offsets)
+            if most_bytes is not None and place + self._sizes[index] > most_bytes:
+                return None
+            self._offsets[index] = place
+            self._order.append(index)
+        found = self._task.placement([place for place in self._offsets if place is not None])
+        return found if most_bytes is None or found.arena_bytes <= most_bytes else None
+
+
 def first_fit(task: Problem, order: Sequence[int]) -> Placement:
-    """Each block in turn at the lowest offset that the blocks before it leave."""
-    offsets: dict[int, int] = {}
-    for index in order:
-        offsets[index] = lowest_offset(task, index, offsets)
-    return task.placement([offsets[index] for index in range(len(task.blocks))])
+    """The placement of one order, which names every block."""
+    placement = FirstFit(task).place(order)
+    assert placement is not None
+    return placement
 
 
-def lowest_offset(task: Problem, index: int, offsets: dict[int, int]) -> int:
-    """The lowest aligned offset of a block that no placed block forbids."""
-    forbidden = sorted(
-        (offsets[other] + low, offsets[other] + high)
-        for other, low, high in task.neighbours[index]
-        if other in offsets and low < high
-    )
-    align, place = task.blocks[index].align, 0
+def lowest_offset(
+    near: Iterable[tuple[int, int, int]], align: int, offsets: Sequence[int | None]
+) -> int:
+    """The lowest aligned offset of a block that no neighbour which has an offset forbids."""
+    forbidden = [
+        (place + low, place + high)
+        for other, low, high in near
+        if (place := offsets[other]) is not None
+    ]
+    forbidden.sort()
+    lowest = 0
     for low, high in forbidden:
-        if low < place < high:
-            place = aligned(high, align)
-    return place
+        if low >= lowest:
+            break
+        if lowest < high:
+            lowest = aligned(high, align)
+    return lowest

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 
 from glowmcu.memplan.exact_offsets import exact_placement
-from glowmcu.memplan.placement import Placement, Problem, first_fit
+from glowmcu.memplan.placement import FirstFit, Placement, Problem, first_fit
 
 #: Orders that each way of mending tries, times blocks and conflicts: seconds stay seconds.
 CLIMB_WORK = 500_000
@@ -74,18 +74,23 @@ def _steps(task: Problem, index: int) -> int:
 
 
 def _failing_first(task: Problem, start: Placement, work: int) -> Placement:
-    """Blocks that end above the bound go first the next time: good for hundreds of blocks."""
+    """Blocks that end above the bound go first the next time: good for hundreds of blocks.
+
+    An order that comes again would be followed by those that followed it before.
+    """
     order = sorted(range(len(task.blocks)), key=lambda i: (start.offsets[i], i))
-    best = start
+    best, fit, seen = start, FirstFit(task), set[tuple[int, ...]]()
     for _ in range(_rounds(task, work)):
-        placement = first_fit(task, order)
+        placement = fit.place(order)
+        assert placement is not None
         if placement.arena_bytes < best.arena_bytes:
             best = placement
         ends = placement.ends(task)
         failing = [index for index in order if ends[index] > task.lower_bound_bytes]
-        if not failing:
-            break
+        seen.add(tuple(order))
         order = failing + [index for index in order if ends[index] <= task.lower_bound_bytes]
+        if not failing or tuple(order) in seen:
+            break
     return best
 
 
@@ -95,24 +100,29 @@ def _rounds(task: Problem, work: int) -> int:
 
 def _climb(task: Problem, start: Placement, work: int) -> Placement:
     """Move blocks that reach the top, or lie under one that does, to earlier turns."""
-    generator = random.Random(0)
+    generator, fit = random.Random(0), FirstFit(task)
     order = sorted(range(len(task.blocks)), key=lambda i: (start.offsets[i], i))
     best = current = first_fit(task, order)
     if start.arena_bytes < best.arena_bytes:
         best = start
+    blamed, failed = _blamed(task, current), set[tuple[int, int]]()
     for _ in range(_rounds(task, work)):
+        move = generator.choice(blamed), generator.randrange(len(order))
+        if move in failed:
+            continue
         changed = order.copy()
-        blamed = _blamed(task, current)
-        moved = generator.choice(blamed)
-        changed.remove(moved)
-        changed.insert(generator.randrange(len(order)), moved)
-        placement = first_fit(task, changed)
-        if placement.arena_bytes <= current.arena_bytes:
-            order, current = changed, placement
-            if current.arena_bytes < best.arena_bytes:
-                best = current
-            if best.arena_bytes == task.lower_bound_bytes:
-                break
+        changed.remove(move[0])
+        changed.insert(move[1], move[0])
+        placement = fit.place(changed, current.arena_bytes)
+        if placement is None:
+            failed.add(move)
+            continue
+        order, current = changed, placement
+        blamed, failed = _blamed(task, current), set()
+        if current.arena_bytes < best.arena_bytes:
+            best = current
+        if best.arena_bytes == task.lower_bound_bytes:
+            break
     return best
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from glowmcu.memplan.exact_offsets import exact_placement
 from glowmcu.memplan.placement import (
     Block,
     Conflict,
+    FirstFit,
     Placement,
     Problem,
     first_fit,
@@ -136,8 +138,19 @@ def test_a_weaker_conflict_lets_a_block_follow_another_at_a_safe_distance() -> N
     blocks = (Block(0, 1, 64), Block(1, 2, 64))
     # The second may start 16 bytes below the first, or above its end.
     task = Problem(blocks, (Conflict(0, 1, -16, 64),))
-    assert lowest_offset(task, 1, {0: 16}) == 0
-    assert lowest_offset(task, 1, {0: 12}) == 76
+    assert lowest_offset(task.neighbours[1], 4, [16, None]) == 0
+    assert lowest_offset(task.neighbours[1], 4, [12, None]) == 76
+
+
+@given(blocks_lists, st.randoms(use_true_random=False), st.integers(0, 300))
+def test_an_order_is_placed_the_same_after_any_other(blocks, random: Random, most: int) -> None:
+    task = problem(Block(*block) for block in blocks)
+    fit, order = FirstFit(task), list(range(len(task.blocks)))
+    for _ in range(4):
+        random.shuffle(order)
+        placement = fit.place(order, most)
+        want = first_fit(task, order)
+        assert placement == (want if want.arena_bytes <= most else None)
 
 
 def test_the_same_blocks_get_the_same_offsets_every_time() -> None:
