@@ -21,6 +21,7 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.memplan.segments import SegmentMemory
 from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
 
@@ -141,6 +142,7 @@ class _Fitter:
     extra_macs: int = 0
     #: Selections so far: what one knows of its rows is found once for all plans.
     known: dict[tuple[Node, str, int | None], Selection] = field(default_factory=dict, repr=False)
+    segments: SegmentMemory = field(default_factory=SegmentMemory, repr=False)
 
     def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
         """With limits of scratch by node name; `stream_to` as in `plan_memory`."""
@@ -157,7 +159,7 @@ class _Fitter:
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
         with_rows = stream_to is not None or self.pushed is not None
         program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
-        plan = plan_memory(program, stream_to)
+        plan = plan_memory(program, stream_to, self.segments)
         return Fit(selections, plan, self.graph, self.extra_macs, stream_to)
 
     def smallest(self) -> Fit:

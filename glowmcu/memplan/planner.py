@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
 from glowmcu.ir.verify_program import verify_program
-from glowmcu.memplan.cascades import NEVER, Partition, Segment
+from glowmcu.memplan.cascades import NEVER, Partition
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.liveness import live_bytes, peak_bytes, peak_with_input
 from glowmcu.memplan.offsets import place_buffers
 from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.schedule import Schedule, schedule
+from glowmcu.memplan.segments import Segment, SegmentMemory
 from glowmcu.memplan.share_columns import share_columns
 from glowmcu.memplan.share_views import share_views
 from glowmcu.memplan.stream_rows import stream_rows
@@ -43,12 +44,14 @@ class Plan:
         return self.arena_bytes == self.lower_bound_bytes
 
 
-def plan_memory(program: Program, stream_to: int | None = None) -> Plan:
+def plan_memory(
+    program: Program, stream_to: int | None = None, memory: SegmentMemory | None = None
+) -> Plan:
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about so many bytes (0:
     as few as possible). Without, only those do that take the rows of a pushed input: raises GM404
-    where there is one that cannot be.
+    where there is one that cannot be. `memory`: what other plans know of cascades.
     """
     verify_program(program)
     scheduled, reports = _share_and_order(program)
@@ -56,7 +59,7 @@ def plan_memory(program: Program, stream_to: int | None = None) -> Plan:
     reports.append(_in_place_report(scheduled.program, in_place))
     if stream_to is not None or program.pushed is not None:
         budget = NEVER - 1 if stream_to is None else stream_to
-        in_place, segments = _segments(in_place, program, budget)
+        in_place, segments = _segments(in_place, program, budget, memory)
         streamed = stream_rows(in_place, segments)
         note = f"{sum(item.last - item.first + 1 for item in segments)} layers in cascades"
         before, after = peak_bytes(in_place), peak_with_input(streamed)
@@ -81,7 +84,9 @@ def plan_memory(program: Program, stream_to: int | None = None) -> Plan:
     )
 
 
-def _segments(scheduled: Program, given: Program, stream_to: int) -> tuple[Program, list[Segment]]:
+def _segments(
+    scheduled: Program, given: Program, stream_to: int, memory: SegmentMemory | None
+) -> tuple[Program, list[Segment]]:
     """What streams, and the program in which strips are columns of what they make together.
 
     Strips come in the order given: the best one for whole tensors tears them apart.
@@ -89,10 +94,10 @@ def _segments(scheduled: Program, given: Program, stream_to: int) -> tuple[Progr
     shared = reuse_in_place(share_views(given))
     columns = share_columns(shared)
     if columns is not shared:
-        partition = Partition(columns)
+        partition = Partition(columns, memory)
         if partition.least_peak_bytes < NEVER:
             return columns, partition.best(stream_to)
-    return scheduled, Partition(scheduled).best(stream_to)
+    return scheduled, Partition(scheduled, memory).best(stream_to)
 
 
 def _share_and_order(program: Program) -> tuple[Schedule, list[PassReport]]:

@@ -13,9 +13,9 @@ from glowmcu.ir.instructions import Buffer, Run, View, ViewRole, aligned
 from glowmcu.ir.kernel_code import RowCall
 from glowmcu.ir.program import Instruction, Program
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.memplan.cascades import Segment
 from glowmcu.memplan.overlap import Interval, forbidden_differences
 from glowmcu.memplan.row_flow import support_of
+from glowmcu.memplan.segments import Segment
 
 #: For each turn of a cascade, whether something is there.
 Turns = npt.NDArray[np.bool_]

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.program import Program, aligned
-from glowmcu.memplan.cascades import Partition, Segment, row_bytes_of
+from glowmcu.memplan.cascades import Partition
+from glowmcu.memplan.segments import Segment, row_bytes_of
 from glowmcu.memplan.strips import (
     StripArea,
     columns_of_strips,

@@ -21,11 +21,12 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.cascades import Partition, Segment
+from glowmcu.memplan.cascades import Partition
 from glowmcu.memplan.execute import execute_program
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.offsets import place_buffers
 from glowmcu.memplan.reuse_in_place import reuse_in_place
+from glowmcu.memplan.segments import Segment
 from glowmcu.memplan.share_views import share_views
 from glowmcu.memplan.stream_rows import stream_rows
 from glowmcu.pipeline import reference_graph

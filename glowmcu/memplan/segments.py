@@ -1,0 +1,193 @@
+"""Runs as a cascade: what it keeps while it runs, and what all cascades alike have in common.
+
+Stretches whose runs read each other at the same distances, with rows of the same sizes, need the
+same: their facts are found once, for all layers of a network that repeat and for all plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from glowmcu.ir.instructions import Buffer, aligned
+from glowmcu.ir.kernel_code import Overlap, RowCall
+from glowmcu.memplan.overlap import Relation, forbidden_differences
+from glowmcu.memplan.row_flow import Flow, FlowStage, support_of
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Runs `first` to `last` of a program as a cascade. `overlap`: of the result with inputs.
+
+    `source`: what the application pushes, if that comes here; `row_pitch`: from row to row of a
+    result that is columns of a larger image, else 0.
+    """
+
+    first: int
+    last: int
+    flow: Flow
+    inputs: tuple[Buffer, ...]
+    result: Buffer
+    inner: Mapping[Buffer, int]
+    source: Buffer | None = None
+    row_pitch: int = 0
+
+    @cached_property
+    def ring_rows(self) -> dict[Buffer, int]:
+        """How many rows are kept of the results that other stages read."""
+        stages = self.flow.stages
+        return {stage.result: self.flow.ring_rows(index) for index, stage in enumerate(stages[:-1])}
+
+    @cached_property
+    def overlaps(self) -> dict[Buffer, Overlap]:
+        """What the result may share with inputs that die here."""
+        if self.row_pitch:
+            return {}
+        row_bytes = self.result.size_bytes // max(1, self.flow.stages[-1].turns)
+        gaps = {buffer: self.flow.gap_bytes(buffer, row_bytes) for buffer in self.inputs}
+        return {buffer: Overlap(gap) for buffer, gap in gaps.items() if gap is not None}
+
+    @cached_property
+    def local_bytes(self) -> int:
+        """About what rings, accumulators, single rows and scratch take."""
+        total = 0
+        for buffer, rows in self.ring_rows.items():
+            total += aligned(rows * row_bytes_of(buffer))
+        return (
+            total
+            + sum(map(_kept_bytes, self.flow.stages))
+            + max(map(_passing_bytes, self.flow.stages))
+        )
+
+    @cached_property
+    def own_bytes(self) -> int:
+        """The most bytes that are there in a turn, of stages and of the result so far."""
+        flow, final = self.flow, self.flow.stages[-1]
+        total = np.zeros(len(flow.order), np.int64)
+        for index, stage in enumerate(flow.stages):
+            total += flow.alive(index) * self.stage_bytes(index)
+            total += flow.turns_of(index) * _passing_bytes(stage)
+        if not final.accumulates:
+            made = np.cumsum(flow.turns_of(len(flow.stages) - 1))
+            total += made * (aligned(self.result.size_bytes) // final.turns)
+        return int(total.max())
+
+    def stage_bytes(self, index: int) -> int:
+        """What a stage has from its first turn on: its ring, or sums and their result."""
+        stage = self.flow.stages[index]
+        rows = self.ring_rows.get(stage.result, 0)
+        return aligned(rows * row_bytes_of(stage.result)) + _kept_bytes(stage)
+
+    @property
+    def streamed_work(self) -> int:
+        """Multiply-accumulates, and a little for every run: what a choice tries to keep whole."""
+        return sum(run.node.macs + 1 for stage in self.flow.stages for run in stage.runs)
+
+
+def row_bytes_of(buffer: Buffer) -> int:
+    """Bytes of a row of an image."""
+    return buffer.size_bytes // max(1, buffer.type.shape[1])
+
+
+def _kept_bytes(stage: FlowStage) -> int:
+    """Accumulators, which outlive a turn; their result is there at the end, too."""
+    if not stage.accumulates:
+        return 0
+    support = support_of(stage.runs[-1])
+    return aligned(support.scratch_bytes) + aligned(stage.result.size_bytes)
+
+
+def _passing_bytes(stage: FlowStage) -> int:
+    """Single rows and scratch of a turn, at the fullest of its runs."""
+    most = 0
+    for index, run in enumerate(stage.runs):
+        support = support_of(run)
+        before = aligned(row_bytes_of(stage.runs[index - 1].outputs[0])) if index else 0
+        after = aligned(row_bytes_of(run.outputs[0])) if run is not stage.runs[-1] else 0
+        if index and after == 0 and 0 in support.overlaps:
+            gap = support.overlaps[0].least_gap_bytes
+            before = before if gap is None else min(before, max(0, aligned(gap)))
+        scratch = 0 if support.call is RowCall.ACCUMULATE else aligned(support.scratch_bytes)
+        most = max(most, before + after + scratch)
+    return most
+
+
+@dataclass(frozen=True)
+class SegmentFacts:
+    """What a segment needs, wherever it is in a program.
+
+    `beside_bytes`, by input: what the result takes beside an input that dies and begins its root;
+    `free_bytes`: how much of a single input like that what comes late can take.
+    """
+
+    local_bytes: int
+    own_bytes: int
+    result_bytes: int
+    beside_bytes: tuple[int, ...]
+    free_bytes: int
+    streamed_work: int
+
+
+def facts_of(segment: Segment) -> SegmentFacts:
+    """They follow from the rows, their sizes and who reads whom."""
+    size = aligned(segment.result.size_bytes)
+    if segment.flow.stages[-1].accumulates or segment.row_pitch:
+        size = 0  # counted with the accumulators, or with the whole image
+    return SegmentFacts(
+        segment.local_bytes,
+        segment.own_bytes,
+        size,
+        tuple(_beside_bytes(segment, buffer, size) for buffer in segment.inputs),
+        _free_bytes(segment),
+        segment.streamed_work,
+    )
+
+
+def _beside_bytes(segment: Segment, operand: Buffer, size: int) -> int:
+    rule = segment.overlaps.get(operand) if size else None
+    if rule is None:
+        return size
+    intervals = forbidden_differences(rule, size, operand.size_bytes)
+    return size - Relation(operand, segment.result, intervals).most_shared_bytes
+
+
+def _free_bytes(segment: Segment) -> int:
+    """Bytes of the input that what comes late can take: at most at the turn that is worst."""
+    flow, final = segment.flow, segment.flow.stages[-1]
+    if len(segment.inputs) != 1 or not final.accumulates:
+        return 0
+    (operand,) = segment.inputs
+    rows, pitch = operand.type.shape[1], row_bytes_of(operand)
+    needs = sorted(
+        (flow.birth(index), segment.stage_bytes(index)) for index in range(len(flow.stages))
+    )
+    worst, total = 0, 0
+    for birth, size in needs:
+        total += size
+        worst = max(worst, total + (rows - flow.unread_row(operand, birth)) * pitch)
+    return max(0, total + operand.size_bytes - worst)
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentMemory:
+    """Facts found so far, by the kinds of a stretch's runs; None for what is no cascade."""
+
+    kinds: dict[Hashable, int] = field(default_factory=dict)
+    facts: dict[tuple[int, ...], SegmentFacts | None] = field(default_factory=dict)
+
+    def kind(self, description: Hashable) -> int:
+        """A number for each description."""
+        return self.kinds.setdefault(description, len(self.kinds))
+
+    def facts_of(
+        self, kinds: Sequence[int], segment: Callable[[], Segment | None]
+    ) -> SegmentFacts | None:
+        """Those of a stretch, which is looked at where none of these kinds was before."""
+        key = tuple(kinds)
+        if key not in self.facts:
+            found = segment()
+            self.facts[key] = facts_of(found) if found is not None else None
+        return self.facts[key]
