@@ -16,9 +16,10 @@ from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.program import Program, Run, Step
+from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
+from glowmcu.kernels.selection import Selection, SelectionMemory, code_bytes, select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
 from glowmcu.memplan.segments import SegmentMemory
@@ -141,7 +142,7 @@ class _Fitter:
     outside: frozenset[Value] = frozenset()
     extra_macs: int = 0
     #: Selections so far: what one knows of its rows is found once for all plans.
-    known: dict[tuple[Node, str, int | None], Selection] = field(default_factory=dict, repr=False)
+    kernels: SelectionMemory = field(default_factory=SelectionMemory, repr=False)
     segments: SegmentMemory = field(default_factory=SegmentMemory, repr=False)
 
     def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
@@ -149,12 +150,14 @@ class _Fitter:
         return self._planned(self._selected(limits), stream_to)
 
     def _selected(self, limits: Mapping[str, int]) -> dict[Node, Selection]:
-        flash = self.budgets.flash_bytes
-        found = select_kernels(self.graph, self.target, self.choices, flash, limits)
-        return {
-            node: self.known.setdefault((node, item.kernel_name, limits.get(node.name)), item)
-            for node, item in found.items()
-        }
+        return select_kernels(
+            self.graph, self.target, self.choices, self.budgets.flash_bytes, limits, self._ranges,
+            self.kernels,
+        )  # fmt: skip
+
+    @cached_property
+    def _ranges(self) -> ValueRanges:
+        return value_ranges(self.graph)
 
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
         with_rows = stream_to is not None or self.pushed is not None

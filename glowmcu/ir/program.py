@@ -131,6 +131,12 @@ class Program:
         """View buffers to what they view."""
         return {item.buffer: item for item in self.instructions if isinstance(item, View)}
 
+    @cached_property
+    def joined(self) -> frozenset[Buffer]:
+        """What others are parts of."""
+        views = self.views.values()
+        return frozenset(view.base for view in views if view.role is ViewRole.PART)
+
     def root(self, buffer: Buffer) -> tuple[Buffer, int]:
         """The buffer that owns the memory, and the byte offset within it."""
         return self._roots.get(buffer, (buffer, 0))

@@ -166,7 +166,7 @@ def is_padded(site: Site) -> bool:
 
 
 _CACHE: OrderedDict[tuple[object, ...], Form | None] = OrderedDict()
-_MOST_CACHED = 512
+_MOST_CACHED = 8192
 #: The literal form's second shift and the other forms' shifts stay where nothing overflows.
 _MOST_SHIFT = 22
 

@@ -29,7 +29,7 @@ _HALF_BITS = 16
 _MOST_POSTSHIFT = 24
 _FAR = np.int64(2**60)
 _BISECTIONS = 40
-_MOST_CACHED = 256
+_MOST_CACHED = 4096
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from glowmcu.goals import Goal
@@ -44,19 +44,6 @@ class Amounts:
     constants: int = 0
     code: int = 0
     scratch: int = 0
-
-    def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            self.cycles + other.cycles,
-            self.constants + other.constants,
-            self.code + other.code,
-            self.scratch + other.scratch,
-        )
-
-    def __mul__(self, times: int) -> Amounts:
-        return Amounts(
-            self.cycles * times, self.constants * times, self.code * times, self.scratch * times
-        )
 
 
 @dataclass(frozen=True)
@@ -194,10 +181,10 @@ class _Search:
         """The set that no move makes cheaper."""
         chosen = dict(start) if start else self._alone(worth)
         while True:
-            users = self._users(chosen)
+            users, scratch = self._users(chosen), self._scratch(chosen)
             best = min(
                 (
-                    (worth.price(self._change(chosen, users, move)), number, move)
+                    (worth.price(self._change(chosen, users, move, scratch)), number, move)
                     for number, move in enumerate(self._moves(chosen, users, worth))
                 ),
                 default=None,
@@ -224,9 +211,10 @@ class _Search:
         chosen = dict(start)
         while True:
             users, room = self._users(chosen), most_cycles - self.totals(chosen).cycles
+            scratch = self._scratch(chosen)
             best: tuple[float, int, Chosen] | None = None
             for number, move in enumerate(self._moves(chosen, users, worth)):
-                change = self._change(chosen, users, move)
+                change = self._change(chosen, users, move, scratch)
                 if change.code >= 0 or change.cycles > room:
                     continue
                 saving = (change.code / max(change.cycles, 1.0), number, move)
@@ -297,29 +285,52 @@ class _Search:
         chosen: Mapping[Node, Kernel],
         users: Counter[Hashable],
         move: Mapping[Node, Kernel],
+        scratch: _Scratch,
     ) -> Amounts:
-        """What a move changes."""
-        scratch = self._scratch({**chosen, **move}) - self._scratch(chosen)
-        change = Amounts(scratch=scratch)
+        """What a move changes; `scratch` is of all that is chosen."""
+        cycles, constants, code = 0.0, 0, 0
+        before, after = list[int](), list[int]()
         moved: Counter[Hashable] = Counter()
         for node, kernel in move.items():
-            old, new = self._candidates[node][chosen[node]], self._candidates[node][kernel]
-            change += replace(_layer_amounts(new), scratch=0)
-            change += replace(_layer_amounts(old), scratch=0) * -1
+            found = self._candidates[node]
+            old, new = found[chosen[node]], found[kernel]
+            cycles = cycles + new.cycles - old.cycles
+            constants += new.flash_bytes - old.flash_bytes
+            code += new.layer_code_bytes - old.layer_code_bytes
+            before.append(old.scratch_bytes)
+            after.append(new.scratch_bytes)
             moved.subtract(shared_code(chosen[node], old).keys())
             moved.update(shared_code(kernel, new).keys())
         for key, count in moved.items():
-            before, after = users[key] > 0, users[key] + count > 0
-            change += Amounts(code=self._code_bytes[key] * (after - before))
-        return change
+            code += self._code_bytes[key] * ((users[key] + count > 0) - (users[key] > 0))
+        return Amounts(cycles, constants, code, scratch.change(before, after))
 
-    def _scratch(self, chosen: Mapping[Node, Kernel]) -> int:
-        """One layer's after another, so that the most counts, and what is beyond the room more."""
-        costs = (self._candidates[node][kernel] for node, kernel in chosen.items())
-        sizes = [cost.scratch_bytes for cost in costs]
-        if not self._is_scratch_shared:
-            return sum(sizes)
-        most = max(sizes, default=0)
+    def _scratch(self, chosen: Mapping[Node, Kernel]) -> _Scratch:
+        sizes = [self._candidates[node][kernel].scratch_bytes for node, kernel in chosen.items()]
+        return _Scratch(sizes, self._room_bytes, self._is_scratch_shared)
+
+
+class _Scratch:
+    """One layer's after another, so that the most counts, and what is beyond the room more; or all
+    of it, where it is not shared.
+    """
+
+    def __init__(self, sizes: Sequence[int], room_bytes: int, is_shared: bool) -> None:
+        self._room_bytes = room_bytes
+        self._is_shared = is_shared
+        self._counts = Counter(sizes)
+        self._descending = sorted(self._counts, reverse=True)
+
+    def change(self, before: Sequence[int], after: Sequence[int]) -> int:
+        """What it comes to more when layers that had the sizes `before` have those `after`."""
+        if not self._is_shared:
+            return sum(after) - sum(before)
+        gone = Counter(before)
+        kept = next((size for size in self._descending if self._counts[size] > gone[size]), 0)
+        most = self._descending[0] if self._descending else 0
+        return self._total(max([kept, *after])) - self._total(most)
+
+    def _total(self, most: int) -> int:
         return most + _WITHOUT_ROOM * max(most - self._room_bytes, 0)
 
 

@@ -107,6 +107,17 @@ class Selection:
         return self.code.operand_align
 
 
+@dataclass(frozen=True, eq=False)
+class SelectionMemory:
+    """What one target's variants say of nodes, for selections that differ in limits and budgets.
+
+    By node, and by its limit of scratch bytes.
+    """
+
+    possible: dict[tuple[Node, int | None], dict[Kernel, Cost]] = field(default_factory=dict)
+    selections: dict[tuple[Node, int | None, Kernel], Selection] = field(default_factory=dict)
+
+
 def select_kernels(
     graph: Graph,
     target: Target,
@@ -114,30 +125,24 @@ def select_kernels(
     flash_budget: int | None = None,
     scratch_limits: Mapping[str, int] | None = None,
     ranges: ValueRanges | None = None,
+    memory: SelectionMemory | None = None,
 ) -> dict[Node, Selection]:
     """A variant for every node that computes, the cheapest set by the target's goal.
 
     `choices` are decisions made already; `scratch_limits` are bytes by node name, held where a
-    variant can; `ranges` what values can hold where more is known than the graph says. Raises
-    GM501 naming all nodes that have no variant, GM507 for choices that cannot be, GM402 where no
-    set that was found is within the flash budget, GM5xx where a proof fails.
+    variant can; `ranges` what values can hold where more is known than the graph says; `memory` is
+    of selections for the same target by the same choices. Raises GM501 naming all nodes that have
+    no variant, GM507 for choices that cannot be, GM402 where no set that was found is within the
+    flash budget, GM5xx where a proof fails.
     """
-    known = ranges or value_ranges(graph)
+    known, memory = ranges or value_ranges(graph), memory or SelectionMemory()
     limits = scratch_limits or {}
     sites = {
         node: replace(site_of(graph, node, known), scratch_limit=limits.get(node.name))
         for node in graph.nodes
         if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
     }
-    everywhere = choices.everywhere if choices is not None and not choices.layers else ""
-    possible: Candidates = {
-        node: _candidates(site, target, everywhere) for node, site in sites.items()
-    }
-    problems = [_no_kernel(node) for node, found in possible.items() if not found]
-    if problems:
-        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
-    if choices is not None:
-        possible = choices.measured(possible)
+    possible = _possible(sites, target, choices, memory)
     candidates = _limited(possible, limits)
     if choices is not None:
         candidates = choices.narrowed(candidates)
@@ -147,23 +152,53 @@ def select_kernels(
     if flash_budget is not None and totals.flash_bytes > flash_budget:
         raise _over_flash_budget(graph, totals, flash_budget)
     selections: dict[Node, Selection] = {}
+    problems: list[Problem] = []
     for node, variant in chosen.items():
+        key = node, limits.get(node.name), variant
         try:
-            code = variant.generate(sites[node], target)
+            if key not in memory.selections:
+                is_decided = choices is not None and choices.decides(node)
+                others = () if is_decided else _others(node, possible[node])
+                found = _selection(sites[node], target, variant, possible[node])
+                found = replace(found, possible=tuple(allowed[node]), of_one_row=others)
+                memory.selections[key] = found
         except GlowmcuError as cause:
             problems.extend(cause.problems)
             continue
-        prices = possible[node]
-        others = tuple((other.name, prices[other]) for other in prices if other is not variant)
-        work = variant.work(sites[node], target)
-        site = sites[node]
-        selections[node] = Selection(
-            node, variant, prices[variant], code, others, work, site, target, tuple(allowed[node]),
-            () if choices is not None and choices.decides(node) else _others(node, prices),
-        )  # fmt: skip
+        selections[node] = memory.selections[key]
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     return selections
+
+
+def _possible(
+    sites: Mapping[Node, Site],
+    target: Target,
+    choices: KernelChoices | None,
+    memory: SelectionMemory,
+) -> Candidates:
+    """All that accept each node. Raises GM501."""
+    everywhere = choices.everywhere if choices is not None and not choices.layers else ""
+    for node, site in sites.items():
+        key = node, site.scratch_limit
+        if key not in memory.possible:
+            memory.possible[key] = _candidates(site, target, everywhere)
+    possible: Candidates = {
+        node: memory.possible[node, site.scratch_limit] for node, site in sites.items()
+    }
+    problems = [_no_kernel(node) for node, found in possible.items() if not found]
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    return possible if choices is None else choices.measured(possible)
+
+
+def _selection(
+    site: Site, target: Target, variant: Kernel, prices: Mapping[Kernel, Cost]
+) -> Selection:
+    """The variant at work, and what others would have cost. Raises GM5xx."""
+    code, work = variant.generate(site, target), variant.work(site, target)
+    others = tuple((other.name, prices[other]) for other in prices if other is not variant)
+    return Selection(site.node, variant, prices[variant], code, others, work, site, target)
 
 
 def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
