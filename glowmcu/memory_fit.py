@@ -25,6 +25,7 @@ from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
 from glowmcu.memplan.segments import SegmentMemory
 from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
+from glowmcu.planning_progress import PlanningWatch, Stage
 
 #: Each plan aims at an arena that is smaller by such a part, so many times at most.
 _DESCENT = 0.01
@@ -90,17 +91,19 @@ def fit_memory(
     choices: KernelChoices | None = None,
     pushed: str | None = None,
     outside: frozenset[Value] = frozenset(),
+    watch: PlanningWatch | None = None,
 ) -> Fit:
     """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM404, GM5xx.
 
     `pushed` names the input that the application hands over row by row; those that are `outside`
-    take no arena.
+    take no arena. `watch` counts what is done.
     """
+    kernels = SelectionMemory(watch=watch or PlanningWatch())
     if target.goal is Goal.RAM:
         # Streaming costs cycles enough: kernels are as for `balanced` where the arena has room.
         target = replace(target, goal=Goal.BALANCED)
-        return _Fitter(graph, target, budgets, choices, pushed, outside).smallest()
-    fitter = _Fitter(graph, target, budgets, choices, pushed, outside)
+        return _Fitter(graph, target, budgets, choices, kernels, pushed, outside).smallest()
+    fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
     free = fitter.fit({}, None)
     if budgets.arena_bytes is None or free.arena_bytes <= budgets.arena_bytes:
         return free
@@ -114,11 +117,13 @@ def memory_curve(
     choices: KernelChoices | None = None,
     pushed: str | None = None,
     outside: frozenset[Value] = frozenset(),
+    watch: PlanningWatch | None = None,
 ) -> tuple[PlanPoint, ...]:
     """Plans of which none is both smaller and faster than another, the smallest arena first."""
     if target.goal is Goal.RAM:
         target = replace(target, goal=Goal.BALANCED)
-    fitter = _Fitter(graph, target, budgets, choices, pushed, outside)
+    kernels = SelectionMemory(watch=watch or PlanningWatch())
+    fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
     return tuple(map(_point, fitter.curve()))
 
 
@@ -138,11 +143,11 @@ class _Fitter:
     target: Target
     budgets: Budgets
     choices: KernelChoices | None
+    #: Selections so far: what one knows of its rows is found once for all plans.
+    kernels: SelectionMemory = field(repr=False)
     pushed: str | None = None
     outside: frozenset[Value] = frozenset()
     extra_macs: int = 0
-    #: Selections so far: what one knows of its rows is found once for all plans.
-    kernels: SelectionMemory = field(default_factory=SelectionMemory, repr=False)
     segments: SegmentMemory = field(default_factory=SegmentMemory, repr=False)
 
     def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
@@ -162,7 +167,9 @@ class _Fitter:
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
         with_rows = stream_to is not None or self.pushed is not None
         program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
+        self.kernels.watch.plan_begins()
         plan = plan_memory(program, stream_to, self.segments)
+        self.kernels.watch.plan_ends(plan.arena_bytes)
         return Fit(selections, plan, self.graph, self.extra_macs, stream_to)
 
     def smallest(self) -> Fit:
@@ -290,7 +297,7 @@ class _Fitter:
         aim = 0
         for _ in range(_MOST_PLANS):
             selections = self._selected(limits)
-            key = tuple(map(_identity, selections.values()))
+            key = tuple(self._identities(selections))
             if key not in seen:
                 item = self._planned(selections, stream_to)
                 seen.add(key)
@@ -300,6 +307,12 @@ class _Fitter:
             if not tighter:
                 return
             limits.update(tighter)
+
+    def _identities(self, selections: Mapping[Node, Selection]) -> Iterator[Hashable]:
+        """What tells plans of these kernels apart: also how layers go row by row."""
+        for done, item in enumerate(selections.values(), 1):
+            yield _identity(item)
+            self.kernels.watch.layers(Stage.ROW_KERNELS, done, len(selections))
 
 
 def _turn_cycles(cascade: Cascade) -> float:

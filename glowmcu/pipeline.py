@@ -44,6 +44,7 @@ from glowmcu.memory_fit import Fit, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
+from glowmcu.planning_progress import PlanningObserver, PlanningWatch
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import Observer as ProfilingObserver
 from glowmcu.quant.profiling import profile_graph
@@ -79,6 +80,8 @@ class Options:
     wants_curve: bool = False
     packaging: Packaging = field(default_factory=Packaging)
     placement: PlacementRequest = field(default_factory=PlacementRequest)
+    #: Who is told how far planning has come; what is compiled does not depend on it.
+    planning_observer: PlanningObserver | None = None
 
 
 @dataclass(frozen=True)
@@ -225,7 +228,9 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     lowered = lowered.replace(kept=[value for value in lowered.inputs if value in kept])
     dump.finish(lowered)
     target = Target(core(options.core), options.goal)
-    fit = fit_memory(lowered, target, options.budgets, options.kernels, pushed, outside)
+    wanted = lowered, target, options.budgets, options.kernels, pushed, outside
+    planning = PlanningWatch(options.planning_observer)
+    fit = fit_memory(*wanted, planning)
     selections, plan, graph = fit.selections, fit.plan, fit.graph
     places = _places(fit, options)
     dump.program("unplanned", build_program(graph, selections, pushed=pushed, outside=outside))
@@ -254,7 +259,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         files.update(_renode_files(options, manifest, facts.vectors))
     curve: tuple[PlanPoint, ...] = ()
     if options.wants_curve:
-        curve = memory_curve(lowered, target, options.budgets, options.kernels, pushed, outside)
+        curve = memory_curve(*wanted, planning)
     done = Compilation(
         imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles, curve
     )

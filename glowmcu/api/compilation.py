@@ -24,6 +24,7 @@ from glowmcu.ir.types import Shape
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import Compilation, Options, compile_model, default_name, packaging
 from glowmcu.pipeline import emit as write
+from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.profiling import Observer
 from glowmcu.tuning.kernel_file import choices_for
@@ -58,6 +59,7 @@ def compile(
     emit: str | Sequence[str] = (),
     package: Sequence[str] = (),
     observer: Observer | None = None,
+    planning_observer: PlanningObserver | None = None,
 ) -> Bundle:
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
 
@@ -65,8 +67,8 @@ def compile(
     to a TOML file; `name` the prefix of the C API. A float model becomes int8 by a `profile` (its
     file, too) or by `samples`; `preprocess` is a file that says what numbers pixels become.
     `kernels` is a file of `glowmcu.tune_kernels`, `dump_ir` a folder; `pareto` fills `curve`.
-    docs/ tell more: memory.md, outside_input.md, on_target.md, build_systems.md. Raises
-    GlowmcuError: every problem of the model at once, and nothing is written.
+    Observers hear how far profiling and planning are. docs/ tell more. Raises GlowmcuError: every
+    problem of the model at once, and nothing is written.
     """
     path, found, data = Path(model), find_board(board), read_model_file(Path(model))
     options = Options(
@@ -75,9 +77,7 @@ def compile(
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=_input_options(
-            input_shapes, define, bind, keep_inputs, stream_inputs, outside_inputs
-        ),
+        inputs=_inputs(input_shapes, define, bind, keep_inputs, stream_inputs, outside_inputs),
         quantization=quantization_request(profile, samples, preprocess, quantization, observer),
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
@@ -87,11 +87,12 @@ def compile(
         wants_curve=pareto,
         packaging=packaging(emit, package),
         placement=PlacementRequest(found, place or {}),
+        planning_observer=planning_observer,
     )
     return _written(data, path, options, found, output)
 
 
-def _input_options(
+def _inputs(
     shapes: Mapping[str, Shape] | None,
     define: Mapping[str, int] | None,
     bind: Mapping[str, Array] | None,

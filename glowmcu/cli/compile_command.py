@@ -13,7 +13,7 @@ from glowmcu.cli.input_arguments import input_options, place_options
 from glowmcu.cli.memory_arguments import MemoryArguments, memory_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.package_arguments import package_options
-from glowmcu.cli.progress import profiling_bar
+from glowmcu.cli.progress import progress_bars
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.cores import core
@@ -108,7 +108,7 @@ def compile_command(
     as_json: bool,
 ) -> None:
     """Compile MODEL (.tflite or .onnx) into a C bundle."""
-    with profiling_bar(quiet=as_json) as observer:
+    with progress_bars(quiet=as_json) as observers:
         bundle = compile_model(
             model,
             board=board,
@@ -137,18 +137,19 @@ def compile_command(
             pareto=pareto,
             emit=emit,
             package=package,
-            observer=observer,
+            observer=observers.profiling,
+            planning_observer=observers.planning,
         )
     if report is not None:
         write_text(report, choices_html(bundle))
+    _show(bundle, explain, as_json)
+
+
+def _show(bundle: Bundle, explain: bool, as_json: bool) -> None:
+    """What was made, for a reader or a program."""
     if as_json:
         print_json(compile_json(bundle))
         return
-    _show(bundle, explain)
-
-
-def _show(bundle: Bundle, explain: bool) -> None:
-    """What was made, for a reader."""
     out = console()
     out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
     if explain:

@@ -10,7 +10,7 @@ from glowmcu.api import export as export_model
 from glowmcu.api import profile as profile_model
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
-from glowmcu.cli.progress import profiling_bar
+from glowmcu.cli.progress import progress_bars
 from glowmcu.cli.quantization_arguments import (
     QuantizationArguments,
     preprocess_option,
@@ -49,7 +49,7 @@ def profile_command(
 ) -> None:
     """Measure what every tensor of the float MODEL holds, for `compile --profile`."""
     file = Path(f"{model.stem}.profile.json") if output is None else output
-    with profiling_bar(quiet=as_json) as observer:
+    with progress_bars(quiet=as_json) as observers:
         made = profile_model(
             model,
             samples,
@@ -60,7 +60,7 @@ def profile_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
-            observer=observer,
+            observer=observers.profiling,
         )
     if as_json:
         print_json(profile_json(made, file))
@@ -88,7 +88,7 @@ def export_command(
     """Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile."""
     is_int8 = quantized.profile is not None or quantized.samples is not None
     default = model.with_name(f"{model.stem}{'_int8' if is_int8 else ''}.tflite").name
-    with profiling_bar(quiet=as_json) as observer:
+    with progress_bars(quiet=as_json) as observers:
         made = export_model(
             model,
             output or default,
@@ -99,7 +99,7 @@ def export_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
-            observer=observer,
+            observer=observers.profiling,
         )
     if as_json:
         print_json({"file": str(made.path), "bytes": made.bytes})

@@ -1,34 +1,56 @@
-"""The progress bar of profiling, on stderr and only for people."""
+"""The progress bars of profiling and planning, on stderr and only for people."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from glowmcu.api import Progress
+from glowmcu.api import PlanningProgress, Progress
+
+
+@dataclass(frozen=True)
+class Observers:
+    """Who is told how far a compilation has come; None where nobody watches."""
+
+    profiling: Callable[[Progress], None] | None = None
+    planning: Callable[[PlanningProgress], None] | None = None
 
 
 @contextmanager
-def profiling_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """An observer that draws samples done, time gone and time left; None where nobody watches."""
+def progress_bars(quiet: bool) -> Iterator[Observers]:
+    """Observers that draw what is done, time gone and what is known of the rest.
+
+    A bar shows as soon as there is something to say; planning comes when profiling is over.
+    """
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield Observers()
         return
     columns = (
-        TextColumn("profiling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
     )  # fmt: skip
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("profiling", total=None, left="")
+        task_id = bar.add_task("", total=None, visible=False, note="")
 
-        def observe(progress: Progress) -> None:
+        def show(what: str, done: int, total: int | None, note: str) -> None:
+            task = bar.tasks[task_id]
+            task.total, task.finished_time = total, None
+            bar.update(task_id, visible=True, description=what, completed=done, note=note)
+
+        def profiling(progress: Progress) -> None:
             left = progress.remaining_s
-            text = "" if left is None else f"{left:.0f} s left"
-            bar.update(task, completed=progress.done, total=progress.total, left=text)
+            note = "" if left is None else f"{left:.0f} s left"
+            show("profiling", progress.done, progress.total, note)
 
-        yield observe
+        def planning(progress: PlanningProgress) -> None:
+            least = progress.arena_bytes
+            note = "" if least is None else f"arena {least:,} B so far"
+            show(progress.stage.value, progress.done, progress.total, note)
+
+        yield Observers(profiling, planning)

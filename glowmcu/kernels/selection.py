@@ -17,6 +17,7 @@ from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_
 from glowmcu.kernels.lying import can_lie, lying, standing
 from glowmcu.kernels.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.search import Totals, cheapest_set, set_totals, shared_code
+from glowmcu.planning_progress import PlanningWatch, Stage
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,12 @@ class Selection:
 class SelectionMemory:
     """What one target's variants say of nodes, for selections that differ in limits and budgets.
 
-    By node, and by its limit of scratch bytes.
+    By node, and by its limit of scratch bytes. `watch` is told of nodes that it comes to know.
     """
 
     possible: dict[tuple[Node, int | None], dict[Kernel, Cost]] = field(default_factory=dict)
     selections: dict[tuple[Node, int | None, Kernel], Selection] = field(default_factory=dict)
+    watch: PlanningWatch = field(default_factory=PlanningWatch)
 
 
 def select_kernels(
@@ -179,10 +181,11 @@ def _possible(
 ) -> Candidates:
     """All that accept each node. Raises GM501."""
     everywhere = choices.everywhere if choices is not None and not choices.layers else ""
-    for node, site in sites.items():
+    for done, (node, site) in enumerate(sites.items(), 1):
         key = node, site.scratch_limit
         if key not in memory.possible:
             memory.possible[key] = _candidates(site, target, everywhere)
+            memory.watch.layers(Stage.KERNELS, done, len(sites))
     possible: Candidates = {
         node: memory.possible[node, site.scratch_limit] for node, site in sites.items()
     }
