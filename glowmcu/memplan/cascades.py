@@ -169,7 +169,7 @@ class Partition:
             if not is_closed or (stretch.last == first and not stretch.takes_source):
                 continue
             kinds = self._kinds[first : stretch.last + 1]
-            facts = self._memory.facts_of(kinds, partial(self.segment, first, stretch.last))
+            facts = self._memory.facts_of(kinds, partial(self._stretches.segment_of, stretch))
             if facts is not None:
                 yield stretch, facts
 

@@ -65,15 +65,11 @@ class Segment:
     @cached_property
     def own_bytes(self) -> int:
         """The most bytes that are there in a turn, of stages and of the result so far."""
-        flow, final = self.flow, self.flow.stages[-1]
-        total = np.zeros(len(flow.order), np.int64)
-        for index, stage in enumerate(flow.stages):
-            total += flow.alive(index) * self.stage_bytes(index)
-            total += flow.turns_of(index) * _passing_bytes(stage)
-        if not final.accumulates:
-            made = np.cumsum(flow.turns_of(len(flow.stages) - 1))
-            total += made * (aligned(self.result.size_bytes) // final.turns)
-        return int(total.max())
+        final, count = self.flow.stages[-1], len(self.flow.stages)
+        kept = np.array([self.stage_bytes(index) for index in range(count)])
+        passing = np.array(list(map(_passing_bytes, self.flow.stages)))
+        made_bytes = 0 if final.accumulates else aligned(self.result.size_bytes) // final.turns
+        return self.flow.times.most_bytes(kept, passing, made_bytes)
 
     def stage_bytes(self, index: int) -> int:
         """What a stage has from its first turn on: its ring, or sums and their result."""

@@ -111,10 +111,15 @@ class Stretches:
 
     def segment(self, first: int, last: int) -> Segment | None:
         """The runs as a cascade, if they can be one."""
-        found = [(stretch, closed) for stretch, closed in self.from_run(first, last - first + 1)]
-        if len(found) <= last - first or not found[-1][1]:
-            return None
-        stretch, runs = found[-1][0], self.runs[first : last + 1]
+        found: Stretch | None = None
+        for stretch, is_closed in self.from_run(first, last - first + 1):
+            found = stretch if stretch.last == last and is_closed else None
+        return None if found is None else self.segment_of(found)
+
+    def segment_of(self, stretch: Stretch) -> Segment | None:
+        """A stretch of which nobody else reads as a cascade, if it can be one."""
+        first, last = stretch.first, stretch.last
+        runs = self.runs[first : last + 1]
         result = runs[-1].outputs[0]
         source = self.source if stretch.takes_source else None
         inner = {run.outputs[0]: len(self.readers[run.outputs[0]]) for run in runs[:-1]}
