@@ -59,7 +59,7 @@ class Segment:
         return (
             total
             + sum(map(_kept_bytes, self.flow.stages))
-            + max(map(_passing_bytes, self.flow.stages))
+            + max(map(passing_bytes, self.flow.stages))
         )
 
     @cached_property
@@ -67,7 +67,7 @@ class Segment:
         """The most bytes that are there in a turn, of stages and of the result so far."""
         final, count = self.flow.stages[-1], len(self.flow.stages)
         kept = np.array([self.stage_bytes(index) for index in range(count)])
-        passing = np.array(list(map(_passing_bytes, self.flow.stages)))
+        passing = np.array(list(map(passing_bytes, self.flow.stages)))
         made_bytes = 0 if final.accumulates else aligned(self.result.size_bytes) // final.turns
         return self.flow.times.most_bytes(kept, passing, made_bytes)
 
@@ -96,7 +96,7 @@ def _kept_bytes(stage: FlowStage) -> int:
     return aligned(support.scratch_bytes) + aligned(stage.result.size_bytes)
 
 
-def _passing_bytes(stage: FlowStage) -> int:
+def passing_bytes(stage: FlowStage) -> int:
     """Single rows and scratch of a turn, at the fullest of its runs."""
     most = 0
     for index, run in enumerate(stage.runs):

@@ -85,6 +85,17 @@ def mobile_net(blocks: int = 6, squeeze: bool = False, size: int = 32) -> bytes:
     return model.finish(model.conv(model.whole_mean(x), 10, _POINT))
 
 
+def inverted_chain(blocks: int) -> bytes:
+    """Many of MobileNetV2's blocks at three sizes."""
+    model = Network(30)
+    x = model.conv(model.input(32, 32, 3), 8, _HALF, "RELU")
+    for block in range(blocks):
+        turn = block in (blocks // 4, blocks // 2)
+        x = model.inverted(x, x.shape[2] + 4 * turn, 1 + turn)
+        x = model.rescaled(x, 1 / 64, -3)
+    return model.finish(model.conv(model.whole_mean(x), 10, _POINT))
+
+
 def squeeze_net() -> bytes:
     return mobile_net(4, squeeze=True, size=24)
 

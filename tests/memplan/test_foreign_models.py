@@ -74,11 +74,3 @@ def test_ram_counts_its_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options("m", core="cortex-m4", goal=Goal.RAM)
     compile_model(residual_chain(3), "m.tflite", options)
     assert 2 <= len(made) <= MOST_PLANS
-
-
-@pytest.mark.slow
-def test_a_network_of_500_nodes_is_planned() -> None:
-    compilation = compile_model(residual_chain(125), "m.tflite", Options("m", core="cortex-m4"))
-    computing = [node for node in compilation.graph.nodes if node in compilation.selections]
-    assert len(computing) > 370
-    assert compilation.plan.arena_bytes <= 3 * 512 + 512

@@ -1,0 +1,131 @@
+"""Networks of hundreds of layers: what planning looks at is counted, not how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glowmcu.memory_fit
+import glowmcu.memplan.placement
+import glowmcu.memplan.segments
+from glowmcu.goals import Goal
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.instructions import aligned
+from glowmcu.kernels.kernel import Kernel
+from glowmcu.lowering.passes import lower
+from glowmcu.memplan.cascades import Partition
+from glowmcu.memplan.reuse_in_place import reuse_in_place
+from glowmcu.memplan.segments import SegmentMemory, passing_bytes
+from glowmcu.memplan.share_views import share_views
+from glowmcu.pipeline import Compilation, Options, compile_model, reference_graph
+from tests.memplan.foreign_models import MODELS, dense_net, inverted_chain, residual_chain
+from tests.memplan.streamed import assert_runs_like_the_graph, program_of
+
+#: 500 nodes each, as the file has them.
+NETWORKS: dict[str, Callable[[], bytes]] = {
+    "residual blocks": lambda: residual_chain(125),
+    "inverted residual blocks": lambda: inverted_chain(100),
+    "dense connections": lambda: dense_net(166, 1, 6),
+}
+#: The most steps, by goal: plans; stretches of runs that are looked at as cascades; offsets that
+#: are tried for blocks; prices of kernels for a layer. `balanced` streams nothing.
+BUDGETS = {
+    Goal.BALANCED: {"plans": 1, "cascades": 0, "offsets": 5_000, "prices": 4_000},
+    Goal.RAM: {"plans": 30, "cascades": 9_000, "offsets": 2_500_000, "prices": 20_000},
+}
+
+
+@dataclass
+class Calls:
+    """How often something was called."""
+
+    count: int = 0
+
+    def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, counted."""
+
+        def counted(*arguments: Any) -> Any:
+            self.count += 1
+            return function(*arguments)
+
+        return counted
+
+
+def steps_of(name: str, goal: Goal) -> tuple[Compilation, dict[str, int]]:
+    places = {
+        "plans": (glowmcu.memory_fit, "plan_memory"),
+        "cascades": (glowmcu.memplan.segments, "facts_of"),
+        "offsets": (glowmcu.memplan.placement, "lowest_offset"),
+        "prices": (Kernel, "price"),
+    }
+    calls = {what: Calls() for what in places}
+    with pytest.MonkeyPatch.context() as patch:
+        for what, (owner, function) in places.items():
+            patch.setattr(owner, function, calls[what].of(getattr(owner, function)))
+        options = Options("m", core="cortex-m4", goal=goal)
+        compilation = compile_model(NETWORKS[name](), "m.tflite", options)
+    return compilation, {what: item.count for what, item in calls.items()}
+
+
+def lowered(name: str) -> Graph:
+    return lower(reference_graph(MODELS[name](), "m.tflite"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_of_500_nodes_is_planned_in_so_many_steps(name: str) -> None:
+    arenas = {}
+    for goal, budget in BUDGETS.items():
+        compilation, steps = steps_of(name, goal)
+        assert len(compilation.selections) > 370
+        assert {what: count for what, count in steps.items() if count > budget[what]} == {}
+        arenas[goal] = compilation.plan.arena_bytes
+    assert arenas[Goal.RAM] <= arenas[Goal.BALANCED]
+
+
+@pytest.mark.slow
+def test_a_streamed_network_of_500_nodes_runs_in_its_arena() -> None:
+    compilation, _ = steps_of("inverted residual blocks", Goal.RAM)
+    plan = compilation.plan
+    assert len(plan.program.steps) < len(plan.program.runs)
+    assert_runs_like_the_graph(compilation.graph, plan.program, plan.arena_bytes)
+
+
+@pytest.mark.parametrize("name", ["two inputs", "squeeze and excite", "dense connections"])
+def test_what_other_plans_know_of_cascades_holds_for_the_next_one(name: str) -> None:
+    memory, graph = SegmentMemory(), lowered(name)
+    for scratch in (None, 0, 64, 512):
+        program = reuse_in_place(share_views(program_of(graph, scratch=scratch)))
+        knowing, alone = Partition(program, memory), Partition(program)
+        for first in range(len(program.runs)):
+            assert knowing.rest_peak_bytes(first) == alone.rest_peak_bytes(first)
+        stretches = [
+            [(item.first, item.last) for item in partition.best(0)]
+            for partition in (knowing, alone)
+        ]
+        assert stretches[0] == stretches[1] != []
+
+
+@pytest.mark.parametrize("name", ["a U-Net with sums", "sound, one column", "two inputs"])
+def test_the_most_bytes_of_a_cascade_are_those_of_its_fullest_turn(name: str) -> None:
+    program = program_of(lowered(name), scratch=0)
+    partition, found = Partition(program), 0
+    for first in range(len(program.runs)):
+        for last in range(first + 1, min(first + 6, len(program.runs))):
+            segment = partition.segment(first, last)
+            if segment is None or segment.flow.stages[-1].accumulates:
+                continue
+            flow, found = segment.flow, found + 1
+            total = sum(
+                flow.alive(index) * segment.stage_bytes(index)
+                + flow.turns_of(index) * passing_bytes(stage)
+                for index, stage in enumerate(flow.stages)
+            )
+            row_bytes = aligned(segment.result.size_bytes) // flow.stages[-1].turns
+            made = np.cumsum(flow.turns_of(len(flow.stages) - 1)) * row_bytes
+            assert segment.own_bytes == (total + made).max()
+    assert found > 3
