@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-import glowmcu.memory_fit
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.memory_fit import fitter
 from glowmcu.memplan.execute import execute_program
 from glowmcu.memplan.planner import Plan, plan_memory
 from glowmcu.pipeline import Compilation, Options, compile_model
@@ -70,7 +70,7 @@ def test_ram_counts_its_plans(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(plan_memory(*arguments))  # type: ignore[arg-type]
         return made[-1]
 
-    monkeypatch.setattr(glowmcu.memory_fit, "plan_memory", counted)
+    monkeypatch.setattr(fitter, "plan_memory", counted)
     options = Options("m", core="cortex-m4", goal=Goal.RAM)
     compile_model(residual_chain(3), "m.tflite", options)
     assert 2 <= len(made) <= MOST_PLANS

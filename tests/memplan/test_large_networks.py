@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import glowmcu.memory_fit
 import glowmcu.memplan.placement
 import glowmcu.memplan.segments
 from glowmcu.goals import Goal
@@ -17,6 +16,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.instructions import aligned
 from glowmcu.kernels.kernel import Kernel
 from glowmcu.lowering.passes import lower
+from glowmcu.memory_fit import fitter
 from glowmcu.memplan.cascades import Partition
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.segments import SegmentMemory, passing_bytes
@@ -57,7 +57,7 @@ class Calls:
 
 def steps_of(name: str, goal: Goal) -> tuple[Compilation, dict[str, int]]:
     places = {
-        "plans": (glowmcu.memory_fit, "plan_memory"),
+        "plans": (fitter, "plan_memory"),
         "cascades": (glowmcu.memplan.segments, "facts_of"),
         "offsets": (glowmcu.memplan.placement, "lowest_offset"),
         "prices": (Kernel, "price"),

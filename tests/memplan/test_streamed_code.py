@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
-from glowmcu import memory_fit
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.program import Cascade, Program
 from glowmcu.kernels.selection import Selection
+from glowmcu.memory_fit import fitter
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import Plan
 from glowmcu.pipeline import Compilation, Options, compile_model
@@ -62,8 +62,8 @@ def stream_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> Program:
         return build_program(graph, selections, True, pushed, outside)
 
-    monkeypatch.setattr(memory_fit, "plan_memory", plan)
-    monkeypatch.setattr(memory_fit, "build_program", build)
+    monkeypatch.setattr(fitter, "plan_memory", plan)
+    monkeypatch.setattr(fitter, "build_program", build)
 
 
 @pytest.mark.parametrize("name", MODELS)

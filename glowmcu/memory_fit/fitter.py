@@ -1,4 +1,4 @@
-"""Kernels and memory together: which scratch and which streaming an arena has room for.
+"""Plans for kernels of less and less scratch, and the one that goal and budgets ask for.
 
 Fast kernels take scratch, streamed rows take cycles. Plans are made for kernels of less and less
 scratch, with and without streaming; the goal and the budget say which of them is taken.
@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
-from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Budgets, Goal, PlanPoint
-from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.program import Program, Run, Step
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, SelectionMemory, code_bytes, select_kernels
+from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned, plan_memory
+from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.segments import SegmentMemory
 from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
@@ -39,49 +39,11 @@ _STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
 _NEARER, _WHOLE_PLANS = 4, 5
 #: Ways to cut a network in strips that are planned, and plans for each.
 _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
-#: Of a cascade, on a Cortex-M4, at least: a turn, and a byte of a row that moves up for the next.
-_TURN_CYCLES, _MOVED_BYTE_CYCLES = 35.0, 0.4
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
 #: Where an input is pushed, its work is spread over the time in which rows come.
 PUSHED_SLOWDOWN = 1.6
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Kernels and their plan. `graph` is the one given, or that with strips.
-
-    `extra_macs`: what strips compute again at their seams. `stream_to`: what streaming aimed at.
-    """
-
-    selections: dict[Node, Selection]
-    plan: Plan
-    graph: Graph
-    extra_macs: int = 0
-    stream_to: int | None = None
-
-    @property
-    def arena_bytes(self) -> int:
-        """What the application provides."""
-        return aligned(self.plan.arena_bytes, ARENA_ALIGN)
-
-    @cached_property
-    def cycles(self) -> float:
-        """Estimate, with what it costs to compute row by row."""
-        cascades = (step for step in self.plan.program.steps if isinstance(step, Cascade))
-        return sum(map(_turn_cycles, cascades)) + sum(
-            item.row_cycles if node in self.streamed else item.cost.cycles
-            for node, item in self.selections.items()
-        )
-
-    @cached_property
-    def streamed(self) -> frozenset[Node]:
-        """The nodes in cascades."""
-        steps = self.plan.program.steps
-        return frozenset(
-            run.node for step in steps if isinstance(step, Cascade) for run in step.runs
-        )
 
 
 def fit_memory(
@@ -188,7 +150,7 @@ class _Fitter:
         if budget is not None and best.arena_bytes > budget:
             best = min(fits, key=_size)
             if best.arena_bytes > budget:
-                raise _over_arena_budget(best, budget)
+                raise over_arena_budget(best, budget)
         return best
 
     def _quicker(self, fits: list[Fit], most_cycles: float) -> list[Fit]:
@@ -233,7 +195,7 @@ class _Fitter:
             return best  # a compromise: another one would be as good
         for _ in range(_MOST_ROUNDS):
             better = best
-            for node in _around_peak(best):
+            for node in around_peak(best):
                 for item in self._other_plans(best, node):
                     if item.cycles <= most_cycles and item.arena_bytes < better.arena_bytes:
                         better = item
@@ -261,7 +223,7 @@ class _Fitter:
         curve = self.curve()
         found = [item for item in curve if item.arena_bytes <= budget]
         if not found:
-            raise _over_arena_budget(curve[0], budget)
+            raise over_arena_budget(curve[0], budget)
         return min(found, key=lambda item: (item.cycles, item.arena_bytes))
 
     def curve(self) -> list[Fit]:
@@ -303,7 +265,7 @@ class _Fitter:
                 seen.add(key)
                 yield item
                 aim = int(item.arena_bytes * (1 - _DESCENT))
-            tighter = _less_scratch(item, aim)
+            tighter = less_scratch(item, aim)
             if not tighter:
                 return
             limits.update(tighter)
@@ -315,25 +277,8 @@ class _Fitter:
             self.kernels.watch.layers(Stage.ROW_KERNELS, done, len(selections))
 
 
-def _turn_cycles(cascade: Cascade) -> float:
-    """What its turns take beside their kernels: whose turn it is, rows of rings that move up."""
-    moved = sum(
-        cascade.stages[stage].rows * (ring.size_bytes - ring.size_bytes // ring.type.shape[1])
-        for ring, stage in cascade.rings.items()
-    )
-    return _TURN_CYCLES * len(cascade.order) + _MOVED_BYTE_CYCLES * moved
-
-
 def _size(item: Fit) -> tuple[int, float]:
     return item.arena_bytes, item.cycles
-
-
-def _around_peak(item: Fit) -> list[Node]:
-    """The layers that run at the peak, right before and right after it."""
-    steps, tops = item.plan.program.steps, _tops(item.plan.program)
-    peak = max(range(len(tops)), key=lambda step: (tops[step], -step), default=0)
-    near = steps[max(peak - 1, 0) : peak + 3]
-    return [step.node for step in near if not isinstance(step, Cascade)]
 
 
 def _identity(item: Selection) -> Hashable:
@@ -341,70 +286,3 @@ def _identity(item: Selection) -> Hashable:
     rows = item.row_kernel
     by_rows = (rows.support.kernel, rows.support.scratch_bytes) if rows else None
     return item.kernel_name, item.scratch_bytes, by_rows
-
-
-def _less_scratch(item: Fit, budget: int) -> dict[str, int]:
-    """New limits by node name for kernels of steps that reach beyond the budget.
-
-    In a cascade those count whose turn has the most in it, since one turn's bytes are another's.
-    """
-    limits = {}
-    for step, top in zip(item.plan.program.steps, _tops(item.plan.program), strict=True):
-        if top <= budget:
-            continue
-        is_cascade = isinstance(step, Cascade)
-        runs = step.runs if isinstance(step, Cascade) else (step,)
-        beside = {run: _single_rows_bytes(step, run) for run in runs}
-        turns = {run: beside[run] + _scratch_bytes(run) for run in runs}
-        most = max(turns.values()) - (top - budget)
-        for run in runs:
-            chosen, now = item.selections[run.node], _scratch_bytes(run)
-            least = _least_scratch(chosen, is_cascade)
-            if turns[run] > most and least < now:
-                limits[run.node.name] = max(min(most - beside[run], now - 4), least)
-    return limits
-
-
-def _single_rows_bytes(step: Step, run: Run) -> int:
-    """Rows that come and go in a cascade, of what a run reads and writes."""
-    if not isinstance(step, Cascade):
-        return 0
-    local = {*step.locals}
-    rows = [buffer for buffer in (*run.inputs, *run.outputs) if buffer in local]
-    return sum(buffer.size_bytes for buffer in rows if buffer.type.shape[1] == 1)
-
-
-def _least_scratch(chosen: Selection, by_rows: bool) -> int:
-    if by_rows:
-        return chosen.row_kernel.least_scratch_bytes if chosen.row_kernel else 0
-    return min((cost.scratch_bytes for _, cost in chosen.alternatives), default=0)
-
-
-def _scratch_bytes(run: Run) -> int:
-    return run.scratch.size_bytes if run.scratch is not None else 0
-
-
-def _tops(program: Program) -> list[int]:
-    """The highest byte that is alive at each step."""
-    tops = [0] * len(program.steps)
-    for buffer, life in program.lives.items():
-        end = program.offsets[buffer] + aligned(buffer.size_bytes)
-        for step in range(max(life.first, 0), min(life.last + 1, len(tops))):
-            tops[step] = max(tops[step], end)
-    return tops
-
-
-def _over_arena_budget(least: Fit, budget: int) -> GlowmcuError:
-    program = least.plan.program
-    tops = _tops(program)
-    peak = max(range(len(tops)), key=lambda step: (tops[step], -step), default=0)
-    step = program.steps[peak]
-    node = (step.runs[0] if isinstance(step, Cascade) else step).node
-    return error(
-        "GM403",
-        f"the arena budget is {budget} B, {least.arena_bytes} B are the least that was found",
-        f'the peak is step {peak}, {node.op.name} "{node.name}"',
-        f"give at least --arena-budget {least.arena_bytes}, or make this layer's tensors smaller "
-        "in the model",
-        ExitCode.DOES_NOT_FIT,
-    )

@@ -1,0 +1,6 @@
+"""Kernels and memory together: which scratch and which streaming an arena has room for."""
+
+from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
+
+__all__ = ["RAM_SLOWDOWN", "Fit", "fit_memory", "memory_curve"]

@@ -1,0 +1,59 @@
+"""Kernels with the plan that was made for them, and what that comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from glowmcu.ir.cascade import Cascade
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.kernels.selection import Selection
+from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
+
+#: Of a cascade, on a Cortex-M4, at least: a turn, and a byte of a row that moves up for the next.
+_TURN_CYCLES, _MOVED_BYTE_CYCLES = 35.0, 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Kernels and their plan. `graph` is the one given, or that with strips.
+
+    `extra_macs`: what strips compute again at their seams. `stream_to`: what streaming aimed at.
+    """
+
+    selections: dict[Node, Selection]
+    plan: Plan
+    graph: Graph
+    extra_macs: int = 0
+    stream_to: int | None = None
+
+    @property
+    def arena_bytes(self) -> int:
+        """What the application provides."""
+        return aligned(self.plan.arena_bytes, ARENA_ALIGN)
+
+    @cached_property
+    def cycles(self) -> float:
+        """Estimate, with what it costs to compute row by row."""
+        cascades = (step for step in self.plan.program.steps if isinstance(step, Cascade))
+        return sum(map(_turn_cycles, cascades)) + sum(
+            item.row_cycles if node in self.streamed else item.cost.cycles
+            for node, item in self.selections.items()
+        )
+
+    @cached_property
+    def streamed(self) -> frozenset[Node]:
+        """The nodes in cascades."""
+        steps = self.plan.program.steps
+        return frozenset(
+            run.node for step in steps if isinstance(step, Cascade) for run in step.runs
+        )
+
+
+def _turn_cycles(cascade: Cascade) -> float:
+    """What its turns take beside their kernels: whose turn it is, rows of rings that move up."""
+    moved = sum(
+        cascade.stages[stage].rows * (ring.size_bytes - ring.size_bytes // ring.type.shape[1])
+        for ring, stage in cascade.rings.items()
+    )
+    return _TURN_CYCLES * len(cascade.order) + _MOVED_BYTE_CYCLES * moved
