@@ -81,6 +81,13 @@ _WINDOWS = (
     Image(30, 1, 16, 24, (5, 1)), Image(7, 9, 5, 7, (2, 2), padding="VALID"),
     Image(10, 10, 12, 9, (5, 5)), Image(1, 40, 8, 16, (1, 7)),
 )  # fmt: skip
+#: Time series: windows as wide as the image, inside it and beyond its ends.
+_COLUMNS = (
+    Image(64, 1, 32, 32, (3, 1), padding="VALID"), Image(100, 1, 6, 16, (7, 1), (2, 1), "VALID"),
+    Image(40, 1, 16, 24, (5, 1)), Image(20, 1, 64, 64, (3, 1)), Image(12, 1, 10, 12, (9, 1)),
+    Image(50, 1, 24, 24, (2, 1)), Image(80, 3, 4, 10, (4, 3), (1, 1), "VALID"),
+    Image(6, 1, 40, 30, (6, 1)), Image(30, 1, 12, 40, (8, 1), (4, 1)),
+)  # fmt: skip
 #: Depthwise along one axis, as models of sound and of other signals have it.
 _LINES = (
     Image(26, 1, 32, 32, (5, 1), padding="VALID"), Image(22, 1, 64, 64, (9, 1), padding="VALID"),
@@ -266,7 +273,7 @@ def _builders(kind: str) -> Sequence[_Builder]:
     if kind in ("CONV_2D 1x1", "CONV_2D"):
         images: tuple[Image, ...] = _POINTWISE if kind.endswith("1x1") else _WINDOWS
         images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
-        images += _relu(_NARROW) if kind.endswith("1x1") else ()
+        images += _relu(_NARROW) if kind.endswith("1x1") else _COLUMNS + _relu(_COLUMNS)
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "DEPTHWISE_CONV_2D":
         return [partial(_window_layer, kind, image) for image in _DEPTHWISE + _relu(_DEPTHWISE)]

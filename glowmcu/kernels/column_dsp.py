@@ -8,26 +8,19 @@ little beside its products. Other variants take two columns at a time, and one a
 from __future__ import annotations
 
 from glowmcu.kernels.convolution_dsp import is_plain_int8_conv
-from glowmcu.kernels.cost_table import cost_table
 from glowmcu.kernels.dense_layer import layer_bound_note
 from glowmcu.kernels.fully_connected_direct_assembly import row_assembly
 from glowmcu.kernels.fully_connected_direct_dsp import (
     DIRECT_CHANNELS,
-    FullyConnectedDirect,
     direct_fields,
     direct_stream,
     direct_work,
     known_stream,
 )
-from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
+from glowmcu.kernels.kernel import Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.overlap import window_overlaps
 from glowmcu.kernels.stream_code import stream_view
 from glowmcu.ops.convolution import Conv2D
-
-#: Cycles on a Cortex-M4, beside those of the fully connected layer: a result row, a gathered row of
-#: the image, a word of it.
-_ROW, _GATHERED, _WORD = 45.0, 40.0, 2.5
-_CODE_BYTES = 330
 
 
 @kernel("conv_2d.column_dsp", Conv2D)
@@ -41,20 +34,16 @@ class ColumnDsp(Kernel):
             return False
         return direct_stream(site) is not None
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        out_rows = site.signature.output.shape[1]
-        work, gathered = direct_work(site, out_rows), _gathered_rows(site)
-        prices = cost_table().prices(FullyConnectedDirect.name, target.core.name)
-        assert prices is not None, f"{FullyConnectedDirect.name} has no price on {target.core.name}"
-        cycles = prices.cycles(work) + _ROW * out_rows
-        cycles += gathered * (_GATHERED + _WORD * _row_bytes(site) / 4)
-        return Cost(
-            cycles,
-            prices.code_bytes + _CODE_BYTES,
-            known_stream(site).size_bytes,
-            self.scratch_bytes(site, target),
-            code_key=self.code_key(site, target),
-        )
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        gathered = _gathered_rows(site)
+        return {
+            **direct_work(site, site.signature.output.shape[1]),
+            "gathered row": gathered,
+            "gathered word": gathered * _row_bytes(site) / 4,
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return known_stream(site).size_bytes
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         """A window, where some are gathered."""
