@@ -28,7 +28,7 @@ from glowmcu.kernels.depthwise_assembly import (
 )
 from glowmcu.kernels.requantization import FormKind
 
-#: Stores reach so far.
+#: Stores reach so far, and what is added at once.
 _MOST_OFFSET = 4095
 _UPPER, _LOWER = ("r10", "r11"), ("r12", "lr")
 #: The word of the frame that counts rounds; the literal form would keep its step there.
@@ -49,8 +49,9 @@ class LinePairShape:
 
     @property
     def fits(self) -> bool:
-        """Whether all of a round's outputs are within reach."""
-        return self.line_step + (2 * self.unrolled - 1) * self.out_step <= _MOST_OFFSET
+        """Whether all of a round's outputs are within reach, and the next round's first one."""
+        last = self.line_step + (2 * self.unrolled - 1) * self.out_step
+        return max(last, 2 * self.unrolled * self.out_step) <= _MOST_OFFSET
 
 
 def line_pairs_assembly(shape: LinePairShape) -> tuple[str, ...]:

@@ -128,6 +128,7 @@ PAIR_CASES = {
     "columns longer than rows": LINE_CASES["columns longer than rows"],
     "no padding": LINE_CASES["no padding"],
     "batch of two": LINE_CASES["batch of two"],
+    "the longest round": Case((1, 12, 11, 31), 31, (3, 3), padding="SAME", out_scale=2.0),
     "two parts": Case((1, 2, 131, 4), 4, (3, 3), padding="SAME", out_scale=2.0),
     **{name: NUMBER_CASES[name] for name in (
         "input zero point 127", "weights all -128", "weights all 127", "weights all 0",
@@ -148,6 +149,7 @@ PAIRED = {
     "a clamp within int8": (replace(square(8), activation="RELU6", out_scale=0.06), False),
     "a line within reach": (Case((1, 7, 7, 256), 256, (3, 3), padding="SAME"), True),
     "a line beyond reach": (Case((1, 9, 9, 256), 256, (3, 3), padding="SAME"), False),
+    "a round too long for an addition": (Case((1, 12, 11, 32), 32, (3, 3), padding="SAME"), False),
 }
 
 
