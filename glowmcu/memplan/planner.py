@@ -50,7 +50,7 @@ def plan_memory(
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about so many bytes (0:
-    as few as possible). Without, only those do that take the rows of a pushed input: raises GM404
+    as few as possible). Without, only those do that take the rows of a pushed input: raises GM409
     where there is one that cannot be. `memory`: what other plans know of cascades.
     """
     verify_program(program)
