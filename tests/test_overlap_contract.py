@@ -203,6 +203,19 @@ def test_a_little_off_the_only_distance_spoils_the_result(
     assert host.run(inputs, layer.places(0, only + distance)) != host.run(inputs, layer.places())
 
 
+@pytest.mark.parametrize("variant", [name for name in ONE_DISTANCE if "lines" not in name])
+def test_the_only_distance_is_the_least_of_whole_pixels(variant: str, tmp_path: Path) -> None:
+    sample = ONE_DISTANCE[variant]
+    layer, data = placed_layer(sample, variant, _core_of(variant, sample))
+    only = layer.code.overlaps[0].only_gap_bytes
+    assert only is not None
+    assert only % BUFFER_ALIGN == 0
+    host, inputs = HostLayer(layer, tmp_path / "layer"), _inputs(layer, data)
+    apart, pixel = host.run(inputs, layer.places()), layer.result.type.shape[-1]
+    assert host.run(inputs, layer.places(0, only)) == apart
+    assert host.run(inputs, layer.places(0, only - pixel)) != apart
+
+
 _FAST = {**TIGHT, **ONE_DISTANCE}
 
 
