@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,30 @@ _HALF = Window(stride=(2, 2))
 
 
 class Network(SpatialModel):
-    """What these networks need besides."""
+    """What these networks need besides. Layers' results are as large as what they read, at any
+    depth, and few saturate: whatever the inputs say reaches the outputs.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        #: Of the channels of the weights made last, for the bias.
+        self._scales: list[float] = []
+
+    def _weights(self, shape: tuple[int, ...], axis: int) -> Any:
+        taps = int(np.prod(shape)) // shape[axis]
+        self._scales = [2.0 ** -(5 + i % 2) / float(np.sqrt(taps)) for i in range(shape[axis])]
+        values = self._random.integers(-127, 128, shape).astype(np.int8)
+        return self.builder.constant(self._name("w"), values, self._scales, [0] * shape[axis], axis)
+
+    def _bias(self, x: Image, channels: int) -> Any:
+        values = self._random.integers(-500, 500, channels).astype(np.int32)
+        scales = [x.scale * scale for scale in self._scales]
+        return self.builder.constant(self._name("b"), values, scales, [0] * channels)
+
+    def _result(self, window: Window, x: Image, channels: int, taps: int, activation: str) -> Image:
+        size = window.result_size(x.shape[:2])
+        zero_point = -128 if activation == "RELU" else int(self._random.integers(-20, 20))
+        return self._image((*size, channels), x.scale, zero_point)
 
     def whole_mean(self, x: Image) -> Image:
         """The mean of each channel."""
