@@ -25,7 +25,7 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.measurement import Array, Executor
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.verification import random_inputs
-from tests.support.oracle import open_tflm
+from tests.support.oracle import Session, open_tflm
 
 RECORD = Path(__file__).resolve().parent / "equality.json"
 PAGE = RECORD.with_suffix(".md")
@@ -54,19 +54,24 @@ class Equality:
 
 def compare(model: Model, target: Target, goal: str) -> Equality:
     """Compile for the target's board and compare all outputs with the oracle's."""
-    oracle = open_tflm(model.path.read_bytes())
     with tempfile.TemporaryDirectory() as work:
         bundle = glowmcu.compile(
             model.path, board=target.board, output=Path(work) / "b", name=model.name, optimize=goal
         )
-        inputs = _inputs(bundle)
-        wanted = [[output.tobytes() for output in oracle(arrays)] for arrays in inputs]
-        runs = [bundle.measure_all(inputs, on="host"), _executor(target).run(bundle.path, inputs)]
+        inputs, different = count_different(bundle, open_tflm(model.path.read_bytes()), target)
+    return Equality(model.name, target.core, goal, inputs, different, kernel_sources_digest())
+
+
+def count_different(bundle: glowmcu.Bundle, oracle: Session, target: Target) -> tuple[int, int]:
+    """Inputs compared, on the host and on the core, and how many of them differed on either."""
+    inputs = _inputs(bundle)
+    wanted = [[output.tobytes() for output in oracle(arrays)] for arrays in inputs]
+    runs = [bundle.measure_all(inputs, on="host"), _executor(target).run(bundle.path, inputs)]
     different = sum(
         any([output.tobytes() for output in run[number].outputs] != want for run in runs)
         for number, want in enumerate(wanted)
     )
-    return Equality(model.name, target.core, goal, len(inputs), different, kernel_sources_digest())
+    return len(inputs), different
 
 
 def _executor(target: Target) -> Executor:
