@@ -46,40 +46,29 @@ STREAMED = {
 }
 
 
+#: Models with their inputs in the arena, and with one that is pushed.
+_PUSHED = [(name, (pushed,)) for name, pushed in STREAMED.items()]
+RUNS = [*((name, ()) for name in MODELS), *_PUSHED]
+
+
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.parametrize("goal", ["balanced", "ram"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "pushed"), RUNS, ids=lambda item: item if isinstance(item, str) else "".join(item)
+)
 def test_a_run_takes_little_stack_beside_the_arena(
-    name: str, goal: str, shared_dir: Path, tmp_path: Path
+    name: str, pushed: tuple[str, ...], goal: str, shared_dir: Path, tmp_path: Path
 ) -> None:
     bundle = glowmcu.compile(
         shared_dir / "models" / f"{name}_int8.tflite",
         board="nrf52", output=tmp_path / "bundle", name="model", optimize=goal,
+        stream_inputs=pushed,
     )  # fmt: skip
-    assert 0 < stack_bytes(bundle) <= MOST_STACK
-
-
-@pytest.mark.slow
-@pytest.mark.arm
-@pytest.mark.parametrize("goal", ["balanced", "ram"])
-@pytest.mark.parametrize("name", STREAMED)
-def test_pushing_rows_takes_no_more_stack(
-    name: str, goal: str, shared_dir: Path, tmp_path: Path
-) -> None:
-    bundle = glowmcu.compile(
-        shared_dir / "models" / f"{name}_int8.tflite",
-        board="nrf52", output=tmp_path / "bundle", name="model", optimize=goal,
-        stream_inputs=[STREAMED[name]],
-    )  # fmt: skip
-    assert 0 < stack_bytes(bundle) <= MOST_STACK
-
-
-def stack_bytes(bundle: glowmcu.Bundle) -> int:
     inputs = random_inputs(bundle.manifest, 1, seed=11)
     (found,) = CortexM("cortex-m4", count=False).run(bundle.path, inputs)
     assert found.stack_bytes is not None
-    return found.stack_bytes
+    assert 0 < found.stack_bytes <= MOST_STACK
 
 
 @pytest.mark.slow
