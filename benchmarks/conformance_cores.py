@@ -54,7 +54,7 @@ def section() -> str:
         "## On emulated cores",
         "",
         "The same cases compiled for each core, on its emulator (Helium: QEMU): how many pass.",
-        "Reproduce: `python -m benchmarks.conformance_cores`, about 20 minutes a core.",
+        "Reproduce: `python -m benchmarks.conformance_cores`, about 4 minutes a core.",
         "",
         f"| kind | cases | {' | '.join(results)} |",
         f"|---|{'--:|' * (1 + len(results))}",

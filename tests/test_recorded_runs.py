@@ -50,7 +50,7 @@ def test_the_models_were_compared_with_the_kernels_of_today() -> None:
 
 
 def test_who_runs_the_tests_is_told_of_cases_that_ran_with_older_kernels() -> None:
-    """No failure: the cases take half an hour, and all of them run on this computer anyway."""
+    """No failure: the cases take a while, and all of them run on this computer anyway."""
     now = kernel_sources.kernel_sources_digest()
     for core, result in conformance_cores.stored().items():
         if result.kernels != now:
