@@ -24,17 +24,17 @@ def floor(case: Case) -> Case:
 
 
 CASES = {
-    **{f"{depth} inputs": floor(layer((1, 1, 4, depth), 5)) for depth in range(1, 9)},
+    **{f"{depth} inputs": floor(layer((2, 1, 4, depth), 5)) for depth in range(1, 9)},
     **{
-        f"{count} channels": floor(layer((1, 1, 4, 8), count))
+        f"{count} channels": floor(layer((2, 1, 4, 8), count))
         for count in (1, 2, 7, 8, 9, 16, 17, 25)
     },
-    **{f"{count} pixels": floor(layer((1, 1, count, 6), 3)) for count in (2, 3, 4, 5)},
+    **{f"{count} pixels": floor(layer((2, 1, count, 6), 3)) for count in (2, 3, 4, 5)},
     "rows of an odd width": floor(layer((1, 5, 3, 7), 4)),
     "three batches": floor(layer((3, 3, 3, 5), 9)),
     "stride 2": floor(layer((2, 6, 7, 8), 6, (2, 2))),
     "stride 2 down only": floor(layer((1, 5, 4, 3), 4, (2, 1))),
-    "many channels": floor(layer((1, 1, 2, 3), 2040)),
+    "many channels": floor(layer((2, 1, 2, 3), 2040)),
 }
 NUMBERS = {
     "weights all -128": replace(CASES["8 inputs"], weights=-128, zero_point=7, out_scale=4.0),

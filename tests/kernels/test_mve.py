@@ -279,7 +279,8 @@ def test_vectors_and_their_twins_give_what_layers_mean(family: str, tmp_path: Pa
     table = layers()
     compilation = compile_forced(build(table), variant, CORE)
     if family in FAMILIES:
-        assert variants_of(compilation) == {variant}
+        used = {name.removesuffix(".lying") for name in variants_of(compilation)}
+        assert used == {variant}
     else:
         taken = [one.kernel_name == variant for one in compilation.selections.values()]
         assert sum(taken) > 0.8 * len(table)
