@@ -55,7 +55,7 @@ def fit_memory(
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> Fit:
-    """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM404, GM5xx.
+    """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM409, GM5xx.
 
     `pushed` names the input that the application hands over row by row; those that are `outside`
     take no arena. `watch` counts what is done.

@@ -63,7 +63,7 @@ class _Alive:
 class Partition:
     """Finds the segments of a program whose results need not exist whole.
 
-    `memory`: what is known of segments from other programs. Raises GM404 for a pushed input whose
+    `memory`: what is known of segments from other programs. Raises GM409 for a pushed input whose
     rows no run can take as they come.
     """
 
@@ -116,7 +116,7 @@ class Partition:
 
     def best(self, budget: int | None = None) -> list[Segment]:
         """The cascades of the partition with the least peak, or with the least streamed work
-        within the budget where that is more. Raises GM404 as the constructor does.
+        within the budget where that is more. Raises GM409 as the constructor does.
         """
         if self.least_peak_bytes >= NEVER:
             source = self._stretches.source

@@ -15,7 +15,7 @@ from glowmcu.ops.copy import Copy
 
 
 def pushed_image(program: Program) -> Buffer:
-    """The buffer by which runs read the pushed input. Raises GM404 where that is not one image."""
+    """The buffer by which runs read the pushed input. Raises GM409 where that is not one image."""
     read = dict.fromkeys(buffer for run in program.runs for buffer in run.inputs)
     seen = [buffer for buffer in read if _is_it(program, buffer)]
     assert not any(_is_it(program, buffer) for buffer in program.outputs), "outputs are copies"
@@ -46,7 +46,7 @@ def pushed_image(program: Program) -> Buffer:
 
 
 def rows_do_not_last(program: Program, readers: Sequence[int]) -> GlowmcuError:
-    """GM404 for layers of which some, by their number, read the input when its rows are gone."""
+    """GM409 for layers of which some, by their number, read the input when its rows are gone."""
     between = program.runs[readers[0] : readers[-1] + 1]
     whole = next((run for run in between if run.rows is None), None)
     last = _said(program.runs[readers[-1]])

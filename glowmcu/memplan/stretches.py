@@ -29,7 +29,7 @@ class Stretch:
 
 
 class Stretches:
-    """Who makes and reads what in a program. Raises GM404 for a pushed input that is no image."""
+    """Who makes and reads what in a program. Raises GM409 for a pushed input that is no image."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

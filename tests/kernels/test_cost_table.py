@@ -23,8 +23,10 @@ from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_tuner import tune_kernels
 from glowmcu.verify.verification import seeded_inputs
 
-#: The same kernels take more or less by so much, by how gcc inlines and where loops begin.
-CODE_PLACES = 1.0005
+#: Where speed takes longer than balanced: the check stands, and tells when it holds again.
+SLOWER_SPEED = pytest.mark.xfail(
+    strict=True, reason="kws: the same kernels measure 0.02 % more cycles at another place"
+)
 #: Worst misfit of one layer's estimate, and of a whole model's.
 LAYER_TOLERANCE, MODEL_TOLERANCE = 0.25, 0.10
 
@@ -121,7 +123,9 @@ def test_estimates_are_near_what_layers_take(
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.parametrize("simplify", [True, False], ids=["simplified", "as it is"])
-@pytest.mark.parametrize("name", ["kws", "vww", "ic", "ad", "sww"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("kws", marks=SLOWER_SPEED), "vww", "ic", "ad", "sww"]
+)
 def test_speed_takes_no_more_cycles_than_balanced(
     name: str, simplify: bool, shared_dir: Path, tmp_path: Path
 ) -> None:
@@ -134,7 +138,7 @@ def test_speed_takes_no_more_cycles_than_balanced(
         estimated[goal] = sum(choice.chosen.cycles for choice in bundle.choices)
         measured[goal] = bundle.measure(seeded_inputs(bundle.manifest, 1)).cycles or 0
     assert estimated["speed"] <= estimated["balanced"]
-    assert 0 < measured["speed"] <= CODE_PLACES * measured["balanced"]
+    assert 0 < measured["speed"] <= measured["balanced"]
 
 
 @pytest.mark.slow
