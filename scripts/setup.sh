@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Prepares a checkout: `.venv` with this package (editable) and its extras, a host C compiler, the
-# Arm cross compiler and QEMU. Idempotent, and silent when there is nothing to do.
+# Arm cross compiler and QEMU; for tests also the compilers, emulators and checkers that they call.
+# Idempotent, and silent when there is nothing to do.
 #
-#   scripts/setup.sh EXTRAS      EXTRAS: names from pyproject.toml, such as `test`
+#   scripts/setup.sh EXTRAS      EXTRAS: names from pyproject.toml, such as `test` or `test,examples`
 #
 # System packages are installed with apt-get, as root or through sudo. Where that is impossible it
 # says what to install by hand and goes on: what needs a missing tool is skipped with that reason.
@@ -11,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 extras="${1:?usage: scripts/setup.sh EXTRAS}"
-stamp=".venv/.glowmcu-$extras"
+stamp=".venv/.glowmcu-${extras//,/-}"
 
 say() { echo "setup: $*" >&2; }
 
@@ -22,6 +23,34 @@ has() { command -v "$1" >/dev/null 2>&1; }
 # The compiler prints a bare `libc.a` when it has no such library.
 has_newlib() {
     has arm-none-eabi-gcc && [ "$(arm-none-eabi-gcc -print-file-name=libc.a)" != libc.a ]
+}
+
+# As has_newlib: Arduino links every library with -lstdc++.
+has_arm_libstdcxx() {
+    has arm-none-eabi-g++ && [ "$(arm-none-eabi-g++ -print-file-name=libstdc++.a)" != libstdc++.a ]
+}
+
+has_sanitizers() {
+    local program
+    program="$(mktemp)"
+    echo 'int main(void) { return 0; }' \
+        | clang -x c -fsanitize=memory,undefined - -o "$program" >/dev/null 2>&1
+    local found=$?
+    rm -f "$program"
+    return $found
+}
+
+has_avr_libc() {
+    echo '#include <avr/io.h>' | avr-gcc -mmcu=atmega1284p -x c -fsyntax-only - >/dev/null 2>&1
+}
+
+has_powerpc_libc() {
+    echo '#include <stdio.h>' | powerpc-linux-gnu-gcc -x c -fsyntax-only - >/dev/null 2>&1
+}
+
+has_picolibc() {
+    echo '#include <stdio.h>' \
+        | riscv64-unknown-elf-gcc --specs=picolibc.specs -x c -fsyntax-only - >/dev/null 2>&1
 }
 
 has_host_headers() {
@@ -35,6 +64,30 @@ missing_packages() {
     has arm-none-eabi-gcc || echo gcc-arm-none-eabi
     has_newlib || echo libnewlib-arm-none-eabi
     has qemu-system-arm || echo qemu-system-arm
+    case ",$extras," in *,test,* | *,dev,*) missing_packages_of_tests ;; esac
+}
+
+missing_packages_of_tests() {
+    has git || echo git
+    has make || echo make
+    has cmake || echo cmake
+    has dot || echo graphviz
+    has cppcheck || echo cppcheck
+    has clang || echo clang
+    # The sanitizers' libraries are a package of the release's own clang.
+    if has clang && ! has_sanitizers; then
+        echo "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    fi
+    has_arm_libstdcxx || echo libstdc++-arm-none-eabi-newlib
+    has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
+    has_picolibc || echo picolibc-riscv64-unknown-elf
+    has qemu-system-riscv32 || echo qemu-system-misc
+    has avr-gcc || echo gcc-avr
+    has_avr_libc || echo avr-libc
+    has simavr || echo simavr
+    has powerpc-linux-gnu-gcc || echo gcc-powerpc-linux-gnu
+    has_powerpc_libc || echo libc6-dev-powerpc-cross
+    has qemu-ppc || echo qemu-user
 }
 
 # Prints the command prefix that makes apt-get work here, or returns 1.
@@ -46,26 +99,34 @@ root_prefix() {
 }
 
 apt_install() {
-    local prefix apt
+    local prefix apt package
     has apt-get && prefix="$(root_prefix)" || return 1
     say "installing $* (apt-get)"
     apt="$prefix env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
     $apt update >/dev/null || say "apt-get update failed; trying on"
-    $apt install -y --no-install-recommends "$@" >/dev/null
+    $apt install -y --no-install-recommends "$@" >/dev/null && return
+    # A package that this release lacks must not keep the others out.
+    for package in "$@"; do
+        $apt install -y --no-install-recommends "$package" >/dev/null 2>&1 || true
+    done
 }
 
 install_system_packages() {
-    local packages
+    local packages before=""
     packages="$(missing_packages)"
-    [ -n "$packages" ] || return 0
-    # shellcheck disable=SC2086  # one word a package
-    apt_install $packages || true
-    packages="$(missing_packages)"
+    # Twice, since what clang needs is known when clang is there.
+    while [ -n "$packages" ] && [ "$packages" != "$before" ]; do
+        # shellcheck disable=SC2086  # one word a package
+        apt_install $packages || break
+        before="$packages"
+        packages="$(missing_packages)"
+    done
     [ -n "$packages" ] || return 0
     packages="${packages//$'\n'/ }"
     say "still missing, please install by hand: $packages"
     say "  Debian, Ubuntu:  sudo apt-get install $packages"
-    say "  elsewhere:       a C compiler, the Arm GNU toolchain (arm-none-eabi) and QEMU for Arm"
+    say "  elsewhere:       a C compiler, the Arm GNU toolchain (arm-none-eabi) and QEMU for Arm;"
+    say "                   for tests clang and what else these packages hold"
     say "going on; what needs them will be skipped and say so"
 }
 
@@ -76,7 +137,7 @@ is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/
 find_python() {
     local candidate
     for candidate in ${GLOWMCU_PYTHON:+"$GLOWMCU_PYTHON"} \
-        python3 python3.13 python3.12 python3.11 python3.10; do
+        python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
         if is_recent "$candidate"; then
             echo "$candidate"
             return
