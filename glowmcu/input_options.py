@@ -10,9 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+from glowmcu.errors import error
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class InputOptions:
     """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values; `kept`
     names the inputs that hold after a run what was written to them before it, `streamed` those
     whose rows the application hands over as they come, `outside` those that stay in memory of the
-    application's.
+    application's. `io` is int8 or uint8 where what the model quantizes at its border is handed over
+    so; `nhwc` names inputs and outputs (NCHW in the file) with channels last.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -29,6 +33,22 @@ class InputOptions:
     kept: tuple[str, ...] = ()
     streamed: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    io: str = ""
+    nhwc: tuple[str, ...] = ()
+
+
+def options_of_bundle(
+    said: Mapping[str, str],
+    inputs: Mapping[str, tuple[int, ...]],
+    bind: Mapping[str, npt.NDArray[Any]],
+) -> InputOptions:
+    """What decides the numbers of a bundle that says `said` and takes `inputs`."""
+    nhwc = tuple(name for name in said.get("layout_nhwc", "").split(",") if name)
+    shapes = {
+        name: (shape[0], shape[3], shape[1], shape[2]) if name in nhwc else shape
+        for name, shape in inputs.items()
+    }
+    return InputOptions(shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc)
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:
@@ -39,3 +59,36 @@ def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:
 def _digest(data: npt.NDArray[Any]) -> str:
     head = f"{data.dtype}{data.shape}".encode()
     return hashlib.sha256(head + data.tobytes()).hexdigest()[:12]
+
+
+def channels_last(layouts: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of tensors that are NHWC. Raises GM121 for another layout."""
+    for name, layout in layouts.items():
+        if layout not in ("nhwc", "nchw"):
+            raise error(
+                "GM121",
+                f"the layout of {name!r} must be nhwc or nchw, got {layout!r}",
+                hint=f"for example --input-layout {name}=nhwc; nchw leaves it as the file has it",
+            )
+    return tuple(name for name, layout in layouts.items() if layout == "nhwc")
+
+
+def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
+    """The input to be streamed, if any. Raises GM405 for more than one, or one that is bound."""
+    names = tuple(dict.fromkeys(inputs.streamed))
+    if len(names) > 1:
+        raise error(
+            "GM410",
+            f"one input can be streamed, not {len(names)}: {', '.join(map(repr, names))}",
+            file_name,
+            "layers would have to wait for rows of both in one order; stream the larger one",
+        )
+    for others, option in ((inputs.bind, "--bind"), (inputs.kept, "--keep-input")):
+        if names and names[0] in others:
+            raise error(
+                "GM410",
+                f"input {names[0]!r} is streamed: it never is in memory as a whole",
+                file_name,
+                f"leave out {option} or --stream-input",
+            )
+    return names[0] if names else None

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from glowmcu import limits
+from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.operation import (
     Array,
@@ -18,15 +20,43 @@ from glowmcu.ir.operation import (
 )
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
 
-#: Beyond this no microcontroller is meant; it also bounds what a hostile file can make us allocate.
-MAX_TENSOR_BYTES = 1 << 24
-#: Of all results together: no model for a microcontroller moves as much in one inference.
-MAX_RESULT_BYTES = 1 << 25
 MAX_RANK = 16
+#: Of a graph, and of the parts that one operator is cut into: each takes about a kilobyte here.
+MAX_NODES = 100_000
 #: Shape arithmetic has few elements; anything larger is left to the constant folding pass.
 MAX_SHAPE_ELEMENTS = 64
 _FOLDED_ELEMENTS = frozenset({ElementType.I32, ElementType.I64, ElementType.BOOL, ElementType.F32})
 ShapeCheck = Callable[[Sequence[Shape]], None]
+
+
+def check_tensor_size(shape: Shape, element_bytes: int, what: str) -> None:
+    """Raise Unsupported GM114 for a tensor that is larger than any may be.
+
+    An axis of length 0 does not excuse the others: loops run over them.
+    """
+    size_bytes = math.prod(size or 1 for size in shape) * element_bytes
+    if size_bytes > limits.tensor_bytes():
+        raise Unsupported(
+            "GM114",
+            f"{what} of {_shown(shape)} takes {limits.size_text(size_bytes)}, and "
+            f"{limits.size_text(limits.tensor_bytes())} are allowed",
+            limits.HINT,
+        )
+
+
+def expect_few(count: int, what: str) -> None:
+    """Raise Unsupported GM115 for more nodes, or parts of one, than a graph may have."""
+    if count > MAX_NODES:
+        raise Unsupported(
+            "GM115",
+            f"it makes {count} {what}; a graph may have {MAX_NODES}",
+            "no program of so many steps fits a microcontroller: is a size or a count wrong?",
+        )
+
+
+def _shown(shape: Shape) -> str:
+    sizes = "x".join(map(str, shape[:MAX_RANK]))
+    return f"shape {sizes[:120] or '()'}"
 
 
 class GraphBuilder:
@@ -39,6 +69,7 @@ class GraphBuilder:
 
     def add_known(self, value: Value, data: Array) -> Value:
         """`value` is `data`, known at compile time."""
+        self._check_node_count()
         self.known[value] = data
         self.nodes.append(Node(constant(data), (), (value,), value.name))
         return value
@@ -70,27 +101,44 @@ class GraphBuilder:
             raise OperationError(f"it has {len(shapes)} results, got {len(types)}")
         if check_shapes is not None:
             check_shapes(shapes)
+        self._check_node_count()
         for shape, type_ in zip(shapes, types, strict=True):
-            self._check_size(shape, type_.element)
+            if len(shape) > MAX_RANK:
+                raise OperationError(
+                    f"a result of rank {len(shape)}; at most {MAX_RANK} make sense"
+                )
+            self.afford(shape, type_.element.size_bytes, "a result")
         results = [type_.with_shape(shape) for type_, shape in zip(types, shapes, strict=True)]
         signature = Signature(tuple(value.type for value in inputs), tuple(results))
         operation.verify(signature)
         values = tuple(Value(type_, name) for type_, name in zip(results, names, strict=True))
-        if self._is_shape_arithmetic(inputs, values):
+        if all(value.type.element_count == 0 for value in values):
+            for value in values:
+                self.add_known(value, np.zeros(value.type.shape, value.type.element.numpy))
+        elif self._is_shape_arithmetic(inputs, values):
             self._fold(operation, inputs, values, signature)
         else:
             self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
         return values
 
-    def _check_size(self, shape: Shape, element: ElementType) -> None:
-        size = math.prod(shape) * element.size_bytes
-        self._result_bytes += size
-        if len(shape) > MAX_RANK:
-            raise OperationError(f"a result of rank {len(shape)}; at most {MAX_RANK} make sense")
-        if size > MAX_TENSOR_BYTES:
-            raise OperationError(f"a result of {shape} is beyond {MAX_TENSOR_BYTES} B")
-        if self._result_bytes > MAX_RESULT_BYTES:
-            raise OperationError(f"with its result all are beyond {MAX_RESULT_BYTES} B")
+    def afford(self, shape: Shape, element_bytes: int, what: str) -> None:
+        """Pay for a tensor that is not in the file, before anything is allocated.
+
+        Raises Unsupported GM114 where it, or all such tensors together, would be too large.
+        """
+        check_tensor_size(shape, element_bytes, what)
+        self._result_bytes += math.prod(shape) * element_bytes
+        if self._result_bytes > limits.results_bytes():
+            raise Unsupported(
+                "GM114",
+                f"with {what} of {_shown(shape)} all results take "
+                f"{limits.size_text(self._result_bytes)}, and "
+                f"{limits.size_text(limits.results_bytes())} are allowed",
+                limits.HINT,
+            )
+
+    def _check_node_count(self) -> None:
+        expect_few(len(self.nodes) + 1, "nodes")
 
     def inputs_behind(self, value: Value) -> tuple[str, ...]:
         """Names of the model inputs that `value` is computed from."""

@@ -1,9 +1,12 @@
-"""Checks of what the user says about a model's inputs (`InputOptions`), for every format."""
+"""What the user says about a model's inputs (`InputOptions`), checked, and what needs no saying: a
+batch that the file leaves open is 1. For every format.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +14,12 @@ from glowmcu.errors import ExitCode, Problem
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, Shape
+
+#: Sizes as a file declares them: numbers, symbols, None where it says nothing.
+Sizes = Sequence[int | str | None]
+#: Symbols that name another axis than the batch.
+_OTHER_AXIS = re.compile("seq|len|time|step|height|width|frame|token", re.IGNORECASE)
 
 
 def unknown_inputs(options: InputOptions, names: Sequence[str], file_name: str) -> list[Problem]:
@@ -82,3 +90,41 @@ def exit_code_for(problems: Sequence[Problem]) -> ExitCode:
     """Of problems that lie in the user's own words alone: usage; else the model is unsupported."""
     own_words = all(problem.code in ("GM107", "GM111", "GM113") for problem in problems)
     return ExitCode.USAGE if own_words else ExitCode.UNSUPPORTED
+
+
+def open_batches(inputs: Mapping[str, Sizes | None], options: InputOptions) -> dict[str, Shape]:
+    """Shapes of the inputs of which nothing is open but the batch, by name; the batch is 1.
+
+    That is the first axis of two or more, or a symbol that stands for the first axis of an input.
+    What the user has fixed, and inputs with other open sizes, are not among them.
+    """
+    known = {
+        name: [_size(axis, size, options) for axis, size in enumerate(sizes)]
+        for name, sizes in inputs.items()
+        if sizes is not None and len(sizes) > 1 and not _is_given(name, options)
+    }
+    symbols = {
+        sizes[0]
+        for sizes in known.values()
+        if isinstance(sizes[0], str) and not _OTHER_AXIS.search(sizes[0])
+    }
+    found: dict[str, Shape] = {}
+    for name, sizes in known.items():
+        named = {size for size in sizes if isinstance(size, str)}
+        nameless = [axis for axis, size in enumerate(sizes) if size is None]
+        if (nameless == [0] and not named) or (
+            not nameless and len(named) == 1 and named <= symbols
+        ):
+            found[name] = tuple(size if isinstance(size, int) else 1 for size in sizes)
+    return found
+
+
+def _is_given(name: str, options: InputOptions) -> bool:
+    return name in options.shapes or name in options.bind
+
+
+def _size(axis: int, size: int | str | None, options: InputOptions) -> int | str | None:
+    """A size with the user's value for a symbol; None where it is open and has no name."""
+    if isinstance(size, str):
+        return options.symbols.get(size, size)
+    return None if size is None or size < 0 or (size == 0 and axis == 0) else size

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
-from glowmcu.frontend.onnx.reader import read_onnx
-from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
 
@@ -24,8 +22,12 @@ def read_model(
     Raises GlowmcuError (GM1xx) as the readers do.
     """
     if is_onnx(data, file_name):
+        from glowmcu.frontend.onnx.reader import read_onnx
+
         graph = read_onnx(data, file_name, options)
     else:
+        from glowmcu.frontend.tflite.reader import read_tflite
+
         graph = read_tflite(data, file_name, options)
     _check_sizes(graph, file_name)
     return graph

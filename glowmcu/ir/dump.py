@@ -9,11 +9,13 @@ writes no file. Files are written as the stages go: after a failure they show ho
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from glowmcu.errors import error
+from glowmcu.file_writing import write_text_file
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.graph_picture import missing_dot, print_dot, render_svg
 from glowmcu.ir.program import Program
@@ -78,20 +80,26 @@ class IrDump:
 
     def _write(self, name: str, text: str) -> None:
         def write() -> None:
-            target = self._path(name)
-            draft = target.with_name(f".{name}.part")
-            draft.write_bytes(text.encode("utf-8"))
-            draft.replace(target)
+            write_text_file(self._free(name), text)
 
         self._guarded(write)
 
     def _write_constants(self) -> None:
         assert self._constants is not None
-        write_sidecar(self._path("constants.npz"), self._constants)
+        write_sidecar(self._free("constants.npz"), self._constants)
 
-    def _path(self, name: str) -> Path:
+    def _free(self, name: str) -> Path:
+        """Where a file of the dump goes; an earlier dump's is gone, so what is there is no dump."""
         assert self._folder is not None
-        return self._folder / name
+        path = self._folder / name
+        if os.path.lexists(path):
+            raise error(
+                "GM220",
+                f"a file that is no dump is where one would go: {name}",
+                str(self._folder),
+                "name another folder with --dump-ir",
+            )
+        return path
 
     def _clear(self) -> None:
         """Make the folder; take away what an earlier dump left, and nothing else."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,11 +27,57 @@ def value_ranges(graph: Graph) -> ValueRanges:
     for node in graph.nodes:
         constants = tuple(graph.constant_data(value) for value in node.inputs)
         operands = tuple(ranges[value] for value in node.inputs)
-        results = _evaluated(node, operands, constants, graph.rounding)
-        if results is None:
-            results = node.op.output_ranges(operands, constants, node.signature, graph.rounding)
-        ranges.update(zip(node.outputs, results, strict=True))
+        known = _KNOWN.get(node)
+        if known is None or not known.is_of(operands, constants, graph.rounding):
+            results = _results(node, operands, constants, graph.rounding)
+            known = _KNOWN[node] = _Known(operands, constants, graph.rounding, results)
+        ranges.update(zip(node.outputs, known.results, strict=True))
     return ranges
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What a node's results can hold, and what that was found from."""
+
+    operands: tuple[ValueRange | None, ...]
+    constants: tuple[Array | None, ...]
+    rounding: Rounding
+    results: tuple[ValueRange | None, ...]
+
+    def is_of(
+        self,
+        operands: Sequence[ValueRange | None],
+        constants: Sequence[Array | None],
+        rounding: Rounding,
+    ) -> bool:
+        """Whether it would be found again. Constants are compared by identity."""
+        return (
+            self.rounding is rounding
+            and all(map(operator.is_, self.constants, constants))
+            and all(map(_is_same, self.operands, operands))
+        )
+
+
+#: Passes ask again and again, after each change of a few nodes.
+_KNOWN: WeakKeyDictionary[Node, _Known] = WeakKeyDictionary()
+
+
+def _is_same(a: ValueRange | None, b: ValueRange | None) -> bool:
+    if a is b or a is None or b is None:
+        return a is b
+    return np.array_equal(a.low, b.low) and np.array_equal(a.high, b.high)
+
+
+def _results(
+    node: Node,
+    operands: Sequence[ValueRange | None],
+    constants: Sequence[Array | None],
+    rounding: Rounding,
+) -> tuple[ValueRange | None, ...]:
+    found = _evaluated(node, operands, constants, rounding)
+    if found is None:
+        return node.op.output_ranges(operands, constants, node.signature, rounding)
+    return found
 
 
 def _evaluated(

@@ -30,6 +30,7 @@ from glowmcu.lowering import (
     sink_reshapes,
     sink_transposes,
     stack_elementwise,
+    turn_depthwise_into_convolutions,
 )
 
 Pass = Callable[[Graph], Graph]
@@ -53,6 +54,7 @@ PASSES: tuple[NamedPass, ...] = (
     ("forward_parts", forward_parts.run),
     ("merge_concatenations", merge_concatenations.run),
     ("fold_padding", fold_padding.run),
+    ("turn_depthwise_into_convolutions", turn_depthwise_into_convolutions.run),
     ("lower_to_tables", lower_to_tables.run),
     ("fold_clamp_into_producer", fold_clamp_into_producer.run),
     ("remove_identity_tables", remove_identities.run),

@@ -16,7 +16,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
-from glowmcu.ops.fixed_point import Requantization, saturate
+from glowmcu.ops.fixed_point import Requantization, exact_float, saturate
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
 from glowmcu.ops.reach import conv_2d_reach, depthwise_conv_2d_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
@@ -125,7 +125,7 @@ class _Convolution(Operation):
         channels = signature.output.shape[3]
         scales = weights.quantization.scales
         scales = scales if len(scales) == channels else scales * channels
-        real = (x.scale * scale / signature.output.scale for scale in scales)
+        real = x.scale * np.array(scales) / signature.output.scale
         return requantization_for(bias, real)
 
     def is_padded(self, signature: Signature) -> bool:
@@ -190,9 +190,9 @@ class _Convolution(Operation):
         x, weights, bias = inputs
         if signature.output.element.is_float:
             return (clamp_float(self._sums(x, weights) + bias, self.clamp),)
-        # float64 holds every partial sum exactly: |sum| < 2^53.
-        centred = x.astype(np.float64) - signature.inputs[0].zero_point
-        sums = self._sums(centred, weights.astype(np.float64))
+        exact = exact_float(np.moveaxis(weights, self.channel_axis, 0), x.dtype)
+        centred = x.astype(exact) - exact(signature.inputs[0].zero_point)
+        sums = self._sums(centred, weights.astype(exact))
         return (self._finish(sums, bias, signature, rounding),)
 
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:

@@ -7,7 +7,6 @@ Source: TensorFlow Lite `kernels/internal/{common,quantization_util}.cc`, gemmlo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,6 +89,16 @@ def rises(
     return np.asarray(reach * 2.0 ** np.maximum(left, 0) < 2.0**31)
 
 
+def exact_float(weights: Array, inputs: npt.DTypeLike) -> type[np.float32] | type[np.float64]:
+    """The float type that holds every partial sum of weights (a row an output) times inputs less
+    their zero point exactly: below 2^24 the fast one, below 2^53 the other.
+    """
+    sizes = np.abs(weights.reshape(len(weights), -1).astype(np.int16)).sum(axis=1, dtype=np.int64)
+    info = np.iinfo(inputs)
+    most = int(sizes.max(initial=0)) * (int(info.max) - int(info.min))
+    return np.float32 if most < 2**24 else np.float64
+
+
 @dataclass(frozen=True, eq=False)
 class Requantization:
     """int32 accumulators to the output's scale: one multiplier and shift, or one a channel."""
@@ -118,12 +127,19 @@ class Requantization:
         return rises(most, self.multipliers, self.shifts, rounding)
 
 
-def requantization(scales: Iterable[float]) -> Requantization:
-    """Constants for real scales `input * weights / output`, one a channel."""
-    pairs = [quantize_multiplier(scale) for scale in scales]
+def requantization(scales: npt.ArrayLike) -> Requantization:
+    """Constants for real scales >= 0, `input * weights / output`, one a channel: as
+    `quantize_multiplier` has them.
+    """
+    real = np.asarray(scales, np.float64)
+    assert np.isfinite(real).all(), "scales are checked where they enter"
+    fractions, shifts = np.frexp(real)
+    multipliers = np.floor(fractions * 2**31 + 0.5).astype(np.int64)
+    is_next = multipliers == 2**31
+    multipliers, shifts = np.where(is_next, 2**30, multipliers), shifts + is_next
+    gone = shifts < -31
     return Requantization(
-        np.array([pair[0] for pair in pairs], np.int32),
-        np.array([pair[1] for pair in pairs], np.int32),
+        np.where(gone, 0, multipliers).astype(np.int32), np.where(gone, 0, shifts).astype(np.int32)
     )
 
 

@@ -16,7 +16,7 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Sig
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
-from glowmcu.ops.fixed_point import Requantization, requantization, saturate
+from glowmcu.ops.fixed_point import Requantization, exact_float, requantization, saturate
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
 from glowmcu.ops.reach import fully_connected_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
@@ -82,7 +82,7 @@ class FullyConnected(Operation):
         x, weights, bias = signature.inputs
         assert weights.quantization is not None
         scales = weights.quantization.scales
-        real = (x.scale * scale / signature.output.scale for scale in scales)
+        real = x.scale * np.array(scales) / signature.output.scale
         return requantization_for(bias, real)
 
     def evaluate(
@@ -93,10 +93,11 @@ class FullyConnected(Operation):
             return (clamp_float(x @ weights.T + bias, self.clamp),)
         quantization = signature.inputs[1].quantization
         assert quantization is not None
-        rows = x.astype(np.float64) - signature.inputs[0].zero_point
-        columns = weights.astype(np.float64) - np.array(quantization.zero_points)[:, np.newaxis]
-        # float64 holds every partial sum exactly: |sum| < 2^53.
-        accumulators = (rows @ columns.T).astype(np.int64) + bias
+        points = np.array(quantization.zero_points, np.int16)
+        columns = weights - points[:, np.newaxis]
+        exact = exact_float(columns, x.dtype)
+        rows = x.astype(exact) - exact(signature.inputs[0].zero_point)
+        accumulators = (rows @ columns.astype(exact).T).astype(np.int64) + bias
         scaled = self.requantization(signature).apply(accumulators, rounding)
         out = scaled + signature.output.zero_point
         dtype = signature.output.element.numpy
@@ -108,8 +109,8 @@ class FullyConnected(Operation):
         """Least and greatest sum of every output channel, without the bias."""
         x_type, weights_type, _ = signature.inputs
         assert weights_type.quantization is not None
-        points = np.array(weights_type.quantization.zero_points, np.int64)
-        columns = weights.astype(np.int64) - points[:, np.newaxis]
+        points = np.array(weights_type.quantization.zero_points, np.int16)
+        columns = weights - points[:, np.newaxis]
         return fully_connected_reach(columns, x, x_type.zero_point)
 
     def output_ranges(

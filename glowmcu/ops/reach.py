@@ -18,16 +18,18 @@ def accumulator_reach(
 ) -> tuple[Int64Array, Int64Array]:
     """Least and greatest sum(w * x) of every output channel, without the bias.
 
-    `weights` is (outputs, taps, depth), with depth the input channels of one tap; x lies in
+    `weights` is (outputs, taps, depth) of any integers, with depth the input channels of one tap;
+    x lies in
     `[low, high]`, zero point subtracted, of shape (outputs, depth) or (1, depth). `padded`: some
     taps may be outside the image and count 0.
     """
-    wide = weights.astype(np.int64)
-    at_low, at_high = wide * low[:, np.newaxis, :], wide * high[:, np.newaxis, :]
-    least, most = np.minimum(at_low, at_high), np.maximum(at_low, at_high)
     if padded:
-        least, most = np.minimum(least, 0), np.maximum(most, 0)
-    return least.sum(axis=(1, 2)), most.sum(axis=(1, 2))
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
+    rising = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
+    falling = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
+    least = (rising * low).sum(axis=1) + (falling * high).sum(axis=1)
+    most = (rising * high).sum(axis=1) + (falling * low).sum(axis=1)
+    return least, most
 
 
 def conv_2d_reach(

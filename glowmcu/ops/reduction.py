@@ -10,7 +10,7 @@ Source: TensorFlow Lite `reference/reduce.h` (`QuantizedMeanOrSum`, `ReduceGener
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +36,11 @@ class Reduction(Operation):
         (x,) = inputs
         if not all(0 <= axis < x.rank for axis in self.axes):
             raise OperationError(f"axes {self.axes} are not all in {x.shape}")
-        if 0 in x.shape:
+        if any(size == 0 and axis not in self.axes for axis, size in enumerate(x.shape)):
             raise OperationError(f"nothing to reduce in {x.shape}")
+        if 0 in x.shape and not is_plain(x):
+            what = "only f32, and i32 and i64 without scale, have a result of nothing"
+            raise OperationError(f"nothing to reduce in {x}: {what}")
         sizes = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]
         kept = [axis for axis in range(x.rank) if self.keep_dims or axis not in self.axes]
         return (tuple(sizes[axis] for axis in kept),)
@@ -68,7 +71,7 @@ class PlainReduction(Reduction):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         wide = inputs[0].astype(np.float64 if inputs[0].dtype == np.float32 else inputs[0].dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             result = self._reduced(wide, self.reduced_count(signature.inputs[0]))
             stored = np.asarray(result).astype(inputs[0].dtype)
         return (stored.reshape(signature.output.shape),)
@@ -223,7 +226,7 @@ class ReduceMax(_Extreme):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        return (np.asarray(inputs[0].max(self.axes, keepdims=self.keep_dims)),)
+        return (_extreme(np.max, self, inputs[0], -math.inf),)
 
 
 @operation("reduce_min")
@@ -234,7 +237,19 @@ class ReduceMin(_Extreme):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        return (np.asarray(inputs[0].min(self.axes, keepdims=self.keep_dims)),)
+        return (_extreme(np.min, self, inputs[0], math.inf),)
+
+
+def _extreme(
+    function: Callable[..., Array], reduction: Reduction, x: Array, beyond: float
+) -> Array:
+    """`function` along the axes; of nothing it is `beyond`, or the type's own limit there."""
+    if x.size:
+        return np.asarray(function(x, axis=reduction.axes, keepdims=reduction.keep_dims))
+    if x.dtype.kind in "iu":
+        limits = np.iinfo(x.dtype)
+        beyond = limits.min if beyond < 0 else limits.max
+    return np.full(np.sum(x, reduction.axes, keepdims=reduction.keep_dims).shape, beyond, x.dtype)
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ class TransposeConv2D(Operation):
         channels = signature.output.shape[3]
         scales = weights.quantization.scales
         scales = scales if len(scales) == channels else scales * channels
-        real = (x.scale * scale / signature.output.scale for scale in scales)
+        real = x.scale * np.array(scales) / signature.output.scale
         return requantization_for(bias, real)
 
     def evaluate(

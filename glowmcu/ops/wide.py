@@ -8,7 +8,6 @@ Source: TensorFlow Lite `internal/common.cc` (`MultiplyByQuantizedMultiplier` of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +39,7 @@ class WideRequantization(Requantization):
         return np.asarray((reach < ACCUMULATOR_END) & (results < 2.0**31 - 2))
 
 
-def wide_requantization(scales: Iterable[float]) -> WideRequantization:
+def wide_requantization(scales: npt.ArrayLike) -> WideRequantization:
     """Constants for real scales; OperationError for one that the 15 bits cannot express."""
     full = requantization(scales)
     if (full.shifts > _LARGEST_SHIFT).any():
@@ -52,7 +51,7 @@ def wide_requantization(scales: Iterable[float]) -> WideRequantization:
     return WideRequantization(np.minimum(reduced, _LARGEST_REDUCED).astype(np.int32), full.shifts)
 
 
-def requantization_for(bias: TensorType, scales: Iterable[float]) -> Requantization:
+def requantization_for(bias: TensorType, scales: npt.ArrayLike) -> Requantization:
     """By the bias: int64 means wide accumulators."""
     wide = bias.element is ElementType.I64
     return wide_requantization(scales) if wide else requantization(scales)
@@ -84,5 +83,5 @@ def verify_weighted(signature: Signature, *biases: ElementType) -> None:
         expected = " or ".join(element.value for element in biases)
         raise OperationError(f"expected {expected} bias, got {bias}")
     if bias.element is ElementType.I64:
-        scales = (x.scale * scale / signature.output.scale for scale in weights.quantization.scales)
-        wide_requantization(scales)
+        scales = np.array(weights.quantization.scales)
+        wide_requantization(x.scale * scales / signature.output.scale)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -16,10 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from glowmcu import limits
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.operation import Array
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+#: In all modes, decoded, converted and resampled at once, with what decoders keep.
+_BYTES_A_PIXEL = 16
+#: What float32 holds; NaN compares with nothing.
+_LARGEST_NUMBER = 3e38
 _LAYOUTS = ("NHWC", "NCHW")
 _COLORS = ("rgb", "bgr", "gray")
 
@@ -45,7 +51,7 @@ def read_preprocessing(path: Path) -> Preprocessing:
         raise error(
             "GM308", f"cannot read the preprocessing: {cause.strerror}", where, "check the path"
         ) from cause
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:
         raise error("GM308", f"cannot read the preprocessing: {cause}", where) from cause
     if not isinstance(record, dict):
         raise error("GM308", "expected a table of settings", where)
@@ -80,7 +86,7 @@ def _settings(record: dict[str, Any], where: str) -> Preprocessing:
 
 def _numbers(record: dict[str, Any], key: str, channels: int, where: str) -> tuple[float, ...]:
     values = record[key] if isinstance(record[key], list) else [record[key]]
-    numbers = all(isinstance(v, int | float) and np.isfinite(v) for v in values)
+    numbers = all(isinstance(v, int | float) and abs(v) <= _LARGEST_NUMBER for v in values)
     if not numbers or len(values) not in (1, channels):
         raise error(
             "GM308", f"{key} must be a number or one for each of {channels} channels, "
@@ -95,13 +101,15 @@ def read_image(path: Path, settings: Preprocessing) -> Array:
     Raises GM307 for what is no image, GM309 without Pillow.
     """
     try:
-        image = _pillow()
-        with image.open(path) as opened:
-            picture = opened.convert("L" if settings.color == "gray" else "RGB")
-        height, width = settings.size
-        pixels = np.asarray(picture.resize((width, height), image.Resampling.BILINEAR))
-    except (OSError, ValueError, SyntaxError) as cause:
-        raise error("GM307", f"cannot read the image: {cause}", str(path)) from cause
+        pixels = _pixels(path, settings)
+    except GlowmcuError:
+        raise
+    except Exception as cause:
+        text = " ".join(str(cause).split())[:200] or type(cause).__name__
+        raise error(
+            "GM307", f"cannot read the image: {text}", str(path), "does an image viewer show it?"
+        ) from cause
+    height, width = settings.size
     pixels = pixels.reshape(height, width, -1)
     pixels = pixels[..., ::-1] if settings.color == "bgr" else pixels
     real = (pixels.astype(np.float32) - np.array(settings.mean, np.float32)) / np.array(
@@ -109,6 +117,26 @@ def read_image(path: Path, settings: Preprocessing) -> Array:
     )
     laid_out = real.transpose(2, 0, 1) if settings.layout == "NCHW" else real
     return np.ascontiguousarray(laid_out[np.newaxis], np.float32)
+
+
+def _pixels(path: Path, settings: Preprocessing) -> Array:
+    """Pixels in the size wanted. Pillow warns of large images; here the limit is the user's."""
+    image = _pillow()
+    height, width = settings.size
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", image.DecompressionBombWarning)
+        with image.open(path) as opened:
+            pixels = opened.width * opened.height
+            if _BYTES_A_PIXEL * pixels > limits.memory_bytes():
+                raise error(
+                    "GM307",
+                    f"the image is {opened.width} x {opened.height}: {_BYTES_A_PIXEL} bytes a "
+                    f"pixel are beyond {limits.size_text(limits.memory_bytes())}",
+                    str(path),
+                    limits.HINT,
+                )
+            picture = opened.convert("L" if settings.color == "gray" else "RGB")
+    return np.asarray(picture.resize((width, height), image.Resampling.BILINEAR))
 
 
 def _pillow() -> ModuleType:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.file_writing import write_text_file
 from glowmcu.ir.operation import Array
 from glowmcu.quant.histogram import BIN_COUNT, Histogram
 from glowmcu.quant.options import QuantizationOptions, options_of, options_record
@@ -44,8 +45,7 @@ def profile_text(profile: Profile, options: QuantizationOptions | None = None) -
 def write_profile(profile: Profile, path: Path, options: QuantizationOptions | None = None) -> None:
     """Write the file, and its folder. Raises GM303 where that is impossible."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(profile_text(profile, options), encoding="utf-8")
+        write_text_file(path, profile_text(profile, options))
     except OSError as cause:
         raise error(
             "GM303", f"cannot write the profile: {cause.strerror}", str(path), "choose another file"
@@ -92,7 +92,9 @@ def parse_profile(text: str, where: str = "") -> Profile:
         )
     except json.JSONDecodeError as cause:
         raise _damaged(f"it is no JSON from line {cause.lineno} on", where) from cause
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as cause:
+    except (
+        ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
+    ) as cause:  # fmt: skip
         raise _damaged(f"{type(cause).__name__}: {cause}", where) from cause
 
 

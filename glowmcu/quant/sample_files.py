@@ -7,10 +7,10 @@ single input, little-endian, C order.
 from __future__ import annotations
 
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from glowmcu.array_files import ArrayFileError, load_npy, load_npz
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
@@ -83,21 +83,17 @@ def _load_single(graph: Graph, path: Path) -> Array | dict[str, Array]:
 
 def _load_npy(path: Path) -> Array:
     try:
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as cause:
+        return load_npy(path)
+    except (OSError, ArrayFileError) as cause:
         raise _unreadable(
             path, cause, "a .npy file holds one array, as numpy.save writes it"
         ) from cause
-    if not isinstance(loaded, np.ndarray):
-        raise error("GM307", "cannot read samples: expected one array", str(path))
-    return loaded
 
 
 def _load_npz(path: Path) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, BadZipFile, AttributeError) as cause:
+        return load_npz(path)
+    except (OSError, ArrayFileError) as cause:
         raise _unreadable(
             path, cause, "a .npz file holds arrays, as numpy.savez writes it"
         ) from cause
@@ -108,13 +104,15 @@ def _load_raw(graph: Graph, path: Path) -> Array:
         raise error("GM307", f"a raw file cannot feed {len(graph.inputs)} inputs", str(path))
     type_ = graph.inputs[0].type
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(type_.size_bytes + 1)
+        size = max(len(data), path.stat().st_size)
     except OSError as cause:
         raise _unreadable(path, cause, "check the path") from cause
     if len(data) != type_.size_bytes:
         raise error(
             "GM307",
-            f"a raw sample of {type_} takes {type_.size_bytes} bytes, got {len(data)}",
+            f"a raw sample of {type_} takes {type_.size_bytes} bytes, got {size}",
             str(path),
         )
     dtype = type_.element.numpy.newbyteorder("<")
@@ -124,7 +122,7 @@ def _load_raw(graph: Graph, path: Path) -> Array:
 def _unreadable(path: Path, cause: Exception, hint: str) -> GlowmcuError:
     """`hint` says what the file should be; a file that the system refuses says why itself."""
     refused = isinstance(cause, OSError) and cause.strerror
-    reason = f"{refused}" if refused else f"this is no complete {path.suffix} file"
+    reason = f"{refused}" if refused else str(cause)
     return error(
         "GM307", f"cannot read samples: {reason}", str(path), "check the path" if refused else hint
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from glowmcu import limits
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
@@ -21,7 +22,6 @@ from glowmcu.ir.types import ElementType, Shape
 
 OLDEST_OPSET = 5
 _MAX_NODES = 100_000
-_MAX_TENSOR_BYTES = 1 << 28
 #: Functions that consist of functions, and a bound on what they make of a hostile file.
 _MAX_EXPANSIONS = 4
 _MAX_FUNCTIONS = 1_000
@@ -263,6 +263,9 @@ def _input(item: Any, onnx: Any) -> InputRecord:
             int(dim.dim_value) if dim.HasField("dim_value") else (dim.dim_param or None)
             for dim in tensor.shape.dim
         )
+        # Exporters write -1 for what is open; nothing writes less.
+        if any(isinstance(size, int) and size < -1 for size in sizes):
+            raise ValueError(f"input {item.name[:120]!r} has the sizes {sizes}")
     return InputRecord(item.name, element, type_name, sizes)
 
 
@@ -279,14 +282,25 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
     import onnx
     from onnx import numpy_helper
 
+    if not isinstance(tensor, onnx.TensorProto):
+        kind = type(tensor).__name__
+        raise Unsupported("GM101", f"an attribute that holds a tensor is a {kind}")
     element, type_name = element_of(tensor.data_type)
     if element is None and type_name not in ("DOUBLE", "FLOAT16"):
         known = ", ".join(_ELEMENTS)
         raise Unsupported("GM105", f"tensor {tensor.name!r} is {type_name}; supported: {known}")
     shape: Shape = tuple(int(size) for size in tensor.dims)
-    too_large = len(shape) > _MAX_RANK or math.prod(shape) * 8 > _MAX_TENSOR_BYTES
-    if too_large or any(size < 0 for size in shape):
-        raise Unsupported("GM105", f"tensor {tensor.name!r} of {shape} is too large")
+    if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
+        raise Unsupported("GM105", f"tensor {tensor.name!r} has the shape {str(shape)[:120]}")
+    element_bytes = 8 if element is None else element.size_bytes
+    size_bytes = math.prod(size or 1 for size in shape) * element_bytes
+    if size_bytes > limits.file_bytes():
+        raise Unsupported(
+            "GM114",
+            f"tensor {tensor.name[:120]!r} takes {limits.size_text(size_bytes)}, and "
+            f"{limits.size_text(limits.file_bytes())} are allowed",
+            limits.HINT,
+        )
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return _external_data(tensor, shape, element, folder)
     try:

@@ -2,7 +2,8 @@
 
 Quantized ONNX files say in pairs around float operators how tensors are stored. An operator whose
 operands all come from such pairs and whose result goes into one is computed on integers; whatever
-lacks a pair stays float. uint8 becomes int8 with a zero point 128 lower, but at the model's border.
+lacks a pair stays float, but for operators that only move or choose elements. uint8 becomes int8
+with a zero point 128 lower, but at the model's border.
 Results may differ from onnxruntime's by a step: it rounds halves to even.
 """
 
@@ -19,9 +20,13 @@ from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.lookup import Lookup, all_values
-from glowmcu.ops.pooling import AveragePool2D
+from glowmcu.ops.movement import Movement
+from glowmcu.ops.normalization import LogSoftmax
+from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
-from glowmcu.ops.stored_attributes import with_stored_attributes
+from glowmcu.ops.resize import ResizeBilinear
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.stored_attributes import stored_bound, with_stored_attributes
 
 _BYTES = (ElementType.I8, ElementType.UI8)
 
@@ -49,11 +54,36 @@ def _is_real(value: Value) -> bool:
     return value.type.element is ElementType.F32
 
 
+def _stands_for_real(value: Value) -> bool:
+    return value.type.element in _BYTES and value.type.quantization is not None
+
+
+def _has_fill(op: Operation) -> bool:
+    """Padding is a stored number, which another zero point changes; a pool's limits, too."""
+    return hasattr(op, "value") or getattr(op, "clamp", None) is not None
+
+
 def _keeps_values(node: Node) -> bool:
     """Whether results are elements of the first operand, so that its parameters do for them."""
     rule = node.op.quantization_rule(node.signature) if _is_real(node.output) else None
     moves = rule is not None and rule.result is ResultRange.SAME and not rule.unified
-    return moves and not isinstance(node.op, AveragePool2D)
+    return moves and not isinstance(node.op, AveragePool2D | ResizeBilinear)
+
+
+def _holds_padding(op: Operation, type_: TensorType) -> bool:
+    """Whether what `op` pads with, if anything, is a number of the stored type."""
+    real = np.float32(getattr(op, "value", 0.0))
+    offset = np.float32(stored_bound(float(real), type_) - type_.zero_point)
+    return bool(offset * np.float32(type_.scale) == real)
+
+
+def _is_coarser(wanted: Quantization, fixed: Quantization, op: Operation) -> bool:
+    """Whether `fixed`, an operator's own parameters, lose nothing that `wanted` could tell."""
+    lowest = (ElementType.I8.limits[0] - wanted.zero_points[0]) * wanted.scales[0]
+    cut = (ElementType.I8.limits[0] - fixed.zero_points[0]) * fixed.scales[0]
+    # All other functions of fixed parameters have no values beyond them.
+    is_cut = isinstance(op, LogSoftmax) and lowest < cut - wanted.scales[0]
+    return wanted.scales[0] >= np.float32(fixed.scales[0]) and not is_cut
 
 
 def _wanted(graph: Graph) -> dict[Value, Quantization | None]:
@@ -102,6 +132,9 @@ class _Folding:
         return self._graph.replace(self._nodes, outputs)
 
     def _add(self, node: Node) -> None:
+        if self._moves_stored(node):
+            self._move(node)
+            return
         before = len(self._nodes)
         rule = node.op.quantization_rule(node.signature) if self._touches_int8(node) else None
         if rule is not None:
@@ -116,6 +149,28 @@ class _Folding:
         inputs = tuple(self._real_form(value) for value in node.inputs)
         self._nodes.append(replace(node, inputs=inputs))
         self._real.update((value, value) for value in node.outputs)
+
+    def _moves_stored(self, node: Node) -> bool:
+        """Whether bytes that stand for real numbers are moved or chosen: QOperator files do."""
+        return (
+            isinstance(node.op, Movement | Reshape | MaxPool2D)
+            and all(value in self._stored for value in node.inputs)
+            and all(_stands_for_real(value) for value in (*node.inputs, *node.outputs))
+            and not _has_fill(node.op)
+        )
+
+    def _move(self, node: Node) -> None:
+        inputs = tuple(self._stored[value] for value in node.inputs)
+        outputs = tuple(
+            self._own_value(
+                value, TensorType(value.type.shape, ElementType.I8, _as_int8(value.type))
+            )
+            for value in node.outputs
+        )
+        new = replace(node, inputs=inputs, outputs=outputs)
+        new.op.verify(new.signature)
+        self._nodes.append(new)
+        self._stored.update(zip(node.outputs, outputs, strict=True))
 
     def _touches_int8(self, node: Node) -> bool:
         return any(value in self._stored for value in node.inputs)
@@ -225,17 +280,30 @@ class _Folding:
     def _result(self, node: Node, rule: QuantizationRule) -> Quantization | None:
         """Parameters of the results; None where they are no real numbers."""
         if not any(map(_is_real, node.outputs)):
+            self._expect_one_scale(node, rule)
             return None
-        if rule.fixed is not None:
-            return Quantization((rule.fixed[0],), (rule.fixed[1],))
-        if rule.result is ResultRange.SAME and not rule.unified:
-            if isinstance(node.op, AveragePool2D) and self._wanted.get(node.output) is None:
-                raise _Refused
-            return self._stored_operand(node.inputs[rule.activations[0]]).type.quantization
-        choices = {self._wanted.get(value) for value in node.outputs}
-        if len(choices) != 1 or None in choices:
+        same = rule.result is ResultRange.SAME and not rule.unified
+        first = self._stored_operand(node.inputs[rule.activations[0]]).type
+        if same and not _holds_padding(node.op, first):
             raise _Refused
-        return choices.pop()
+        if _keeps_values(node):
+            return first.quantization
+        choices = {self._wanted.get(value) for value in node.outputs}
+        wanted = choices.pop()
+        if choices or wanted is None:
+            raise _Refused
+        if rule.fixed is not None:
+            fixed = Quantization((rule.fixed[0],), (rule.fixed[1],))
+            if not _is_coarser(wanted, fixed, node.op):
+                raise _Refused
+            return fixed
+        return first.quantization if same else wanted
+
+    def _expect_one_scale(self, node: Node, rule: QuantizationRule) -> None:
+        """_Refused where stored numbers could compare otherwise than the real ones."""
+        operands = [self._stored_operand(node.inputs[i]) for i in rule.activations]
+        if any(value.type.quantization != operands[0].type.quantization for value in operands):
+            raise _Refused
 
     def _result_value(self, old: Value, result: Quantization | None) -> Value:
         if not _is_real(old):

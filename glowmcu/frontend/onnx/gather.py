@@ -83,6 +83,7 @@ def import_gather_nd(state: Import, op: NodeRecord) -> None:
         raise Unsupported("GM106", f"GatherND: {given.type} of {x.type}, {batch} batch axes")
     indices = positions(state, op, 1, x.type.shape[batch : batch + depth])
     if batch:
+        state.builder.afford(given.type.shape, 4 * given.type.rank, "a constant")
         places = np.indices(given.type.shape[:-1], np.int32)[:batch]
         own = state.add_constant(np.moveaxis(places, 0, -1), "batch")
         indices = state.add(op, Concatenation(given.type.rank - 1), [own, indices])
@@ -98,6 +99,7 @@ def import_reverse_sequence(state: Import, op: NodeRecord) -> None:
     time = positive_axis(op, op.integer("time_axis", 0), x.type.rank)
     if batch == time or lengths.size != x.type.shape[batch]:
         raise Unsupported("GM106", f"ReverseSequence: {lengths.size} lengths for {x.type}")
+    state.builder.afford((lengths.size, x.type.shape[time]), 16, "a constant")
     steps = np.arange(x.type.shape[time], dtype=np.int32)
     ends = lengths.astype(np.int32)[:, None]
     order = np.where(steps < ends, ends - 1 - steps, steps).astype(np.int32)

@@ -11,15 +11,14 @@ from glowmcu.frontend.onnx.container import NodeRecord, element_of, tensor_data
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 
-_MAX_ELEMENTS = 1 << 26
-
 
 @importer("ConstantOfShape")
 def import_constant_of_shape(state: Import, op: NodeRecord) -> None:
     """One value everywhere; float 0 where none is given."""
     shape = required_integers(state, op, 0, "shape", "its shape")
-    if any(size < 0 for size in shape) or math.prod(shape) > _MAX_ELEMENTS:
+    if any(size < 0 for size in shape):
         raise Unsupported("GM106", f"ConstantOfShape: {shape} is no shape of a tensor in memory")
+    state.builder.afford(shape, 8, "a constant")
     value = np.zeros(1, np.float32)
     if op.has("value"):
         value = tensor_data(op.attributes["value"], state.model.folder).reshape(-1)
@@ -41,6 +40,7 @@ def import_eye_like(state: Import, op: NodeRecord) -> None:
     if x.type.rank != 2:
         raise Unsupported("GM106", f"EyeLike: expected a matrix, got {x.type}")
     rows, columns = x.type.shape
+    state.builder.afford(x.type.shape, 8, "a constant")
     eye = np.eye(rows, columns, op.integer("k", 0))
     state.bind_constant(op, eye.astype(dtype))
 
@@ -52,9 +52,11 @@ def import_range(state: Import, op: NodeRecord) -> None:
     if any(part.size != 1 for part in parts) or not parts[2][0]:
         raise Unsupported("GM106", "Range: expected one start, one limit and one step other than 0")
     start, limit, delta = (part[0] for part in parts)
-    count = max(math.ceil((float(limit) - float(start)) / float(delta)), 0)
-    if count > _MAX_ELEMENTS:
-        raise Unsupported("GM106", f"Range: {count} elements are too many")
+    span = (float(limit) - float(start)) / float(delta)
+    if not math.isfinite(span):
+        raise Unsupported("GM106", f"Range: cannot count from {start} to {limit} by {delta}")
+    count = max(math.ceil(span), 0)
+    state.builder.afford((count,), 8, "a constant")
     steps = np.arange(count, dtype=parts[0].dtype)
     state.bind_constant(op, (start + steps * delta).astype(parts[0].dtype))
 

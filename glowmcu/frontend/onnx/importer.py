@@ -7,21 +7,23 @@ operators transpose in and out (`to_nhwc`, `from_nhwc`); passes cancel the trans
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 
 from glowmcu.discovery import import_members
-from glowmcu.frontend.graph_builder import MAX_TENSOR_BYTES, GraphBuilder
-from glowmcu.frontend.known_inputs import bound_data, must_be_known
+from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
+from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType
+from glowmcu.ops.movement import Movement
+from glowmcu.ops.pooling import MaxPool2D
+from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Transpose
 
 ImportFunction = Callable[["Import", NodeRecord], None]
@@ -56,6 +58,7 @@ class Import:
         self._values: dict[str, Value] = {}
         self._sequences: dict[str, tuple[Value, ...]] = {}
         self._options = options
+        self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -63,11 +66,10 @@ class Import:
         """The value of a model input, symbolic sizes replaced by the user's."""
         if record.element is None:
             raise Unsupported("GM105", f"input {record.name!r} is {record.type_name}")
-        shape = self._options.shapes.get(record.name)
+        shape = self._options.shapes.get(record.name, self._batches.get(record.name))
         if shape is None:
             shape = self._input_shape(record)
-        if math.prod(shape) * record.element.size_bytes > MAX_TENSOR_BYTES:
-            raise Unsupported("GM105", f"input {record.name!r} of {shape} is too large")
+        check_tensor_size(shape, record.element.size_bytes, f"input {record.name[:120]!r}")
         value = Value(TensorType(shape, record.element), record.name)
         self._values[record.name] = value
         return value
@@ -161,7 +163,7 @@ class Import:
         name: str = "",
     ) -> Value:
         """An inner node with one result; its element type is the first operand's unless given."""
-        type_ = _result_type(inputs, element, quantization)
+        type_ = _result_type(operation, inputs, element, quantization)
         name = name or f"{_first_name(op)}/{operation.name}"
         return self._add(op, operation, inputs, [type_], [name])[0]
 
@@ -189,8 +191,8 @@ class Import:
         elements: Sequence[ElementType] = (),
     ) -> tuple[Value, ...]:
         """A node with the operator's names for its results, which it does not bind."""
-        type_ = _result_type(inputs, element, quantization)
-        types = [_result_type(inputs, item, quantization) for item in elements]
+        type_ = _result_type(operation, inputs, element, quantization)
+        types = [_result_type(operation, inputs, item, quantization) for item in elements]
         try:
             count = len(operation.infer([value.type for value in inputs]))
         except OperationError as cause:
@@ -258,6 +260,18 @@ def _narrowed(data: Array) -> Array:
 
 
 def _result_type(
-    inputs: Sequence[Value], element: ElementType | None, quantization: Quantization | None
+    operation: Operation,
+    inputs: Sequence[Value],
+    element: ElementType | None,
+    quantization: Quantization | None,
 ) -> TensorType:
+    """What is moved or chosen among stored numbers keeps their parameters."""
+    kinds = {(value.type.element, value.type.quantization) for value in inputs}
+    if (
+        quantization is None
+        and isinstance(operation, Movement | Reshape | MaxPool2D)
+        and len(kinds) == 1
+        and element in (None, inputs[0].type.element)
+    ):
+        quantization = inputs[0].type.quantization
     return TensorType((), element or inputs[0].type.element, quantization)

@@ -23,6 +23,7 @@ def _at_position(state: Import, op: NodeRecord, indices: Value, axis: int, lengt
     """Bools: whether the place along a new `axis` of `length` is the index."""
     shape = indices.type.shape
     column = state.add(op, Reshape((*shape[:axis], 1, *shape[axis:])), [indices])
+    state.builder.afford((length,), 8, "a constant")
     places = np.arange(length, dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis))
     return state.add(
         op, Equal(), [column, state.add_constant(places, "places")], ElementType.BOOL
@@ -67,6 +68,7 @@ def import_trilu(state: Import, op: NodeRecord) -> None:
     k = int(state.constant(op, 1, "its diagonal").reshape(-1)[0]) if state.has(op, 1) else 0
     if x.type.rank < 2:
         raise Unsupported("GM106", f"Trilu: expected matrices, got {x.type}")
+    state.builder.afford(x.type.shape[-2:], 2, "a constant")
     matrix = np.ones(x.type.shape[-2:], np.bool_)
     kept = np.triu(matrix, k) if op.integer("upper", 1) else np.tril(matrix, k)
     zero = state.add_constant(np.zeros((), x.type.element.numpy), "zero")

@@ -158,6 +158,8 @@ def import_group_normalization(state: Import, op: NodeRecord) -> None:
 def _by_groups(state: Import, op: NodeRecord, x: Value, groups: int) -> Value:
     """Normalized over everything that a group of channels of an image has, then scaled."""
     batch, channels = x.type.shape[:2]
+    if groups < 1 or channels % groups:
+        raise Unsupported("GM106", f"{op.kind}: {channels} channels in {groups} groups")
     depth = math.prod(x.type.shape[2:]) * channels // groups
     rows = _reshaped(state, op, x, (batch, groups, depth))
     operation = MeanVarianceNormalization(op.number("epsilon", 1e-5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.frontend.graph_builder import check_tensor_size
 from glowmcu.frontend.onnx.axes import integers, positive_axis, required_integers
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
@@ -37,6 +38,10 @@ def import_pad(state: Import, op: NodeRecord) -> None:
         return
     for axis, pair in enumerate(pads):
         if any(pair):
+            size = x.type.shape[axis] + sum(pair)
+            padded = (*x.type.shape[:axis], size, *x.type.shape[axis + 1 :])
+            check_tensor_size(padded, x.type.element.size_bytes, "a result")
+            state.builder.afford((size,), 8, "a constant")
             positions = continued(x.type.shape[axis], *pair, mode)
             operands = [x, state.add_constant(positions, "positions")]
             x = state.add(op, Gather(axis), operands, name=op.outputs[0])

@@ -114,7 +114,10 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
                 continue
             except Unsupported as cause:
                 problems.append(cause.problem(where))
-            except (ValueError, TypeError, IndexError, KeyError, OverflowError) as cause:
+            except MemoryError as cause:
+                text = f"{op.kind} needs more memory than there is: {str(cause)[:200]}"
+                problems.append(Problem("GM114", text, where))
+            except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as cause:
                 text = f"{op.kind} is damaged: {str(cause)[:200]}"
                 problems.append(Problem("GM101", text, where))
         unknown.update(name for name in op.outputs if name)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.recurrent_activations import activations
@@ -128,6 +129,7 @@ def _steps_of(emitter: Emitter, x: Value, sizes: _Sizes) -> Sequence[Value]:
     shape = (sizes.batch, sizes.depth)
     if sizes.steps == 1:
         return [reshaped(emitter.state, emitter.op, x, shape)]
+    expect_few(sizes.steps, "time steps")
     split = Split(1 if sizes.batch_first else 0, (1,) * sizes.steps, drop_axis=True)
     names = [f"{x.name}/step{time}" for time in range(sizes.steps)]
     return emitter.add_all(split, x, names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.onnx.axes import integers, positive_axis
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
@@ -73,11 +74,13 @@ def import_split_to_sequence(state: Import, op: NodeRecord) -> None:
     sizes = integers(state, op, 1, "split", "the sizes of its parts")
     drop_axis = sizes is None and not op.integer("keepdims", 1)
     if sizes is None:
+        expect_few(length, "parts")
         sizes = (1,) * length
     elif state.value(op, 1).type.rank == 0:
         if sizes[0] < 1:
             raise Unsupported("GM106", f"SplitToSequence: parts of {sizes[0]}")
         count = -(-length // sizes[0])
+        expect_few(count, "parts")
         sizes = (*(sizes[0],) * (count - 1), length - sizes[0] * (count - 1)) if count else ()
     state.bind_sequence(op, state.add_all(op, Split(axis, sizes, drop_axis), [x]))
 

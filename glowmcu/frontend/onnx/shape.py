@@ -40,6 +40,7 @@ def import_identity(state: Import, op: NodeRecord) -> None:
             raise Unsupported("GM105", f"{op.kind}: the model is in training mode", _EVALUATE)
     state.bind(op, [x])
     if len(op.outputs) > 1 and op.outputs[1]:
+        state.builder.afford(x.type.shape, 1, "a constant")
         mask = state.add_constant(np.ones(x.type.shape, np.bool_), op.outputs[1])
         state.bind(op, [x, mask])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.onnx.axes import integers, positive_axis, required_integers
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
@@ -40,6 +41,7 @@ def import_split(state: Import, op: NodeRecord) -> None:
     axis = positive_axis(op, op.integer("axis", 0), x.type.rank)
     sizes = integers(state, op, 1, "split", "the sizes of its parts")
     count = op.integer("num_outputs", len(op.outputs))
+    expect_few(count, "parts")
     state.emit(op, Split(axis, sizes or equal_parts(x.type.shape[axis], count)), [x])
 
 

@@ -34,7 +34,7 @@ _FUNCTIONS: dict[str, type[Operation]] = {
     "ROUND": Round,
     "SIGN": Sign,
 }
-_QUANTIZED = (ElementType.I8, ElementType.I16)
+_QUANTIZED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 #: Real limits of the activations that rescale; None leaves the type's own.
 _LIMITS: dict[str, tuple[float, float | None]] = {
     "RELU": (0.0, None),
@@ -44,12 +44,12 @@ _LIMITS: dict[str, tuple[float, float | None]] = {
 
 
 def _expect_quantized(op: OperatorRecord, *types: TensorType) -> None:
-    """Unsupported unless every tensor is int8 or int16 with one scale."""
+    """Unsupported unless every tensor is int8, uint8 or int16 with one scale."""
     for type_ in types:
         if type_.element not in _QUANTIZED or type_.quantization is None:
             raise Unsupported(
                 "GM105",
-                f"{op.name} needs quantized int8 or int16, got {type_}",
+                f"{op.name} needs quantized int8, uint8 or int16, got {type_}",
                 "quantize the model to int8 throughout",
             )
 
@@ -63,8 +63,11 @@ def import_function(state: Import, op: OperatorRecord) -> None:
 @importer(*_LIMITS)
 def import_relu(state: Import, op: OperatorRecord) -> None:
     """Rescaled to the output, and clamped there."""
+    _add_relu(state, op, *_LIMITS[op.name])
+
+
+def _add_relu(state: Import, op: OperatorRecord, low: float, high: float | None) -> None:
     x, declared = state.value(op, 0), state.output_type(op)
-    low, high = _LIMITS[op.name]
     if declared.element.is_float:
         state.emit(op, Relu((low, FLOAT_MAX if high is None else high)), [x])
         return
@@ -78,10 +81,12 @@ def import_relu(state: Import, op: OperatorRecord) -> None:
 
 @importer("RELU6")
 def import_relu6(state: Import, op: OperatorRecord) -> None:
-    """Stored values clamped in the input's units, as TensorFlow Lite Micro does it."""
+    """Stored values clamped in the input's units, as TensorFlow Lite Micro does it; of uint8, which
+    it does not have, rescaled as TensorFlow Lite does.
+    """
     x = state.value(op, 0)
-    if x.type.element.is_float:
-        state.emit(op, Relu((0.0, 6.0)), [x])
+    if x.type.element in (ElementType.F32, ElementType.UI8):
+        _add_relu(state, op, 0.0, 6.0)
         return
     _expect_quantized(op, x.type, state.output_type(op))
     highest = min(quantize_bound(6.0, x.type), x.type.element.limits[1])

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from glowmcu.discovery import import_members
-from glowmcu.frontend.graph_builder import MAX_TENSOR_BYTES, GraphBuilder
-from glowmcu.frontend.known_inputs import bound_data, must_be_known
+from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck, check_tensor_size
+from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
+from glowmcu.frontend.tflite.int4 import unpack_int4
+from glowmcu.frontend.tflite.unsigned import as_int8, as_int8_operation, knows_int8_alone
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
+from glowmcu.ops.quantization import Requantize
 
 __all__ = [
     "Import", "Unsupported", "constant_data", "importer", "load_importers", "real_values",
@@ -72,19 +75,21 @@ class Import:
         self._values: dict[int, Value] = {}
         self._options = options
         self._resized = False
+        self._twins: dict[Value, Value] = {}
+        self._batches = open_batches(input_sizes(model), options)
 
     def graph_input(self, index: int) -> Value:
         """The value of a model input, with the shape that the user fixed where there is one."""
         record = self.model.tensors[index]
+        wanted = self._options.shapes.get(record.name, self._batches.get(record.name))
+        if wanted is None and _is_open(record):
+            raise _dynamic_shape(record)
+        if wanted is not None and wanted != record.shape:
+            record = replace(record, shape=wanted)
+            self._resized = True
         type_ = tensor_type(record)
         if type_.quantization is not None and type_.quantization.per_channel:
             raise Unsupported("GM105", f"{type_}: an input has one scale and zero point")
-        wanted = self._options.shapes.get(record.name)
-        if wanted is not None and wanted != type_.shape:
-            type_ = type_.with_shape(wanted)
-            self._resized = True
-        elif wanted is None and any(a != 0 or record.shape[a] != 1 for a in record.variable_axes):
-            raise _dynamic_shape(record)
         self._values[index] = Value(type_, record.name)
         return self._values[index]
 
@@ -160,7 +165,13 @@ class Import:
 
     def output_type(self, op: OperatorRecord, position: int = 0) -> TensorType:
         """Type that the file declares for a result."""
-        return tensor_type(self.model.tensors[op.outputs[position]])
+        type_ = tensor_type(self.model.tensors[op.outputs[position]])
+        if type_.quantization is not None and type_.quantization.per_channel:
+            raise Unsupported(
+                "GM106",
+                f"{op.name.lower()}: a result is {type_}; only constants are quantized per channel",
+            )
+        return type_
 
     def emit(
         self, op: OperatorRecord, operation: Operation, inputs: Sequence[Value]
@@ -168,16 +179,47 @@ class Import:
         """A node whose results are the operator's; element types and quantization from the file."""
         declared = [self.output_type(op, i) for i in range(len(op.outputs))]
         names = [self.model.tensors[index].name for index in op.outputs]
-        values = self._emit(op, operation, inputs, declared, names)
+        check = self._check_shapes(op)
+        if knows_int8_alone(operation, [*(value.type for value in inputs), *declared]):
+            operands = [self._signed(op, value) for value in inputs]
+            types, inner = [as_int8(type_) for type_ in declared], as_int8_operation(operation)
+            signed = self._emit(
+                op, inner, operands, types, [f"{name}/int8" for name in names], check
+            )
+            values = tuple(
+                value if value.type == type_ else self._unsigned(op, value, type_, name)
+                for value, type_, name in zip(signed, declared, names, strict=True)
+            )
+        else:
+            values = self._emit(op, operation, inputs, declared, names, check)
         self._values.update(zip(op.outputs, values, strict=True))
         return values
+
+    def _signed(self, op: OperatorRecord, value: Value) -> Value:
+        """A quantized uint8 operand as the same real numbers in int8."""
+        type_ = as_int8(value.type)
+        if type_ == value.type or value in self._twins:
+            return self._twins.get(value, value)
+        if value in self.builder.known:
+            data = (self.builder.known[value].astype(np.int16) - 128).astype(np.int8)
+            self._twins[value] = self.add_constant(data, value.name, type_.quantization)
+        else:
+            name = f"{value.name}/int8"
+            self._twins[value] = self._emit(op, Requantize(), [value], [type_], [name])[0]
+        return self._twins[value]
+
+    def _unsigned(self, op: OperatorRecord, value: Value, type_: TensorType, name: str) -> Value:
+        """An int8 result in the file's uint8."""
+        (result,) = self._emit(op, Requantize(), [value], [type_], [name])
+        self._twins[result] = value
+        return result
 
     def emit_inner(
         self, op: OperatorRecord, operation: Operation, inputs: Sequence[Value], type_: TensorType
     ) -> Value:
         """A node in front of the operator's own: `type_` with its shape inferred anew."""
         name = f"{self.model.tensors[op.outputs[0]].name}/{operation.name}"
-        return self._emit(op, operation, inputs, [type_], [name], check=False)[0]
+        return self._emit(op, operation, inputs, [type_], [name])[0]
 
     def _emit(
         self,
@@ -186,12 +228,8 @@ class Import:
         inputs: Sequence[Value],
         declared: Sequence[TensorType],
         names: Sequence[str],
-        check: bool = True,
+        check_shapes: ShapeCheck | None = None,
     ) -> tuple[Value, ...]:
-        def check_shapes(shapes: Sequence[Shape]) -> None:
-            if check and not self._resized:
-                _check_shapes(shapes, declared)
-
         source = f"operator {op.index} {op.name}"
         if all(type_.element.is_float for type_ in declared):
             inputs = self._with_real_constants(inputs)
@@ -199,6 +237,19 @@ class Import:
             return self.builder.add_node(operation, inputs, declared, names, source, check_shapes)
         except OperationError as cause:
             raise Unsupported("GM106", f"{op.name.lower()}: {cause}") from cause
+
+    def _check_shapes(self, op: OperatorRecord) -> ShapeCheck | None:
+        """Compares inferred shapes with the file's, but for axes that it leaves open."""
+        if self._resized:
+            return None
+        records = [self.model.tensors[index] for index in op.outputs]
+
+        def check(shapes: Sequence[Shape]) -> None:
+            for shape, record in zip(shapes, records, strict=True):
+                if not _fits(shape, record):
+                    raise OperationError(f"its result is {shape}, the file declares {record.shape}")
+
+        return check
 
     def _with_real_constants(self, inputs: Sequence[Value]) -> list[Value]:
         """Operands of a float operator: int8 weights (dynamic-range models) become real numbers."""
@@ -212,11 +263,31 @@ class Import:
         ]
 
 
-def _check_shapes(shapes: Sequence[Shape], declared: Sequence[TensorType]) -> None:
-    for shape, type_ in zip(shapes, declared, strict=True):
-        # Exporters write () also for a shape that they do not know.
-        if type_.shape and shape != type_.shape:
-            raise OperationError(f"its result is {shape}, the file declares {type_.shape}")
+def _fits(shape: Shape, record: TensorRecord) -> bool:
+    # Exporters write () also for a shape that they do not know.
+    return not record.shape or (
+        len(shape) == len(record.shape)
+        and all(
+            axis in record.variable_axes or size == record.shape[axis]
+            for axis, size in enumerate(shape)
+        )
+    )
+
+
+def input_sizes(model: ModelRecord) -> dict[str, Sizes]:
+    """Sizes of the model's inputs, None where the file leaves them open."""
+    records = [model.tensors[index] for index in model.inputs]
+    return {
+        record.name: [
+            None if axis in record.variable_axes else size for axis, size in enumerate(record.shape)
+        ]
+        for record in records
+    }
+
+
+def _is_open(record: TensorRecord) -> bool:
+    """Whether a size is missing; a vector of one element may be a batch of one number."""
+    return bool(record.variable_axes) and (record.variable_axes, record.shape) != ((0,), (1,))
 
 
 def _dynamic_shape(record: TensorRecord) -> Unsupported:
@@ -241,18 +312,26 @@ def tensor_type(record: TensorRecord) -> TensorType:
         )
     if any(size < 0 for size in record.shape):
         raise _dynamic_shape(record)
-    if math.prod(record.shape) * element.size_bytes > MAX_TENSOR_BYTES:
-        raise Unsupported(
-            "GM105",
-            f"tensor {record.name!r} of {record.shape} is beyond {MAX_TENSOR_BYTES} B, "
-            "more than any microcontroller holds",
-        )
+    check_tensor_size(record.shape, element.size_bytes, f"tensor {record.name[:120]!r}")
     return TensorType(record.shape, element, _quantization(record, element))
 
 
 def _quantization(record: TensorRecord, element: ElementType) -> Quantization | None:
     if not record.scales or element in (ElementType.F32, ElementType.BOOL, ElementType.I64):
         return None
+    try:
+        return _checked_quantization(record, element)
+    except Unsupported:
+        if element is ElementType.I32 and record.data is not None:
+            return None  # a bias is at the product of other scales: no interpreter reads its own
+        raise
+
+
+def _checked_quantization(record: TensorRecord, element: ElementType) -> Quantization:
+    """Raises GM105 for parameters that do not fit the tensor."""
+    if len(record.scales) > 1 and record.data is None:
+        # What is computed has one scale: the first, as TensorFlow Lite Micro reads it.
+        record = replace(record, scales=record.scales[:1], zero_points=record.zero_points[:1])
     axis = record.quantized_axis if len(record.scales) > 1 else None
     if axis is not None and not (
         0 <= axis < len(record.shape) and record.shape[axis] == len(record.scales)
@@ -266,6 +345,8 @@ def _quantization(record: TensorRecord, element: ElementType) -> Quantization | 
     zero_points = record.zero_points
     if len(zero_points) == 1:
         zero_points = zero_points * len(record.scales)
+    elif len(record.scales) == 1:
+        zero_points = zero_points[:1]
     outside = [point for point in zero_points if not lowest <= point <= highest]
     if outside or len(zero_points) != len(record.scales):
         got = f"zero point {outside[0]}" if outside else f"{len(zero_points)} zero points"
@@ -285,7 +366,7 @@ def constant_data(record: TensorRecord) -> Array:
     type_ = tensor_type(record)
     data: memoryview | bytes = b"" if record.data is None else record.data
     if record.type_name == "INT4":
-        return _unpack_int4(data, type_.element_count).reshape(type_.shape)
+        return unpack_int4(data, type_.element_count).reshape(type_.shape)
     stored = np.dtype(np.float16) if record.type_name == "FLOAT16" else type_.element.numpy
     if len(data) != type_.element_count * stored.itemsize:
         raise Unsupported(
@@ -310,14 +391,3 @@ def real_values(data: Array, type_: TensorType) -> Array:
         scales, points = scales.reshape(shape), points.reshape(shape)
     offsets = (data.astype(np.int64) - points).astype(np.float32)
     return np.asarray(offsets * scales, np.float32).reshape(data.shape)
-
-
-def _unpack_int4(data: memoryview | bytes, count: int) -> Array:
-    """Two elements a byte, low nibble first, sign extended."""
-    if len(data) != (count + 1) // 2:
-        raise Unsupported(
-            "GM105", f"{count} int4 elements need {(count + 1) // 2} bytes, got {len(data)}"
-        )
-    packed: Any = np.frombuffer(data, np.int8)
-    nibbles = np.stack([np.left_shift(packed, 4) >> 4, packed >> 4], axis=-1)
-    return nibbles.reshape(-1)[:count].astype(np.int8)

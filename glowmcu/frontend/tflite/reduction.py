@@ -1,4 +1,4 @@
-"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_ALL and REDUCE_ANY."""
+"""MEAN, SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ALL and REDUCE_ANY."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from glowmcu.ops.reduction import (
     ReduceAny,
     ReduceMax,
     ReduceMin,
+    ReduceProd,
     Reduction,
     Sum,
 )
@@ -20,6 +21,7 @@ from glowmcu.ops.reduction import (
 _OPERATIONS: dict[str, type[Reduction]] = {
     "MEAN": Mean,
     "SUM": Sum,
+    "REDUCE_PROD": ReduceProd,
     "REDUCE_MAX": ReduceMax,
     "REDUCE_MIN": ReduceMin,
     "REDUCE_ALL": ReduceAll,

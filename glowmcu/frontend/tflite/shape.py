@@ -73,6 +73,7 @@ def import_rank(state: Import, op: OperatorRecord) -> None:
 def import_zeros_like(state: Import, op: OperatorRecord) -> None:
     """Stored zeros, whatever the zero point: what the reference kernel writes."""
     x = state.value(op, 0)
+    state.builder.afford(x.type.shape, x.type.element.size_bytes, "a constant")
     state.bind(op, np.zeros(x.type.shape, x.type.element.numpy))
 
 
@@ -83,17 +84,12 @@ def import_fill(state: Import, op: OperatorRecord) -> None:
     value = state.value(op, 1)
     if any(size < 0 for size in shape) or value.type.element_count != 1:
         raise Unsupported("GM106", f"fill: cannot make {shape} from {value.type}")
-    if math.prod(shape) > _MAX_ELEMENTS:
-        raise Unsupported("GM106", f"fill: a result of {shape} is too large for any target")
     if state.known(op, 1):
+        state.builder.afford(shape, value.type.element.size_bytes, "a constant")
         data = state.constant(op, 1, "the value")
         state.bind(op, np.full(shape, data.reshape(-1)[0], data.dtype))
     else:
         state.emit(op, BroadcastTo(shape), [_scalar(state, op, value)])
-
-
-#: Of a constant that is made here: what a hostile file can make us allocate.
-_MAX_ELEMENTS = 1 << 21
 
 
 def _scalar(state: Import, op: OperatorRecord, value: Value) -> Value:
@@ -112,6 +108,5 @@ def import_range(state: Import, op: OperatorRecord) -> None:
     if not all(map(math.isfinite, (start, limit, step))):
         raise Unsupported("GM106", f"range: cannot count from {start} to {limit} by {step}")
     count = max(math.ceil((limit - start) / step), 0)
-    if count > _MAX_ELEMENTS:
-        raise Unsupported("GM106", f"range: a result of {count} elements is too large")
+    state.builder.afford((count,), 8, "a constant")
     state.bind(op, (start + np.arange(count) * step).astype(bounds[0].dtype))

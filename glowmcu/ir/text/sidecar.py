@@ -7,13 +7,15 @@ it where the numbers differ.
 from __future__ import annotations
 
 import hashlib
-import zipfile
+import io
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 import numpy as np
 
+from glowmcu.array_files import ArrayFileError, load_npz
 from glowmcu.errors import error
+from glowmcu.file_writing import write_file
 from glowmcu.ir.operation import Array
 
 #: Arrays up to this size stay in the text.
@@ -32,16 +34,16 @@ def store(sidecar: Sidecar, name: str, data: Array) -> str:
 
 def write_sidecar(path: Path, sidecar: Mapping[str, Array]) -> None:
     """All arrays in one `.npz`, byte-identical for the same content."""
-    with path.open("wb") as file:
-        np.savez(file, **{key: sidecar[key] for key in sorted(sidecar)})  # type: ignore[arg-type]
+    content = io.BytesIO()
+    np.savez(content, **{key: sidecar[key] for key in sorted(sidecar)})  # type: ignore[arg-type]
+    write_file(path, content.getvalue())
 
 
 def read_sidecar(path: Path) -> dict[str, Array]:
     """The arrays of a `.npz`. Raises GM219 when it cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as cause:
+        return load_npz(path)
+    except (OSError, ArrayFileError) as cause:
         raise error(
             "GM219",
             f"cannot read the constants: {cause}",

@@ -1,0 +1,70 @@
+"""What a user should know about a model file besides what it computes: read from its records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from glowmcu.frontend.known_inputs import Sizes, open_batches
+from glowmcu.frontend.onnx.container import read_onnx_container
+from glowmcu.frontend.read_model import is_onnx
+from glowmcu.frontend.tflite.container import ModelRecord, read_container
+from glowmcu.frontend.tflite.importer import input_sizes
+from glowmcu.input_options import InputOptions
+
+
+def notes_on_file(
+    data: bytes, file_name: str, options: InputOptions | None = None
+) -> tuple[str, ...]:
+    """Sentences for whoever compiles, inspects or profiles the model. Raises GM101, GM103."""
+    options = options or InputOptions()
+    if is_onnx(data, file_name):
+        onnx = read_onnx_container(data, file_name)
+        return _batch_note({record.name: record.sizes for record in onnx.inputs}, options)
+    model = read_container(data, file_name)
+    return _batch_note(input_sizes(model), options) + _weights_note(model)
+
+
+def _batch_note(inputs: Mapping[str, Sizes | None], options: InputOptions) -> tuple[str, ...]:
+    """Which inputs have a batch of 1 that the file leaves open."""
+    shapes = open_batches(inputs, options)
+    if not shapes:
+        return ()
+    texts = {name: "x".join(map(str, shape)) for name, shape in shapes.items()}
+    listed = ", ".join(f"{name} is {text}" for name, text in texts.items())
+    name, text = next(iter(texts.items()))
+    return (
+        f"the file leaves the batch open: it is 1 ({listed}); "
+        f"--input-shape {name}={text} says so, or another size",
+    )
+
+
+def _weights_note(model: ModelRecord) -> tuple[str, ...]:
+    """How many bytes of weights are small in the file alone: a converter's dynamic-range or float16
+    quantization leaves the arithmetic float.
+    """
+    read = {
+        index
+        for op in model.operators
+        if all(model.tensors[output].type_name == "FLOAT32" for output in op.outputs)
+        for index in op.inputs
+        if index >= 0
+    }
+    records = [model.tensors[index] for index in sorted(read)]
+    small = [
+        record
+        for record in records
+        if record.data is not None
+        and (record.type_name == "FLOAT16" or (record.scales and "INT" in record.type_name))
+        and record.type_name != "INT32"
+    ]
+    if not small:
+        return ()
+    stored = sum(len(record.data or b"") for record in small)
+    real = 4 * sum(math.prod(record.shape) for record in small)
+    kinds = " and ".join(sorted({record.type_name.lower() for record in small}))
+    return (
+        f"the file holds {stored} B of weights as {kinds}, but activations are float: they become "
+        f"{real} B of float32, and activations stay exact (LiteRT rounds them to int8 for some "
+        "layers); int8 by samples takes a quarter of that: --samples DATA, or glowmcu profile",
+    )

@@ -1,0 +1,51 @@
+"""uint8 of old quantized files: the same real numbers as int8 with a zero point 128 lower.
+
+TensorFlow Lite's kernels of both types compute the same sums and round alike, so an operator on
+uint8 is the one on int8 between two subtractions of 128, which meet their like and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from typing import Any
+
+from glowmcu.ir.operation import Operation
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.movement import Movement
+from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
+from glowmcu.ops.resize import ResizeBilinear
+from glowmcu.ops.shape import Reshape
+
+_SHIFT = 128
+#: These have a meaning on bytes of their own; TensorFlow Lite interpolates uint8 in another way.
+_OWN = (Movement, Reshape, Quantize, Dequantize, Requantize, ResizeBilinear)
+
+
+def _is_quantized_byte(type_: TensorType) -> bool:
+    return type_.element is ElementType.UI8 and type_.quantization is not None
+
+
+def knows_int8_alone(operation: Operation, types: Iterable[TensorType]) -> bool:
+    """Whether the operator meets quantized uint8, and has none of its own."""
+    return not isinstance(operation, _OWN) and any(map(_is_quantized_byte, types))
+
+
+def as_int8(type_: TensorType) -> TensorType:
+    """A quantized uint8 type as int8; others stay."""
+    if not _is_quantized_byte(type_):
+        return type_
+    assert type_.quantization is not None
+    points = tuple(point - _SHIFT for point in type_.quantization.zero_points)
+    quantization = replace(type_.quantization, zero_points=points)
+    return TensorType(type_.shape, ElementType.I8, quantization)
+
+
+def as_int8_operation(operation: Operation) -> Operation:
+    """The operator with its attributes in stored units (`clamp`) moved like the numbers."""
+    changed: Any = operation
+    if "clamp" in {field.name for field in fields(changed)} and changed.clamp is not None:
+        low, high = changed.clamp
+        changed = replace(changed, clamp=(low - _SHIFT, high - _SHIFT))
+    moved: Operation = changed
+    return moved
