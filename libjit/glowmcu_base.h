@@ -1,15 +1,13 @@
 /*
  * glowmcu_base.h: what every generated file starts from. Freestanding C99.
  *
- * Version handshake, static assertion, alignment, sections, a shared arena, the step hook.
+ * Static assertion, alignment, sections, a shared arena, the step hook.
  */
 #ifndef GLOWMCU_BASE_H
 #define GLOWMCU_BASE_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-#define GLOWMCU_LIBJIT_VERSION 1
 
 #define GLOWMCU_JOIN2(a, b) a##b
 #define GLOWMCU_JOIN(a, b) GLOWMCU_JOIN2(a, b)
@@ -101,9 +99,36 @@ static inline int32_t glowmcu_first_input_row(int32_t first_row, int32_t stride_
 #endif
 #endif
 
+/*
+ * Bytes of the arena hold int8 for one layer, int32 or float for another. Compilers that know who
+ * reads what type of memory move nothing across this. No instruction.
+ */
+#ifndef GLOWMCU_FORGET_TYPES
+#if defined(__GNUC__) || defined(__clang__)
+#define GLOWMCU_FORGET_TYPES() __asm__ volatile("" ::: "memory")
+#else
+#define GLOWMCU_FORGET_TYPES() ((void)0)
+#endif
+#endif
+
+/*
+ * Whether an entry point refuses a pointer: NULL, or no multiple of `align`. Bundles that are
+ * compiled with GLOWMCU_NO_CHECKS do not look.
+ */
+#ifdef GLOWMCU_NO_CHECKS
+#define GLOWMCU_IS_UNUSABLE(pointer, align) 0
+#else
+#define GLOWMCU_IS_UNUSABLE(pointer, align) \
+    ((pointer) == NULL || ((uintptr_t)(pointer) % (uintptr_t)(align)) != 0u)
+#endif
+
+/* What entry points return where nothing was done. */
+#define GLOWMCU_BAD_ARENA (-1)
+#define GLOWMCU_BAD_INPUT (-2)
+
 /* Called before step `index` of a run; define it to trace or to profile. Costs nothing as it is. */
 #ifndef GLOWMCU_STEP
-#define GLOWMCU_STEP(index) ((void)0)
+#define GLOWMCU_STEP(index) GLOWMCU_FORGET_TYPES()
 #endif
 
 #endif /* GLOWMCU_BASE_H */

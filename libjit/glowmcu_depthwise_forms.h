@@ -19,7 +19,7 @@ static inline int32_t glowmcu_depthwise_literal(int32_t doubled, const int32_t *
     int32_t rounding)
 {
     const int32_t shift = (q[0] & 31) + 1;
-    const int32_t step = rounding * (int32_t)(1u << (shift - 1));
+    const int32_t step = rounding * (int32_t)((uint32_t)1 << (shift - 1));
 
     return glowmcu_saturate_s8(
         (glowmcu_smmlar(doubled, q[1], step) + (doubled >> 31)) >> shift);
@@ -46,7 +46,7 @@ static inline int32_t glowmcu_depthwise_start(const int32_t *q, int32_t form)
 {
     const uint32_t start = (uint32_t)q[0];
 
-    return (form == GLOWMCU_DEPTHWISE_LITERAL) ? (int32_t)((start & ~31u) << 3) : (int32_t)start;
+    return (int32_t)((form == GLOWMCU_DEPTHWISE_LITERAL) ? (start & ~(uint32_t)31) << 3 : start);
 }
 
 /* From such a sum. */

@@ -48,10 +48,10 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
  * r3 out; r4 channels; r5 stream; r9 channels left.
  */
 GLOWMCU_CODE
-__attribute__((naked, noinline, used)) static void glowmcu_depthwise_pairs_mve_pair(
-    const glowmcu_depthwise_pairs_mve *p __attribute__((unused)),
-    const int8_t *const *rows __attribute__((unused)), int32_t offset __attribute__((unused)),
-    int8_t *out __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_depthwise_pairs_mve_pair(
+    const glowmcu_depthwise_pairs_mve *p GLOWMCU_UNUSED,
+    const int8_t *const *rows GLOWMCU_UNUSED, int32_t offset GLOWMCU_UNUSED,
+    int8_t *out GLOWMCU_UNUSED)
 {
     __asm__ volatile(
         "   push        {r4-r11, lr}\n"

@@ -1,10 +1,11 @@
 /*
  * glowmcu_depthwise_planes_dsp.h: int8 depthwise 3x3 convolution, all rows of a channel at a time,
- * without dilation, one output channel an input channel, for the DSP extension.
+ * without dilation, for the DSP extension.
  *
  * The rows of glowmcu_depthwise_row.h with weights that are loaded once a channel. The result
  * may share the image's bytes only whole pixels apart, so that what one channel writes no other
- * reads: with padding and stride 1 a row and a pixel below the image.
+ * reads: with padding and stride 1 a row and a pixel below the image. With a depth multiplier it
+ * shares none.
  */
 #ifndef GLOWMCU_DEPTHWISE_PLANES_DSP_H
 #define GLOWMCU_DEPTHWISE_PLANES_DSP_H
@@ -44,23 +45,24 @@ static void glowmcu_depthwise_planes(const glowmcu_depthwise_row *p, const int8_
 /* What the assembly computes, row by row. */
 GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_planes(const int8_t *in, int8_t *out,
-    const glowmcu_depthwise_row *p, int32_t rows, int32_t form, int32_t postshift)
+    const glowmcu_depthwise_row *p, int32_t rows, int32_t form, int32_t postshift,
+    int32_t multiplier)
 {
-    const int32_t pitch = p->in_width * p->channels;
+    const int32_t pitch = p->in_width * (p->channels / multiplier);
     const int32_t out_pitch = p->out_width * p->channels;
 
     if ((rows & GLOWMCU_DEPTHWISE_ABOVE) != 0) {
-        glowmcu_depthwise_portable_row(in, out, p, -1, form, postshift);
+        glowmcu_depthwise_portable_row(in, out, p, -1, form, postshift, multiplier);
         in += (p->stride_y - 1) * pitch;
         out += out_pitch;
     }
     for (int32_t left = rows / GLOWMCU_DEPTHWISE_INSIDE; left > 0; --left) {
-        glowmcu_depthwise_portable_row(in, out, p, 0, form, postshift);
+        glowmcu_depthwise_portable_row(in, out, p, 0, form, postshift, multiplier);
         in += p->stride_y * pitch;
         out += out_pitch;
     }
     if ((rows & GLOWMCU_DEPTHWISE_BELOW) != 0) {
-        glowmcu_depthwise_portable_row(in, out, p, 1, form, postshift);
+        glowmcu_depthwise_portable_row(in, out, p, 1, form, postshift, multiplier);
     }
 }
 #endif

@@ -11,7 +11,7 @@
 #include "glowmcu_depthwise_forms.h"
 
 typedef struct {
-    int32_t channels;        /* the assembly reads the first members */
+    int32_t channels;        /* of the output; the assembly reads the first members */
     int32_t in_zero_points; /* twice, in both halves */
     int32_t rounding;        /* 2 * out_zero_point + 1 */
     int32_t clamp_min;
@@ -27,10 +27,11 @@ typedef struct {
 } glowmcu_depthwise_row;
 
 #if !GLOWMCU_HAS_DSP
-/* What the assembly computes. */
+/* What the assembly computes; each channel of the image makes `multiplier` of the output. */
 GLOWMCU_CODE
 static inline void glowmcu_depthwise_portable_row(const int8_t *in, int8_t *out,
-    const glowmcu_depthwise_row *p, int32_t missing, int32_t form, int32_t postshift)
+    const glowmcu_depthwise_row *p, int32_t missing, int32_t form, int32_t postshift,
+    int32_t multiplier)
 {
     /* Where a weight's byte is, row by row but for the last. */
     static const uint8_t places[8] = {1, 0, 5, 3, 2, 7, 4, 6};
@@ -38,6 +39,7 @@ static inline void glowmcu_depthwise_portable_row(const int8_t *in, int8_t *out,
     const int32_t zero_point = glowmcu_low_half((uint32_t)p->in_zero_points);
     const int32_t top = (missing < 0) ? 1 : 0;
     const int32_t end = (missing > 0) ? 2 : 3;
+    const int32_t in_channels = p->channels / multiplier;
     const int32_t *q = p->blocks;
 
     for (int32_t c = 0; c < p->channels; ++c, q += 4) {
@@ -50,7 +52,7 @@ static inline void glowmcu_depthwise_portable_row(const int8_t *in, int8_t *out,
                 const int32_t x = ox * p->stride_x - p->pad_left + k % 3;
                 value = zero_point;
                 if (ky >= top && ky < end && x >= 0 && x < p->in_width) {
-                    value = in[((ky - top) * p->in_width + x) * p->channels + c];
+                    value = in[((ky - top) * p->in_width + x) * in_channels + c / multiplier];
                 }
                 value *= (k < 8) ? weights[places[k]] : last[c];
                 sum = glowmcu_wrapping_add(sum, value * 256);

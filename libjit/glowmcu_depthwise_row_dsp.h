@@ -1,6 +1,6 @@
 /*
  * glowmcu_depthwise_row_dsp.h: int8 depthwise 3x3 convolution, an output row at a time, without
- * dilation, one output channel an input channel, for the DSP extension.
+ * dilation, for the DSP extension.
  *
  * Channel by channel along the row, straight from the image's bytes: no scratch and little to set
  * up, so that single rows cost hardly more than whole layers.
@@ -19,14 +19,13 @@ typedef void (*glowmcu_depthwise_one_row)(const int8_t *in, int8_t *out,
 
 /*
  * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
- * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
- * input rows above those of the row that is computed.
+ * `in` begins with the first of these input rows, of `pitch` bytes each, `out` with row first_row.
+ * Results may overwrite input rows above those of the row that is computed.
  */
 GLOWMCU_CODE
 static void glowmcu_depthwise_row_by_row(const glowmcu_depthwise_row *p, const int8_t *in,
-    int8_t *out, int32_t first_row, int32_t end_row, glowmcu_depthwise_one_row run)
+    int8_t *out, int32_t first_row, int32_t end_row, int32_t pitch, glowmcu_depthwise_one_row run)
 {
-    const int32_t pitch = p->in_width * p->channels;
     int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {

@@ -10,13 +10,11 @@
 
 #include <string.h>
 
-#include "glowmcu_base.h"
+#include "glowmcu_thumb.h"
 
-#if defined(__ARM_FEATURE_DSP) && (__ARM_FEATURE_DSP == 1) && !defined(GLOWMCU_PORTABLE)
+#if defined(__ARM_FEATURE_DSP) && (__ARM_FEATURE_DSP == 1) && GLOWMCU_THUMB == 2 \
+    && GLOWMCU_HAS_UNALIGNED
 #define GLOWMCU_HAS_DSP 1
-/* A function that is assembly from its first instruction, and its parameters. */
-#define GLOWMCU_NAKED __attribute__((naked, noinline, used))
-#define GLOWMCU_UNUSED __attribute__((unused))
 #else
 #define GLOWMCU_HAS_DSP 0
 #endif

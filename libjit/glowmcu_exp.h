@@ -20,14 +20,15 @@ static inline int32_t glowmcu_exp_near_0(int32_t a)
         + glowmcu_doubling_high_mul(x + glowmcu_divide_by_pot(cubic, 1), 1895147668);
 }
 
+/* exp(-1/4), exp(-1/2), exp(-1), ..., exp(-16) in Q0.31 */
+static const int32_t glowmcu_exp_factors[7] = {
+    1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242
+};
+
 /* exp(a) in Q0.31 for a <= 0 in Q5.26. */
 GLOWMCU_CODE
 static inline int32_t glowmcu_exp_q5(int32_t a)
 {
-    /* exp(-1/4), exp(-1/2), exp(-1), ..., exp(-16) in Q0.31 */
-    static const int32_t factors[7] = {
-        1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242
-    };
     const int32_t quarter = (int32_t)1 << 24;
     const int32_t inside = (a & (quarter - 1)) - quarter;
     const int32_t remainder = inside - a; /* a multiple of 1/4, the rest is in `inside` */
@@ -38,7 +39,7 @@ static inline int32_t glowmcu_exp_q5(int32_t a)
     }
     for (int32_t bit = 0; bit < 7; ++bit) {
         if (((remainder >> (24 + bit)) & 1) != 0) {
-            result = glowmcu_doubling_high_mul(result, factors[bit]);
+            result = glowmcu_doubling_high_mul(result, glowmcu_exp_factors[bit]);
         }
     }
     return result;

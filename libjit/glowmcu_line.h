@@ -19,7 +19,7 @@ typedef struct {
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_line_out(int32_t sum)
 {
     int32_t out;
-#if defined(__ARM_FEATURE_SAT) && !defined(GLOWMCU_PORTABLE)
+#if defined(__ARM_FEATURE_SAT) && defined(__GNUC__) && !defined(GLOWMCU_PORTABLE)
     __asm__("ssat %0, #8, %1, asr #22" : "=r"(out) : "r"(sum));
 #else
     out = sum >> GLOWMCU_LINE_SHIFT;

@@ -39,9 +39,9 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_matrix_mve, stream) == 20, stream_is_sixt
  * first row, r8 r10 r12 lr of the second.
  */
 GLOWMCU_CODE
-__attribute__((naked, noinline, used)) static void glowmcu_matrix_mve_pair(
-    const glowmcu_matrix_mve *p __attribute__((unused)), const int8_t *x __attribute__((unused)),
-    int8_t *out __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
+    const glowmcu_matrix_mve *p GLOWMCU_UNUSED, const int8_t *x GLOWMCU_UNUSED,
+    int8_t *out GLOWMCU_UNUSED)
 {
     __asm__ volatile(
         "   push        {r0, r4-r11, lr}\n"
@@ -183,7 +183,8 @@ static inline void glowmcu_matrix_mve_single(const glowmcu_matrix_mve *p, const 
         int32_t sum = 0; /* within int32: the layer's comment has the bound */
 
         for (int32_t i = 0; i < p->depth; ++i) {
-            sum += x[i] * w[(i / 16) * 64 + i % 16];
+            const int32_t weight = w[(i / 16) * 64 + i % 16];
+            sum += (weight != 0) ? x[i] * weight : 0; /* beyond a window nobody wrote x */
         }
         out[oc] = glowmcu_scale_mve_one(&p->scale, sum, stream + p->depth + lane, 4);
         if (lane == 3) {

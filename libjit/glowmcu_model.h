@@ -45,7 +45,7 @@ typedef struct {
     uint32_t input_count;
     const glowmcu_tensor *outputs; /* [output_count] */
     uint32_t output_count;
-    void (*run)(void *arena);
+    int32_t (*run)(void *arena); /* 0, or negative where nothing was done */
 } glowmcu_model;
 
 #ifdef __cplusplus

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "glowmcu_little_endian.h"
+#include "glowmcu_thumb.h"
 
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && !defined(GLOWMCU_PORTABLE)
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && GLOWMCU_THUMB == 2
 #define GLOWMCU_HAS_MVE 1
 #include <arm_mve.h>
 #else

@@ -24,8 +24,8 @@ struct glowmcu_output_job;
     "adds r1, r1, r3\n\t"
 
 GLOWMCU_CODE
-__attribute__((naked, noinline, used)) static void glowmcu_output_pairs(
-    const struct glowmcu_output_job *job __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_output_pairs(
+    const struct glowmcu_output_job *job GLOWMCU_UNUSED)
 {
     __asm__(
         ".syntax unified\n\t"

@@ -13,7 +13,7 @@
  */
 typedef struct {
     glowmcu_model model;
-    void (*run_from)(void *arena, const void *const *inputs); /* [model.input_count] */
+    int32_t (*run_from)(void *arena, const void *const *inputs); /* [model.input_count] */
 } glowmcu_outside_model;
 
 #endif /* GLOWMCU_OUTSIDE_MODEL_H */

@@ -37,8 +37,8 @@ struct glowmcu_pair_job;
     "add r10, r1\n\t"
 
 GLOWMCU_CODE
-__attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
-    const struct glowmcu_pair_job *job __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_pair_sums(
+    const struct glowmcu_pair_job *job GLOWMCU_UNUSED)
 {
     __asm__(
         ".syntax unified\n\t"

@@ -35,8 +35,8 @@ struct glowmcu_pair_job;
     "add r11, r11, r1, asr #16\n\t"
 
 GLOWMCU_CODE
-__attribute__((naked, noinline, used)) static void glowmcu_pair_sums(
-    const struct glowmcu_pair_job *job __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_pair_sums(
+    const struct glowmcu_pair_job *job GLOWMCU_UNUSED)
 {
     __asm__(
         ".syntax unified\n\t"

@@ -14,10 +14,10 @@ struct glowmcu_scale;
 
 #if GLOWMCU_THUMB == 1
 GLOWMCU_CODE
-__attribute__((naked, noinline, used)) static void glowmcu_scale_narrow(
-    const struct glowmcu_scale *p __attribute__((unused)),
-    const int32_t *sums __attribute__((unused)), int32_t step __attribute__((unused)),
-    int8_t *out __attribute__((unused)), int32_t count __attribute__((unused)))
+GLOWMCU_NAKED static void glowmcu_scale_narrow(
+    const struct glowmcu_scale *p GLOWMCU_UNUSED,
+    const int32_t *sums GLOWMCU_UNUSED, int32_t step GLOWMCU_UNUSED,
+    int8_t *out GLOWMCU_UNUSED, int32_t count GLOWMCU_UNUSED)
 {
     __asm__(
         ".syntax unified\n\t"

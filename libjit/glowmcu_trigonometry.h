@@ -12,6 +12,11 @@ typedef struct {
     float rest;       /* |x| = quadrant * pi/2 + rest (modulo 2 pi), |rest| <= pi/4 */
 } glowmcu_angle;
 
+/* 32 zeros, then 2/pi */
+static const uint32_t glowmcu_angle_inverse[8] = {
+    0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu
+};
+
 /*
  * |x| = m * 2^e. 96 bits of 2/pi * 2^e, from weight 2 downwards, times m are the quadrant in the
  * upper two bits and a fraction of it in the others.
@@ -19,11 +24,6 @@ typedef struct {
 GLOWMCU_CODE
 static inline glowmcu_angle glowmcu_angle_of(float x)
 {
-    /* 32 zeros, then 2/pi */
-    static const uint32_t inverse[8] = {
-        0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
-        0xfe5163abu
-    };
     const uint32_t bits = glowmcu_float_bits(x) & 0x7fffffffu;
     glowmcu_angle angle;
     uint32_t window[3];
@@ -43,7 +43,7 @@ static inline glowmcu_angle glowmcu_angle_of(float x)
     start = (bits >> 23) - 120u; /* 6 to 134 */
     mantissa = (bits & 0x007fffffu) | 0x00800000u;
     for (uint32_t i = 0; i < 3u; ++i) {
-        const uint32_t *word = inverse + (start >> 5) + i;
+        const uint32_t *word = glowmcu_angle_inverse + (start >> 5) + i;
         const uint64_t pair = ((uint64_t)word[0] << 32) | word[1];
         window[i] = (uint32_t)((pair << (start & 31u)) >> 32);
     }

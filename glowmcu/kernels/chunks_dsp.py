@@ -27,6 +27,7 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
+    once_a_site,
 )
 from glowmcu.kernels.overlap import Overlaps, block_overlaps, first_pixels, pixel_blocks
 from glowmcu.kernels.requantization import FormKind, is_padded, requantization_task
@@ -136,6 +137,7 @@ _CYCLES = {
 _STEP_BYTES, _OTHER_BYTES, _AROUND_BYTES = 62, 220, 940
 
 
+@once_a_site
 def walk_of(site: Site) -> ChunkWalk:
     """The walk over the input."""
     op = site.node.op
@@ -156,6 +158,7 @@ def _stream(site: Site) -> DenseStream:
     return stream
 
 
+@once_a_site
 def _possible_stream(site: Site) -> DenseStream | None:
     """None where no requantization form is exact."""
     weights = walk_of(site).weights(constant(site, 1).astype(np.int64))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from glowmcu.ir.operation import Array
@@ -192,6 +195,20 @@ def depthwise_overlaps(site: Site) -> Overlaps:
     return window_overlaps(op, site.signature, kernel)
 
 
+def _depthwise_work(site: Site) -> dict[str, float]:
+    op, channels = site.node.op, site.signature.output.shape[3]
+    assert isinstance(op, DepthwiseConv2D)
+    window = window_work(op, site.signature, site.signature.inputs[1].shape[1:3])
+    return {
+        "call": 1.0,
+        "pixel": window.pixels,
+        "channel": window.pixels * site.signature.inputs[0].shape[3],
+        "output": window.pixels * channels,
+        "row": window.rows * channels,
+        "mac": window.taps * channels,
+    }
+
+
 @kernel("depthwise_conv_2d.portable", DepthwiseConv2D)
 class PortableDepthwiseConv2D(Kernel):
     """One channel at a time over the window; any core."""
@@ -200,17 +217,7 @@ class PortableDepthwiseConv2D(Kernel):
         return is_constant(site, 1, 2) and is_int8(site)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        op, channels = site.node.op, site.signature.output.shape[3]
-        assert isinstance(op, DepthwiseConv2D)
-        window = window_work(op, site.signature, site.signature.inputs[1].shape[1:3])
-        return {
-            "call": 1.0,
-            "pixel": window.pixels,
-            "channel": window.pixels * site.signature.inputs[0].shape[3],
-            "output": window.pixels * channels,
-            "row": window.rows * channels,
-            "mac": window.taps * channels,
-        }
+        return _depthwise_work(site)
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         return constant_bytes(site) + 5 * site.signature.output.shape[3]
@@ -238,6 +245,36 @@ class PortableDepthwiseConv2D(Kernel):
         )
 
 
+def _float_code(site: Site, name: str, fields: Sequence[Field], overlaps: Overlaps) -> KernelCode:
+    """Of a float kernel that takes its weights and biases as operands, or with its parameters."""
+    code = KernelCode(
+        function=f"glowmcu_{name}_f32",
+        operands=(0, 1, 2),
+        header=f"glowmcu_{name}_f32.h",
+        parameters=Parameters(f"glowmcu_{name}_real", tuple(fields)),
+        rows=site.signature.output.shape[1],
+        batches=site.signature.output.shape[0],
+        overlaps=overlaps,
+        whole_operands=(1, 2),
+    )
+    if not is_constant(site, 1, 2):
+        return code
+    assert code.parameters is not None
+    constants = (
+        Field("layer", code.parameters),
+        Field("weights", ConstantArray("weights", constant(site, 1))),
+        Field("bias", ConstantArray("bias", constant(site, 2))),
+    )
+    return replace(
+        code,
+        function=f"glowmcu_{name}_constant_f32",
+        operands=(0,),
+        header=f"glowmcu_{name}_constant_f32.h",
+        parameters=Parameters(f"glowmcu_{name}_constant_real", constants),
+        whole_operands=(),
+    )
+
+
 @kernel("conv_2d.portable_f32", Conv2D)
 class FloatConv2D(Kernel):
     """Direct convolution on float32; any core."""
@@ -245,10 +282,22 @@ class FloatConv2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_float(site)
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, weights = site.node.op, site.signature.inputs[1].shape
+        assert isinstance(op, Conv2D)
+        window = window_work(op, site.signature, weights[1:3])
+        return {
+            "call": 1.0,
+            "pixel": window.pixels,
+            "output": window.pixels * weights[0],
+            "row": window.rows * weights[0],
+            "tap": window.taps * weights[0],
+            "mac": window.taps * weights[0] * weights[3],
+        }
+
     def cost(self, site: Site, target: Target) -> Cost:
-        flash = constant_bytes(site)
         cycles_per_mac = 8.0 if target.core.has_fpu else 120.0
-        return Cost(cycles_per_mac * site.node.macs, 500, flash)
+        return Cost(cycles_per_mac * site.node.macs, 500, constant_bytes(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -257,16 +306,8 @@ class FloatConv2D(Kernel):
             *conv_2d_geometry(site),
             *float_clamp_fields(op.clamp),
         )
-        return KernelCode(
-            function="glowmcu_conv_2d_f32",
-            operands=(0, 1, 2),
-            header="glowmcu_conv_2d_f32.h",
-            parameters=Parameters("glowmcu_conv_2d_real", fields),
-            rows=site.signature.output.shape[1],
-            batches=site.signature.output.shape[0],
-            overlaps=window_overlaps(op, site.signature, site.signature.inputs[1].shape[1:3]),
-            whole_operands=(1, 2),
-        )
+        overlaps = window_overlaps(op, site.signature, site.signature.inputs[1].shape[1:3])
+        return _float_code(site, "conv_2d", fields, overlaps)
 
 
 @kernel("depthwise_conv_2d.portable_f32", DepthwiseConv2D)
@@ -276,10 +317,12 @@ class FloatDepthwiseConv2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_float(site)
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return _depthwise_work(site)
+
     def cost(self, site: Site, target: Target) -> Cost:
-        flash = constant_bytes(site)
         cycles_per_mac = 12.0 if target.core.has_fpu else 125.0
-        return Cost(cycles_per_mac * site.node.macs, 450, flash)
+        return Cost(cycles_per_mac * site.node.macs, 450, constant_bytes(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -288,13 +331,4 @@ class FloatDepthwiseConv2D(Kernel):
             *depthwise_geometry(site),
             *float_clamp_fields(op.clamp),
         )
-        return KernelCode(
-            function="glowmcu_depthwise_conv_2d_f32",
-            operands=(0, 1, 2),
-            header="glowmcu_depthwise_conv_2d_f32.h",
-            parameters=Parameters("glowmcu_depthwise_conv_2d_real", fields),
-            rows=site.signature.output.shape[1],
-            batches=site.signature.output.shape[0],
-            overlaps=depthwise_overlaps(site),
-            whole_operands=(1, 2),
-        )
+        return _float_code(site, "depthwise_conv_2d", fields, depthwise_overlaps(site))

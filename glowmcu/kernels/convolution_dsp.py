@@ -136,6 +136,10 @@ class RowsConv2D(Kernel):
         assert stream is not None
         groups = window.pairs * (len(stream.words) // stream.group_words)
         rows = min(window.in_rows, window.out_rows * window.strides[0])
+        if site.by_rows:
+            rows = min(
+                window.in_rows, (window.out_rows - 1) * window.strides[0] + window.kernel_rows
+            )
         chunks = len(window.chunk_places)
         runs = 2 if site.signature.output.shape[3] % 4 else 1
         values = rows * window.in_columns * window.channels
@@ -148,7 +152,7 @@ class RowsConv2D(Kernel):
             "group by form": groups * _FORM_WEIGHT[stream.form.kind],
             "pair": window.pairs * runs,
             "value": values * (1.0 if window.shuffled else _ORDERED_WEIGHT),
-            "row": window.out_rows,
+            "row": window.out_rows + (_rows_more(window) if site.by_rows else 0.0),
             "call": 1,
         }
 
@@ -199,6 +203,15 @@ class RowsConv2D(Kernel):
             scratch_bytes=window.scratch_bytes(rows),
             notes=(bound_note(site.node.macs, bound),),
         )
+
+
+#: Of a row's price, to load another row into the window and to pad it.
+_LOADED_ROW = 0.75
+
+
+def _rows_more(window: RowWindow) -> float:
+    """What a single row takes beside a layer's, in such: it loads all rows that it sees."""
+    return _LOADED_ROW * max(window.kernel_rows - window.strides[0], 0)
 
 
 #: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.

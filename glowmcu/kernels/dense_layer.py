@@ -11,7 +11,7 @@ from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant
 from glowmcu.kernels.dense_stream import DenseStream, dense_stream
-from glowmcu.kernels.kernel import Site, Target
+from glowmcu.kernels.kernel import Site, Target, once_a_site
 from glowmcu.kernels.overlap import (
     Overlaps,
     block_overlaps,
@@ -103,11 +103,13 @@ def pair_overlaps(site: Site, reads_first: bool = True) -> Overlaps:
     return block_overlaps(site.signature, first, blocks, reads_first)
 
 
+@once_a_site
 def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStream | None:
     """The constants in blocks of `channels`; None where no requantization form is exact."""
     return dense_stream(requantization_task(site), dense_weights(site), channels, uniform)
 
 
+@once_a_site
 def dense_weights(site: Site) -> Int64Array:
     """(outputs, inputs), without their zero point."""
     weights_type = site.signature.inputs[1]

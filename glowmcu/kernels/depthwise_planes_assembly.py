@@ -15,8 +15,8 @@ from glowmcu.kernels.depthwise_row_assembly import (
     FRAME_BYTES,
     FRAME_ROWS,
     RowCode,
-    RowShape,
     enter,
+    frame_bytes_of,
     load_channel,
     loop_rounds,
     next_channel,
@@ -24,6 +24,7 @@ from glowmcu.kernels.depthwise_row_assembly import (
     without_lower_row,
     without_upper_row,
 )
+from glowmcu.kernels.depthwise_row_shape import RowShape
 
 #: Farthest step that an instruction takes, most columns that are unrolled.
 _MOST_STEP, _MOST_COLUMNS = 4095, 64
@@ -69,13 +70,14 @@ class PlaneShape:
 def planes_assembly(shape: PlaneShape) -> tuple[str, ...]:
     """The whole function: arguments in, out, parameters, rows in r0 to r3."""
     edge = row_code(shape.row, 2, 20, looped=not shape.unrolled)
+    frame_bytes = frame_bytes_of(shape.row, _FRAME)
     return (
-        *enter(shape.row, _FRAME),
-        *load_channel(shape.row),
+        *enter(shape.row, frame_bytes),
+        *load_channel(shape.row, frame_bytes),
         *(_first_row(shape, edge) if shape.lacks_above else ()),
         *_rows(shape),
         *(_last_row(edge, shape.lacks_above) if shape.lacks_below else ()),
-        *next_channel(_FRAME),
+        *next_channel(frame_bytes),
     )
 
 
@@ -120,8 +122,10 @@ def _last_row(edge: RowCode, lacks_above: bool) -> Iterator[str]:
 
 def _step(shape: PlaneShape, row: RowCode, down: int) -> Iterator[str]:
     """Both pointers from where `row` has left them to the next row, its window `down` bytes on."""
-    channels = shape.row.channels
-    moves = (("r0", down - row.columns * channels), ("r1", shape.out_step - row.outputs * channels))
+    moves = (
+        ("r0", down - row.columns * shape.row.in_channels),
+        ("r1", shape.out_step - row.outputs * shape.row.channels),
+    )
     for register, distance in moves:
         if distance:
             yield f"{'addw' if distance > 0 else 'subw'} {register}, {register}, #{abs(distance)}"

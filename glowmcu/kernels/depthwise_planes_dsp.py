@@ -39,8 +39,8 @@ def _code_bytes(shape: PlaneShape) -> int:
 def _overlaps(site: Site) -> Overlaps:
     """Pixels in raster order, for each channel; in C twins row by row, which is safe as well."""
     op, x, out = depthwise_op(site), site.signature.inputs[0].shape, site.signature.output.shape
-    if x[0] != 1:
-        return {}
+    if x[0] != 1 or x[3] != out[3]:
+        return {}  # pixels of other sizes meet other channels
     last_read = np.full(x[1:3], -1, np.int64)
     for oy in range(out[1]):
         top = oy * op.strides[0] - op.padding[0]
@@ -106,6 +106,7 @@ class PlanesDepthwise(RowDepthwise):
             "assembly": planes_assembly(shape),
             "form": shape.row.kind.name,
             "postshift": shape.row.postshift,
+            "multiplier": shape.row.multiplier,
             "headers": ("glowmcu_depthwise_planes_dsp.h",),
         }
 

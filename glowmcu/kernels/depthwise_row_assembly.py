@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
 
+from glowmcu.kernels.depthwise_row_shape import RowShape
 from glowmcu.kernels.requantization import FormKind
 
 #: Offsets in the stack frame, and its size; the first four words change from channel to channel.
@@ -37,36 +38,6 @@ _UNROLLED = {1: (3, 2), 2: (2, 1)}
 #: Weights that a channel's words hold, (row, column), byte by byte; the last one is elsewhere.
 PACKED_WEIGHTS = ((0, 1), (0, 0), (1, 1), (1, 0), (2, 0), (0, 2), (2, 1), (1, 2))
 LAST_WEIGHT = (2, 2)
-
-
-@dataclass(frozen=True)
-class RowShape:
-    """What the function is made for.
-
-    `has_edges`: some rows of a window are outside the image. `is_far`: rows are too long for
-    offsets; then r10 is their distance, r0 goes from column to column, the multiplier is in memory.
-    """
-
-    width: int
-    out_width: int
-    channels: int
-    stride: int
-    pad_left: int
-    has_edges: bool
-    kind: FormKind
-    postshift: int
-    clamped: bool
-    is_far: bool = False
-
-    @property
-    def pitch(self) -> int:
-        """Bytes from row to row."""
-        return self.width * self.channels
-
-    @property
-    def keeps_words(self) -> bool:
-        """Whether the first line of the epilogue needs no register: it goes between products."""
-        return self.kind is FormKind.FLOOR and not self.is_far
 
 
 @dataclass(frozen=True)
@@ -172,8 +143,9 @@ class _Row:
 
     def _move(self, x: int, o: int) -> Iterator[str]:
         """Both pointers to column x and output o."""
-        for register, steps in (("r0", x - self.x), ("r1", o - self.o)):
-            distance = self._within_reach(steps * self.shape.channels)
+        distances = (x - self.x) * self.shape.in_channels, (o - self.o) * self.shape.channels
+        for register, distance in zip(("r0", "r1"), distances, strict=True):
+            self._within_reach(distance)
             if distance:
                 move = "addw" if distance > 0 else "subw"
                 yield f"{move} {register}, {register}, #{abs(distance)}"
@@ -223,7 +195,7 @@ class _Row:
             if self.shape.is_far:
                 yield f"ldrsb {register}, [r0{('', ', r10', ', r10, lsl #1')[row]}]"
                 continue
-            offset = (x - self.x) * self.shape.channels + row * self.shape.pitch
+            offset = (x - self.x) * self.shape.in_channels + row * self.shape.pitch
             yield f"ldrsb {register}, [r0, #{self._within_reach(offset)}]"
         yield "pkhbt r2, r2, r3, lsl #16"
         if self.shape.is_far:
@@ -275,7 +247,15 @@ def row_assembly(shape: RowShape) -> tuple[str, ...]:
     if shape.has_edges:
         has_missing = (f"ldr r3, [sp, #{FRAME_ROWS}]", "cmp r3, #0", "bne 3f")
     row = _Row(shape, 3).instructions(10)
-    return (*enter(shape), *load_channel(shape), *has_missing, *row, *next_channel(), *edges)
+    frame_bytes = frame_bytes_of(shape)
+    return (
+        *enter(shape, frame_bytes),
+        *load_channel(shape, frame_bytes),
+        *has_missing,
+        *row,
+        *next_channel(frame_bytes),
+        *edges,
+    )
 
 
 def instruction_count(lines: Iterable[str]) -> int:
@@ -309,7 +289,12 @@ def row_code(shape: RowShape, rows: int, label: int, looped: bool = True) -> Row
     return RowCode(lines, row.x, row.o, row.reach)
 
 
-def enter(shape: RowShape, frame_bytes: int = FRAME_BYTES) -> Iterator[str]:
+def frame_bytes_of(shape: RowShape, least: int = FRAME_BYTES) -> int:
+    """Of a function that keeps `least`; its last word counts how often a channel is read."""
+    return least + 4 * (shape.multiplier > 1)
+
+
+def enter(shape: RowShape, frame_bytes: int) -> Iterator[str]:
     """The frame: r3, what is to be done, is at `FRAME_ROWS`."""
     yield "push {r4-r11, lr}"
     yield f"sub sp, #{frame_bytes}"
@@ -326,16 +311,19 @@ def enter(shape: RowShape, frame_bytes: int = FRAME_BYTES) -> Iterator[str]:
     if shape.kind is FormKind.LITERAL:
         yield f"ldr r4, [r2, #{_P_ROUNDING}]"
         yield f"str r4, [sp, #{_ROUNDING}]"
+    if shape.multiplier > 1:
+        yield from (f"movs r4, #{shape.multiplier}", f"str r4, [sp, #{frame_bytes - 4}]")
 
 
-def load_channel(shape: RowShape) -> Iterator[str]:
+def load_channel(shape: RowShape, frame_bytes: int) -> Iterator[str]:
     """Weights and constants of a channel into registers; the frame moves to the next channel."""
     yield "1: /* channel */"
     yield "ldm sp, {r0-r3}"
     yield "mov lr, #0xFF00FF00"
     yield "ldm r2!, {r4, r6, r9, r10}"
     yield "ldrsb r8, [r3]"
-    yield from ("adds r11, r0, #1", "adds r12, r1, #1", "adds r3, #1")
+    yield from _next_input(shape, frame_bytes)
+    yield from ("adds r12, r1, #1", "adds r3, #1")
     yield f"strd r11, r12, [sp, #{_IN}]"
     yield f"strd r2, r3, [sp, #{_WEIGHTS}]"
     for k0, k1 in (("r4", "r5"), ("r6", "r7")):
@@ -352,7 +340,17 @@ def load_channel(shape: RowShape) -> Iterator[str]:
         yield f"movw r10, #{shape.pitch}"
 
 
-def next_channel(frame_bytes: int = FRAME_BYTES) -> Iterator[str]:
+def _next_input(shape: RowShape, frame_bytes: int) -> Iterator[str]:
+    """r11: the next channel of the image, or the same one while outputs read it."""
+    if shape.multiplier == 1:
+        yield "adds r11, r0, #1"
+        return
+    yield from (f"ldr r5, [sp, #{frame_bytes - 4}]", "mov r11, r0", "subs r5, #1", "itt eq")
+    yield from (f"moveq r5, #{shape.multiplier}", "addeq r11, r0, #1")
+    yield f"str r5, [sp, #{frame_bytes - 4}]"
+
+
+def next_channel(frame_bytes: int) -> Iterator[str]:
     """Ends the function after the last channel."""
     yield "2: /* the next channel */"
     yield from (f"ldr r2, [sp, #{_WEIGHTS}]", f"ldr r3, [sp, #{_END}]")

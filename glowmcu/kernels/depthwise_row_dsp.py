@@ -26,12 +26,12 @@ from glowmcu.kernels.depthwise_forms import (
 from glowmcu.kernels.depthwise_row_assembly import (
     LAST_WEIGHT,
     PACKED_WEIGHTS,
-    RowShape,
     instruction_count,
     is_within_reach,
     loop_rounds,
     row_assembly,
 )
+from glowmcu.kernels.depthwise_row_shape import RowShape
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -49,6 +49,8 @@ from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Bytes of the C around the assembly.
 _AROUND_BYTES = 30
+#: What an instruction loads at once.
+_MOST_MULTIPLIER = 255
 #: Of an instruction, on average.
 INSTRUCTION_BYTES = 3.65
 
@@ -77,7 +79,7 @@ def _is_3x3(site: Site) -> bool:
         weights.shape[1:3] == (3, 3)
         and op.dilations == (1, 1)
         and op.strides[1] in (1, 2)
-        and x.shape[3] == weights.shape[3]
+        and weights.shape[3] <= _MOST_MULTIPLIER * x.shape[3]
         and all(above + below < 2 for above, below in missing_rows(site))
     )
 
@@ -86,10 +88,11 @@ def row_shape(site: Site) -> RowShape:
     """What the function is made for; the form exists."""
     form, op = _form(site), depthwise_op(site)
     assert form is not None
-    _, _, width, channels = site.signature.inputs[0].shape
+    _, _, width, in_channels = site.signature.inputs[0].shape
+    _, _, out_width, channels = site.signature.output.shape
     near = RowShape(
         width,
-        site.signature.output.shape[2],
+        out_width,
         channels,
         op.strides[1],
         op.padding[1],
@@ -97,6 +100,7 @@ def row_shape(site: Site) -> RowShape:
         form.kind,
         form.postshift,
         form.clamp is not None,
+        multiplier=channels // in_channels,
     )
     return near if is_within_reach(near) else replace(near, is_far=True)
 
@@ -180,7 +184,8 @@ class RowDepthwise(Kernel):
         """What tells functions of `what` apart; `stride_y`, as 2x, where it does."""
         form, shape = _form(site), row_shape(site)
         assert form is not None
-        sizes = f"{shape.width}x{shape.channels}_to_{shape.out_width}"
+        multiplied = f"x{shape.multiplier}" if shape.multiplier > 1 else ""
+        sizes = f"{shape.width}x{shape.in_channels}{multiplied}_to_{shape.out_width}"
         steps = f"stride_{stride_y}{shape.stride}_pad_{shape.pad_left}"
         return f"glowmcu_depthwise_{what}_{sizes}_{steps}{edges}_{form_name(form)}"
 
@@ -195,6 +200,8 @@ class RowDepthwise(Kernel):
             "assembly": row_assembly(shape),
             "form": shape.kind.name,
             "postshift": shape.postshift,
+            "pitch": shape.pitch,
+            "multiplier": shape.multiplier,
             "headers": ("glowmcu_depthwise_row_dsp.h",),
         }
 

@@ -6,10 +6,10 @@ it costs, and (as `KernelCode`) which C function with which constants computes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from glowmcu.cores import Core
 from glowmcu.discovery import import_members
@@ -33,8 +33,12 @@ __all__ = [
     "Target",
     "kernel",
     "load_kernels",
+    "once_a_site",
     "site_of",
 ]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,32 @@ class Site:
     scratch_limit: int | None = None
     #: Whether the layer is computed a row at a time.
     by_rows: bool = False
+    #: What `once_a_site` found, of this site and of those made from it.
+    memory: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def signature(self) -> Signature:
         return self.node.signature
+
+
+def once_a_site(
+    function: Callable[Concatenate[Site, _P], _T],
+) -> Callable[Concatenate[Site, _P], _T]:
+    """Decorator: what the function makes of a site, made once until `site.memory` is cleared.
+
+    Variants ask for the same constants when they accept a node, price it and generate its code.
+    Nobody may change what it returns.
+    """
+
+    @wraps(function)
+    def remembered(site: Site, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        key = function, site.node, site.scratch_limit, site.by_rows, arguments, *named.items()
+        if key not in site.memory:
+            site.memory[key] = function(site, *arguments, **named)
+        found: _T = site.memory[key]
+        return found
+
+    return remembered  # type: ignore[return-value]  # named `site` for all of them
 
 
 def site_of(graph: Graph, node: Node, ranges: ValueRanges | None = None) -> Site:

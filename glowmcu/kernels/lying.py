@@ -17,7 +17,7 @@ import numpy as np
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.turning import is_column, turned_node
-from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target
+from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, once_a_site
 
 
 class Lying(Kernel):
@@ -67,6 +67,7 @@ def can_lie(node: Node) -> bool:
     return all(map(is_column, images)) and images[0][1] > 1 and node.op.turned() is not None
 
 
+@once_a_site
 def _turned(site: Site) -> Site:
     node = turned_node(site.node)
     assert node is not None, f"{site.node.op.name} has no turned form"

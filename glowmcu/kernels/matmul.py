@@ -124,10 +124,13 @@ class FloatFullyConnected(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_float(site)
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        outputs = site.signature.output.element_count
+        return {"call": 1.0, "output": outputs, "mac": site.node.macs}
+
     def cost(self, site: Site, target: Target) -> Cost:
-        flash = constant_bytes(site)
         cycles_per_mac = 7.0 if target.core.has_fpu else 120.0
-        return Cost(cycles_per_mac * site.node.macs, 200, flash)
+        return Cost(cycles_per_mac * site.node.macs, 200, constant_bytes(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op = site.node.op
@@ -231,6 +234,10 @@ class FloatBatchMatMul(Kernel):
 
     def accepts(self, site: Site, target: Target) -> bool:
         return is_float(site)
+
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        outputs = site.signature.output.element_count
+        return {"call": 1.0, "output": outputs, "mac": site.node.macs}
 
     def cost(self, site: Site, target: Target) -> Cost:
         cycles_per_mac = 8.0 if target.core.has_fpu else 120.0

@@ -25,7 +25,7 @@ from glowmcu.kernels.window_work import Window
 
 Overlaps = Mapping[int, Overlap]
 #: Needed by what reads nothing.
-_NOTHING = 2**62
+NOTHING = 2**62
 
 
 def least_gap(
@@ -35,7 +35,7 @@ def least_gap(
     left = np.minimum.accumulate(needed[::-1])[::-1]
     if reads_first:
         written, left = written[:-1], left[1:]
-    distances = (written - left)[left < _NOTHING]
+    distances = (written - left)[left < NOTHING]
     return max((int(distance) for distance in distances), default=-operand_bytes)
 
 
@@ -70,15 +70,15 @@ def first_pixels(op: Window, signature: Signature, kernel: Sequence[int]) -> Int
         for axis in (0, 1)
     )  # fmt: skip
     pixels = rows[:, np.newaxis] * x[2] + columns
-    outside = (rows[:, np.newaxis] == _NOTHING) | (columns == _NOTHING)
-    return np.where(outside, _NOTHING, pixels).reshape(-1)
+    outside = (rows[:, np.newaxis] == NOTHING) | (columns == NOTHING)
+    return np.where(outside, NOTHING, pixels).reshape(-1)
 
 
 def _first_places(origins: Int64Array, taps: int, dilation: int, size: int) -> Int64Array:
     """The first place inside [0, size) that each window along an axis looks at."""
     before = np.maximum(-(origins // dilation), 0)
     places = origins + before * dilation
-    found: Int64Array = np.where((before < taps) & (places < size), places, _NOTHING)
+    found: Int64Array = np.where((before < taps) & (places < size), places, NOTHING)
     return found
 
 
@@ -105,7 +105,7 @@ def block_overlaps(
     if x.shape[0] != 1:
         return {}
     of_blocks = np.array([first[start:end].min() for start, end in blocks], np.int64)
-    needed = np.where(of_blocks < _NOTHING, of_blocks * _pixel_bytes(x), _NOTHING)
+    needed = np.where(of_blocks < NOTHING, of_blocks * _pixel_bytes(x), NOTHING)
     written = blocks[:, 1] * _pixel_bytes(out)
     return {0: Overlap(least_gap(written, needed, x.size_bytes, reads_first))}
 
@@ -138,10 +138,10 @@ def channel_overlaps(
     count, groups = len(first), -(-x.shape[3] // at_once)
     again = (groups * at_once - x.shape[3]) * x.element.size_bytes
     places = np.arange(count, dtype=np.int64)
-    inside = (places - first)[first < _NOTHING] * pixel + again
+    inside = (places - first)[first < NOTHING] * pixel + again
     between = least_gap(
         (places + 1) * pixel,
-        np.where(first < _NOTHING, first * pixel, _NOTHING),
+        np.where(first < NOTHING, first * pixel, NOTHING),
         x.size_bytes,
         reads_first=True,
     )
@@ -182,7 +182,7 @@ def ahead_overlaps(op: Operation, signature: Signature, rows_at_once: int) -> Ov
         window = op.input_rows(signature, int(start), int(end))[0]
         assert isinstance(window, RowWindow)
         new = max(had, window.first)
-        needed.append(new * (x.size_bytes // x.shape[1]) if new < window.end else _NOTHING)
+        needed.append(new * (x.size_bytes // x.shape[1]) if new < window.end else NOTHING)
         written.append(int(end) * (out.size_bytes // out.shape[1]))
         had = max(had, window.end)
     gap = least_gap(

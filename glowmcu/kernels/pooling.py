@@ -137,6 +137,9 @@ class FloatAveragePool2D(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return is_float(site)
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return pool_work(site)
+
     def cost(self, site: Site, target: Target) -> Cost:
         per_tap, per_output = (6.0, 40.0) if target.core.has_fpu else (60.0, 250.0)
         return Cost(pool_cycles(site, per_tap, per_output), 270)
@@ -151,6 +154,9 @@ class FloatMaxPool2D(Kernel):
 
     def accepts(self, site: Site, target: Target) -> bool:
         return is_float(site)
+
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        return pool_work(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         per_tap, per_output = (7.0, 25.0) if target.core.has_fpu else (30.0, 80.0)

@@ -20,13 +20,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.value_range import Int64Array, ValueRange, full_range
-from glowmcu.kernels.kernel import Site
-from glowmcu.kernels.thresholds import LineProblem, solve_lines
+from glowmcu.kernels.kernel import Site, once_a_site
+from glowmcu.kernels.thresholds import LineProblem, Staircase, solve_lines, staircase
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.fixed_point import Requantization, multiply_by_quantized_multiplier, wrap_int32
 from glowmcu.ops.matmul import FullyConnected
@@ -72,10 +73,34 @@ class RequantizationTask:
         )
         return scaled + self.zero_point
 
-    @property
+    @cached_property
     def ends(self) -> Int64Array:
         """Clamped outputs at both ends of the reach, (channels, 2): outputs rise in between."""
-        return np.clip(self.outputs(np.stack([self.low, self.high], axis=1)), *self.clamp)
+        return np.clip(self._free_ends, *self.clamp)
+
+    @cached_property
+    def _free_ends(self) -> Int64Array:
+        return self.outputs(np.stack([self.low, self.high], axis=1))
+
+    @cached_property
+    def needed_clamp(self) -> tuple[int, int] | None:
+        """The clamp where some accumulator exceeds it within int8."""
+        lowest, highest = self.clamp
+        below = lowest > -128 and bool((self._free_ends < lowest).any())
+        above = highest < 127 and bool((self._free_ends > highest).any())
+        return self.clamp if below or above else None
+
+    @cached_property
+    def stairs(self) -> Staircase:
+        """How outputs rise before anything but int8 and the clamp that is needed saturates them."""
+        return self.stairs_to(self.needed_clamp or (-128, 127))
+
+    def stairs_to(self, clamp: tuple[int, int]) -> Staircase:
+        """The same within another clamp."""
+        return staircase(
+            self.multipliers, self.shifts, self.bias, (self.low, self.high), self.zero_point,
+            clamp, self.rounding,
+        )  # fmt: skip
 
     @property
     def wraps(self) -> bool:
@@ -84,6 +109,7 @@ class RequantizationTask:
         most = np.maximum(np.abs(self.low + self.bias), np.abs(self.high + self.bias))
         return bool(((most << left) >= 2**31).any())
 
+    @cached_property
     def key(self) -> tuple[object, ...]:
         """Equal for equal tasks."""
         values = [getattr(self, field.name) for field in fields(self)]
@@ -109,6 +135,7 @@ class Form:
     clamp: tuple[int, int] | None
 
 
+@once_a_site
 def requantization_task(site: Site) -> RequantizationTask:
     """The task of an int8 conv_2d, depthwise_conv_2d or fully_connected with known weights."""
     op = site.node.op
@@ -120,18 +147,19 @@ def requantization_task(site: Site) -> RequantizationTask:
     inputs = site.input_ranges[0] if site.input_ranges else None
     inputs = inputs or full_range(x)
     assert inputs is not None
-    wide = weights.astype(np.int64)
     if isinstance(op, FullyConnected):
         assert weights_type.quantization is not None
-        wide = wide - np.array(weights_type.quantization.zero_points)[:, np.newaxis]
-        low, high = fully_connected_reach(wide, inputs_of_rows(inputs, wide.shape[1]), x.zero_point)
-        total = wide.sum(axis=1)
+        points = np.array(weights_type.quantization.zero_points, np.int16)
+        weights = weights - points[:, np.newaxis]
+        rows = inputs_of_rows(inputs, weights.shape[1])
+        low, high = fully_connected_reach(weights, rows, x.zero_point)
+        total = weights.sum(axis=1, dtype=np.int64)
     elif isinstance(op, Conv2D):
-        low, high = conv_2d_reach(wide, inputs, x.zero_point, is_padded(site))
-        total = wide.sum(axis=(1, 2, 3))
+        low, high = conv_2d_reach(weights, inputs, x.zero_point, is_padded(site))
+        total = weights.sum(axis=(1, 2, 3), dtype=np.int64)
     else:
-        low, high = depthwise_conv_2d_reach(wide, inputs, x.zero_point, is_padded(site))
-        total = wide.sum(axis=(0, 1, 2))
+        low, high = depthwise_conv_2d_reach(weights, inputs, x.zero_point, is_padded(site))
+        total = weights.sum(axis=(0, 1, 2), dtype=np.int64)
     scale: Requantization = op.requantization(site.signature)
     channels = len(total)
     return RequantizationTask(
@@ -182,7 +210,7 @@ def find_form(
     `preshifts` and `postshifts` are tried in order; None tries the largest few post shifts, which
     have the finest multipliers.
     """
-    key = (task.key(), tuple(preshifts), postshifts and tuple(postshifts), tuple(kinds))
+    key = (task.key, tuple(preshifts), postshifts and tuple(postshifts), tuple(kinds))
     if key not in _CACHE:
         _CACHE[key] = _find_form(task, preshifts, postshifts, kinds)
         if len(_CACHE) > _MOST_CACHED:
@@ -241,35 +269,13 @@ def largest_postshift(task: RequantizationTask, preshift: int) -> int:
     return most
 
 
-def _needed_clamp(task: RequantizationTask) -> tuple[int, int] | None:
-    """The task's clamp where some accumulator exceeds it within int8."""
-    lowest, highest = task.clamp
-    ends = task.outputs(np.stack([task.low, task.high], axis=1))
-    below = lowest > -128 and bool((ends < lowest).any())
-    above = highest < 127 and bool((ends > highest).any())
-    return task.clamp if below or above else None
-
-
 def _line_form(
     task: RequantizationTask, kind: FormKind, preshift: int, postshift: int
 ) -> Form | None:
     two_sided = kind is FormKind.TWO_SIDED
     if two_sided and task.rounding is Rounding.SINGLE:
         return None
-    clamp = _needed_clamp(task)
-    problem = LineProblem(
-        task.multipliers,
-        task.shifts,
-        task.bias,
-        task.low,
-        task.high,
-        task.zero_point,
-        clamp or (-128, 127),
-        task.rounding,
-        preshift,
-        postshift,
-    )
-    solved = solve_lines(problem, two_sided)
+    solved = solve_lines(LineProblem(task.stairs, preshift, postshift), two_sided)
     if solved is None:
         return None
     addend, multiplier, step = solved
@@ -286,7 +292,7 @@ def _line_form(
         multiplier,
         -step,
         zeros,
-        clamp,
+        task.needed_clamp,
     )
 
 
@@ -313,5 +319,5 @@ def _literal(task: RequantizationTask) -> Form | None:
         np.where(constant, 0, task.multipliers),
         (middle << right) + (np.int64(1) << (right - 1)),
         right,
-        _needed_clamp(task),
+        task.needed_clamp,
     )

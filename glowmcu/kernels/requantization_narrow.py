@@ -23,7 +23,7 @@ import numpy.typing as npt
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization import RequantizationTask
-from glowmcu.kernels.thresholds import LineProblem, thresholds
+from glowmcu.kernels.thresholds import Staircase
 
 _HALF_BITS = 16
 _MOST_POSTSHIFT = 24
@@ -70,7 +70,7 @@ _CACHE: OrderedDict[tuple[object, ...], NarrowForm | None] = OrderedDict()
 
 def find_narrow_form(task: RequantizationTask) -> NarrowForm | None:
     """The form of a layer, None where some channel has no exact line."""
-    key = task.key()
+    key = task.key
     if key not in _CACHE:
         _CACHE[key] = _find(_alike(task))
         if len(_CACHE) > _MOST_CACHED:
@@ -87,21 +87,10 @@ def _alike(task: RequantizationTask) -> RequantizationTask:
 
 
 def _find(task: RequantizationTask) -> NarrowForm | None:
-    problem = LineProblem(
-        task.multipliers,
-        task.shifts,
-        task.bias,
-        task.low,
-        task.high,
-        task.zero_point,
-        task.clamp,
-        task.rounding,
-        0,
-        0,
-    )
-    if task.wraps or problem.shifts_far:
+    stairs = task.stairs_to(task.clamp)
+    if task.wraps or stairs.shifts_far:
         return None
-    layout = _layout(task, problem)
+    layout = _layout(task, stairs)
     if layout is None:
         return None
     points = _points(task, layout)
@@ -131,15 +120,12 @@ class _Layout:
     nominal: Int64Array
 
 
-def _layout(task: RequantizationTask, problem: LineProblem) -> _Layout | None:
-    lowest, highest = task.clamp
-    wanted = np.arange(lowest + 1, highest + 1, dtype=np.int64)
-    first = thresholds(problem, wanted)
-    ends = task.ends
+def _layout(task: RequantizationTask, stairs: Staircase) -> _Layout | None:
+    wanted, first, ends = stairs.outputs_above, stairs.firsts, task.ends
     used = (wanted > ends[:, :1]) & (wanted <= ends[:, 1:])
     is_constant = ends[:, 0] == ends[:, 1]
     scale = np.where(is_constant, 0.0, task.multipliers * 2.0 ** (task.shifts - 31.0))
-    origin = np.where(is_constant, 0, _line_start(problem))
+    origin = np.where(is_constant, 0, _line_start(stairs))
     span = np.where(used, first - origin[:, np.newaxis], 0).max(axis=1, initial=0)
     most = int(span.max(initial=0))
     span_shift = max(most.bit_length() - _HALF_BITS, 0)
@@ -156,13 +142,13 @@ def _layout(task: RequantizationTask, problem: LineProblem) -> _Layout | None:
     )
 
 
-def _line_start(problem: LineProblem) -> Int64Array:
+def _line_start(stairs: Staircase) -> Int64Array:
     """Least accumulator where the line of results above the zero point reaches the least output."""
-    right, left = np.maximum(-problem.shifts, 0), np.maximum(problem.shifts, 0)
-    steps = problem.clamp[0] - problem.zero_point
-    multiplier = np.maximum(problem.multipliers, 1) << left
+    right, left = np.maximum(-stairs.shifts, 0), np.maximum(stairs.shifts, 0)
+    steps = stairs.clamp[0] - stairs.zero_point
+    multiplier = np.maximum(stairs.multipliers, 1) << left
     half = (np.int64(1) << right) >> 1
-    if problem.rounding is Rounding.SINGLE:
+    if stairs.rounding is Rounding.SINGLE:
         below = (np.int64(1) << (30 + right)) - (np.int64(steps) << (31 + right))
     else:
         below = (np.int64(1) << 30) - ((np.int64(steps) << right) - half) * (np.int64(1) << 31)

@@ -7,6 +7,7 @@ best variant for rows need not be the best one for the whole layer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -72,11 +73,13 @@ def best_row_kernel(
     limit = max(least, site.scratch_limit if site.scratch_limit is not None else 1 << 62)
     within = [way for way in ways if way.cost.scratch_bytes <= limit]
     alike = _SAME_SPEED * min((way.cost.cycles for way in within), default=0.0)
+    found = None
     for way in sorted(within, key=lambda way: way.preference(alike)):
         found = _row_kernel(way, operands, site, target, least)
         if found is not None:
-            return found
-    return None
+            break
+    site.memory.clear()
+    return found
 
 
 def _ways(
@@ -93,7 +96,8 @@ def _ways(
         return []
     if signature.output.shape[1] == 1:
         accumulating = [variant for variant in variants if variant.accumulates]
-        found = [(v, v.price(site, target)) for v in accumulating if images[0].shape[1] > 1]
+        in_parts = replace(site, by_rows=True)
+        found = [(v, v.price(in_parts, target)) for v in accumulating if images[0].shape[1] > 1]
         return [_Way(variant, site, RowCall.ACCUMULATE, cost) for variant, cost in found]
     rules = row_rules(site.node, operands)
     if rules is None:
@@ -115,16 +119,21 @@ def _range_way(variant: Kernel, site: Site, target: Target, rule: RowRule) -> _W
     """All rows: each like a layer with one row of results and the rows under it."""
     by_rows = replace(site, by_rows=True)
     chosen = by_rows if variant.accepts(by_rows, target) else site
-    strip = replace(chosen, node=_strip(site.node, rule))
-    if strip.node is site.node or not variant.accepts(strip, target):
-        cost = variant.price(chosen, target)
-        cost = replace(cost, cycles=cost.cycles * variant.row_slowdown)
-    else:
-        turns = site.signature.output.shape[1]
-        cost = _times(variant.price(strip, target), turns)
-        whole = variant.price(chosen, target)
-        cost = replace(cost, scratch_bytes=whole.scratch_bytes)
-    return _Way(variant, chosen, RowCall.RANGE, cost)
+    whole = variant.price(chosen, target)
+    cycles = 0.0
+    for (above, below), rows in _edges(rule, site.signature.output.shape[1]).items():
+        strip = replace(chosen, node=_strip(site.node, rule, above, below))
+        if strip.node is site.node or not variant.accepts(strip, target):
+            cycles = whole.cycles * variant.row_slowdown
+            break
+        cycles += rows * variant.price(strip, target).cycles
+    return _Way(variant, chosen, RowCall.RANGE, replace(whole, cycles=cycles))
+
+
+def _edges(rule: RowRule, rows: int) -> Counter[tuple[int, int]]:
+    """How many result rows have so many rows of their windows above and below the image."""
+    tops = [y * rule.stride - rule.before for y in range(rows)]
+    return Counter((max(-top, 0), max(top + rule.extent - rule.rows, 0)) for top in tops)
 
 
 def _times(cost: Cost, turns: int) -> Cost:
@@ -156,19 +165,19 @@ def _row_kernel(
     return RowKernel(way.variant, code, support, way.cost, least)
 
 
-def _strip(node: Node, rule: RowRule) -> Node:
-    """The node on the rows under one result row, without padding above and below."""
+def _strip(node: Node, rule: RowRule, above: int, below: int) -> Node:
+    """The node on the rows under one result row, of which so many are above and below the image."""
     op, (x, *others) = node.op, node.inputs
     if not isinstance(op, Conv2D | DepthwiseConv2D | AveragePool2D | MaxPool2D):
         return node
     _, left, _, right = op.padding
-    height = min(rule.extent, rule.rows)
-    if height < rule.extent:
+    height = rule.extent - above - below
+    if height < 1:
         return node
     shape = (x.type.shape[0], height, *x.type.shape[2:])
     (output,) = node.outputs
     return Node(
-        replace(op, padding=(0, left, 0, right)),
+        replace(op, padding=(above, left, below, right)),
         (Value(x.type.with_shape(shape), x.name), *others),
         (Value(_row_of(output.type), output.name),),
         node.name,

@@ -49,16 +49,22 @@ class RowLayout:
         return (8 if self.sums == "narrow" else 16) * -(-self.channels // 4)
 
 
-def _work(layout: RowLayout, batches: int) -> dict[str, float]:
-    """Of a call with all rows; names say how sums are kept, for these have their own prices."""
+#: What it takes to go on with sums of the rows before: as many elements of a word, of a channel.
+_WORD_AGAIN, _CHANNEL_AGAIN = 11, 3
+
+
+def _work(layout: RowLayout, batches: int, calls: int) -> dict[str, float]:
+    """Of all rows in so many calls. Names say how sums are kept: these have their own prices."""
+    again = calls - 1
     if layout.sums == "few":
         channels = batches * layout.channels
-        return {"call": batches, "channel": channels, "element": channels * layout.pixels}
+        elements = channels * (layout.pixels + _CHANNEL_AGAIN * again)
+        return {"call": batches * calls, "channel": channels, "element": elements}
     words = batches * -(-layout.channels // 4)
     return {
-        "call": batches,
+        "call": batches * calls,
         f"{layout.sums} word": words,
-        "word element": words * layout.pixels,
+        "word element": words * (layout.pixels + _WORD_AGAIN * again),
     }
 
 
@@ -78,7 +84,8 @@ class _RowSums(Kernel):
         return layout
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        return _work(self._known_layout(site), site.signature.inputs[0].shape[0])
+        layout = self._known_layout(site)
+        return _work(layout, site.signature.inputs[0].shape[0], layout.rows if site.by_rows else 1)
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         return 36

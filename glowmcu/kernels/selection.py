@@ -201,6 +201,7 @@ def _selection(
     """The variant at work, and what others would have cost. Raises GM5xx."""
     code, work = variant.generate(site, target), variant.work(site, target)
     others = tuple((other.name, prices[other]) for other in prices if other is not variant)
+    site.memory.clear()
     return Selection(site.node, variant, prices[variant], code, others, work, site, target)
 
 
@@ -245,7 +246,10 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
             found[variant] = variant.price(site, target)
             if variant.name == everywhere:
                 break
-    return found | _lying(found, site, target, variants) if can_lie(site.node) else found
+    if can_lie(site.node):
+        found |= _lying(found, site, target, variants)
+    site.memory.clear()
+    return found
 
 
 def _lying(

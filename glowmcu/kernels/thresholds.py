@@ -5,16 +5,20 @@ for every a of [low, high] when (b + (A_q << k)) * m >= q * 2^(32 + s) > (b + ((
 for each q in reach. For a multiplier m these are an interval for b. The true line has slope
 m0 = scale * 2^(32 + s - k); candidates tilt it by fractions of an accumulator step over the reach,
 and the widest interval wins. All thresholds are then checked once more.
+
+Only a few thresholds bound b. What a threshold asks of it is linear in 1/m, so that whatever lies
+behind another one at both ends of a range of candidates does so for all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from glowmcu.ir.operation import Rounding
+from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.ops.fixed_point import multiply_by_quantized_multiplier
 
@@ -27,44 +31,50 @@ _MORE_TILTS = np.concatenate([np.linspace(-4, 4, 801), np.linspace(-400, 400, 16
 _FEW = 0.15
 #: Products of the thresholds stay inside int64; channels that shift further have a constant output.
 _MOST_RIGHT = 22
+#: Where slopes are parted for screening: that of no tilt, where the thresholds of simple scales all
+#: ask for the same, gentler and steeper ones; then neighbours in the order of trial.
+_CUTS, _AT_ONCE = (1, 13), 32
 _STEPS_AROUND = (0, 1, -1, 2, -2, 3, -3)
 
 
 @dataclass(frozen=True, eq=False)
-class LineProblem:
-    """Arrays have an entry a channel; accumulators are without bias and lie in [low, high]."""
+class Staircase:
+    """How clamped outputs rise with accumulators, which lie in [low, high] without the bias.
+
+    Arrays have a row a channel. `firsts` has the least accumulator, bias included, of each output
+    above the clamp's least; `ends` are the outputs at both ends of the reach.
+    """
 
     multipliers: Int64Array
     shifts: Int64Array
     bias: Int64Array
     low: Int64Array
     high: Int64Array
+    firsts: Int64Array
+    ends: Int64Array
     zero_point: int
     clamp: tuple[int, int]
     rounding: Rounding
-    preshift: int
-    postshift: int
 
-    def pick(self, channels: Int64Array) -> LineProblem:
-        """The same problem of some channels."""
-        return LineProblem(
+    def pick(self, channels: Int64Array) -> Staircase:
+        """Some channels of it."""
+        return Staircase(
             self.multipliers[channels],
             self.shifts[channels],
             self.bias[channels],
             self.low[channels],
             self.high[channels],
+            self.firsts[channels],
+            self.ends[channels],
             self.zero_point,
             self.clamp,
             self.rounding,
-            self.preshift,
-            self.postshift,
         )
 
     @property
     def is_constant(self) -> BoolArray:
         """Which channels give the same output for the whole reach."""
-        ends = self.outputs(np.stack([self.low, self.high], axis=1) + self.bias[:, np.newaxis])
-        same: BoolArray = ends[:, 0] == ends[:, 1]
+        same: BoolArray = self.ends[:, 0] == self.ends[:, 1]
         return same
 
     @property
@@ -73,12 +83,11 @@ class LineProblem:
         far = self.shifts < -_MOST_RIGHT
         return bool((far & ~self.is_constant).any())
 
-    def has_room(self, with_bias: bool) -> bool:
-        """Whether some addend keeps every shifted accumulator within 32 bits."""
-        bias = self.bias if with_bias else np.zeros_like(self.bias)
-        below = np.minimum((self.low + bias) << self.preshift, 0)
-        above = np.maximum((self.high + bias) << self.preshift, 0)
-        return bool((above - below < np.int64(1) << 32).all())
+    @property
+    def outputs_above(self) -> Int64Array:
+        """The outputs of `firsts`."""
+        lowest, highest = self.clamp
+        return np.arange(lowest + 1, highest + 1, dtype=np.int64)
 
     def outputs(self, accumulators: Int64Array) -> Int64Array:
         """Clamped outputs of accumulators with bias; the first axis is the channel."""
@@ -93,27 +102,100 @@ class LineProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class _Constraints:
-    """Points (channel, point): at accumulator `at` the product must be >= `least` (`is_lower`)
-    or < `least`. `used` masks those that the reach excludes.
-    """
+class LineProblem:
+    """A line for each channel of `stairs`, with these shifts."""
+
+    stairs: Staircase
+    preshift: int
+    postshift: int
+
+    def has_room(self, with_bias: bool) -> bool:
+        """Whether some addend keeps every shifted accumulator within 32 bits."""
+        low, high = self.reach(with_bias)
+        below, above = np.minimum(low, 0), np.maximum(high, 0)
+        return bool((above - below < np.int64(1) << 32).all())
+
+    def reach(self, with_bias: bool) -> tuple[Int64Array, Int64Array]:
+        """Least and greatest shifted accumulator."""
+        bias = self.stairs.bias if with_bias else np.int64(0)
+        return (self.stairs.low + bias) << self.preshift, (self.stairs.high + bias) << self.preshift
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Products with shifted accumulators `at` are compared with `least`; (channel, point)."""
 
     at: Int64Array
     least: Int64Array
-    is_lower: BoolArray
     used: BoolArray
 
+    def at_least(self, addend: Int64Array, multiplier: Int64Array) -> BoolArray:
+        """Where the product is."""
+        product: Int64Array = (addend[:, np.newaxis] + self.at) * multiplier[:, np.newaxis]
+        return product >= self.least
 
-def thresholds(problem: LineProblem, outputs: Int64Array) -> Int64Array:
-    """Least accumulator, bias included, whose unclamped output is >= q: (channels, outputs).
+
+@dataclass(frozen=True, eq=False)
+class _Constraints:
+    """Products must be >= `least` at `stairs` and `lower`, < it at `upper` and one accumulator
+    (`spacing`) before `stairs`.
+    """
+
+    stairs: _Points
+    lower: _Points
+    upper: _Points
+    spacing: int
+
+    def before(self, used: BoolArray) -> _Points:
+        """Where products are still less, of the stairs `used`."""
+        return _Points(self.stairs.at - self.spacing, self.stairs.least, used)
+
+    def hold(self, addend: Int64Array, multiplier: Int64Array) -> BoolArray:
+        """By the products themselves, a channel."""
+        line, used = (addend, multiplier), self.stairs.used
+        held: BoolArray = np.all(
+            np.concatenate(
+                [
+                    ~used | self.stairs.at_least(*line) & ~self.before(used).at_least(*line),
+                    ~self.lower.used | self.lower.at_least(*line),
+                    ~self.upper.used | ~self.upper.at_least(*line),
+                ],
+                axis=1,
+            ),
+            axis=1,
+        )
+        return held
+
+
+def staircase(
+    multipliers: Int64Array,
+    shifts: Int64Array,
+    bias: Int64Array,
+    reach: tuple[Int64Array, Int64Array],
+    zero_point: int,
+    clamp: tuple[int, int],
+    rounding: Rounding,
+) -> Staircase:
+    """Of a layer's requantization; `reach` is without the bias."""
+    none = np.zeros((len(bias), 0), np.int64)
+    bare = Staircase(
+        multipliers, shifts, bias, *reach, none, none, zero_point, clamp, rounding
+    )  # fmt: skip
+    ends = bare.outputs(np.stack(reach, axis=1) + bias[:, np.newaxis])
+    return replace(bare, firsts=_thresholds(bare), ends=ends)
+
+
+def _thresholds(stairs: Staircase) -> Int64Array:
+    """Least accumulator, bias included, whose unclamped output is >= q, for each of
+    `outputs_above`.
 
     Closed form of both roundings where nothing wraps. Source: TensorFlow Lite `common.cc`.
     """
-    right = np.clip(-problem.shifts, 0, _MOST_RIGHT)[:, np.newaxis]
-    left = np.maximum(problem.shifts, 0)[:, np.newaxis]
-    steps = (outputs - problem.zero_point)[np.newaxis, :]
-    multiplier = np.maximum(problem.multipliers, 1)[:, np.newaxis] << left
-    if problem.rounding is Rounding.SINGLE:
+    right = np.clip(-stairs.shifts, 0, _MOST_RIGHT)[:, np.newaxis]
+    left = np.maximum(stairs.shifts, 0)[:, np.newaxis]
+    steps = (stairs.outputs_above - stairs.zero_point)[np.newaxis, :]
+    multiplier = np.maximum(stairs.multipliers, 1)[:, np.newaxis] << left
+    if stairs.rounding is Rounding.SINGLE:
         wanted = (steps << (31 + right)) - (np.int64(1) << (30 + right))
         single: Int64Array = -((-wanted) // multiplier)
         return single
@@ -133,18 +215,19 @@ def solve_lines(
     One-sided: hi32((addend + (acc << k)) * multiplier) >> s, acc without bias. Two-sided: acc with
     bias, and `step` is subtracted from the high word where acc < 0.
     """
-    if problem.shifts_far or not problem.has_room(two_sided):
+    stairs = problem.stairs
+    if stairs.shifts_far or not problem.has_room(two_sided):
         return None
-    channels = len(problem.bias)
+    channels = len(stairs.bias)
     addend, multiplier = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
     step = np.zeros(channels, np.int64)
     left = np.arange(channels)
-    for tilts, around in ((_TILTS, (0,)), (_TILTS, _STEPS_AROUND), (_MORE_TILTS, _STEPS_AROUND)):
-        for near in around if two_sided else (0,):
+    for tilts in (_TILTS, _MORE_TILTS):
+        for near in _STEPS_AROUND if two_sided else (0,):
             if not left.size or (left.size > 1 + _FEW * channels and tilts is _MORE_TILTS):
                 break
-            part = problem.pick(left)
-            steps = _base_step(part) + near if two_sided else np.zeros_like(part.bias)
+            part = replace(problem, stairs=stairs.pick(left))
+            steps = _base_step(part) + near if two_sided else np.zeros_like(left)
             found, b, m = _solve(part, steps, tilts, two_sided)
             addend[left[found]], multiplier[left[found]] = b[found], m[found]
             step[left[found]] = steps[found]
@@ -154,48 +237,45 @@ def solve_lines(
 
 def _base_step(problem: LineProblem) -> Int64Array:
     """One unit of the inner rounding, in units of the high word."""
-    exponent = problem.postshift + problem.shifts
+    exponent = problem.postshift + problem.stairs.shifts
     return np.where(exponent >= 0, np.int64(1) << np.maximum(exponent, 0), 0)
 
 
 def _constraints(problem: LineProblem, steps: Int64Array, two_sided: bool) -> _Constraints:
-    """Both sides' points; one-sided problems have a single side over the whole reach."""
-    low, high = problem.low + problem.bias, problem.high + problem.bias
-    if not two_sided:
-        return _side(problem, low, high, np.zeros_like(steps), -problem.bias)
-    zero = np.zeros_like(steps)
-    sides = (
-        _side(problem, low, np.minimum(high, -1), steps, zero),
-        _side(problem, np.maximum(low, 0), high, zero, zero),
-    )
-    return _Constraints(
-        np.concatenate([side.at for side in sides], axis=1),
-        np.concatenate([side.least for side in sides], axis=1),
-        np.concatenate([side.is_lower for side in sides], axis=1),
-        np.concatenate([side.used for side in sides], axis=1),
-    )
+    """Of both sides, with negative accumulators and others; one-sided problems have a single one.
 
+    Where the line is of accumulators without bias, points are moved by it.
+    """
+    stairs, zero = problem.stairs, np.zeros_like(steps)
+    low, high = stairs.low + stairs.bias, stairs.high + stairs.bias
+    moved = zero if two_sided else -stairs.bias
+    sides = [(low, high, zero)]
+    if two_sided:
+        sides = [(low, np.minimum(high, -1), steps), (np.maximum(low, 0), high, zero)]
+    used = np.zeros(stairs.firsts.shape, np.bool_)
+    lower, upper = list[tuple[Array, ...]](), list[tuple[Array, ...]]()
+    for first, last, step in sides:
+        ends = stairs.outputs(np.stack([first, last], axis=1))
+        least, most, any_point = ends[:, 0], ends[:, 1], first <= last
+        rises = any_point & (least < most)
+        used |= (stairs.firsts > first[:, None]) & (stairs.firsts <= last[:, None]) & rises[:, None]
+        lower.append((first, least, step, any_point & (least > stairs.clamp[0])))
+        upper.append((last, most + 1, step, any_point & (most < stairs.clamp[1])))
 
-def _side(
-    problem: LineProblem, low: Int64Array, high: Int64Array, steps: Int64Array, moved: Int64Array
-) -> _Constraints:
-    """Points of the accumulators (with bias) in [low, high]; `moved` is added to where they lie."""
-    lowest, highest = problem.clamp
-    wanted = np.arange(lowest + 1, highest + 1, dtype=np.int64)
-    first = thresholds(problem, wanted)
-    inside = (first > low[:, np.newaxis]) & (first <= high[:, np.newaxis])
-    any_point = (low <= high)[:, np.newaxis]
-    ends = problem.outputs(np.stack([low, high], axis=1))
-    inside &= ends[:, :1] < ends[:, 1:]
-    quotas = np.broadcast_to(wanted, first.shape)
-    value = np.concatenate([quotas, quotas, ends[:, :1], ends[:, 1:] + 1], axis=1)
-    at = np.concatenate([first, first - 1, low[:, np.newaxis], high[:, np.newaxis]], axis=1)
-    used = np.concatenate([inside, inside, ends[:, :1] > lowest, ends[:, 1:] < highest], axis=1)
-    count = len(wanted)
-    is_lower = np.array([True] * count + [False] * count + [True, False])
-    least = ((value << problem.postshift) + steps[:, np.newaxis]) << 32
+    def points(at: Array, value: Array, step: Array, is_used: Array) -> _Points:
+        shifted = (at + moved[:, np.newaxis]) << problem.preshift
+        return _Points(shifted, ((value << problem.postshift) + step) << 32, is_used)
+
     return _Constraints(
-        at + moved[:, np.newaxis], least, np.broadcast_to(is_lower, at.shape), used & any_point
+        points(
+            stairs.firsts,
+            stairs.outputs_above,
+            np.where(stairs.firsts < 0, steps[:, np.newaxis], 0),
+            used,
+        ),
+        points(*(np.stack(columns, axis=1) for columns in zip(*lower, strict=True))),
+        points(*(np.stack(columns, axis=1) for columns in zip(*upper, strict=True))),
+        1 << problem.preshift,
     )
 
 
@@ -205,54 +285,89 @@ def _solve(
     """Which channels have a line, and its addend and multiplier."""
     points = _constraints(problem, steps, two_sided)
     slopes = _candidate_slopes(problem, tilts)
-    k = problem.preshift
     best = np.full(len(steps), -1, np.int64)
     addend, multiplier = np.zeros_like(steps), np.zeros_like(steps)
-    bias = problem.bias if two_sided else np.zeros_like(steps)
-    low, high = (problem.low + bias) << k, (problem.high + bias) << k
-    at = points.at << k
-    for column in range(slopes.shape[1]):
-        m = slopes[:, column]
-        bound = -((-points.least) // m[:, np.newaxis]) - at
-        floor = np.where(points.used & points.is_lower, bound, -_FAR).max(axis=1)
-        ceiling = np.where(points.used & ~points.is_lower, bound - 1, _FAR).min(axis=1)
-        floor = np.maximum(floor, -(2**31) - np.minimum(low, 0))
-        ceiling = np.minimum(ceiling, 2**31 - 1 - np.maximum(high, 0))
-        width = ceiling - floor
-        better = width > best
-        best = np.where(better, width, best)
+    low, high = problem.reach(two_sided)
+    room = -(2**31) - np.minimum(low, 0), 2**31 - 1 - np.maximum(high, 0)
+    for near in np.split(
+        slopes, [*_CUTS, *range(_CUTS[-1] + _AT_ONCE, slopes.shape[1], _AT_ONCE)], axis=1
+    ):
+        foremost, hindmost = _outermost(points.stairs, near)
+        least = _bounds([replace(points.stairs, used=foremost), points.lower], near)
+        end = -_bounds([points.before(hindmost), points.upper], near, -1)
+        floor = np.maximum(least, room[0][:, np.newaxis])
+        ceiling = np.minimum(end - 1, room[1][:, np.newaxis])
+        widest = (ceiling - floor).argmax(axis=1)[:, np.newaxis]
+        floor, ceiling, slope = (
+            np.take_along_axis(each, widest, 1)[:, 0] for each in (floor, ceiling, near)
+        )
+        better = ceiling - floor > best
+        best = np.where(better, ceiling - floor, best)
         addend = np.where(better, (floor + ceiling) >> 1, addend)
-        multiplier = np.where(better, m, multiplier)
+        multiplier = np.where(better, slope, multiplier)
     found = best >= 0
-    assert _holds(points, addend, multiplier, at, found)
+    assert points.hold(addend, multiplier)[found].all()
     return found, addend, multiplier
+
+
+def _outermost(points: _Points, slopes: Int64Array) -> tuple[BoolArray, BoolArray]:
+    """Which points can ask for the greatest addend for one of the slopes, and which for the least.
+
+    The rest lies behind some point at both ends of the slopes, by more than floats are wrong by.
+    """
+    if points.used.shape[1] == 0:
+        return points.used, points.used  # every output is the same: there is nothing to ask
+    inverse = 1.0 / np.stack([slopes.min(axis=1), slopes.max(axis=1)])[:, :, np.newaxis]
+    least, at = points.least.astype(np.float64), points.at.astype(np.float64)
+    ends = [least * each - at for each in inverse]
+    middle = (ends[0] + ends[1]) / 2
+    wrong = (np.abs(least) * inverse[0] + np.abs(at)).max(axis=1, keepdims=True, initial=0.0)
+    kept = []
+    for sign in (1.0, -1.0):
+        outside = points.used.copy()
+        for view in (ends[0], middle, ends[1]):
+            leader = np.where(points.used, sign * view, -np.inf).argmax(axis=1)[:, np.newaxis]
+            behind = [
+                sign * (end - np.take_along_axis(end, leader, 1)) < -wrong * 2.0**-48
+                for end in ends
+            ]
+            outside &= ~(behind[0] & behind[1])
+        kept.append(outside)
+    return kept[0], kept[1]
+
+
+def _bounds(parts: Sequence[_Points], slopes: Int64Array, sign: int = 1) -> Int64Array:
+    """Greatest of the least addends that take each point's product to `least`, for every slope:
+    (channels, slopes). A negative sign is that of the points and of the result.
+    """
+    used = np.concatenate([part.used for part in parts], axis=1)
+    at, least = (
+        np.concatenate(
+            [np.broadcast_to(getattr(part, name), part.used.shape) for part in parts], axis=1
+        )
+        for name in ("at", "least")
+    )
+    channel = np.nonzero(used)[0]
+    bounds = -((-least[used])[:, np.newaxis] // slopes[channel]) - at[used][:, np.newaxis]
+    result = np.full(slopes.shape, -_FAR)
+    has_any, starts = np.unique(channel, return_index=True)
+    result[has_any] = np.maximum.reduceat(sign * bounds, starts, axis=0)
+    return result
 
 
 def _candidate_slopes(problem: LineProblem, tilts: npt.NDArray[np.float64]) -> Int64Array:
     """Multipliers to try, (channels, candidates), in [1, 2^31)."""
-    exact = problem.multipliers * 2.0 ** (
-        problem.shifts - 31.0 + 32 + problem.postshift - problem.preshift
+    stairs = problem.stairs
+    exact = stairs.multipliers * 2.0 ** (
+        stairs.shifts - 31.0 + 32 + problem.postshift - problem.preshift
     )
-    reach = np.maximum(problem.high - problem.low, 1).astype(np.float64)
+    reach = np.maximum(stairs.high - stairs.low, 1).astype(np.float64)
     # A constant output: the steepest line that stays inside one step.
     gentlest = 2.0 ** (30 + problem.postshift - problem.preshift) / reach
-    exact = np.where(problem.is_constant, np.minimum(gentlest, 2.0**30), exact)
+    exact = np.where(stairs.is_constant, np.minimum(gentlest, 2.0**30), exact)
     tilted = exact[:, np.newaxis] * (1.0 + tilts[np.newaxis, :] / reach[:, np.newaxis])
     if len(tilts) > len(_TILTS):  # what barely depends on its input takes any gentle slope
         gentle = np.broadcast_to(2.0 ** np.arange(8, 31), (len(exact), 23))
         tilted = np.concatenate([tilted, gentle], axis=1)
     slopes: Int64Array = np.clip(np.rint(tilted), 1, 2**31 - 1).astype(np.int64)
     return slopes
-
-
-def _holds(
-    points: _Constraints,
-    addend: Int64Array,
-    multiplier: Int64Array,
-    at: Int64Array,
-    found: BoolArray,
-) -> bool:
-    """Every point of the found channels, by the products themselves."""
-    product = (addend[:, np.newaxis] + at) * multiplier[:, np.newaxis]
-    kept = np.where(points.is_lower, product >= points.least, product < points.least)
-    return bool((kept | ~points.used)[found].all())

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from glowmcu.ir.operation import Signature
+from glowmcu.ir.value_range import Int64Array
 
 
 class Window(Protocol):
@@ -37,8 +40,8 @@ def window_work(op: Window, signature: Signature, kernel: Sequence[int]) -> Wind
     """For an NHWC image as operand 0 and as result; `kernel` is height and width."""
     x, out = signature.inputs[0].shape, signature.output.shape
     down, along = (
-        _inside(x[1 + axis], out[1 + axis], kernel[axis], op.strides[axis], op.dilations[axis],
-                (op.padding[0], op.padding[1])[axis])
+        int(taps_inside(x[1 + axis], out[1 + axis], kernel[axis], op.strides[axis],
+                        op.dilations[axis], (op.padding[0], op.padding[1])[axis]).sum())
         for axis in (0, 1)
     )  # fmt: skip
     return WindowWork(
@@ -46,7 +49,11 @@ def window_work(op: Window, signature: Signature, kernel: Sequence[int]) -> Wind
     )
 
 
-def _inside(size: int, out: int, kernel: int, stride: int, dilation: int, before: int) -> int:
-    """Taps inside the image, summed over all windows along one axis."""
-    places = (o * stride - before + k * dilation for o in range(out) for k in range(kernel))
-    return sum(0 <= place < size for place in places)
+def taps_inside(
+    size: int, out: int, kernel: int, stride: int, dilation: int, before: int
+) -> Int64Array:
+    """Taps inside the image of each window along one axis."""
+    origins = np.arange(out, dtype=np.int64) * stride - before
+    places = origins[:, np.newaxis] + np.arange(kernel, dtype=np.int64) * dilation
+    counts: Int64Array = ((places >= 0) & (places < size)).sum(axis=1, dtype=np.int64)
+    return counts

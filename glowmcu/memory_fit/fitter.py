@@ -20,8 +20,9 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, SelectionMemory, code_bytes, select_kernels
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget
+from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.planner import plan_memory
+from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
 from glowmcu.memplan.segments import SegmentMemory
 from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
@@ -37,11 +38,16 @@ _STREAMED_AIMS, _PLANS_AN_AIM = 6, 3
 #: How often the goal `ram` looks for a plan between one that is too slow and one that is quick.
 #: Before that, plans of whole tensors.
 _NEARER, _WHOLE_PLANS = 4, 5
+#: How often `balanced` looks for a plan below the tensors alive: whole, streamed there, streamed.
+_PLANS_BELOW = 4
 #: Ways to cut a network in strips that are planned, and plans for each.
 _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
+#: Estimates of plans by rows are up to so many times too low, against those of whole tensors: what
+#: is measured keeps to the bound.
+_ROWS_MISJUDGED = 1.015
 #: Where an input is pushed, its work is spread over the time in which rows come.
 PUSHED_SLOWDOWN = 1.6
 
@@ -67,6 +73,8 @@ def fit_memory(
         return _Fitter(graph, target, budgets, choices, kernels, pushed, outside).smallest()
     fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
     free = fitter.fit({}, None)
+    if target.goal is Goal.BALANCED and choices is None:
+        free = fitter.within_tensors(free)
     if budgets.arena_bytes is None or free.arena_bytes <= budgets.arena_bytes:
         return free
     return fitter.fastest(budgets.arena_bytes)
@@ -134,12 +142,28 @@ class _Fitter:
         self.kernels.watch.plan_ends(plan.arena_bytes)
         return Fit(selections, plan, self.graph, self.extra_macs, stream_to)
 
+    def within_tensors(self, free: Fit) -> Fit:
+        """`free` or, where scratch has lifted it above the tensors alive, the quickest below them.
+
+        The smallest plan where none is below.
+        """
+        most = aligned(tensors_alive_bytes(self.graph, self.outside), ARENA_ALIGN)
+        if free.arena_bytes <= most:
+            return free
+        plans = [free]
+        for stream_to in (None, most, 0):
+            plans += islice(self._descent(stream_to), _PLANS_BELOW)
+        small = [item for item in plans if item.arena_bytes <= most]
+        if not small:
+            return min(plans, key=_size)
+        return min(small, key=lambda item: (item.cycles, item.arena_bytes))
+
     def smallest(self) -> Fit:
         """The least arena at reasonable speed; the least of all where the budget asks for it."""
         free = self.fit({}, None)
         fits = [free, *self._descent(0)]
         slowdown = RAM_SLOWDOWN if self.pushed is None else PUSHED_SLOWDOWN
-        most = slowdown * free.cycles
+        most = slowdown / _ROWS_MISJUDGED * free.cycles
         fits += self._quicker(fits, most)
         best = self._quick(fits, most)
         for strips in self._with_strips():

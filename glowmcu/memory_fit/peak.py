@@ -71,15 +71,19 @@ def _tops(program: Program) -> list[int]:
 
 
 def over_arena_budget(least: Fit, budget: int) -> GlowmcuError:
+    """GM403 with the layer at the peak; a model whose outputs are its inputs has no layer."""
     program = least.plan.program
     tops = _tops(program)
-    peak = max(range(len(tops)), key=lambda step: (tops[step], -step), default=0)
-    step = program.steps[peak]
-    node = (step.runs[0] if isinstance(step, Cascade) else step).node
+    where = "inputs and outputs alone need that"
+    if tops:
+        peak = max(range(len(tops)), key=lambda step: (tops[step], -step))
+        step = program.steps[peak]
+        node = (step.runs[0] if isinstance(step, Cascade) else step).node
+        where = f'the peak is step {peak}, {node.op.name} "{node.name}"'
     return error(
         "GM403",
         f"the arena budget is {budget} B, {least.arena_bytes} B are the least that was found",
-        f'the peak is step {peak}, {node.op.name} "{node.name}"',
+        where,
         f"give at least --arena-budget {least.arena_bytes}, or make this layer's tensors smaller "
         "in the model",
         ExitCode.DOES_NOT_FIT,

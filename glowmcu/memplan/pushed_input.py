@@ -18,7 +18,10 @@ def pushed_image(program: Program) -> Buffer:
     """The buffer by which runs read the pushed input. Raises GM409 where that is not one image."""
     read = dict.fromkeys(buffer for run in program.runs for buffer in run.inputs)
     seen = [buffer for buffer in read if _is_it(program, buffer)]
-    assert not any(_is_it(program, buffer) for buffer in program.outputs), "outputs are copies"
+    output = next((item for item in program.outputs if _shows_it(program, item)), None)
+    if output is not None:
+        said = f"it is an output, too, {output.name!r}, which the application reads as a whole"
+        raise _cannot(program, said)
     if not seen:
         raise _cannot(program, "no layer reads it")
     image, *others = seen
@@ -34,12 +37,6 @@ def pushed_image(program: Program) -> Buffer:
     if shape[1] == 1:
         raise _cannot(program, f"{_said(readers[0])} reads it as {image.type}: a single row")
     whole = next((run for run in readers if run.rows is None), None)
-    if (
-        whole is not None
-        and isinstance(whole.node.op, Copy)
-        and whole.outputs[0] in program.outputs
-    ):
-        raise _cannot(program, "it is an output, too, which the application reads as a whole")
     if whole is not None:
         raise _cannot(program, f"{_said(whole)} needs all of it at a time")
     return image
@@ -66,6 +63,13 @@ def _is_it(program: Program, buffer: Buffer) -> bool:
         buffer = view.base
         view = program.views.get(buffer)
     return buffer is program.pushed.buffer
+
+
+def _shows_it(program: Program, output: Buffer) -> bool:
+    """Whether an output is what the application pushed, a reshape or a part of it, or its copy."""
+    makers = (run for run in program.runs if output in run.outputs)
+    copied = next((run.inputs[0] for run in makers if isinstance(run.node.op, Copy)), output)
+    return _is_it(program, copied)
 
 
 def _said(run: Run) -> str:

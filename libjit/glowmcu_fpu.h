@@ -1,0 +1,146 @@
+/*
+ * glowmcu_fpu.h: whether kernels may use single-precision registers by name, and what all of these
+ * loops end with.
+ */
+#ifndef GLOWMCU_FPU_H
+#define GLOWMCU_FPU_H
+
+#include "glowmcu_base.h"
+
+/* Arm's M profile with an FPU, as gcc and clang know it; define it as 0 to have the C. */
+#ifndef GLOWMCU_HAS_FPU
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE)
+#define GLOWMCU_HAS_FPU ((__ARM_FP & 4) != 0 && __ARM_ARCH_PROFILE == 'M')
+#else
+#define GLOWMCU_HAS_FPU 0
+#endif
+#endif
+
+/* What becomes of results: they stay, 0 takes the place of negative ones, or both limits hold. */
+#define GLOWMCU_KEEP 0
+#define GLOWMCU_RELU 1 /* clamp_min is 0, clamp_max the largest float */
+#define GLOWMCU_CLAMP 2
+
+#if GLOWMCU_HAS_FPU
+/* Every float register: what a loop that uses all of them says. */
+#define GLOWMCU_ALL_FLOATS "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", \
+    "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", \
+    "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31"
+
+/* The same text for several registers. */
+#define GLOWMCU_FOR_A4(text) text("s0") text("s1") text("s2") text("s3")
+#define GLOWMCU_FOR_A8(text) GLOWMCU_FOR_A4(text) text("s4") text("s5") text("s6") text("s7")
+#define GLOWMCU_FOR_B4(text) text("s8") text("s9") text("s10") text("s11")
+#define GLOWMCU_FOR_B8(text) GLOWMCU_FOR_B4(text) text("s12") text("s13") text("s14") text("s15")
+
+/* One result within [s24, s25]; what is not a number stays it. */
+#define GLOWMCU_CLAMP_ONE(s) \
+    "vcmp.f32 " s ", s24\n" \
+    "vmrs APSR_nzcv, fpscr\n" \
+    "it mi\n" \
+    "vmovmi.f32 " s ", s24\n" \
+    "vcmp.f32 " s ", s25\n" \
+    "vmrs APSR_nzcv, fpscr\n" \
+    "it gt\n" \
+    "vmovgt.f32 " s ", s25\n"
+
+/* Adds b to a, names of registers. */
+#define GLOWMCU_ADD(a, b) "vadd.f32 " a ", " a ", " b "\n"
+#define GLOWMCU_ADD_4(a0, a1, a2, a3, b0, b1, b2, b3) \
+    GLOWMCU_ADD(a0, b0) GLOWMCU_ADD(a1, b1) GLOWMCU_ADD(a2, b2) GLOWMCU_ADD(a3, b3)
+
+/* Sums of one pixel and of a second one: all zero (%[n] is 0), and plus s16.. */
+#define GLOWMCU_ZERO_A4 "vmov s0, s1, %[n], %[n]\nvmov s2, s3, %[n], %[n]\n"
+#define GLOWMCU_ZERO_A8 GLOWMCU_ZERO_A4 "vmov s4, s5, %[n], %[n]\nvmov s6, s7, %[n], %[n]\n"
+#define GLOWMCU_ZERO_B4 "vmov s8, s9, %[n], %[n]\nvmov s10, s11, %[n], %[n]\n"
+#define GLOWMCU_ZERO_B8 GLOWMCU_ZERO_B4 "vmov s12, s13, %[n], %[n]\nvmov s14, s15, %[n], %[n]\n"
+#define GLOWMCU_BIAS_A4 GLOWMCU_ADD_4("s0", "s1", "s2", "s3", "s16", "s17", "s18", "s19")
+#define GLOWMCU_BIAS_A8 GLOWMCU_BIAS_A4 \
+    GLOWMCU_ADD_4("s4", "s5", "s6", "s7", "s20", "s21", "s22", "s23")
+#define GLOWMCU_BIAS_B4 GLOWMCU_ADD_4("s8", "s9", "s10", "s11", "s16", "s17", "s18", "s19")
+#define GLOWMCU_BIAS_B8 GLOWMCU_BIAS_B4 \
+    GLOWMCU_ADD_4("s12", "s13", "s14", "s15", "s20", "s21", "s22", "s23")
+
+/* s28 becomes the total of all results: finite only if each of them is. */
+#define GLOWMCU_TOTAL_A4 "vadd.f32 s28, s0, s1\nvadd.f32 s29, s2, s3\n"
+#define GLOWMCU_TOTAL_A8 GLOWMCU_TOTAL_A4 \
+    GLOWMCU_ADD_4("s28", "s29", "s28", "s29", "s4", "s5", "s6", "s7")
+#define GLOWMCU_TOTAL_B4 GLOWMCU_ADD_4("s28", "s29", "s28", "s29", "s8", "s9", "s10", "s11")
+#define GLOWMCU_TOTAL_B8 GLOWMCU_TOTAL_B4 \
+    GLOWMCU_ADD_4("s28", "s29", "s28", "s29", "s12", "s13", "s14", "s15")
+
+/* Two results whose sign is set become 0 on their way to [out, #at]. */
+#define GLOWMCU_STORE_RELU(a, b, out, at, next) \
+    "vmov %[n], %[m], " a ", " b "\n" \
+    "bic %[n], %[n], %[n], asr #31\n" \
+    "bic %[m], %[m], %[m], asr #31\n" \
+    "str %[n], [%[" out "], #" at "]\n" \
+    "str %[m], [%[" out "], #" next "]\n"
+#define GLOWMCU_RELU_A4 \
+    GLOWMCU_STORE_RELU("s0", "s1", "y", "0", "4") GLOWMCU_STORE_RELU("s2", "s3", "y", "8", "12")
+#define GLOWMCU_RELU_A8 GLOWMCU_RELU_A4 \
+    GLOWMCU_STORE_RELU("s4", "s5", "y", "16", "20") \
+    GLOWMCU_STORE_RELU("s6", "s7", "y", "24", "28")
+#define GLOWMCU_RELU_B4 \
+    GLOWMCU_STORE_RELU("s8", "s9", "z", "0", "4") \
+    GLOWMCU_STORE_RELU("s10", "s11", "z", "8", "12")
+#define GLOWMCU_RELU_B8 GLOWMCU_RELU_B4 \
+    GLOWMCU_STORE_RELU("s12", "s13", "z", "16", "20") \
+    GLOWMCU_STORE_RELU("s14", "s15", "z", "24", "28")
+
+/*
+ * Ends a block: adds the biases at %[w] and stores at %[y] and %[z], behind which both then are.
+ * %[p] is a struct with `clamping`, `clamp_min` and `clamp_max` at 52, 56 and 60.
+ */
+#define GLOWMCU_FINISH(biases, add, total, relu, clamp, store, past) \
+    "vldmia %[w]!, {" biases "}\n" \
+    add \
+    "ldr %[n], [%[p], #52]\n" \
+    "cmp %[n], #1\n" \
+    "blt 8f\n" \
+    "vldr s25, [%[p], #60]\n" \
+    "bne 7f\n" \
+    total \
+    "vadd.f32 s28, s28, s29\n" \
+    "vabs.f32 s28, s28\n" \
+    "vcmp.f32 s28, s25\n" \
+    "vmrs APSR_nzcv, fpscr\n" \
+    "bhi 7f\n" \
+    relu \
+    past \
+    "b 9f\n" \
+    "7:\n" \
+    "vldr s24, [%[p], #56]\n" \
+    clamp \
+    "8:\n" \
+    store \
+    "9:\n"
+#define GLOWMCU_FINISH_2X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8 GLOWMCU_BIAS_B8, \
+    GLOWMCU_TOTAL_A8 GLOWMCU_TOTAL_B8, GLOWMCU_RELU_A8 GLOWMCU_RELU_B8, \
+    GLOWMCU_FOR_A8(GLOWMCU_CLAMP_ONE) GLOWMCU_FOR_B8(GLOWMCU_CLAMP_ONE), \
+    "vstmia %[y]!, {s0-s7}\nvstmia %[z]!, {s8-s15}\n", \
+    "adds %[y], %[y], #32\nadds %[z], %[z], #32\n")
+#define GLOWMCU_FINISH_1X8 GLOWMCU_FINISH("s16-s23", GLOWMCU_BIAS_A8, GLOWMCU_TOTAL_A8, \
+    GLOWMCU_RELU_A8, GLOWMCU_FOR_A8(GLOWMCU_CLAMP_ONE), "vstmia %[y]!, {s0-s7}\n", \
+    "adds %[y], %[y], #32\n")
+#define GLOWMCU_FINISH_2X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4 GLOWMCU_BIAS_B4, \
+    GLOWMCU_TOTAL_A4 GLOWMCU_TOTAL_B4, GLOWMCU_RELU_A4 GLOWMCU_RELU_B4, \
+    GLOWMCU_FOR_A4(GLOWMCU_CLAMP_ONE) GLOWMCU_FOR_B4(GLOWMCU_CLAMP_ONE), \
+    "vstmia %[y]!, {s0-s3}\nvstmia %[z]!, {s8-s11}\n", \
+    "adds %[y], %[y], #16\nadds %[z], %[z], #16\n")
+#define GLOWMCU_FINISH_1X4 GLOWMCU_FINISH("s16-s19", GLOWMCU_BIAS_A4, GLOWMCU_TOTAL_A4, \
+    GLOWMCU_RELU_A4, GLOWMCU_FOR_A4(GLOWMCU_CLAMP_ONE), "vstmia %[y]!, {s0-s3}\n", \
+    "adds %[y], %[y], #16\n")
+#else
+/* One result, as the loops in assembly end it; what is not a number stays it. */
+GLOWMCU_CODE
+static inline float glowmcu_clamped_f32(float value, int32_t clamping, float low, float high)
+{
+    if (clamping == GLOWMCU_KEEP) {
+        return value;
+    }
+    return (value < low) ? low : ((value > high) ? high : value);
+}
+#endif
+
+#endif /* GLOWMCU_FPU_H */
