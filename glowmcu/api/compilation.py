@@ -6,28 +6,39 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from glowmcu.api.border import border_of
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.model_file import read_model_file
-from glowmcu.api.quantization import ProfileGiven, SamplesGiven, quantization_request
 from glowmcu.board import Board, PlacementRequest, does_not_fit, find_board
 from glowmcu.board.fit import PLACED, Fit, fit_regions
 from glowmcu.board.placing import arena_region, arena_room
 from glowmcu.bundle import Bundle, MemoryPass, code_by_region
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
-from glowmcu.input_options import InputOptions
+from glowmcu.input_options import InputOptions, channels_last
 from glowmcu.instrument import Instrument
 from glowmcu.ir.operation import Array, Rounding
-from glowmcu.ir.types import Shape
+from glowmcu.ir.types import ElementType, Shape
 from glowmcu.manifest import BufferEntry, Manifest
-from glowmcu.pipeline import Compilation, Options, compile_model, default_name, packaging
+from glowmcu.pipeline import (
+    Compilation,
+    Options,
+    check_output,
+    compile_model,
+    default_name,
+    packaging,
+)
 from glowmcu.pipeline import emit as write
 from glowmcu.planning_progress import PlanningObserver
-from glowmcu.quant.choices import Quantization
-from glowmcu.quant.profiling import Observer
-from glowmcu.tuning.kernel_file import choices_for
+
+if TYPE_CHECKING:
+    from glowmcu.api.quantization import ProfileGiven, SamplesGiven
+    from glowmcu.kernels.choices import KernelChoices
+    from glowmcu.quant.choices import Quantization
+    from glowmcu.quant.profiling import Observer
+    from glowmcu.quant.request import QuantizationRequest
 
 
 def compile(
@@ -47,6 +58,8 @@ def compile(
     keep_inputs: Sequence[str] = (),
     stream_inputs: Sequence[str] = (),
     outside_inputs: Sequence[str] = (),
+    io: str | None = None,
+    input_layouts: Mapping[str, str] | None = None,
     flash_budget: int | None = None,
     arena_budget: int | None = None,
     simplify: bool = True,
@@ -63,25 +76,23 @@ def compile(
 ) -> Bundle:
     """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
 
-    Options are those of `glowmcu compile --help`. `board` is a name from `glowmcu boards` or a path
-    to a TOML file; `name` the prefix of the C API. A float model becomes int8 by a `profile` (its
-    file, too) or by `samples`; `preprocess` is a file that says what numbers pixels become.
-    `kernels` is a file of `glowmcu.tune_kernels`, `dump_ir` a folder; `pareto` fills `curve`.
-    Observers hear how far profiling and planning are. docs/ tell more. Raises GlowmcuError: every
-    problem of the model at once, and nothing is written.
+    Options are those of `glowmcu compile --help`; `profile` may be its file, `kernels` is a file of
+    `glowmcu.tune_kernels`. Raises GlowmcuError with every problem of the model.
     """
     path, found, data = Path(model), find_board(board), read_model_file(Path(model))
+    chosen, border = border_of(io, quantization, profile is None and samples is None)
+    inputs = _inputs(input_shapes, define, bind, keep_inputs, stream_inputs, outside_inputs)
     options = Options(
         name=default_name(path) if name is None else name,
         board=found.name,
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=_inputs(input_shapes, define, bind, keep_inputs, stream_inputs, outside_inputs),
-        quantization=quantization_request(profile, samples, preprocess, quantization, observer),
+        inputs=replace(inputs, io=border, nhwc=channels_last(input_layouts or {})),
+        quantization=_request(profile, samples, preprocess, chosen, observer),
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,
-        kernels=None if kernels is None else choices_for(Path(kernels), data, found.core),
+        kernels=None if kernels is None else _choices(Path(kernels), data, found),
         instrument=Instrument.of(instrument, dump_tensors),
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
         wants_curve=pareto,
@@ -92,6 +103,27 @@ def compile(
     return _written(data, path, options, found, output)
 
 
+def _request(
+    profile: ProfileGiven | None,
+    samples: SamplesGiven | None,
+    preprocess: str | Path | None,
+    quantization: Quantization | None,
+    observer: Observer | None,
+) -> QuantizationRequest | None:
+    """None where nothing is to be quantized: then nothing that quantizes is imported."""
+    if profile is None and samples is None and (quantization is None or quantization.is_default):
+        return None
+    from glowmcu.api.quantization import quantization_request
+
+    return quantization_request(profile, samples, preprocess, quantization, observer)
+
+
+def _choices(file: Path, data: bytes, board: Board) -> KernelChoices:
+    from glowmcu.tuning.kernel_file import choices_for
+
+    return choices_for(file, data, board.core)
+
+
 def _inputs(
     shapes: Mapping[str, Shape] | None,
     define: Mapping[str, int] | None,
@@ -100,22 +132,23 @@ def _inputs(
     stream: Sequence[str],
     outside: Sequence[str],
 ) -> InputOptions:
-    names = (tuple(dict.fromkeys(given)) for given in (keep, stream, outside))
-    return InputOptions(shapes or {}, define or {}, bind or {}, *names)
+    kept, streamed, away = (tuple(dict.fromkeys(given)) for given in (keep, stream, outside))
+    return InputOptions(shapes or {}, define or {}, bind or {}, kept, streamed, away)
 
 
 def _written(
     data: bytes, model: Path, options: Options, board: Board, output: str | Path | None
 ) -> Bundle:
-    compilation, code = _compile_within(data, str(model), options, board)
     folder = Path("build") / options.name if output is None else Path(output)
-    write(compilation, folder)
+    check_output(folder, options.name)
+    compilation, code = _compile_within(data, str(model), options, board)
+    told = write(compilation, folder)
     return Bundle(
         folder,
         compilation.manifest,
         board,
         code,
-        notes=_notes(compilation, model),
+        notes=(*told, *_notes(compilation, model)),
         choices=kernel_choices(compilation),
         curve=compilation.curve,
         memory_passes=tuple(
@@ -131,12 +164,20 @@ def _notes(compilation: Compilation, model: Path) -> tuple[str, ...]:
     if compilation.float_graph is not None:
         kept = compilation.float_nodes.items()
         notes += [f"stays float: {name} ({reason})" for name, reason in kept]
-    elif compilation.is_float:
+    elif compilation.is_float and not _has_int8_layers(compilation):
         notes.append(
             f"this model computes in float; for int8: glowmcu profile {model} --samples DATA "
             f"-o {model.stem}.profile.json, then compile with --profile {model.stem}.profile.json"
         )
     return tuple(notes)
+
+
+def _has_int8_layers(compilation: Compilation) -> bool:
+    """Whether the model is quantized already, but for parts that its file keeps float."""
+    return any(
+        node.macs and node.output.type.element is ElementType.I8
+        for node in compilation.imported.nodes
+    )
 
 
 _Choice = TypeVar("_Choice", Goal, Rounding)

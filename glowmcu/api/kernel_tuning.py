@@ -12,6 +12,7 @@ from glowmcu.api.model_file import read_model_file
 from glowmcu.api.quantization import ProfileGiven, quantization_request
 from glowmcu.board import find_board
 from glowmcu.errors import error
+from glowmcu.file_writing import check_not_the_model, write_text_file
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array, Rounding
@@ -81,6 +82,7 @@ def tune_kernels(
     the same there. Raises GM348 where the cache cannot be written, and as `compile` does.
     """
     path, found = Path(model), find_board(board)
+    check_not_the_model(output, path)
     data = read_model_file(path)
     options = Options(
         name="tuned",
@@ -108,7 +110,7 @@ def tune_kernels(
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.write_text(text, encoding="utf-8")
+        write_text_file(file, text)
     except OSError as cause:
         raise error("GM718", f"cannot write the kernels: {cause.strerror}", str(file)) from cause
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from glowmcu import limits
 from glowmcu.errors import error
-
-_MAX_MODEL_BYTES = 256 << 20
 
 
 def read_model_file(path: Path) -> bytes:
@@ -17,9 +16,15 @@ def read_model_file(path: Path) -> bytes:
                 "GM110", "expected a model file, got a folder", str(path),
                 "`glowmcu run` and `verify` take the folder of a bundle; `compile` takes a .tflite",
             )  # fmt: skip
-        if path.stat().st_size > _MAX_MODEL_BYTES:
-            raise error("GM110", "the file is larger than 256 MiB: no model for an MCU", str(path))
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(limits.file_bytes() + 1)  # a pipe or a device does not say its size
+        if len(data) > limits.file_bytes():
+            allowed = limits.size_text(limits.file_bytes())
+            raise error(
+                "GM110", f"the file is larger than {allowed}: no model for an MCU", str(path),
+                limits.HINT,
+            )  # fmt: skip
+        return data
     except OSError as cause:
         raise error(
             "GM110", f"cannot read the model: {cause.strerror}", str(path), "check the path"

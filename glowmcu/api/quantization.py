@@ -8,10 +8,11 @@ from pathlib import Path
 
 from glowmcu.api.model_file import read_model_file
 from glowmcu.errors import error
+from glowmcu.file_writing import check_not_the_model, write_file
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import Shape
-from glowmcu.pipeline import export_model, profile_model
+from glowmcu.pipeline import export_model, model_notes, profile_model
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import QuantizationOptions
@@ -47,6 +48,7 @@ def profile(
     how far it has come. Raises GlowmcuError: GM3xx for samples that do not fit the model.
     """
     path = Path(model)
+    check_not_the_model(output, path)
     inputs = InputOptions(input_shapes or {}, define or {}, bind or {})
     source = _source(samples, preprocess, limit)
     made = profile_model(read_model_file(path), str(path), source, inputs, observer)
@@ -56,6 +58,17 @@ def profile(
     if output is not None:
         write_profile(made, Path(output))
     return made
+
+
+def notes_on(
+    model: str | Path,
+    input_shapes: Mapping[str, Shape] | None = None,
+    define: Mapping[str, int] | None = None,
+    bind: Mapping[str, Array] | None = None,
+) -> tuple[str, ...]:
+    """What a model file leaves open and is taken for granted, in sentences."""
+    inputs = InputOptions(input_shapes or {}, define or {}, bind or {})
+    return model_notes(read_model_file(Path(model)), str(model), inputs)
 
 
 @dataclass(frozen=True)
@@ -84,12 +97,12 @@ def export(
     same arguments. Raises GM194 with every node that TFLite has no operator for.
     """
     path, target = Path(model), Path(output)
+    check_not_the_model(target, path)
     request = quantization_request(profile, samples, preprocess, quantization, observer)
     inputs = InputOptions(input_shapes or {}, define or {}, bind or {})
     data = export_model(read_model_file(path), str(path), request, inputs)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        write_file(target, data)
     except OSError as cause:
         raise error(
             "GM195", f"cannot write the model: {cause.strerror}", str(target), "choose another file"

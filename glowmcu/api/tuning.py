@@ -14,6 +14,7 @@ from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.board import Board, find_board
 from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.file_writing import check_not_the_model
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array, Rounding
@@ -94,6 +95,7 @@ def tune(
     Raises GM3xx for samples, labels and profiles, GM342 where nothing fits.
     """
     path, found = Path(model), find_board(board)
+    check_not_the_model(output, path)
     settings = Settings(
         start=QuantizationOptions(interface=_choice(Interface, io, "io")),
         budget=_budget(cycle_budget, arena_budget, flash_budget),

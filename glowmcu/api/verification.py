@@ -10,11 +10,11 @@ from pathlib import Path
 from glowmcu.api.model_file import read_model_file
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
-from glowmcu.input_options import InputOptions, bound_text
+from glowmcu.input_options import bound_text, options_of_bundle
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
-from glowmcu.pipeline import quantized_model, reference_graph
+from glowmcu.pipeline import bundle_reference
 from glowmcu.quant.choices import options_of_text
 from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, profile_sha256
@@ -122,11 +122,9 @@ def _reference(
     """What the bundle's numbers are defined by, made again from model and profile."""
     said = bundle.manifest.options
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    rounding, given = Rounding(said["rounding"]), InputOptions(shapes, bind=bind)
+    rounding, given = Rounding(said["rounding"]), options_of_bundle(said, shapes, bind)
     request = request_of_bundle(said, profile, str(bundle.path))
-    if request is None:
-        return reference_graph(data, model, rounding, given)
-    return quantized_model(data, model, request, rounding, given).quantized.graph
+    return bundle_reference(data, model, request, rounding, given)
 
 
 def request_of_bundle(

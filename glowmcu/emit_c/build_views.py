@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from glowmcu.board import Places
 from glowmcu.emit_c.c_text import (
     c_identifier,
@@ -13,7 +15,7 @@ from glowmcu.emit_c.c_text import (
     comment_text,
     unique_identifiers,
 )
-from glowmcu.emit_c.cascade_text import cascade_text
+from glowmcu.emit_c.cascade_text import cascade_text, order_symbol
 from glowmcu.emit_c.code_places import (
     CodeSwitch,
     called_apart,
@@ -23,6 +25,15 @@ from glowmcu.emit_c.code_places import (
     placed_steps,
 )
 from glowmcu.emit_c.constant_pool import ConstantPool
+from glowmcu.emit_c.contract import libjit_closure
+from glowmcu.emit_c.integrity import (
+    Checked,
+    CheckedBytes,
+    IntegrityView,
+    checked_array,
+    checked_tables,
+    integrity_view,
+)
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import (
@@ -39,6 +50,7 @@ from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
+from glowmcu.ir.types import ElementType
 
 
 class Chosen(Protocol):
@@ -64,6 +76,7 @@ class Layers:
     last_code_switch: str
     weights_bytes: tuple[int, ...]
     code_regions: tuple[str, ...]
+    integrity: IntegrityView
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -165,9 +178,18 @@ def _tensor_views(
                 zero_point=buffer.type.zero_point if quantized else None,
                 kept=role == "input" and buffer in program.kept,
                 rows=rows,
+                stored_range=_stored_range(buffer.type.element),
             )
         )
     return tuple(views)
+
+
+def _stored_range(element: ElementType) -> tuple[int, int] | None:
+    """What an integer of two bytes or less can hold."""
+    if not np.issubdtype(element.numpy, np.integer) or element.size_bytes > 2:
+        return None
+    limits = np.iinfo(str(element.numpy))
+    return int(limits.min), int(limits.max)
 
 
 def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
@@ -216,6 +238,7 @@ class _Body:
         self.sizes: list[int] = []
         self.headers: dict[str, str] = {}
         self.functions: dict[str, tuple[str, str]] = {}
+        self.checked: list[Checked] = []
 
     def layers(self) -> Layers:
         """The body, once all steps are in."""
@@ -224,13 +247,20 @@ class _Body:
                 self._add_cascade(item)
             else:
                 self._add(item, self.chosen[item.node].code, is_called=True)
+        arrays = [checked_array(symbol, array) for symbol, array in self.pool.arrays()]
+        headers = libjit_closure(tuple(self.headers)).values()
+        tables = [table for text in headers for table in checked_tables(text)]
+        integrity = integrity_view((*arrays, *tables, *self.checked))
+        if integrity.lines:
+            self.headers["glowmcu_check.h"] = self.default
         switch = CodeSwitch(self.name)
         groups = header_groups(switch, self.headers, self.default)
         functions = placed_functions(switch, self.functions)
         steps = placed_steps(switch, self.steps, self.regions)
         last = switch.to(self.default)
         sizes = tuple(self.sizes)
-        return Layers(functions, steps, self.pool.views(), groups, last, sizes, self.regions)
+        views = self.pool.views()
+        return Layers(functions, steps, views, groups, last, sizes, self.regions, integrity)
 
     def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:
         index, before = len(self.steps), self.pool.size_bytes
@@ -238,6 +268,7 @@ class _Body:
         step, region = layer.view(is_called), self.regions[index]
         self.steps.append(called_apart(step) if is_called and region != self.default else step)
         self.sizes.append(self.pool.size_bytes - before)
+        self.checked += layer.checked()
         if code.is_shared:
             text = render(f"kernels/{code.template}", function=code.function, **code.view).rstrip()
             known, same = self.functions.get(code.function, (region, text))
@@ -252,6 +283,8 @@ class _Body:
     def _add_cascade(self, item: Cascade) -> None:
         first = len(self.steps)
         region = self.regions[first]
+        order = bytes(item.order) if len(item.stages) > 1 else b""
+        self.checked.append(CheckedBytes(order_symbol(first), 1, order))
         texts = {
             run: self._add(run, self.chosen[run.node].row_code, is_called=False)
             for run in item.runs

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
 from glowmcu.emit_c.c_text import c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.constant_pool import array_view
+from glowmcu.emit_c.contract import (
+    BUNDLE_MARK,
+    COMPILER_MARK,
+    compiler_digest,
+    header_checks,
+    libjit_closure,
+    stamped,
+    with_digests,
+)
 from glowmcu.emit_c.output_checks import output_checks
 from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
 from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_view
@@ -23,18 +31,17 @@ from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
 from glowmcu.manifest import (
+    FILE_NAME,
     BufferEntry,
     LayerEntry,
     Manifest,
     SimplificationEntry,
     TensorEntry,
+    with_files,
 )
-from glowmcu.resources import find_resource
 from glowmcu.test_vectors import FLOAT_TOLERANCE, PATTERN_EXPRESSIONS
 
-LIBJIT_VERSION = 1
 _OPTIONS_WIDTH = 80
-_OBSERVER_HEADERS = ("glowmcu_observer.h", "glowmcu_profile.h")
 #: File of the bundle to the template that makes it.
 _TEMPLATES = {
     "{name}.h": "bundle.h.j2",
@@ -95,17 +102,24 @@ def bundle_files(
         output.format(name=name): render(f"bundle/{template}", m=view)
         for output, template in {**_TEMPLATES, **_placement_templates(view)}.items()
     }
-    model_header = f"{view.model_struct}.h"
-    extra = () if facts.instrument is Instrument.OFF else _OBSERVER_HEADERS
-    files.update(libjit_closure(("glowmcu_base.h", model_header, *extra, *body.headers)))
+    used = (f"{view.model_struct}.h", *_public_headers(view), *body.headers)
+    if facts.instrument is not Instrument.OFF:
+        used = (*used, "glowmcu_profile.h")
+    files.update({file: stamped(file, text) for file, text in libjit_closure(used).items()})
     headers = tuple(sorted(file for file in files if file.endswith(".h") and "/" not in file))
+    files = with_digests(files)
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
     manifest = _manifest(program, body, facts, files)
     files.update(packages)
     files["selftest/golden.json"] = _golden_json(facts.vectors)
-    files["manifest.json"] = manifest.to_json()
-    return files, manifest
+    return listed(files, manifest)
+
+
+def listed(files: Mapping[str, str], manifest: Manifest) -> tuple[dict[str, str], Manifest]:
+    """A bundle's files with a manifest that lists them all."""
+    full = with_files(manifest, files)
+    return {**files, FILE_NAME: full.to_json()}, full
 
 
 def _placement_templates(view: BundleView) -> dict[str, str]:
@@ -127,26 +141,17 @@ def _golden_json(vectors: tuple[GoldenVector, ...]) -> str:
     return json.dumps({"vectors": rows}, indent=1) + "\n"
 
 
-def libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
-    """The libjit headers named and those that they include."""
-    found: dict[str, str] = {}
-    todo = list(headers)
-    while todo:
-        header = todo.pop()
-        if header not in found:
-            found[header] = find_resource("libjit", header).read_text(encoding="utf-8")
-            todo += re.findall(r'^#include "(\w+\.h)"', found[header], re.MULTILINE)
-    return dict(sorted(found.items()))
-
-
 def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleView:
     inputs, outputs = tensor_views(program, facts.name)
     checks = output_checks(program, facts.exact_outputs)
-    return BundleView(
+    view = BundleView(
         name=facts.name,
         prefix=facts.name.upper(),
         tool_version=facts.tool_version,
-        libjit_version=LIBJIT_VERSION,
+        compiler=COMPILER_MARK,
+        digest=BUNDLE_MARK,
+        base_checks=(),
+        kernel_checks=(),
         model_file=comment_text(facts.model_file),
         model_sha256=facts.model_sha256,
         options=_option_lines(facts.options),
@@ -175,9 +180,24 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         output_checks=checks,
         check_functions=tuple(dict.fromkeys(checks)),
         packages=package_rows(facts.packaging.names, facts.name),
+        integrity=body.integrity,
         push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
+    public = libjit_closure(_public_headers(view))
+    return replace(
+        view,
+        base_checks=header_checks(public),
+        kernel_checks=header_checks(libjit_closure(body.headers), public),
+        model_checks=header_checks(libjit_closure((f"{view.model_struct}.h",)), public),
+    )
+
+
+def _public_headers(view: BundleView) -> tuple[str, ...]:
+    """The libjit headers that the bundle's own header includes."""
+    converts = ("glowmcu_quantize.h",) if view.converts else ()
+    observed = ("glowmcu_observer.h",) if view.is_instrumented else ()
+    return ("glowmcu_base.h", *converts, *observed)
 
 
 def _option_lines(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -208,11 +228,11 @@ def _pattern_types(program: Program) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _manifest(
-    program: Program, body: Layers, facts: BundleFacts, files: Mapping[str, str]
-) -> Manifest:
+def _tensor_entries(
+    program: Program, facts: BundleFacts
+) -> tuple[tuple[TensorEntry, ...], tuple[TensorEntry, ...]]:
+    """Inputs and outputs."""
     inputs, outputs = tensor_views(program, facts.name)
-    sizes = facts.arena_bytes, body.weights_bytes
     entries = []
     for buffers, views, exact in (
         (program.inputs, inputs, (True,) * len(inputs)),
@@ -237,6 +257,14 @@ def _manifest(
                 for buffer, view, is_exact in zip(buffers, views, exact, strict=True)
             )
         )
+    return entries[0], entries[1]
+
+
+def _manifest(
+    program: Program, body: Layers, facts: BundleFacts, files: Mapping[str, str]
+) -> Manifest:
+    sizes = facts.arena_bytes, body.weights_bytes
+    entries = _tensor_entries(program, facts)
     return Manifest(
         name=facts.name,
         tool_version=facts.tool_version,
@@ -267,6 +295,7 @@ def _manifest(
             facts.name, facts.placed, *sizes, body.arrays, body.code_regions
         ),
         extra_macs=facts.extra_macs,
+        compiler=compiler_digest(),
     )
 
 

@@ -36,7 +36,7 @@ _HEADERS = frozenset(
 
 def check_bundle_name(name: str) -> str:
     """`name` if it can prefix C functions and name files. Raises GM503."""
-    reserved = name in _C_KEYWORDS or name.startswith("glowmcu") or name.lower() in _HEADERS
+    reserved = name in _C_KEYWORDS or name.lower().startswith("glowmcu") or name.lower() in _HEADERS
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) and not reserved:
         return name
     raise error(

@@ -55,7 +55,7 @@ def cascade_text(
     function = f"rows_{first}_to_{last}"
     writer = _Writer(cascade, layers)
     parameters = writer.parameters()
-    order = wrap_items([str(stage) for stage in cascade.order], " " * 8).splitlines()
+    order = wrap_items([str(stage) for stage in cascade.order]).splitlines()
     text = render(
         "bundle/cascade.c.j2",
         function=function,
@@ -65,6 +65,7 @@ def cascade_text(
         first=first,
         last=last,
         order=order,
+        order_symbol=order_symbol(first),
         stages=tuple(map(writer.stage, cascade.stages)),
         turns=len(cascade.order),
         source=cascade.source,
@@ -79,6 +80,11 @@ def cascade_text(
 def _count_type(most: int) -> str:
     """The smallest type of C for counting so far: the counts stand on the stack."""
     return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "int32_t"
+
+
+def order_symbol(first: int) -> str:
+    """Whose turn it is in the cascade that begins with layer `first`, as an array."""
+    return f"order_{first}"
 
 
 class _Writer:

@@ -5,13 +5,16 @@ Their order is that of the layers that read them, in each region.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from glowmcu.emit_c.c_text import array_rows, c_identifier, comment_text
 from glowmcu.emit_c.placement_text import section_of
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.types import element_type_of
+
+#: Kernels read bytes of constants as words; an element as wide as it is.
+_LEAST_ALIGN = 4
 
 
 class ConstantPool:
@@ -41,6 +44,10 @@ class ConstantPool:
             self.size_bytes += int(constant.data.nbytes)
         return self._symbols[key]
 
+    def arrays(self) -> Iterable[tuple[str, ConstantArray]]:
+        """Those that are not empty, with their C names, in the order of `views`."""
+        return ((symbol, array) for symbol, array in self._arrays.items() if array.data.size)
+
     def views(self) -> tuple[ArrayView, ...]:
         """What the weights file prints. C has no empty arrays, so an empty one gets an element."""
         return tuple(
@@ -69,6 +76,7 @@ def array_view(
         array_rows(data) if data.size else "    0",
         comment_text(comment),
         int(data.nbytes),
+        max(_LEAST_ALIGN, data.itemsize),
         section_macro,
         region,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import c_number, c_string, comment_text, thousands, wrap_items
 from glowmcu.emit_c.constant_pool import ConstantPool
+from glowmcu.emit_c.integrity import Checked, checked_parameters
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import ResultView, StepView
 from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters
@@ -93,6 +94,15 @@ class LayerText:
             return ""
         head = f"static const {self.code.parameters.struct} p_{self.index} = {{"
         return f"{head}\n{wrap_items(self._items(self.code.parameters))}\n}};"
+
+    def checked(self) -> Iterator[Checked]:
+        """What has to be whole of the layer beside its arrays."""
+        if self.code.parameters is None or self._is_own:
+            return iter(())
+        pool, index = self.pool, self.index
+        return checked_parameters(
+            f"p_{index}", self.code.parameters, lambda array: pool.symbol(array, index)
+        )
 
     def _items(self, parameters: Parameters) -> list[str]:
         """Initializers of a struct's members; a struct in the struct opens and closes its brace."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from xml.sax.saxutils import escape
 
 import jinja2
 
@@ -28,8 +27,15 @@ def _environment() -> jinja2.Environment:
     environment.filters["c_number"] = c_number
     environment.filters["assembly"] = assembly_strings
     environment.filters["quoted"] = json.dumps  # of printable ASCII: the same in YAML and TOML
-    environment.filters["xml"] = escape
+    environment.filters["xml"] = _escaped
     return environment
+
+
+def _escaped(text: str) -> str:
+    """As XML has it."""
+    from xml.sax.saxutils import escape
+
+    return escape(text)
 
 
 def render(template: str, **view: object) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from glowmcu.emit_c.contract import HeaderCheck
+from glowmcu.emit_c.integrity import IntegrityView
 from glowmcu.emit_c.output_checks import CheckView
 from glowmcu.emit_c.placement_text import PlacementView, SectionView
 
@@ -25,7 +28,8 @@ class TensorView:
 
     `accessor` is `kws_input` or `kws_input_mfcc`, `macro` `KWS_INPUT` or `KWS_INPUT_MFCC`;
     `parameter` its name as an argument of `kws_infer`. An input that stays outside the arena has
-    no `offset`, but the alignment `outside_align`.
+    no `offset`, but the alignment `outside_align`. `stored_range` is of elements of two bytes or
+    less.
     """
 
     accessor: str
@@ -46,6 +50,12 @@ class TensorView:
     zero_point: int | None
     kept: bool
     rows: RowsView | None = None
+    stored_range: tuple[int, int] | None = None
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether the header has functions from real numbers and to them."""
+        return self.scale is not None and self.stored_range is not None
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ class ArrayView:
     rows: str
     comment: str
     size_bytes: int
+    align: int
     section_macro: str
     region: str
 
@@ -156,13 +167,17 @@ class VectorView:
 class BundleView:
     """Everything of a bundle. `pattern_types` are (function, C type, expression) of the
     self test's input patterns; `output_checks` how it compares each output, `check_functions` the
-    functions for that, each once; `packages` (file, what to do with it) of each build system.
+    functions for that, each once; `packages` (file, what to do with it) of each build system;
+    the checks are of libjit headers that the bundle's header, source and data description include.
     """
 
     name: str
     prefix: str
     tool_version: str
-    libjit_version: int
+    compiler: str
+    digest: str
+    base_checks: tuple[HeaderCheck, ...]
+    kernel_checks: tuple[HeaderCheck, ...]
     model_file: str
     model_sha256: str
     options: tuple[str, ...]
@@ -192,7 +207,9 @@ class BundleView:
     check_functions: tuple[CheckView, ...]
     packages: tuple[tuple[str, str], ...]
     placement: PlacementView | None
+    integrity: IntegrityView
     push: PushView | None = None
+    model_checks: tuple[HeaderCheck, ...] = ()
 
     @property
     def arena_section(self) -> SectionView | None:
@@ -224,9 +241,20 @@ class BundleView:
         return f"of the inputs only {' and '.join(kept)} survive the run"
 
     @property
+    def converts(self) -> bool:
+        """Whether the header converts real numbers for any input or output."""
+        return any(view.is_converted for view in (*self.inputs, *self.outputs))
+
+    @property
     def outside(self) -> tuple[TensorView, ...]:
         """Inputs that the application has in memory of its own."""
         return tuple(view for view in self.inputs if view.outside_align)
+
+    @property
+    def unread(self) -> tuple[TensorView, ...]:
+        """Inputs outside of which no step reads anything: the outputs do not depend on them."""
+        calls = "\n".join(step.call for step in self.steps)
+        return tuple(t for t in self.outside if not re.search(rf"\b{t.parameter}\b", calls))
 
     @property
     def selftest_call(self) -> str:

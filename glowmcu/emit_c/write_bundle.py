@@ -1,66 +1,138 @@
-"""Put a bundle on disk: all of it or nothing."""
+"""Put a bundle on disk: all of it or nothing, in place of an earlier one, and beside any file of
+the user's.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from glowmcu.errors import error
+from glowmcu.emit_c.bundle_folder import (
+    Standing,
+    check_folder,
+    check_room,
+    digest,
+    holds,
+    is_safe_name,
+    passes_a_link,
+)
+from glowmcu.emit_c.folder_exchange import (
+    Exchange,
+    exchange,
+    free_name,
+    locked,
+    recover,
+    stage,
+)
+from glowmcu.errors import GlowmcuError, error
+from glowmcu.manifest import FILE_NAME as MANIFEST
+from glowmcu.manifest import STAGING
 
 
-def write_bundle(files: Mapping[str, str], folder: Path) -> None:
-    """Write `files` into `folder`, replacing an older bundle there.
+def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str, ...]:
+    """Write the bundle `name` into `folder`, replacing the files of an older one that has the same
+    name, and no others. A link is followed. Returns what the user should know.
 
-    Everything is written next to `folder` first and moved at the end, so that a failed run leaves
-    what was there. Raises GM504 when the folder cannot be written or holds something else.
+    A file of the older bundle that was changed since is kept beside as `FILE.orig`. A run that
+    fails or is interrupted leaves everything as it was; after one that was killed, the next undoes
+    what it did. Raises GM504 where the folder cannot be written or holds something else, GM522
+    where files of others are in the way, GM523 where another bundle is there, GM524 (`recover`).
     """
-    if folder.exists() and not _may_replace(folder):
-        what = (
-            "the output folder holds files that are no bundle; they would be lost"
-            if folder.is_dir()
-            else "a file is where the output folder should be"
-        )
-        hint = (
-            f"choose another folder with -o, or {'empty' if folder.is_dir() else 'move'} this one"
-        )
-        raise error("GM504", what, str(folder), hint)
+    assert all(map(is_safe_name, files)), sorted(files)
+    assert len({file.casefold() for file in files}) == len(files), "names that differ in case only"
+    shown, folder = folder, Path(os.path.realpath(folder))
+    contents = {file: text.encode("utf-8") for file, text in files.items()}
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        with _made(folder), locked(folder):
+            recover(folder)
+            standing = check_folder(folder, name, shown)
+            check_room(folder, files, standing, shown)
+            return _replace(contents, folder, standing)
     except OSError as cause:
-        raise _not_writable(folder, cause) from cause
+        raise _not_writable(shown, cause) from cause
+
+
+def check_output(folder: Path, name: str) -> None:
+    """That a bundle `name` may be written into `folder`, as far as that can be told before there is
+    one. Raises GM504, GM523.
+    """
+    shown, folder = folder, Path(os.path.realpath(folder))
+    if not os.path.lexists(folder / STAGING):
+        check_folder(folder, name, shown)
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make the folder and its parents; after an error they are taken away again."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        fresh = staging / "new"
-        _write_all(files, fresh)
-        if folder.exists():
-            folder.rename(staging / "old")
-        fresh.rename(folder)
-    except OSError as cause:
-        if (staging / "old").exists() and not folder.exists():
-            (staging / "old").rename(folder)
-        raise _not_writable(folder, cause) from cause
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for path in missing:
+            with suppress(OSError):
+                path.rmdir()
+        raise
+
+
+def _replace(
+    contents: Mapping[str, bytes], folder: Path, standing: Standing | None
+) -> tuple[str, ...]:
+    old = _still_there(folder, standing)
+    try:
+        stage(folder, contents)
+        change = _change(contents, folder, old)
+        exchange(folder, change)
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        recover(folder)
+    _remove_empty_folders(folder, old)
+    return tuple(
+        f"{name} was changed since glowmcu wrote it: your file is now {beside}"
+        for name, beside in change.kept.items()
+    )
 
 
-def _write_all(files: Mapping[str, str], folder: Path) -> None:
-    for name, text in files.items():
-        path = folder / name
-        assert path.resolve().is_relative_to(folder.resolve()), name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
+def _still_there(folder: Path, standing: Standing | None) -> dict[str, str]:
+    """The older bundle's files, the manifest first. A folder in the place of one is somebody's, and
+    what lies behind a link is not in this folder.
+    """
+    if standing is None:
+        return {}
+    return {
+        name: sha256
+        for name, sha256 in sorted(standing.files.items(), key=lambda item: item[0] != MANIFEST)
+        if ((folder / name).is_symlink() or (folder / name).is_file())
+        and not passes_a_link(folder, name)
+    }
 
 
-def _may_replace(folder: Path) -> bool:
-    if not folder.is_dir():
-        return False
-    return (folder / "manifest.json").is_file() or not any(folder.iterdir())
+def _change(contents: Mapping[str, bytes], folder: Path, old: Mapping[str, str]) -> Exchange:
+    placed = {name: digest(content) for name, content in contents.items() if name != MANIFEST}
+    if MANIFEST in contents:
+        placed[MANIFEST] = digest(contents[MANIFEST])  # no manifest, no bundle: it comes last
+    as_written = [name for name, known in old.items() if _is_known(folder, name, known, placed)]
+    changed = [name for name in old if name not in as_written]
+    kept = {name: free_name(folder / name).relative_to(folder).as_posix() for name in changed}
+    return Exchange(tuple(as_written), kept, placed)
 
 
-def _not_writable(folder: Path, cause: OSError) -> Exception:
+def _is_known(folder: Path, name: str, sha256: str, placed: Mapping[str, str]) -> bool:
+    """Whether the older bundle's file is as it was written, or as it will be."""
+    same = any(holds(folder / name, known) for known in (sha256, placed.get(name, "")) if known)
+    return same or name == MANIFEST
+
+
+def _remove_empty_folders(folder: Path, old: Mapping[str, str]) -> None:
+    """Folders that only files of the older bundle were in."""
+    parents = {parent for name in old for parent in Path(name).parents if str(parent) != "."}
+    for parent in sorted(parents, key=lambda path: -len(path.parts)):
+        with suppress(OSError):
+            (folder / parent).rmdir()
+
+
+def _not_writable(folder: Path, cause: OSError) -> GlowmcuError:
     reason = os.strerror(cause.errno) if cause.errno else str(cause)
     files = [str(parent) for parent in folder.parents if parent.is_file()]
     if files:

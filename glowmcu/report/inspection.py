@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from glowmcu.api.model_file import read_model_file
 from glowmcu.errors import GlowmcuError, Problem
+from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_model
 from glowmcu.input_options import InputOptions
@@ -27,6 +28,7 @@ class Inspection:
     model: ModelSummary
     macs: tuple[int | None, ...]
     problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
 
 
 def inspect_model(path: Path, options: InputOptions | None = None) -> Inspection:
@@ -44,7 +46,8 @@ def inspect_model(path: Path, options: InputOptions | None = None) -> Inspection
                 macs[index] = (macs[index] or 0) + node.macs
     except GlowmcuError as cause:
         problems = cause.problems
-    return Inspection(path, len(data), model, tuple(macs), problems)
+    notes = notes_on_file(data, str(path), options)
+    return Inspection(path, len(data), model, tuple(macs), problems, notes)
 
 
 def _with_inferred_types(model: ModelSummary, graph: Graph) -> ModelSummary:
@@ -112,6 +115,7 @@ def inspection_lines(found: Inspection) -> list[RenderableType]:
     lines.append(table)
     tally = Counter(op.name for op in model.operators)
     lines.append("  " + escape(", ".join(f"{n} x {name}" for name, n in sorted(tally.items()))))
+    lines += [f"  note   {escape(note)}" for note in found.notes]
     lines += [escape(str(problem)) for problem in found.problems]
     return lines
 
@@ -138,6 +142,7 @@ def inspection_json(found: Inspection) -> dict[str, object]:
             {"code": p.code, "message": p.message, "where": p.where, "hint": p.hint}
             for p in found.problems
         ],
+        "notes": list(found.notes),
     }
 
 

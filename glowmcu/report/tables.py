@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.board import Board
-from glowmcu.bundle import Bundle
 from glowmcu.manifest import Manifest, SimplificationEntry
-from glowmcu.verify.measurement import Measurement
+
+if TYPE_CHECKING:
+    from glowmcu.bundle import Bundle
+    from glowmcu.verify.measurement import Measurement
 
 _MOST_NOTES = 12
 
@@ -44,7 +46,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
     if outside:
         lines.insert(2, f"  outside  {', '.join(outside)}: read where the application has it")
     if report.code_bytes is None:
-        lines.append("  code     not measured: no Arm cross compiler (gcc-arm-none-eabi)")
+        lines.append(f"  code     not measured: {escape(bundle.missing_compiler or '')}")
     else:
         lines.append(f"  code     {count(report.code_bytes)} B at -O2 for {board.core}")
     lines += _streamed_lines(bundle)

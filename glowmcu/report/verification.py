@@ -22,7 +22,8 @@ def verification_table(report: VerificationReport) -> Table:
         equal = "every byte equal" if check.exact else f"equal within {FLOAT_TOLERANCE:g}"
         result = equal if check.passed else f"[red]{check.wrong_vectors} differ[/]"
         detail = f"\n{escape(check.first_difference)}" if check.first_difference else ""
-        table.add_row(check.executor, str(check.vectors), result + detail)
+        hint = f"\nhint: {escape(check.hint)}" if check.hint else ""
+        table.add_row(check.executor, str(check.vectors), result + detail + hint)
     for name, lacking in report.skipped:
         table.add_row(name, "-", f"[yellow]skipped[/]: {escape(lacking)}")
     return table

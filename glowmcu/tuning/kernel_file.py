@@ -54,7 +54,9 @@ def read_kernel_file(path: Path) -> KernelFile:
         if not isinstance(body, dict) or body.get("format") != _FORMAT:
             raise ValueError(f"format must be {_FORMAT!r}")
         return _from_json(body)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
+    except (
+        OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
+    ) as cause:  # fmt: skip
         what = cause.strerror if isinstance(cause, OSError) else str(cause)
         raise error("GM508", f"cannot read the choices of kernels: {what}", str(path), _HINT) from (
             cause

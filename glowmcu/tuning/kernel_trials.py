@@ -106,7 +106,7 @@ def _write(trials: Sequence[Trial], target: Target, folder: Path) -> list[Array]
         exact_outputs=(True,) * len(graph.outputs),
     )
     files, manifest = bundle_files(plan.program, selections, facts)
-    write_bundle(files, folder)
+    write_bundle(files, folder, manifest.name)
     return _inputs(graph, ranges, manifest)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from glowmcu.array_files import ArrayFileError, load_npy, load_npz
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
@@ -44,18 +45,16 @@ def read_labelled(
 
 def _load(path: Path) -> Array:
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            name = next((n for n in _LABELS if n in loaded.files), None)
-            if name is None and len(loaded.files) == 1:
-                name = loaded.files[0]
-            if name is None:
-                raise ValueError(f"it has no array called {' or '.join(_LABELS)}")
-            array: Array = loaded[name]
-            return array
-    except (OSError, ValueError, EOFError, BadZipFile) as cause:
+        if not zipfile.is_zipfile(path):
+            return load_npy(path)
+        arrays = load_npz(path)
+        name = next((n for n in _LABELS if n in arrays), None)
+        if name is None and len(arrays) == 1:
+            name = next(iter(arrays))
+        if name is None:
+            raise ArrayFileError(f"it has no array called {' or '.join(_LABELS)}")
+        return arrays[name]
+    except (OSError, ArrayFileError) as cause:
         raise _unreadable(path, cause) from cause
 
 
@@ -72,9 +71,8 @@ def _unreadable(path: Path, cause: Exception) -> GlowmcuError:
 def _parted(graph: Graph, path: Path) -> tuple[Array | None, dict[str, Array]]:
     """Labels in the archive, and the arrays that are inputs of the model."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, BadZipFile):
+        arrays = load_npz(path)
+    except (OSError, ArrayFileError):
         return None, {}  # whoever reads the samples says what is wrong
     inputs = {value.name for value in graph.inputs}
     name = next((n for n in _LABELS if n in arrays and n not in inputs), None)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.file_writing import write_text_file
 from glowmcu.ir.operation import Array
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
@@ -61,7 +62,7 @@ class StateFile:
         """Remember a trial; it is on disk when this returns."""
         self._known[options_key(trial.options)] = trial
         if self._path is not None:
-            self._write(self._path, "a", json.dumps(trial_record(trial)))
+            self._append(self._path, json.dumps(trial_record(trial)))
 
     def _load(self, path: Path) -> None:
         try:
@@ -76,12 +77,15 @@ class StateFile:
                 if trial is not None:
                     self._known[options_key(trial.options)] = trial
         rows = [json.dumps(trial_record(trial)) for trial in self._known.values()]
-        self._write(path, "w", *(self._head, *rows))
-
-    def _write(self, path: Path, mode: str, *lines: str) -> None:
         try:
-            with path.open(mode, encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in lines)
+            write_text_file(path, "".join(f"{line}\n" for line in (self._head, *rows)))
+        except OSError as cause:
+            raise _unusable(path, cause) from cause
+
+    def _append(self, path: Path, line: str) -> None:
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
         except OSError as cause:
             raise _unusable(path, cause) from cause
 
@@ -89,7 +93,9 @@ class StateFile:
 def _parsed(line: str) -> Trial | None:
     try:
         return trial_of(json.loads(line))
-    except (ValueError, KeyError, TypeError, GlowmcuError):
+    except (
+        ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, GlowmcuError
+    ):  # fmt: skip
         return None
 
 

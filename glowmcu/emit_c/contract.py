@@ -1,0 +1,143 @@
+"""Which files belong together, said to the preprocessor.
+
+The include guard of every header has a value: of a libjit header 32 bits of the SHA-256 of its
+code, of a bundle's header 32 bits over the code of all C files of the bundle. Whoever includes a
+header compares its guard with what the compilation knew, so files of two compilations end in
+`#error`, while two bundles can share the headers that are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from glowmcu.resources import find_resource, resource_dir
+
+#: What stands for a number in rendered text until all of the text is known: as wide as the number.
+BUNDLE_MARK = "0x" + 8 * "\x01" + "u"
+COMPILER_MARK = 8 * "\x02"
+
+_SOURCE_SUFFIXES = frozenset((".py", ".h", ".c", ".j2"))
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class HeaderCheck:
+    """What the guard of a header must be; a `conditional` one may not have been included."""
+
+    guard: str
+    digest: str
+    conditional: bool
+
+    @property
+    def is_wrong(self) -> str:
+        """The preprocessor's condition for a header of another version."""
+        wrong = f"{self.guard} + 0 != {self.digest}"
+        return f"(defined({self.guard}) && {wrong})" if self.conditional else wrong
+
+
+def header_guard(file: str) -> str:
+    """The include guard of a header."""
+    return re.sub(r"\W", "_", file).upper()
+
+
+def header_digest(text: str) -> str:
+    """32 bits that stand for a libjit header's code, as C spells them; comments may differ."""
+    return f"0x{_digest(' '.join(_COMMENT.sub(' ', text).split()))}u"
+
+
+def stamped(file: str, text: str) -> str:
+    """A libjit header as a bundle has it: its guard has the header's digest as its value."""
+    guard, digest = header_guard(file), header_digest(text)
+    plain, valued = f"#define {guard}\n", f"#define {guard} {digest}\n"
+    return text.replace(plain, valued, 1) if plain in text else f"{text}\n#undef {guard}\n{valued}"
+
+
+def included_headers(text: str) -> tuple[str, ...]:
+    """The libjit headers that `text` includes."""
+    return tuple(_INCLUDE.findall(text))
+
+
+def libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
+    """The libjit headers named and those that they include."""
+    found: dict[str, str] = {}
+    todo = list(headers)
+    while todo:
+        header = todo.pop()
+        if header not in found:
+            found[header] = find_resource("libjit", header).read_text(encoding="utf-8")
+            todo += included_headers(found[header])
+    return dict(sorted(found.items()))
+
+
+def header_checks(
+    headers: Mapping[str, str], known: Collection[str] = ()
+) -> tuple[HeaderCheck, ...]:
+    """One a libjit header, by name, but for the `known`; `headers` are their own texts."""
+    conditional = {file for text in headers.values() for file in _conditional_includes(text)}
+    return tuple(
+        HeaderCheck(header_guard(file), header_digest(text), file in conditional)
+        for file, text in sorted(headers.items())
+        if file not in known
+    )
+
+
+def _conditional_includes(text: str) -> Iterable[str]:
+    """Headers that `text` includes inside an `#if` other than its guard."""
+    depth = 0
+    for line in text.splitlines():
+        if line.startswith("#if"):
+            depth += 1
+        elif line.startswith("#endif"):
+            depth -= 1
+        elif depth > 1:
+            yield from _INCLUDE.findall(line)
+
+
+def with_digests(files: Mapping[str, str]) -> dict[str, str]:
+    """`files` with the marks replaced: by a digest of all their C, comments apart, and by the
+    compiler's.
+    """
+    sources = (
+        name + _COMMENT.sub("", text)
+        for name, text in sorted(files.items())
+        if name[-2:] in (".c", ".h")
+    )
+    bundle = f"0x{_digest(*sources)}u"
+    return {
+        name: text.replace(BUNDLE_MARK, bundle).replace(COMPILER_MARK, compiler_digest())
+        for name, text in files.items()
+    }
+
+
+@cache
+def compiler_digest() -> str:
+    """32 bits over all that decides what a bundle says: the package's Python, templates, libjit.
+
+    A version number names many states of a checkout; this names one, and every machine that has the
+    same package says the same.
+    """
+    package = Path(__file__).resolve().parent.parent
+    folders = {
+        "glowmcu": package,
+        "templates": resource_dir("templates"),
+        "libjit": resource_dir("libjit"),
+    }
+    texts: dict[str, str] = {}
+    for kind, folder in folders.items():
+        for path in folder.rglob("*"):
+            inner = path.relative_to(folder).as_posix()
+            if path.suffix in _SOURCE_SUFFIXES and not inner.startswith("_resources/"):
+                texts[f"{kind}/{inner}"] = path.read_text(encoding="utf-8")
+    return _digest(*(name + text for name, text in sorted(texts.items())))
+
+
+def _digest(*texts: str) -> str:
+    """Never 0, which an undefined or empty guard would equal."""
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
+    return digest if int(digest, 16) else "00000001"

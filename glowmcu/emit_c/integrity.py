@@ -1,0 +1,152 @@
+"""`<name>_check`: which constants its CRC-32 covers, in which order, and what it must be.
+
+Arrays and tables of libjit go in whole. Of a layer's parameter struct the runs of numbers go in;
+pointers, which a linker decides, are compared one by one. Every number in a struct is four bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from glowmcu.ir.kernel_code import ConstantArray, Parameters
+
+_NUMBER_BYTES = 4
+_TABLE = re.compile(
+    r"^static const u?int(\d+)_t (glowmcu_\w+)\[\d+\] = \{(.*?)\};", re.M | re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class CheckedBytes:
+    """`data` at C expression `at`, elements of `width` bytes, low byte first in `data`."""
+
+    at: str
+    width: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class CheckedPointer:
+    """A member that must point to `target`."""
+
+    member: str
+    target: str
+
+
+Checked = CheckedBytes | CheckedPointer
+
+
+@dataclass(frozen=True)
+class CheckLineView:
+    """A call in `<name>_check`: of `bytes` bytes, or of a pointer where that is 0."""
+
+    at: str
+    bytes: int
+    width: int
+    target: str
+
+
+@dataclass(frozen=True)
+class IntegrityView:
+    """The calls, and the CRC-32 after all of them; `bytes` of constants in all."""
+
+    lines: tuple[CheckLineView, ...]
+    crc: str
+    bytes: int
+
+
+def checked_parameters(
+    name: str, parameters: Parameters, symbol: Callable[[ConstantArray], str]
+) -> Iterator[Checked]:
+    """What to check of the struct `name`."""
+    for (_, outer, is_number), group in groupby(_members(parameters), key=_run_key):
+        members = list(group)
+        if is_number:
+            first = f"{outer}{members[0].name}"
+            place = f"(const volatile uint8_t *)&{name} + offsetof({parameters.struct}, {first})"
+            yield CheckedBytes(place, _NUMBER_BYTES, b"".join(_number(m.value) for m in members))
+            continue
+        for member in members:
+            target = "NULL" if member.value is None else symbol(_array(member.value))
+            yield CheckedPointer(f"&{name}.{outer}{member.name}", target)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A number or a pointer; `outer` is the path of the struct that it is in, which is the
+    `visit`th: a struct with pointers may begin and end with padding.
+    """
+
+    visit: int
+    outer: str
+    name: str
+    value: int | float | ConstantArray | None
+
+
+def _run_key(member: _Member) -> tuple[int, str, bool]:
+    return member.visit, member.outer, isinstance(member.value, int | float)
+
+
+def _members(parameters: Parameters) -> list[_Member]:
+    found: list[_Member] = []
+    visits = 0
+
+    def visit(inner: Parameters, outer: str) -> None:
+        nonlocal visits
+        for item in inner.fields:
+            if isinstance(item.value, Parameters):
+                visits += 1
+                visit(item.value, f"{outer}{item.name}.")
+                visits += 1
+            else:
+                found.append(_Member(visits, outer, item.name, item.value))
+
+    visit(parameters, "")
+    return found
+
+
+def _array(value: int | float | ConstantArray | None) -> ConstantArray:
+    assert isinstance(value, ConstantArray)
+    return value
+
+
+def _number(value: int | float | ConstantArray | None) -> bytes:
+    assert isinstance(value, int | float)
+    if isinstance(value, float):
+        return struct.pack("<f", value)
+    return struct.pack("<I", int(value) & 0xFFFFFFFF)
+
+
+def checked_array(symbol: str, constant: ConstantArray) -> CheckedBytes:
+    """All elements of an array."""
+    data = constant.data
+    little = data.astype(data.dtype.newbyteorder("<"), copy=False)
+    return CheckedBytes(symbol, data.dtype.itemsize, little.tobytes())
+
+
+def checked_tables(header: str) -> Iterator[CheckedBytes]:
+    """The tables of a libjit header that stand outside of functions."""
+    for bits, symbol, values in _TABLE.findall(header):
+        numbers = [int(item.rstrip("u"), 0) for item in re.findall(r"-?\w+", values)]
+        mask = (1 << int(bits)) - 1
+        width = int(bits) // 8
+        data = b"".join((number & mask).to_bytes(width, "little") for number in numbers)
+        yield CheckedBytes(symbol, width, data)
+
+
+def integrity_view(items: Iterable[Checked]) -> IntegrityView:
+    """The calls in order, and what the CRC is in the end."""
+    lines, crc, size = [], 0, 0
+    for item in items:
+        if isinstance(item, CheckedPointer):
+            lines.append(CheckLineView(item.member, 0, 0, item.target))
+        elif item.data:
+            lines.append(CheckLineView(item.at, len(item.data), item.width, ""))
+            crc = zlib.crc32(item.data, crc)
+            size += len(item.data)
+    return IntegrityView(tuple(lines), f"0x{crc:08X}u", size)
