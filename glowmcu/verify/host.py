@@ -137,7 +137,9 @@ def _run_library(
         start, push = manifest.entry_points
         ffi.cdef(f"void {start}(void *arena);")
         ffi.cdef(f"int32_t {push}(void *arena, const void *rows, int32_t count);")
+    ffi.cdef(f"int32_t {manifest.name}_check(void);")
     loaded = ffi.dlopen(str(library))
+    _expect_whole(loaded, manifest)
     functions = [getattr(loaded, name) for name in manifest.entry_points]
     results = []
     for arrays in inputs:
@@ -145,6 +147,17 @@ def _run_library(
         results.append(_infer(ffi, functions, manifest, arrays, pieces))
     ffi.dlclose(loaded)
     return results
+
+
+def _expect_whole(loaded: Any, manifest: Manifest) -> None:
+    """Raise GM620 where a constant is not what was compiled; bundles before 0.1.0 cannot say."""
+    if manifest.compiler and getattr(loaded, f"{manifest.name}_check")() != 0:
+        raise error(
+            "GM620",
+            f"{manifest.name}_check() found a constant that is not what glowmcu wrote",
+            manifest.name,
+            "were its files edited? compile the model again",
+        )
 
 
 def _infer(

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +19,14 @@ from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.test_vectors import pattern_tensor
 from glowmcu.verify.comparison import difference
 from glowmcu.verify.measurement import Array, Executor
+
+
+@runtime_checkable
+class FallibleExecutor(Protocol):
+    """An executor whose emulator is known to be wrong about some bundles."""
+
+    def mismatch_hint(self, manifest: Manifest) -> str:
+        """What may be behind wrong outputs when the bundle is right; or nothing."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,8 @@ class Vector:
 class Check:
     """One executor's result: vectors run, vectors wrong, and the first difference in words.
 
-    `exact` says that every byte was compared; outputs computed in float have a tolerance.
+    `exact` says that every byte was compared; outputs computed in float have a tolerance. `hint`
+    says what else than the bundle may be behind wrong outputs there.
     """
 
     executor: str
@@ -41,6 +51,7 @@ class Check:
     wrong_vectors: int
     first_difference: str
     exact: bool = True
+    hint: str = ""
 
     @property
     def passed(self) -> bool:
@@ -118,4 +129,6 @@ def check_executor(
         wrong += bool(found)
         first = first or (found and f"{vector.name}: {found}")
     exact = all(entry.exact for entry in manifest.outputs)
-    return Check(executor.name, len(vectors), wrong, first, exact)
+    doubts = executor if wrong and isinstance(executor, FallibleExecutor) else None
+    hint = doubts.mismatch_hint(manifest) if doubts else ""
+    return Check(executor.name, len(vectors), wrong, first, exact, hint)

@@ -28,11 +28,12 @@ from glowmcu.verify.firmware import (
 from glowmcu.verify.firmware.console import firmware_failure, fnv1a
 from glowmcu.verify.measurement import Array, Measurement
 from glowmcu.verify.renode.files import renode_board, renode_files
+from glowmcu.verify.renode.helium import MISSING_INSTRUCTIONS, WRONG_INSTRUCTIONS
+from glowmcu.verify.renode.time_limits import most_instructions, wall_seconds
 
 RENODE_TEST = "renode-test"
 # More than this many instructions off on a loop of known length: the counts are not used.
 _TOLERANCE = 64
-_NO_HELIUM = "Renode 1.16.1 and older lack Helium instructions that bundles use: take a newer build"
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,12 @@ class Renode:
     """Runs bundles on a board in Renode, fulfilling `Executor`.
 
     `board` replaces the one in the manifest; `keep` is a folder where firmware, Renode's files and
-    console stay for inspection. Renode models no cycles.
+    console stay for inspection. Renode models no cycles. `timeout_seconds` of this computer's time
+    replaces a limit that follows from the instructions to be expected.
     """
 
     board: Board | None = None
-    timeout_seconds: float = 1200.0
+    timeout_seconds: float | None = None
     keep: Path | None = None
     name: str = "renode"
 
@@ -74,10 +76,23 @@ class Renode:
         with tempfile.TemporaryDirectory(prefix="glowmcu_renode_") as scratch:
             folder = (self.keep or Path(scratch)).resolve()
             robot = self.prepare(bundle_dir, manifest, packed, len(inputs), folder)
-            has_mve = core((self.board or find_board(manifest.board)).core).has_mve
-            console = self._test(robot, folder, _NO_HELIUM if has_mve else "")
+            limit = self.timeout_seconds
+            if limit is None:
+                limit = wall_seconds(most_instructions(manifest, self._core(manifest), len(inputs)))
+            helium_hint = MISSING_INSTRUCTIONS if self._has_mve(manifest) else ""
+            console = self._test(robot, folder, limit, helium_hint)
             counts = (folder / "instructions.txt").read_text(encoding="utf-8")
         return measurements(manifest, console, counts)
+
+    def mismatch_hint(self, manifest: Manifest) -> str:
+        """What may be behind wrong outputs here, when the bundle is right; or nothing."""
+        return WRONG_INSTRUCTIONS if self._has_mve(manifest) else ""
+
+    def _core(self, manifest: Manifest) -> str:
+        return (self.board or find_board(manifest.board)).core
+
+    def _has_mve(self, manifest: Manifest) -> bool:
+        return core(self._core(manifest)).has_mve
 
     def prepare(
         self, bundle_dir: Path, manifest: Manifest, packed: bytes, inferences: int, folder: Path
@@ -88,22 +103,25 @@ class Renode:
         port = uart_port(target.uart_kind, target.uart_origin)
         build_firmware(bundle_dir, manifest, hardware, core(board.core), port, folder)
         (folder / "inputs.bin").write_bytes(inferences.to_bytes(4, "little") + packed)
-        return renode_files(manifest.name, board, inferences, len(packed)).write(folder)
+        limit = most_instructions(manifest, board.core, inferences)
+        return renode_files(manifest.name, board, inferences, len(packed), limit).write(folder)
 
-    def _test(self, robot: Path, folder: Path, fault_hint: str) -> Console:
-        printed, code = self._renode_test(robot, folder)
+    def _test(self, robot: Path, folder: Path, limit: float, helium_hint: str) -> Console:
+        printed, code = self._renode_test(robot, folder, limit, helium_hint)
         console_file = folder / "console.txt"
         shown = console_file.read_text(errors="replace") if console_file.is_file() else ""
         console = read_console(shown)
         if console.failure:
-            raise firmware_failure(console, f"Renode, {robot.name}", fault_hint)
+            raise firmware_failure(console, f"Renode, {robot.name}", helium_hint)
         if code != 0 or console.inferences is None:
             last = "\n    ".join(printed.strip().splitlines()[-8:])
             message = f"{RENODE_TEST} {robot.name} failed with exit code {code}:\n    {last}"
-            raise error("GM662", message, f"Renode, {robot.name}")
+            raise error("GM662", message, f"Renode, {robot.name}", helium_hint)
         return console
 
-    def _renode_test(self, robot: Path, folder: Path) -> tuple[str, int]:
+    def _renode_test(
+        self, robot: Path, folder: Path, limit: float, helium_hint: str
+    ) -> tuple[str, int]:
         """Output and exit code; the whole process group ends with the call."""
         process = subprocess.Popen(
             [RENODE_TEST, "--results-dir", str(folder / "results"), str(robot)],
@@ -116,10 +134,10 @@ class Renode:
             start_new_session=True,
         )
         try:
-            printed, _ = process.communicate(timeout=self.timeout_seconds)
+            printed, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired as cause:
-            message = f"{RENODE_TEST} ran longer than {self.timeout_seconds:g} s"
-            hint = "give fewer inputs at once or a longer time"
+            message = f"{RENODE_TEST} ran longer than {limit:g} s"
+            hint = helium_hint or "the core may hang: see console.txt and results/ with keep=FOLDER"
             raise error("GM663", message, f"Renode, {robot.name}", hint) from cause
         finally:
             with contextlib.suppress(ProcessLookupError):

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.board import Board, RenodeTarget, find_board
+from glowmcu.cores import core
 from glowmcu.errors import error
 from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
 from glowmcu.verify.firmware.templates import render
+from glowmcu.verify.renode.helium import MISSING_INSTRUCTIONS, WRONG_INSTRUCTIONS
+from glowmcu.verify.renode.time_limits import virtual_seconds, wall_seconds
 
 # Renode maps memory in pages; inputs get a little more than they need.
 _PAGE_BYTES = 0x1000
@@ -33,6 +36,11 @@ _UART_MODELS = {
     "stm32-usart-f4": ("UART.STM32_UART", ()),
     "stm32-usart-f7": ("UART.STM32F7_USART", ("frequency: 16000000",)),
 }
+
+_HELIUM_HINTS = (
+    f"A fault, or no end: {MISSING_INSTRUCTIONS}.",
+    f"Wrong outputs: {WRONG_INSTRUCTIONS}.",
+)
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,9 @@ class _View:
     inferences: int
     expected: tuple[tuple[str, ...], ...]
     is_shipped: bool
+    virtual_seconds: int
+    wall_seconds: int
+    helium_hints: tuple[str, ...]
 
 
 def renode_board(board: Board) -> tuple[Board, RenodeTarget]:
@@ -98,9 +109,11 @@ def renode_files(
     board: Board,
     inferences: int,
     input_bytes: int,
+    most_instructions: int,
     expected: Sequence[tuple[str, ...]] | None = None,
 ) -> RenodeFiles:
-    """Files that run a firmware for `board` on `inferences` inputs of `input_bytes` in total.
+    """Files that run a firmware for `board` on `inferences` inputs of `input_bytes` in total, which
+    executes less than `most_instructions` (`time_limits.py`) or hangs.
 
     `expected` are lines that the test wants to see after each inference: then it is one to ship,
     which tells right from wrong by itself.
@@ -122,6 +135,9 @@ def renode_files(
         inferences=inferences,
         expected=tuple(expected or ()),
         is_shipped=expected is not None,
+        virtual_seconds=virtual_seconds(most_instructions),
+        wall_seconds=wall_seconds(most_instructions),
+        helium_hints=_HELIUM_HINTS if core(board.core).has_mve else (),
     )
     return RenodeFiles(
         name,

@@ -21,6 +21,7 @@ from glowmcu.verify.measurement import Array
 from glowmcu.verify.renode.files import renode_board, renode_files
 from glowmcu.verify.renode.intel_hex import intel_hex
 from glowmcu.verify.renode.makefile import makefile_view
+from glowmcu.verify.renode.time_limits import most_instructions
 
 _BYTES_PER_LINE = 32  # of an output on the serial line
 # Of a larger output the test waits for the checksum alone.
@@ -40,7 +41,9 @@ def shipped_files(manifest: Manifest, board: Board, vectors: Sequence[Vector]) -
     packed = pack_inputs(manifest, inputs)
     given = len(vectors).to_bytes(4, "little") + packed
     expected = expected_lines(manifest, [outputs for _, outputs in vectors])
-    texts = renode_files(name, board, len(vectors), len(packed), expected)
+    # The self test runs each vector again.
+    limit = most_instructions(manifest, board.core, 2 * len(vectors))
+    texts = renode_files(name, board, len(vectors), len(packed), limit, expected)
     files = firmware_files(view, port)
     sources = [file for file in files if file.endswith(".c")]
     files |= {
