@@ -10,10 +10,16 @@ glowmcu.profile("kws.onnx", samples="data/", output="kws.profile.json")
 bundle = glowmcu.compile("kws.onnx", profile="kws.profile.json", board="nrf52")
 """
 
-from glowmcu.api import Profile, Quantization, compile, export, profile, tune, tune_kernels
-from glowmcu.bundle import Bundle, Report, load
+from typing import TYPE_CHECKING
+
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.lazy import lazy_names
+from glowmcu.limits import memory_limit
 from glowmcu.version import __version__
+
+if TYPE_CHECKING:
+    from glowmcu.api import Profile, Quantization, compile, export, profile, tune, tune_kernels
+    from glowmcu.bundle import Bundle, Report, load
 
 __all__ = [
     "Bundle",
@@ -27,7 +33,21 @@ __all__ = [
     "compile",
     "export",
     "load",
+    "memory_limit",
     "profile",
     "tune",
     "tune_kernels",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    dict.fromkeys(
+        ("Profile", "Quantization", "compile", "export", "profile", "tune", "tune_kernels"),
+        "glowmcu.api",
+    )
+    | dict.fromkeys(("Bundle", "Report", "load"), "glowmcu.bundle"),
+)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from glowmcu.board import Board, find_board
 from glowmcu.cores import core
 from glowmcu.goals import PlanPoint
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.verify import toolchain
-from glowmcu.verify.executors import executor
-from glowmcu.verify.measurement import Array, Measurement
+
+if TYPE_CHECKING:
+    from glowmcu.verify.measurement import Array, Measurement
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,11 @@ class Bundle:
             return self.known_code
         return code_by_region(self.path, self.manifest, self.board)
 
+    @property
+    def missing_compiler(self) -> str | None:
+        """What to install before code can be measured: another compiler for RISC-V than for Arm."""
+        return toolchain.missing(core(self.board.core).flags)
+
     @cached_property
     def report(self) -> Report:
         """Where every byte goes."""
@@ -127,12 +134,16 @@ class Bundle:
 
         `wait_states` are the flash's, in the cycle model of `cortex-m`.
         """
+        from glowmcu.verify.executors import executor
+
         return executor(on, self.board, core, wait_states).run(self.path, [inputs])[0]
 
     def measure_all(
         self, inputs: Sequence[Sequence[Array]], on: str = "cortex-m", core: str | None = None
     ) -> list[Measurement]:
         """The same for many input sets; the bundle is built once."""
+        from glowmcu.verify.executors import executor
+
         return executor(on, self.board, core).run(self.path, inputs)
 
 

@@ -7,8 +7,10 @@ import pkgutil
 import sys
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @cache
@@ -39,4 +41,6 @@ class _Selectable(Protocol):
 @cache
 def _entry_points(search_path: tuple[str, ...]) -> _Selectable:
     """Reading every installed package's metadata takes long; once a search path is enough."""
+    from importlib.metadata import entry_points
+
     return entry_points()

@@ -8,14 +8,19 @@ on one machine can be verified on another without its model.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import error
 
 FORMAT_VERSION = 1
+FILE_NAME = "manifest.json"
+#: What a compilation into the bundle's folder works in.
+STAGING = ".glowmcu-new"
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,9 @@ class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
     `packages` names the build systems whose files lie in the bundle's folder.
-    Of `macs`, `extra_macs` are computed again at the seams of strips.
+    Of `macs`, `extra_macs` are computed again at the seams of strips. `files` are all files of the
+    bundle but the manifest itself, by their path in it, with the SHA-256 of their content: what a
+    later compilation may replace (bundles of 0.1.0 have none).
     """
 
     name: str
@@ -176,6 +183,8 @@ class Manifest:
     packages: tuple[str, ...] = ()
     placement: tuple[PlacementEntry, ...] = ()
     extra_macs: int = 0
+    compiler: str = ""
+    files: dict[str, str] = field(default_factory=dict)
 
     @property
     def streamed_input(self) -> int | None:
@@ -203,11 +212,21 @@ class Manifest:
         return json.dumps(body, indent=2) + "\n"
 
 
+def with_files(manifest: Manifest, files: Mapping[str, str]) -> Manifest:
+    """The manifest of a bundle that consists of `files` and of it."""
+    listed = {
+        name: hashlib.sha256(text.encode("utf-8")).hexdigest()
+        for name, text in sorted(files.items())
+        if name != FILE_NAME
+    }
+    return dataclasses.replace(manifest, files=listed)
+
+
 def read_manifest(bundle_dir: Path) -> Manifest:
     """The manifest of the bundle in `bundle_dir`. Raises GM601 when there is none or it is
     damaged.
     """
-    path = bundle_dir / "manifest.json"
+    path = bundle_dir / FILE_NAME
     hint = "pass the folder that `glowmcu compile -o` wrote, or compile the model again"
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
@@ -215,12 +234,14 @@ def read_manifest(bundle_dir: Path) -> Manifest:
             raise ValueError(f"format must be {FORMAT_VERSION}")
         return _from_json(body)
     except FileNotFoundError as cause:
+        if (bundle_dir / STAGING).exists():
+            hint = "a compilation into this folder was cut short: compile the model again"
         raise error(
             "GM601", f"{bundle_dir} is not a bundle: no manifest.json", hint=hint
         ) from cause
     except KeyError as cause:
         raise error("GM601", f"the manifest lacks the key {cause}", str(path), hint) from cause
-    except (OSError, ValueError, TypeError, AttributeError) as cause:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
         raise error("GM601", f"cannot read the manifest: {cause}", str(path), hint) from cause
 
 

@@ -12,21 +12,24 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from glowmcu.board import PlacementRequest, Places, find_board, place
 from glowmcu.board.placing import LayerFacts
 from glowmcu.cores import core
-from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files
-from glowmcu.emit_c.c_text import bundle_name
+from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files, listed
+from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
+from glowmcu.emit_c.licenses import licensed
 from glowmcu.emit_c.packages.details import package_details
 from glowmcu.emit_c.packages.package import Packaging, package_names
 from glowmcu.emit_c.placement_text import Placed
+from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error
+from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
-from glowmcu.frontend.tflite.exporter import export_tflite
 from glowmcu.goals import Budgets, Goal, PlanPoint
-from glowmcu.input_options import InputOptions, bound_text
+from glowmcu.input_options import InputOptions, bound_text, pushed_input
 from glowmcu.instrument import Instrument
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
@@ -36,7 +39,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, code_bytes
-from glowmcu.lowering.float_passes import prepare_for_quantization
+from glowmcu.lowering.model_border import border_notes, with_border
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.manifest import Manifest
@@ -45,15 +48,15 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 from glowmcu.planning_progress import PlanningObserver, PlanningWatch
-from glowmcu.quant.profile import Profile
-from glowmcu.quant.profiling import Observer as ProfilingObserver
-from glowmcu.quant.profiling import profile_graph
-from glowmcu.quant.quantizer import Quantized
-from glowmcu.quant.request import QuantizationRequest, QuantizedModel, quantize_as_requested
-from glowmcu.quant.sample_source import SampleSource
 from glowmcu.test_vectors import pattern_tensor, quiet_seed
-from glowmcu.verify.renode.shipped import shipped_files
 from glowmcu.version import __version__
+
+if TYPE_CHECKING:
+    from glowmcu.quant.profile import Profile
+    from glowmcu.quant.profiling import Observer as ProfilingObserver
+    from glowmcu.quant.quantizer import Quantized
+    from glowmcu.quant.request import QuantizationRequest, QuantizedModel
+    from glowmcu.quant.sample_source import SampleSource
 
 #: Seeds that may become golden vectors: full range, and quieter ones that saturate less.
 _VECTOR_SEEDS = tuple(quiet_seed(1 + 1000003 * bits, bits) for bits in (0, 2, 4, 6))
@@ -86,7 +89,8 @@ class Options:
 
 @dataclass(frozen=True)
 class Compilation:
-    """Everything that a compilation made, from graph to files. `notes` says what was skipped.
+    """Everything that a compilation made, from graph to files. `notes` says what was taken for
+    granted or skipped.
 
     `imported` is what the bundle's numbers are defined by: the model as imported, or quantized.
     Then `float_graph` is what was quantized; `float_nodes` of it stayed float, and why.
@@ -146,7 +150,18 @@ def float_graph(
             file_name,
             "compile it as it is, without --profile or --samples",
         )
+    from glowmcu.lowering.float_passes import prepare_for_quantization
+
     return prepare_for_quantization(imported, observer)
+
+
+def model_notes(data: bytes, file_name: str, inputs: InputOptions | None = None) -> tuple[str, ...]:
+    """What is taken for granted where the file leaves it open, in sentences."""
+    return notes_on_file(data, file_name, inputs)
+
+
+def _notes(data: bytes, name: str, graph: Graph, inputs: InputOptions) -> tuple[str, ...]:
+    return model_notes(data, name, inputs) + border_notes(graph, inputs)
 
 
 def profile_model(
@@ -157,6 +172,8 @@ def profile_model(
     observer: ProfilingObserver | None = None,
 ) -> Profile:
     """What every tensor of a float model holds on `samples`. Raises GM3xx."""
+    from glowmcu.quant.profiling import profile_graph
+
     graph = float_graph(data, file_name, inputs=inputs)
     return profile_graph(graph, samples.read(graph), _sha256(data), observer)
 
@@ -170,8 +187,25 @@ def quantized_model(
     observer: Observer | None = None,
 ) -> QuantizedModel:
     """The model in int8, as `request` wants it. Raises GM3xx."""
+    from glowmcu.quant.request import quantize_as_requested
+
     graph = float_graph(data, file_name, rounding, inputs, observer)
     return quantize_as_requested(graph, request, _sha256(data))
+
+
+def bundle_reference(
+    data: bytes,
+    name: str,
+    asked: QuantizationRequest | None,
+    rounding: Rounding,
+    inputs: InputOptions,
+) -> Graph:
+    """What a bundle's numbers are defined by, with the border that it has."""
+    if asked is None:
+        graph = reference_graph(data, name, rounding, inputs)
+    else:
+        graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
+    return with_border(graph, inputs, name)
 
 
 def export_model(
@@ -181,6 +215,8 @@ def export_model(
     inputs: InputOptions | None = None,
 ) -> bytes:
     """The model as a `.tflite` file, in int8 where that is asked for. Raises GM194, GM3xx."""
+    from glowmcu.frontend.tflite.exporter import export_tflite
+
     if request is None:
         return export_tflite(reference_graph(data, file_name, inputs=inputs))
     return export_tflite(quantized_model(data, file_name, request, inputs=inputs).quantized.graph)
@@ -221,6 +257,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         )
         imported = quantized.quantized.graph
         dump.graph("quantize", imported)
+    imported = with_border(imported, options.inputs, file_name)
     watch = SimplificationWatch(dump.graph)
     lowered = lower(imported, watch, options.simplify)
     outside = outside_inputs(lowered, imported, options.inputs)
@@ -256,13 +293,14 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     )
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:
-        files.update(_renode_files(options, manifest, facts.vectors))
+        files = {**files, **_renode_files(options, manifest, facts.vectors)}
+    files = licensed(files, options.name, options.packaging.details.license)
+    files, manifest = listed(files, manifest)
     curve: tuple[PlanPoint, ...] = ()
     if options.wants_curve:
         curve = memory_curve(*wanted, planning)
-    done = Compilation(
-        imported, graph, selections, plan, files, manifest, dump.notes, fit.cycles, curve
-    )
+    notes = (*_notes(data, file_name, imported, options.inputs), *dump.notes)
+    done = Compilation(imported, graph, selections, plan, files, manifest, notes, fit.cycles, curve)
     done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
 
@@ -271,6 +309,8 @@ def _renode_files(
     options: Options, manifest: Manifest, vectors: tuple[GoldenVector, ...]
 ) -> dict[str, str]:
     """A firmware around the bundle and a test of it. Raises GM661."""
+    from glowmcu.verify.renode.shipped import shipped_files
+
     board = options.placement.board or find_board(options.board)
     return shipped_files(manifest, board, [(vector.seed, vector.outputs) for vector in vectors])
 
@@ -290,27 +330,6 @@ def _places(fit: Fit, options: Options) -> Places:
 
 def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
     return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
-
-
-def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
-    """The input to be streamed, if any. Raises GM405 for more than one, or one that is bound."""
-    names = tuple(dict.fromkeys(inputs.streamed))
-    if len(names) > 1:
-        raise error(
-            "GM410",
-            f"one input can be streamed, not {len(names)}: {', '.join(map(repr, names))}",
-            file_name,
-            "layers would have to wait for rows of both in one order; stream the larger one",
-        )
-    for others, option in ((inputs.bind, "--bind"), (inputs.kept, "--keep-input")):
-        if names and names[0] in others:
-            raise error(
-                "GM410",
-                f"input {names[0]!r} is streamed: it never is in memory as a whole",
-                file_name,
-                f"leave out {option} or --stream-input",
-            )
-    return names[0] if names else None
 
 
 def _sha256(data: bytes) -> str:
@@ -334,6 +353,8 @@ def _options_text(options: Options) -> dict[str, str]:
         "keep_input": ",".join(options.inputs.kept),
         "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),
         "place": ",".join(placed),
+        "border": options.inputs.io,
+        "layout_nhwc": ",".join(options.inputs.nhwc),
         "outside_input": ",".join(sorted(options.inputs.outside)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
@@ -346,9 +367,16 @@ def packaging(names: str | Iterable[str], settings: Iterable[str]) -> Packaging:
     return Packaging(package_names(names), package_details(settings))
 
 
-def emit(compilation: Compilation, folder: Path) -> None:
-    """Write the bundle: all of it or nothing. Raises GM504."""
-    write_bundle(compilation.files, folder)
+def emit(compilation: Compilation, folder: Path) -> tuple[str, ...]:
+    """Write the bundle: all of it or nothing. Returns what the user should know. Raises GM504,
+    GM522 to GM524.
+    """
+    return write_bundle(compilation.files, folder, compilation.manifest.name)
+
+
+def check_output(folder: Path, name: str) -> None:
+    """That a bundle `name` may go to `folder`, before it is made. Raises GM503, GM504, GM523."""
+    check_folder(folder, check_bundle_name(name))
 
 
 def default_name(model: Path) -> str:

@@ -74,7 +74,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         body: dict[str, Any] = _TOML.loads(path.read_text(encoding="utf-8"))
         return body
-    except (OSError, ValueError) as cause:
+    except (OSError, ValueError, RecursionError) as cause:
         hint = "`boards/README.md` shows a complete file; `glowmcu boards` lists the built-in ones"
         raise error("GM707", f"cannot read the board file: {cause}", str(path), hint) from cause
 

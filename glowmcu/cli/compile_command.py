@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from glowmcu.api import compile as compile_model
-from glowmcu.bundle import Bundle
 from glowmcu.cli.input_arguments import input_options, place_options
 from glowmcu.cli.memory_arguments import MemoryArguments, memory_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
@@ -18,14 +18,12 @@ from glowmcu.cli.quantization_arguments import QuantizationArguments, quantizati
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.cores import core
 from glowmcu.input_options import InputOptions
-from glowmcu.report.arena_map import arena_map_text
-from glowmcu.report.curve import curve_svg, curve_table
-from glowmcu.report.json_report import compile_json
-from glowmcu.report.kernels import choice_table, choices_html
-from glowmcu.report.memory_passes import memory_pass_table
-from glowmcu.report.plots import can_plot
-from glowmcu.report.simplification import simplification_table
 from glowmcu.report.tables import layer_table, summary_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from glowmcu.bundle import Bundle
 
 
 @click.command("compile")
@@ -130,6 +128,7 @@ def compile_command(
             bind=inputs.bind,
             stream_inputs=inputs.streamed,
             outside_inputs=inputs.outside,
+            input_layouts=dict.fromkeys(inputs.nhwc, "nhwc"),
             kernels=kernels,
             instrument=instrument,
             dump_tensors=dump_tensors,
@@ -141,29 +140,53 @@ def compile_command(
             planning_observer=observers.planning,
         )
     if report is not None:
-        write_text(report, choices_html(bundle))
+        _write_page(report, bundle)
     _show(bundle, explain, as_json)
+
+
+def _write_page(file: Path, bundle: Bundle) -> None:
+    """`--report`."""
+    from glowmcu.report.kernels import choices_html
+
+    write_text(file, choices_html(bundle))
 
 
 def _show(bundle: Bundle, explain: bool, as_json: bool) -> None:
     """What was made, for a reader or a program."""
     if as_json:
+        from glowmcu.report.json_report import compile_json
+
         print_json(compile_json(bundle))
         return
     out = console()
-    out.print(choice_table(bundle.choices) if explain else layer_table(bundle.manifest))
     if explain:
         _explain(bundle, out)
+    else:
+        out.print(layer_table(bundle.manifest))
     if bundle.curve:
         _show_curve(bundle, out)
     for line in summary_lines(bundle):
         out.print(line)
+    out.print(f"  next     {_next_command(bundle)}", markup=False)
+
+
+def _next_command(bundle: Bundle) -> str:
+    if "renode" in bundle.manifest.packages:
+        folder = bundle.path / "renode"
+        robot = folder / f"{bundle.manifest.name}.robot"
+        return f"make -C {shlex.quote(str(folder))} && renode-test {shlex.quote(str(robot))}"
     emulator = "cortex-m" if core(bundle.board.core).unicorn_model else "qemu"
-    out.print(f"  next     glowmcu verify {bundle.path} --on host,{emulator}", markup=False)
+    return f"glowmcu verify {shlex.quote(str(bundle.path))} --on host,{emulator}"
 
 
 def _explain(bundle: Bundle, out: Console) -> None:
-    """What was simplified, what each memory pass saved, and the arena over time."""
+    """All kernels, what was simplified, what each memory pass saved, and the arena over time."""
+    from glowmcu.report.arena_map import arena_map_text
+    from glowmcu.report.kernels import choice_table
+    from glowmcu.report.memory_passes import memory_pass_table
+    from glowmcu.report.simplification import simplification_table
+
+    out.print(choice_table(bundle.choices))
     if bundle.manifest.simplification is not None:
         out.print(simplification_table(bundle.manifest.simplification))
     out.print(memory_pass_table(bundle.memory_passes))
@@ -172,6 +195,9 @@ def _explain(bundle: Bundle, out: Console) -> None:
 
 def _show_curve(bundle: Bundle, out: Console) -> None:
     """The other plans, and a picture of them beside the bundle where one can be drawn."""
+    from glowmcu.report.curve import curve_svg, curve_table
+    from glowmcu.report.plots import can_plot
+
     out.print(curve_table(bundle.curve))
     if can_plot():
         picture = bundle.path.with_name(f"{bundle.path.name}.pareto.svg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from glowmcu.bundle import load
 from glowmcu.cli.input_arguments import read_array
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import error
+from glowmcu.file_writing import write_file
 from glowmcu.report.json_report import run_json
 from glowmcu.report.tables import count
 from glowmcu.verify.executors import EXECUTOR_NAMES
@@ -28,7 +30,9 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
         folder.mkdir(parents=True, exist_ok=True)
         for index, array in enumerate(measured.outputs):
             file = folder / f"out_{index}.npy"
-            np.save(file, array)
+            content = io.BytesIO()
+            np.save(content, array)
+            write_file(file, content.getvalue())
             files.append(file)
     except OSError as cause:
         raise error(

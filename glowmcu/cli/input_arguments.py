@@ -8,14 +8,16 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import numpy as np
 
+from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.errors import error
-from glowmcu.input_options import InputOptions
-from glowmcu.verify.measurement import Array
+from glowmcu.input_options import InputOptions, channels_last
+
+if TYPE_CHECKING:
+    from glowmcu.verify.measurement import Array
 
 _SAVE = "save it with numpy.save(file, array), one array a file, one --input a file"
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -44,14 +46,29 @@ def input_options(function: _F) -> _F:
         bind_option,
     )  # fmt: skip
     wrapped: Any = with_inputs
-    for option in options:
+    for option in (*options, memory_limit_option):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[no-any-return]
 
 
+def parse_layouts(texts: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=nhwc`, several times, as a dictionary. Raises GM121."""
+    layouts: dict[str, str] = {}
+    for text in texts:
+        name, _, layout = text.rpartition("=")
+        if not name:
+            raise error(
+                "GM121",
+                f"--input-layout takes NAME=nhwc, got {text!r}",
+                hint="for example --input-layout image=nhwc",
+            )
+        layouts[name] = layout
+    return layouts
+
+
 def place_options(function: _F) -> _F:
-    """`--stream-input` and `--outside-input`, into the argument `inputs` that `input_options`
-    makes.
+    """`--stream-input`, `--outside-input` and `--input-layout`, into the argument `inputs` that
+    `input_options` makes.
     """
 
     @functools.wraps(function)
@@ -59,9 +76,11 @@ def place_options(function: _F) -> _F:
         inputs: InputOptions,
         streamed: tuple[str, ...],
         outside: tuple[str, ...],
+        layouts: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
-        inputs = dataclasses.replace(inputs, streamed=streamed, outside=outside)
+        nhwc = channels_last(parse_layouts(layouts))
+        inputs = dataclasses.replace(inputs, streamed=streamed, outside=outside, nhwc=nhwc)
         return function(inputs=inputs, **others)
 
     options = (
@@ -69,6 +88,8 @@ def place_options(function: _F) -> _F:
                      help="The application pushes this input row by row as it comes."),
         click.option("--outside-input", "outside", multiple=True, metavar="NAME",
                      help="This input stays in memory of yours (frame buffer, flash)."),
+        click.option("--input-layout", "layouts", multiple=True, metavar="NAME=nhwc",
+                     help="An NCHW input or output has its channels last in C."),
     )  # fmt: skip
     wrapped: Any = with_places
     for option in options:
@@ -135,13 +156,10 @@ def read_bound(texts: tuple[str, ...]) -> Mapping[str, Array]:
 
 def read_array(path: Path) -> Array:
     """The array in a .npy file. Raises GM712."""
+    from glowmcu.array_files import ArrayFileError, load_npy
+
     try:
-        array = np.load(path, allow_pickle=False)
-    except OSError as cause:
-        reason = cause.strerror or "not a complete .npy file"
+        return load_npy(path)
+    except (OSError, ArrayFileError) as cause:
+        reason = cause.strerror if isinstance(cause, OSError) else str(cause)
         raise error("GM712", f"cannot read an input array: {reason}", str(path), _SAVE) from cause
-    except (ValueError, EOFError) as cause:
-        raise error("GM712", "an input is no .npy file", str(path), _SAVE) from cause
-    if not isinstance(array, np.ndarray):
-        raise error("GM712", "expected one array, got an archive", str(path), _SAVE)
-    return array

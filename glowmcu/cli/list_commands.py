@@ -11,8 +11,6 @@ from glowmcu.board import board_names, find_board
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.input_options import InputOptions
-from glowmcu.report.inspection import inspect_model, inspection_json, inspection_lines
-from glowmcu.report.operators import operator_rows, operator_table
 from glowmcu.report.tables import board_table
 
 
@@ -22,6 +20,8 @@ from glowmcu.report.tables import board_table
 @json_option
 def inspect_command(model: Path, inputs: InputOptions, as_json: bool) -> None:
     """Show what is in MODEL: tensors, operators, work, and what is not supported."""
+    from glowmcu.report.inspection import inspect_model, inspection_json, inspection_lines
+
     found = inspect_model(model, inputs)
     if as_json:
         print_json(inspection_json(found))
@@ -47,6 +47,8 @@ def boards_command(as_json: bool) -> None:
 @json_option
 def ops_command(as_json: bool) -> None:
     """List the operators that can be compiled."""
+    from glowmcu.report.operators import operator_rows, operator_table
+
     rows = operator_rows()
     if as_json:
         print_json(rows)

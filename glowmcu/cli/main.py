@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
-from glowmcu.cli.bench_command import bench_command
-from glowmcu.cli.compile_command import compile_command
-from glowmcu.cli.execute_commands import run_command
-from glowmcu.cli.list_commands import boards_command, inspect_command, ops_command
-from glowmcu.cli.profile_command import export_command, profile_command
-from glowmcu.cli.tune_command import tune_command
-from glowmcu.cli.verify_command import verify_command
+from glowmcu.cli.resource_errors import resource_error
+from glowmcu.cli.standard_streams import drop_standard_output, prepare_standard_streams, say
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.version import __version__
 
+#: Where each command is, and its line of `glowmcu --help`, for which none need be imported.
+COMMANDS = {
+    "bench": (
+        "bench_command",
+        "Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack.",
+    ),
+    "boards": ("list_commands", "List the boards: core, memory, emulators."),
+    "compile": ("compile_command", "Compile MODEL (.tflite or .onnx) into a C bundle."),
+    "export": (
+        "profile_command",
+        "Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile.",
+    ),
+    "inspect": (
+        "list_commands",
+        "Show what is in MODEL: tensors, operators, work, and what is not supported.",
+    ),
+    "ops": ("list_commands", "List the operators that can be compiled."),
+    "profile": (
+        "profile_command",
+        "Measure what every tensor of the float MODEL holds, for `compile --profile`.",
+    ),
+    "run": ("execute_commands", "Run one inference of BUNDLE and show its outputs."),
+    "tune": (
+        "tune_command",
+        "Search the quantization of the float MODEL that is best on SAMPLES, for "
+        "`compile --profile`.",
+    ),
+    "verify": (
+        "verify_command",
+        "Check that BUNDLE computes the same bytes on every executor; exit code 1 where not.",
+    ),
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class _Commands(click.Group):
+    """Commands that are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name == "compile":
+            # Its matrices are small: most of BLAS's threads would only wait for the others.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        module = importlib.import_module(f"glowmcu.cli.{COMMANDS[cmd_name][0]}")
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="glowmcu")
 def group() -> None:
     """Compile neural networks to plain C99 for microcontrollers.
@@ -33,42 +91,85 @@ def group() -> None:
     """
 
 
-for command in (
-    compile_command, profile_command, tune_command, export_command, inspect_command, run_command,
-    verify_command, bench_command, boards_command, ops_command,
-):  # fmt: skip
-    group.add_command(command)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit code (see `ExitCode`)."""
+    prepare_standard_streams()
+    with _terminated_as_interrupted():
+        return _ended(arguments)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """A SIGTERM unwinds, so that half-written files are taken back, before it ends the process."""
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
     try:
-        result = group.main(args=arguments, prog_name="glowmcu", standalone_mode=False)
-        return int(result) if isinstance(result, int) else int(ExitCode.OK)
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
+    """The exit code of however it ends."""
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
     except GlowmcuError as cause:
-        click.echo(str(cause), err=True)
+        say(str(cause))
         return int(cause.exit_code)
     except click.ClickException as cause:
-        cause.show()
+        say_usage(cause)
         return int(ExitCode.USAGE)
-    except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        say("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader (head, say) has enough; leave nothing for the interpreter to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, say) has enough.
+        drop_standard_output()
         return int(ExitCode.OK)
+    except (OSError, MemoryError) as cause:
+        refused = resource_error(cause)
+        if refused is None:
+            return _our_bug(cause)
+        drop_standard_output()
+        say(str(refused))
+        return int(refused.exit_code)
     except Exception as cause:  # noqa: BLE001 - the last resort: anything else is our bug
         return _our_bug(cause)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    output = sys.stdout
+    try:
+        result = group.main(args=arguments, prog_name="glowmcu", standalone_mode=False)
+    except SystemExit as cause:
+        # click puts another stream in its place and ends the process where the reader is gone.
+        if sys.stdout is output:
+            raise
+        sys.stdout = output
+        raise BrokenPipeError from cause
+    return int(result) if isinstance(result, int) else int(ExitCode.OK)
+
+
+def say_usage(cause: click.ClickException) -> None:
+    """click's own text, as far as it can be written."""
+    with contextlib.suppress(OSError, ValueError):
+        cause.show()
 
 
 def _our_bug(cause: Exception) -> int:
     lines = traceback.format_exception(cause)
     shown = "".join(lines) if os.environ.get("GLOWMCU_DEBUG") else "".join(lines[-3:])
-    click.echo(
+    say(
         f"error[GM900]: internal error, a bug of glowmcu {__version__}: {cause}\n{shown}"
         "  hint: please report it with the model if you may share it; "
-        "GLOWMCU_DEBUG=1 shows the whole trace",
-        err=True,
+        "GLOWMCU_DEBUG=1 shows the whole trace"
     )
     return int(ExitCode.OUR_BUG)

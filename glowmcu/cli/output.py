@@ -6,19 +6,24 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
-from rich.console import Console
 
 from glowmcu.errors import error
+from glowmcu.file_writing import write_text_file
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
 def console() -> Console:
     """Where tables go: wide enough to keep columns when stdout is no terminal."""
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200, highlight=False)
+    from glowmcu.cli.safe_console import SafeConsole
+
+    return SafeConsole(file=sys.stdout, width=None if sys.stdout.isatty() else 200, highlight=False)
 
 
 def print_json(body: object) -> None:
@@ -29,7 +34,7 @@ def print_json(body: object) -> None:
 def write_text(path: Path, text: str) -> None:
     """A report's file. Raises GM718."""
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text_file(path, text)
     except OSError as cause:
         raise error("GM718", f"cannot write the report: {cause.strerror}", str(path)) from cause
 

@@ -8,6 +8,7 @@ import click
 
 from glowmcu.api import export as export_model
 from glowmcu.api import profile as profile_model
+from glowmcu.api.quantization import notes_on
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.progress import progress_bars
@@ -62,11 +63,14 @@ def profile_command(
             bind=inputs.bind,
             observer=observers.profiling,
         )
+    notes = notes_on(model, inputs.shapes, inputs.symbols, inputs.bind)
     if as_json:
-        print_json(profile_json(made, file))
+        print_json({**profile_json(made, file), "notes": list(notes)})
         return
     out = console()
     out.print(profile_table(made))
+    for note in notes:
+        out.print(f"  note     {note}", markup=False)
     out.print(f"{count(made.sample_count)} samples -> {file}", markup=False)
     out.print(f"  next     glowmcu compile {model} --profile {file}", markup=False)
 

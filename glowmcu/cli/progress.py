@@ -6,12 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-
-from glowmcu.api import PlanningProgress, Progress
+if TYPE_CHECKING:
+    from glowmcu.api import PlanningProgress, Progress
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,10 @@ def progress_bars(quiet: bool) -> Iterator[Observers]:
     if quiet or not sys.stderr.isatty():
         yield Observers()
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
         TextColumn("{task.fields[note]}"),

@@ -80,8 +80,9 @@ def _options() -> list[Callable[[Any], Any]]:
                      "symmetric_with_power2_scale."),
         click.option("--calibration", metavar="WORD",
                      help="minmax (default), percentile[:99.9], mse, entropy."),
-        click.option("--io", metavar="int8|float",
-                     help="Type of the bundle's inputs and outputs. Default: int8."),
+        click.option("--io", metavar="int8|uint8|float",
+                     help="Type of the bundle's inputs and outputs; of a model that is quantized "
+                     "already, too. Default: int8 by a profile, else the file's."),
         click.option("--keep-float", multiple=True, metavar="NAME[,NAME…]",
                      help="Operators (softmax) or nodes that stay float."),
         click.option("--int16", multiple=True, metavar="NAME[,NAME…]",

@@ -11,6 +11,7 @@ from glowmcu.api import verify_bundle
 from glowmcu.api.float_comparison import compare_with_float
 from glowmcu.bundle import load
 from glowmcu.cli.input_arguments import bind_option, read_bound
+from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.errors import ExitCode, error
 from glowmcu.report.float_comparison import comparison_json, comparison_lines, comparison_table
@@ -76,6 +77,7 @@ _MOST_SAMPLES = 100_000
     help="With --against float: a picture of the layers.",
 )
 @bind_option
+@memory_limit_option
 @json_option
 def verify_command(
     bundle: Path, board: str | None, where: str, samples: str, seed: int, model: Path | None,

@@ -1,0 +1,36 @@
+"""What the computer lacks (space, memory, files) is the user's situation, wherever it comes up."""
+
+from __future__ import annotations
+
+import errno
+
+from glowmcu.errors import GlowmcuError, error
+
+#: What the system says when a computer, not a program, is at its end.
+_EXHAUSTED = {
+    number
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EROFS", "EMFILE", "ENFILE", "EBADF", "ENXIO")
+    if (number := getattr(errno, name, None)) is not None
+}
+
+
+def resource_error(cause: OSError | MemoryError) -> GlowmcuError | None:
+    """GM722 for memory, GM723 for what could not be written; None for what is a bug."""
+    if isinstance(cause, MemoryError) or cause.errno == errno.ENOMEM:
+        return error(
+            "GM722",
+            f"this computer has not enough memory for that{_detail(cause)}",
+            hint="close other programs, or take a smaller model or fewer samples; a lower "
+            "--max-memory refuses what is too large before it begins",
+        )
+    if cause.errno not in _EXHAUSTED:
+        return None
+    where = str(cause.filename) if cause.filename else "standard output"
+    return error(
+        "GM723", f"cannot write: {cause.strerror}", where, "is the disk full, or the file closed?"
+    )
+
+
+def _detail(cause: BaseException) -> str:
+    text = " ".join(str(cause).split())[:200]
+    return f": {text}" if text else ""

@@ -1,0 +1,55 @@
+"""Standard input, output and error as a shell may leave them: closed, full, of any encoding."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+
+
+def prepare_standard_streams() -> None:
+    """Make all three usable.
+
+    A closed one becomes /dev/null: else the next file that is opened takes its number, and what a
+    compiler prints would end in it. What an encoding cannot say is written as an escape, so that
+    no name of a file or a tensor makes printing fail.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    sys.stdout = sys.stdout or _opened(1)
+    sys.stderr = sys.stderr or _opened(2)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _opened(number: int) -> io.TextIOWrapper:
+    return open(number, "w", encoding="utf-8", closefd=False)
+
+
+def drop_standard_output() -> None:
+    """Nobody reads it, or nothing can be written: leave nothing for the interpreter to flush."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+_CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
+}
+
+
+def visible(text: str) -> str:
+    """`text` with what a terminal would obey (escape sequences, returns) written out."""
+    return text.translate(_CONTROLS)
+
+
+def say(text: str) -> None:
+    """A line on standard error, as far as that can be written."""
+    with contextlib.suppress(OSError, ValueError):
+        print(visible(text), file=sys.stderr, flush=True)
