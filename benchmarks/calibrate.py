@@ -24,6 +24,7 @@ from rich.progress import Progress
 
 from benchmarks.__main__ import compiler_version
 from benchmarks.calibration_layers import KINDS, model
+from benchmarks.calibration_layers_f32 import FLOAT_KINDS
 from benchmarks.least_squares import fit_prices
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
@@ -43,6 +44,8 @@ CORES = (
 )  # fmt: skip
 #: Calibrated when asked for by name; what has no price of theirs costs as in `PRICED_AS`.
 MORE_CORES = ("rv32imac",)
+#: Float layers must have prices where the cycles of an FPU are modelled; others when asked for.
+FLOAT_CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
 _MACHINES = {"cortex-m55": "mps3-an547", "rv32imac": "virt"}
 #: Layers below this many cycles count less: nobody chooses a kernel for them.
 _SMALL_CYCLES = 2000.0
@@ -155,7 +158,7 @@ def _run_counted(compilation: Compilation, core_name: str, found: Measured) -> N
 def _bundle(compilation: Compilation) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="glowmcu-calibrate-") as work:
         folder = Path(work) / "bundle"
-        write_bundle(compilation.files, folder)
+        write_bundle(compilation.files, folder, compilation.manifest.name)
         yield folder
 
 
@@ -209,7 +212,8 @@ def calibrate(jobs: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str,
 def unpriced(kind: str) -> set[tuple[str, str]]:
     """Variants and cores that compute samples of `kind` but have no price for their work."""
     found = set()
-    for (site, variant), core_name in product(_candidates(kind), CORES):
+    cores = FLOAT_CORES if kind in FLOAT_KINDS else CORES
+    for (site, variant), core_name in product(_candidates(kind), cores):
         work = _accepted_work(variant, site, core_name)
         known = cost_table().prices(variant.name, core_name)
         if work and (known is None or not known.covers(work)):

@@ -120,7 +120,7 @@ class _Bundle:
         wanted = [run_graph(image.imported, arrays) for arrays in sets]
         with tempfile.TemporaryDirectory() as work:
             folder = Path(work) / "bundle"
-            write_bundle(image.files, folder)
+            write_bundle(image.files, folder, "m")
             for executor in _executors(self.core):
                 for want, measured in zip(wanted, executor.run(folder, sets), strict=True):
                     layers = [*range(len(want)), *image.by_rows]

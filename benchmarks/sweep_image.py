@@ -18,7 +18,8 @@ from benchmarks.random_layers import random_model
 from benchmarks.sweep_rows import split_calls
 from glowmcu.cores import core
 from glowmcu.emit_c.build_views import layers as body_of
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files, libjit_closure
+from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.emit_c.contract import libjit_closure
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Rounding
@@ -216,7 +217,7 @@ def _overlap(program: Program, run: Run, random: Generator) -> tuple[Buffer, Buf
 
 def _split(text: str, program: Program, again: Mapping[Node, Selection], random: Generator) -> str:
     """The calls of the copies in parts of rows. Markers of steps go: a build less."""
-    head, begin, body = text.partition("void m_run(void *arena)")
+    head, begin, body = text.partition("int32_t m_run(void *arena)")
     pieces = body.split("    GLOWMCU_STEP(")
     for number, run in enumerate(program.runs):
         line, _, call = pieces[number + 1].partition("\n")

@@ -1,0 +1,124 @@
+"""What compiling costs: CPU seconds, memory, and how often the hot functions are called.
+
+    python -m benchmarks.compile_time [--model M]
+
+Each model is compiled by a process of its own: seconds are user and system, of the process and of
+the compilers that it starts, from start to end; so is the peak of memory. Seconds depend on the
+machine and on what else runs there, so that tests hold the counts alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import glowmcu.kernels.requantization
+import glowmcu.kernels.thresholds
+import glowmcu.ops.reach
+from benchmarks.large_models import mobile_net_v2, res_net_26
+from benchmarks.mcunet import mcunet_vww
+from benchmarks.models import MODELS, REPO
+from glowmcu.errors import ExitCode
+from glowmcu.goals import Goal
+from glowmcu.kernels.kernel import Kernel
+from glowmcu.pipeline import Options, compile_model
+from tests.memplan.foreign_models import residual_chain
+
+#: The hot functions: reaches of accumulators, tasks with their thresholds, lines through them,
+#: prices of kernels.
+COUNTED: dict[str, tuple[Any, str]] = {
+    "reaches": (glowmcu.ops.reach, "accumulator_reach"),
+    "staircases": (glowmcu.kernels.requantization, "staircase"),
+    "lines": (glowmcu.kernels.thresholds, "_solve"),
+    "prices": (Kernel, "price"),
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one compilation, by the command line."""
+
+    seconds: float
+    peak_mb: float
+
+
+def builders() -> dict[str, Callable[[], bytes]]:
+    """Model files by name; those that are not here are left out."""
+    files = {model.name: model.path.read_bytes for model in MODELS if model.path.is_file()}
+    return {
+        **files,
+        "MCUNet": mcunet_vww,
+        "MobileNetV2 1.0, 224x224": mobile_net_v2,
+        "ResNet-26, 16 MB": res_net_26,
+        "residual blocks, 500 nodes": lambda: residual_chain(125),
+    }
+
+
+def cost_of(data: bytes) -> Cost:
+    """The command `glowmcu compile` with nothing of it in any cache but Python's own bytecode."""
+    with tempfile.TemporaryDirectory() as work:
+        model = Path(work) / "m.tflite"
+        model.write_bytes(data)
+        command = [sys.executable, "-m", "glowmcu", "compile", str(model), "--board", "nrf52"]
+        process = subprocess.Popen(
+            [*command, "-o", str(Path(work) / "bundle")], cwd=REPO, stdout=subprocess.DEVNULL
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode in (ExitCode.OK, ExitCode.DOES_NOT_FIT), process.returncode
+    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def steps_of(data: bytes, core: str = "cortex-m4", goal: Goal = Goal.BALANCED) -> dict[str, int]:
+    """How often each of `COUNTED` is called in one compilation."""
+    counts = dict.fromkeys(COUNTED, 0)
+
+    def counted(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            counts[what] += 1
+            return function(*arguments, **named)
+
+        return call
+
+    patches = [
+        mock.patch.object(owner, name, counted(what, getattr(owner, name)))
+        for what, (owner, name) in COUNTED.items()
+    ]
+    for patch in patches:
+        patch.start()
+    try:
+        compile_model(data, "m.tflite", Options("m", core=core, goal=goal))
+    finally:
+        for patch in patches:
+            patch.stop()
+    return counts
+
+
+def main() -> None:
+    """A line a model."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_time")
+    parser.add_argument("--model", action="append", choices=list(builders()))
+    wanted = parser.parse_args().model
+    for name, build in builders().items():
+        if wanted and name not in wanted:
+            continue
+        data = build()
+        cost, steps = cost_of(data), steps_of(data)
+        counts = ", ".join(f"{count} {what}" for what, count in steps.items())
+        print(
+            f"{name:28} {len(data) / 1e6:6.2f} MB of file {cost.seconds:7.2f} s "
+            f"{cost.peak_mb:6.0f} MB at most; {counts}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""differential.json and differential.md: what random networks came to; nothing is typed by hand."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.differential_case import Outcome
+
+RECORD = Path(__file__).resolve().parent / "differential.json"
+PAGE = RECORD.with_suffix(".md")
+
+_HEAD = """# Random networks against TensorFlow Lite Micro
+
+Written by `python -m benchmarks.differential` from `differential.json`; do not edit. Each seed is a
+network of one to twelve random layers (operators, shapes, batches, scales, zero points, weights and
+the wiring between them are drawn, with several inputs and outputs, shared weights and inputs that
+are outputs) and a way to compile it: board, goal, modes. The bundle runs on this computer, with one
+of several sets of compiler flags, and one in eight on its board's emulated core as well. Outputs
+for two random inputs and two at the ends of their range are compared in every byte.
+"""
+
+
+@dataclass
+class Ledger:
+    """What is recorded so far: seeds below `next_seed`, without holes.
+
+    `counts` has, by kind ("board", "goal", "mode", "operator", "executor", "refused", "unmet"), how
+    many bundles each name was part of. `failures` are sentences by seed.
+    """
+
+    next_seed: int = 0
+    bundles: int = 0
+    inputs: int = 0
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def stored(cls) -> Ledger:
+        """What the record has; an empty ledger without one."""
+        if not RECORD.is_file():
+            return cls()
+        return cls(**json.loads(RECORD.read_text(encoding="utf-8")))
+
+    def add(self, outcome: Outcome) -> None:
+        """The outcome of `next_seed`."""
+        assert outcome.seed == self.next_seed, "the ledger has no holes"
+        self.next_seed += 1
+        if outcome.refused:
+            self._count("refused", [outcome.refused])
+            return
+        self.bundles += 1
+        self.inputs += outcome.inputs
+        self._count("board", [outcome.board])
+        self._count("goal", [outcome.goal])
+        self._count("mode", outcome.modes or ["none"])
+        self._count("operator", outcome.operators)
+        self._count("executor", outcome.executors)
+        self._count("unmet", [outcome.unmet] if outcome.unmet else [])
+        if outcome.failure:
+            self.failures[str(outcome.seed)] = outcome.failure
+
+    def store(self) -> None:
+        """Write record and page."""
+        ordered = {kind: dict(sorted(names.items())) for kind, names in sorted(self.counts.items())}
+        data = {
+            "next_seed": self.next_seed, "bundles": self.bundles, "inputs": self.inputs,
+            "counts": ordered, "failures": self.failures,
+        }  # fmt: skip
+        RECORD.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        PAGE.write_text(page(self), encoding="utf-8")
+
+    def _count(self, kind: str, names: Iterable[str]) -> None:
+        counts = Counter(self.counts.get(kind, {}))
+        counts.update(names)
+        self.counts[kind] = dict(counts)
+
+
+def page(ledger: Ledger) -> str:
+    """The record for a reader."""
+    executors = ledger.counts.get("executor", {})
+    on_cores = sum(count for name, count in executors.items() if name != "host")
+    lines = [
+        _HEAD,
+        f"**{_number(ledger.bundles)} bundles compared, {_number(len(ledger.failures))} "
+        f"different or refused.** {_number(ledger.inputs)} sets of inputs; "
+        f"{_number(on_cores)} bundles ran on an emulated core, too. "
+        f"Seeds 0 to {_number(ledger.next_seed - 1)}; "
+        f"{_number(sum(ledger.counts.get('refused', {}).values()))} networks are not taken by "
+        "TensorFlow Lite Micro and were left out.",
+        "",
+    ]
+    for kind, title in (
+        ("goal", "--optimize"), ("mode", "mode"), ("board", "board"), ("operator", "operator"),
+        ("unmet", "request that could not be met; compiled without"),
+    ):  # fmt: skip
+        lines += _table(title, ledger.counts.get(kind, {}))
+    for seed, text in ledger.failures.items():
+        lines += [f"Seed {seed}:", "", "```", text.strip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _table(title: str, counts: Mapping[str, int]) -> list[str]:
+    rows = [f"| {name} | {_number(count)} |" for name, count in counts.items()]
+    return [f"| {title} | bundles |", "|---|---:|", *rows, ""]
+
+
+def _number(value: int) -> str:
+    return f"{value:,}".replace(",", " ")
