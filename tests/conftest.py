@@ -77,7 +77,7 @@ MISSING = {
     "renode": _missing_for_renode,
     "riscv": _missing_for_riscv,
 }
-OPTIONAL_IN_CI = {"renode", "riscv"}  # too large for every run; CI has jobs of their own
+OPTIONAL_IN_CI = {"renode"}  # too large for every run; CI has a job of its own
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

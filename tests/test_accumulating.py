@@ -80,7 +80,8 @@ def _wrapper(text: str, function: str) -> str:
     head = (
         "void m_part(int8_t *in, int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)"
     )
-    call = f"{function}({parameters}, in, out, scratch, first_row, end_row);"
+    operands = f"{parameters}, (const void *)in, (void *)out, scratch"
+    call = f"{function}({operands}, first_row, end_row);"
     return f"{text}\n{head};\n{head}\n{{\n    {call}\n}}\n"
 
 
@@ -130,14 +131,20 @@ def test_rows_in_parts_from_above_equal_the_whole(data: bytes, prepare: Prepare)
         (given,) = compilation.graph.inputs
         (want,) = run_graph(compilation.graph, [x.reshape(given.type.shape)])
         for item, expected in zip(x, np.asarray(want).reshape(len(x), -1), strict=True):
+            whole = expected
+            if node.output.type.element.is_float:
+                whole = _in_parts(parts, item, [(0, len(item))], expected)
+                np.testing.assert_allclose(whole, expected, rtol=1e-5, atol=1e-5)
             for ranges in splits(len(item), generator):
-                got = _in_parts(parts, item, ranges, expected)
-                assert np.array_equal(got, expected), f"{kernel.name}: {ranges}"
+                got = _in_parts(parts, item, ranges, whole)
+                assert np.array_equal(got, whole), f"{kernel.name}: {ranges}"
 
 
 def _random(node: Node, generator: np.random.Generator) -> Array:
-    shape = node.inputs[0].type.shape
-    return generator.integers(-128, 128, shape).astype(np.int8)
+    type_ = node.inputs[0].type
+    if type_.element.is_float:
+        return generator.normal(size=type_.shape).astype(np.float32)
+    return generator.integers(-128, 128, type_.shape).astype(np.int8)
 
 
 def _in_parts(
@@ -150,20 +157,22 @@ def _in_parts(
     size = parts.code.scratch_bytes
     scratch = np.frombuffer(generator.bytes(size + 8), np.uint8).copy()
     behind = scratch[size:].copy()
-    guarded = np.concatenate([~expected, np.full(8, 77, np.int8)])
+    results = np.ascontiguousarray(expected).view(np.int8)
+    guarded = np.concatenate([~results, np.full(8, 77, np.int8)])
     before = guarded.copy()
     for first, end in ranges:
         assert np.array_equal(guarded, before), "results before the last call"
-        rows = np.ascontiguousarray(item[first:end])
-        # At an odd address, between bytes that are no rows.
+        rows = np.ascontiguousarray(item[first:end]).reshape(-1).view(np.int8)
+        # At an address that is a multiple of no more than elements need, between other bytes.
+        start = 32 + item.itemsize
         place = np.frombuffer(generator.bytes(rows.nbytes + 64), np.int8).copy()
-        place[33 : 33 + rows.nbytes] = rows.reshape(-1)
+        place[start : start + rows.nbytes] = rows
         kept = place.copy()
-        parts.run(place[33:], guarded, scratch, first, end)
+        parts.run(place[start:], guarded, scratch, first, end)
         assert np.array_equal(place, kept)
     assert np.array_equal(scratch[size:], behind)
-    assert (guarded[len(expected) :] == 77).all()
-    return guarded[: len(expected)]
+    assert (guarded[len(results) :] == 77).all()
+    return guarded[: len(results)].view(expected.dtype)
 
 
 def test_a_row_left_out_is_noticed(prepare: Prepare) -> None:

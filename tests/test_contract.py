@@ -34,6 +34,7 @@ from glowmcu.verify.host import STRICT_FLAGS, host_compiler
 from tests.ops import (
     test_convolution,
     test_pooling,
+    test_real_layers,
     test_resize,
     test_transpose_conv,
     test_wide_layers,
@@ -134,7 +135,10 @@ POOL_SAMPLES = (
 @cache
 def samples() -> dict[str, bytes]:
     """Models of one operator, at least one for each operator whose rows need rows of its input."""
-    found: dict[str, bytes] = {}
+    found = {
+        f"{name}, real numbers": test_real_layers.convolution_model(kind, case, True)
+        for name, (kind, case) in test_real_layers.ROW_SAMPLES.items()
+    }
     for kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         for name, case in test_convolution.SPATIAL.items():
             found[f"{kind}, {name}"] = test_convolution.conv_model(kind, case)
@@ -251,7 +255,8 @@ def _rows(compilation: Compilation) -> tuple[int, int]:
 
 def _wrapper(text: str, rows: int, scratch_bytes: int) -> str:
     """`m.c` with one more function: its run of a batch item, on what is handed in."""
-    (body,) = re.findall(r"void m_run\(void \*arena\)\n\{\n[^;]*;\n(.*?)\n\}\n", text, re.DOTALL)
+    checks = r"int32_t m_run\(void \*arena\)\n\{\n.*?GLOWMCU_BAD_ARENA;\n    \}\n"
+    (body,) = re.findall(rf"{checks}(.*?)    return 0;\n\}}\n", text, re.DOTALL)
     body, inputs = re.subn(r"\ba \+ AT_IN0\b", "in", body)
     body, scratch = re.subn(r"\ba \+ AT_0_SCRATCH\b", "m_scratch", body)
     body, outputs = re.subn(r"\ba \+ AT_0_\w+", "out", body)

@@ -18,8 +18,9 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "cores", "discovery", "errors", "goals", "input_options", "instrument", "manifest",
-    "planning_progress", "resources", "test_vectors", "version",
+    "array_files", "cores", "discovery", "errors", "file_writing", "goals", "input_options",
+    "instrument", "lazy", "limits", "manifest", "planning_progress", "resources", "test_vectors",
+    "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}

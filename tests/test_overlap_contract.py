@@ -20,11 +20,13 @@ from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Options, compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.qemu import Qemu
+from tests.kernels.test_float_kernels import dense_model as float_dense_model
 from tests.ops.test_cast import cast_model
 from tests.ops.test_convolution import Case, conv_model
 from tests.ops.test_elementwise import pair_model
 from tests.ops.test_matmul import Dense, dense_model
 from tests.ops.test_quantization import convert_model
+from tests.ops.test_real_layers import convolution_model
 from tests.support.check_model import random_inputs
 from tests.support.forced_variant import compile_forced
 from tests.support.placed import HostLayer, PlacedLayer
@@ -39,6 +41,10 @@ SUMS = ((0.5, 0.25, 0.6), (3, -7, 5))
 
 def conv(kind: str, *shape: Any, **options: Any) -> bytes:
     return conv_model(kind, Case(*shape, **{"out_scale": 2.0, **options}))
+
+
+def float_conv(*shape: Any) -> bytes:
+    return convolution_model("CONV_2D", Case(*shape, padding="SAME", activation="RELU"), True)
 
 
 @cache
@@ -70,6 +76,9 @@ def samples() -> dict[str, bytes]:
         "dense, many rows": dense_model(Dense(5, 16, 24, out_scale=4.0)),
         "dense, one row": dense_model(Dense(1, 16, 24, out_scale=4.0)),
         "dense, narrower": dense_model(Dense(4, 32, 8, out_scale=4.0)),
+        "dense, five rows, real numbers": float_dense_model(5, 7, 12, "RELU"),
+        "1x1, five columns, real numbers": float_conv((1, 5, 5, 3), 9, (1, 1)),
+        "3x3, nine outputs, one image, real numbers": float_conv((1, 6, 7, 3), 9, (3, 3)),
         "add": pair_model("ADD", [(1, 3, 5, 7)] * 2, scales=SUMS[0], points=SUMS[1]),
         "add, a channel each": pair_model("ADD", [(1, 3, 5, 7), (1, 1, 1, 7)]),
         "mul": pair_model("MUL", [(1, 3, 5, 7)] * 2, scales=SUMS[0], points=SUMS[1]),
@@ -141,6 +150,8 @@ TIGHT = {
     "average_pool_2d.portable": "AVERAGE_POOL_2D, odd size, same padding",
     "average_pool_2d.portable_f32": "AVERAGE_POOL_2D, odd size, same padding, real numbers",
     "cast.portable": "int8 to int32",
+    "conv_2d.matrix_f32": "1x1, five columns, real numbers",
+    "conv_2d.packed_f32": "3x3, nine outputs, one image, real numbers",
     "conv_2d.compact_dsp": "CONV_2D, odd size, same padding",
     "conv_2d.pairs_nodsp": "CONV_2D, odd size, same padding",
     "conv_2d.pointwise_dsp": "1x1, wider",
@@ -149,6 +160,7 @@ TIGHT = {
     "conv_2d.winograd_dsp": "3x3, wider",
     "depthwise_conv_2d.mve": "3x3, eight channels",
     "depthwise_conv_2d.near_taps_dsp": "3x3, no padding",
+    "depthwise_conv_2d.packed_f32": "stride 2, five channels, real numbers",
     "depthwise_conv_2d.pairs_mve": "3x3, eight channels",
     "depthwise_conv_2d.portable": "DEPTHWISE_CONV_2D, window of one row",
     "depthwise_conv_2d.taps_dsp": "DEPTHWISE_CONV_2D, odd size, same padding",
@@ -158,6 +170,7 @@ TIGHT = {
     "fully_connected.compact_dsp": "dense, narrower",
     "fully_connected.direct_dsp": "dense, many rows",
     "fully_connected.dsp": "dense, many rows",
+    "fully_connected.packed_f32": "dense, five rows, real numbers",
     "lookup.shared": "rescale",
     "matrix.windows_mve": "CONV_2D, odd size, same padding",
     "max_pool_2d.dsp": "MAX_POOL_2D, odd size, nine channels",
@@ -220,7 +233,8 @@ _FAST = {**TIGHT, **ONE_DISTANCE}
 
 
 @pytest.mark.parametrize(
-    "variant", [name for name in _FAST if name.endswith("dsp") and "nodsp" not in name]
+    "variant",
+    [name for name in _FAST if name.endswith(("dsp", "ed_f32", "ix_f32")) and "nodsp" not in name],
 )
 def test_on_a_core_results_at_the_least_distance_are_as_apart(variant: str, tmp_path: Path) -> None:
     layer, data = placed_layer(_FAST[variant], variant, "cortex-m4")
@@ -245,6 +259,6 @@ def _check_on_core(
     results = []
     for name, places in ("apart", layer.places()), ("close", layer.places(position, distance)):
         (folder / name).mkdir()
-        write_bundle(layer.files(places), folder / name)
+        write_bundle(layer.files(places), folder / name, "layer")
         results.append(executor.run(folder / name, [data])[0].outputs[0].tobytes())
     assert results[0] == results[1], (position, distance)

@@ -78,6 +78,14 @@ def header_has_an_include_guard(path: str, text: str) -> Iterator[str]:
         yield f"must be enclosed in #ifndef {guard} / #define {guard} / #endif"
 
 
+def constants_do_not_need_a_wide_int(path: str, text: str) -> Iterator[str]:
+    """With an int of 16 bits ~31u is 0xFFE0, and 1u << n is 0 or worse; compilers do not tell."""
+    number = r"(?<![\w)])(?:0[xX][0-9a-fA-F]+|[0-9]+)"
+    for index, line in enumerate(text.splitlines(), 1):
+        if re.search(rf"~\s*\(?\s*{number}[uU]\b|{number}[uU]?\s*<<\s*[^\s0-9]", line):
+            yield f"line {index}: write (uint32_t)1 << n, ~(uint32_t)31"
+
+
 PYTHON_RULES: tuple[Rule, ...] = (
     file_is_short,
     functions_are_short,
@@ -90,6 +98,7 @@ RULES: dict[Rule, tuple[str, ...]] = {
     template_says_what_it_needs: ("templates/**/*.j2",),
     c_is_tidy: ("libjit/**/*.h", "templates/firmware/*.[ch]"),
     header_has_an_include_guard: ("libjit/**/*.h",),
+    constants_do_not_need_a_wide_int: ("libjit/**/*.h", "templates/**/*.j2"),
 }
 CASES = [
     pytest.param(rule, pattern, id=f"{rule.__name__}: {pattern}")
@@ -135,6 +144,10 @@ GUARDED = "/* What. */\n#ifndef A_B_H\n#define A_B_H\n#include <stdint.h>\n#endi
         (header_has_an_include_guard, "a_b.h", GUARDED, GUARDED.replace("A_B_H", "OTHER_H")),
         (header_has_an_include_guard, "a_b.h", GUARDED, "#pragma once\n"),
         (header_has_an_include_guard, "a_b.h", GUARDED, GUARDED + "#include <string.h>\n"),
+        (constants_do_not_need_a_wide_int, "a.h", "x & ~(uint32_t)31", "x & ~31u"),
+        (constants_do_not_need_a_wide_int, "a.h", "x & ~1", "x & ~(0x1Fu)"),
+        (constants_do_not_need_a_wide_int, "a.h", "(uint32_t)1 << n", "(int32_t)(1u << n)"),
+        (constants_do_not_need_a_wide_int, "a.h", "1u << 13", "1 << (n - 1)"),
     ],
 )  # fmt: skip
 def test_a_rule_accepts_the_good_and_complains_about_the_bad(

@@ -2,112 +2,188 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 import glowmcu
-from glowmcu.emit_c import write_bundle as module
+from glowmcu.emit_c.c_text import check_bundle_name
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.manifest import read_manifest
 from tests.bundle.conftest import BundleOf
+from tests.bundle.folders import FAULTS, bundle, contents, put
 from tests.bundle.models import BUILT, model_bytes
 
-OLD = {"manifest.json": "{}", "old.c": "int old;\n"}
-NEW = {"manifest.json": "{}", "new.c": "int fresh;\n", "selftest/new.c": "int test;\n"}
+OLD = bundle({"net.c": "old", "old.h": "old", "selftest/t.c": "old", "zephyr/Kconfig": "old"})
+NEW = bundle({"net.c": "new", "new.h": "new", "selftest/t.c": "new"})
 
 
-def contents(folder: Path) -> dict[str, str]:
-    return {
-        file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8")
-        for file in folder.rglob("*")
-        if file.is_file()
-    }
+def refused(folder: Path, files: dict[str, str] = NEW, name: str = "net") -> GlowmcuError:
+    """The error with which the bundle is refused, and nothing has changed."""
+    before = contents(folder.parent)
+    with pytest.raises(GlowmcuError) as caught:
+        write_bundle(files, folder, name)
+    assert contents(folder.parent) == before
+    assert caught.value.exit_code is ExitCode.USAGE
+    return caught.value
 
 
 def test_a_new_bundle_replaces_an_old_one_entirely(tmp_path: Path) -> None:
-    write_bundle(OLD, tmp_path / "out")
-    write_bundle(NEW, tmp_path / "out")
+    assert write_bundle(OLD, tmp_path / "out", "net") == ()
+    assert write_bundle(NEW, tmp_path / "out", "net") == ()
     assert contents(tmp_path / "out") == NEW
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert not (tmp_path / "out" / "zephyr").exists()
 
 
 def test_an_empty_folder_and_missing_parents_will_do(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    write_bundle(NEW, tmp_path / "empty")
-    write_bundle(NEW, tmp_path / "a" / "b" / "c")
-    assert contents(tmp_path / "empty") == contents(tmp_path / "a" / "b" / "c") == NEW
+    put(tmp_path / "repository", {".gitignore": "", ".git/HEAD": ""})
+    folders = tmp_path / "empty", tmp_path / "a" / "b" / "c", tmp_path / "repository"
+    for folder in folders:
+        write_bundle(NEW, folder, "net")
+    assert contents(folders[0]) == contents(folders[1]) == NEW
+    assert contents(folders[2]) == {**NEW, ".gitignore": "", ".git/HEAD": ""}
+
+
+def test_a_first_bundle_that_fails_leaves_no_folder(tmp_path: Path) -> None:
+    with FAULTS(FAULTS.raised_at(9, OSError)), pytest.raises(GlowmcuError, match="GM504"):
+        write_bundle(NEW, tmp_path / "a" / "b", "net")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_others_stay_where_they_are(tmp_path: Path) -> None:
+    others = {".git/HEAD": "x", "main.c": "x", "build/CMakeCache.txt": "x", "zephyr/mine": "x"}
+    put(tmp_path, {**OLD, **others})
+    write_bundle(NEW, tmp_path, "net")
+    assert contents(tmp_path) == {**NEW, **others}
 
 
 @pytest.mark.parametrize(
-    "moment", ["while writing", "while moving the old", "while moving the new"]
+    "text",
+    ['{"manifest_version": 3}', "{}", "", "[]", "[" * 100000, '{"format": 1, "name": "net"}'],
+    ids=["a browser extension", "nothing in it", "empty", "a list", "deep", "too little"],
 )
-def test_a_failure_in_the_middle_leaves_the_old_bundle(
-    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_with_somebodys_manifest_is_left_alone(text: str, tmp_path: Path) -> None:
+    put(tmp_path / "webext", {"manifest.json": text, "src/background.js": "precious"})
+    assert refused(tmp_path / "webext").code == "GM504"
+
+
+@pytest.mark.parametrize(
+    "name", ["../precious", "/precious", "a/../../precious", ".git/x", "C:\\x", "", "a//b", "a/."]
+)
+@pytest.mark.parametrize("key", ["files", "sources", "headers", "packages"])
+def test_a_manifest_that_lists_files_elsewhere_is_none(key: str, name: str, tmp_path: Path) -> None:
+    body = json.loads(OLD["manifest.json"])
+    body[key] = {**body[key], name: ""} if key == "files" else [*body[key], name]
+    put(tmp_path, {"precious": "x", "out/net.c": "x", "out/manifest.json": json.dumps(body)})
+    assert refused(tmp_path / "out").code == "GM504"
+
+
+def test_what_lies_behind_a_link_is_left_alone(tmp_path: Path) -> None:
+    precious = {"t.c": "old", "Kconfig": "old"}
+    put(tmp_path / "precious", precious)
     folder = tmp_path / "out"
-    write_bundle(OLD, folder)
-    rename, write_text = Path.rename, Path.write_text
-
-    def broken_rename(self: Path, target: Path) -> Path:
-        moves = {"while moving the old": "out", "while moving the new": "new"}
-        if self.name == moves.get(moment):
-            raise OSError(28, "No space left on device")
-        return rename(self, target)
-
-    def broken_write(self: Path, text: str, **options: str) -> int:
-        if moment == "while writing" and self.name == "new.c":
-            raise OSError(28, "No space left on device")
-        return write_text(self, text, **options)
-
-    monkeypatch.setattr(Path, "rename", broken_rename)
-    monkeypatch.setattr(Path, "write_text", broken_write)
-    with pytest.raises(GlowmcuError) as caught:
-        write_bundle(NEW, folder)
-    monkeypatch.undo()
-    assert caught.value.code == "GM504"
-    assert "No space left on device" in str(caught.value)
-    assert contents(folder) == OLD
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    put(folder, {name: text for name, text in OLD.items() if "/" not in name})
+    (folder / "zephyr").symlink_to(tmp_path / "precious")
+    write_bundle(NEW, folder, "net")
+    assert contents(tmp_path / "precious") == precious
+    (folder / "net.c").unlink()
+    (folder / "net.c").symlink_to(tmp_path / "precious" / "t.c")
+    write_bundle(NEW, folder, "net")
+    assert contents(folder) == {
+        **NEW, "net.c.orig": f"-> {tmp_path / 'precious' / 't.c'}",
+        "zephyr": f"-> {tmp_path / 'precious'}",
+    }  # fmt: skip
+    assert refused(folder, OLD).code == "GM522"
+    assert contents(tmp_path / "precious") == precious
 
 
-def test_an_interrupt_leaves_the_old_bundle_and_no_debris(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "out"
-    write_bundle(OLD, folder)
+def test_a_file_that_was_changed_is_kept_beside_and_said(tmp_path: Path) -> None:
+    for number in ("", "2"):
+        write_bundle(OLD, tmp_path, "net")
+        put(tmp_path, {"net.c": f"mine{number}", "zephyr/Kconfig": "mine"})
+        told = write_bundle(NEW, tmp_path, "net")
+        assert [line.partition(" was changed")[0] for line in told] == ["net.c", "zephyr/Kconfig"]
+        assert (tmp_path / f"net.c.orig{number}").read_text() == f"mine{number}"
+    assert contents(tmp_path) == {
+        **NEW, "net.c.orig": "mine", "net.c.orig2": "mine2", "zephyr/Kconfig.orig": "mine",
+        "zephyr/Kconfig.orig2": "mine",
+    }  # fmt: skip
 
-    def interrupted(files: object, place: Path) -> None:
-        place.mkdir()
-        (place / "half.c").write_text("int")
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_write_all", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_bundle(NEW, folder)
-    assert contents(folder) == OLD
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+def test_of_a_bundle_without_digests_nothing_is_lost(tmp_path: Path) -> None:
+    old = bundle(
+        {"net.c": "old", "same.h": "same", "README.md": "old", "selftest/net_selftest.c": "old",
+         "selftest/golden.json": "old", "placement/net.ld": "old", "zephyr/Kconfig": "old"},
+        lists=False,
+    )  # fmt: skip
+    mine = {"selftest/other.c": "x", "Cargo.toml": "x", "zephyr/other": "x"}
+    put(tmp_path, {**old, **mine})
+    new = bundle({"net.c": "new", "same.h": "same", "README.md": "new"})
+    write_bundle(new, tmp_path, "net")
+    kept = {f"{name}.orig": text for name, text in old.items() if text == "old"}
+    assert contents(tmp_path) == {**new, **mine, **kept}
+
+
+def test_another_bundle_in_the_folder_is_left_alone(tmp_path: Path) -> None:
+    put(tmp_path / "out", OLD)
+    said = refused(tmp_path / "out", name="kws")
+    assert said.code == "GM523"
+    assert "'net'" in str(said)
+    assert "--name net" in str(said)
+
+
+@pytest.mark.parametrize(
+    "mine", ["new.h", "new.h/in_a_folder", "selftest/new.c", "only"], ids=lambda name: name
+)
+def test_files_in_the_way_are_left_alone(mine: str, tmp_path: Path) -> None:
+    put(tmp_path / "out", {**bundle({"net.c": "old"}), mine: "mine"})
+    new = bundle({"net.c": "new", "new.h": "new", "selftest/new.c": "new", "only/if.c": "new"})
+    said = refused(tmp_path / "out", new)
+    assert said.code == "GM522"
+    assert mine.removesuffix("/in_a_folder") in str(said)
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    put(tmp_path / "target", OLD)
+    (tmp_path / "link").symlink_to("target")
+    (tmp_path / "dangling").symlink_to("made")
+    for name, target in (("link", "target"), ("dangling", "made")):
+        write_bundle(NEW, tmp_path / name, "net")
+        assert (tmp_path / name).is_symlink()
+        assert contents(tmp_path / target) == NEW
+
+
+def test_the_working_folder_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = tmp_path.stat().st_ino
+    for files in (OLD, NEW):
+        write_bundle(files, Path(), "net")
+        assert contents(Path()) == files
+    assert tmp_path.stat().st_ino == before
 
 
 def test_a_folder_with_somebodys_files_is_left_alone(tmp_path: Path) -> None:
-    precious = tmp_path / "src"
-    precious.mkdir()
-    (precious / "main.c").write_text("int main;\n")
-    with pytest.raises(GlowmcuError) as caught:
-        write_bundle(NEW, precious)
-    assert caught.value.code == "GM504"
-    assert caught.value.exit_code is ExitCode.USAGE
-    assert contents(precious) == {"main.c": "int main;\n"}
+    put(tmp_path / "src", {"main.c": "int main;\n"})
+    assert refused(tmp_path / "src").code == "GM504"
 
 
 def test_a_file_in_the_way_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     for folder in (tmp_path / "out", tmp_path / "out" / "below"):
         with pytest.raises(GlowmcuError, match="GM504"):
-            write_bundle(NEW, folder)
+            write_bundle(NEW, folder, "net")
     assert (tmp_path / "out").read_text() == "a file"
+
+
+@pytest.mark.parametrize("name", ["Glowmcu_base", "GLOWMCU_dsp", "glowmcu"])
+def test_a_name_that_is_a_header_on_some_file_systems_is_refused(name: str) -> None:
+    with pytest.raises(GlowmcuError, match="GM503"):
+        check_bundle_name(name)
 
 
 @pytest.mark.parametrize("name", BUILT)
@@ -115,6 +191,9 @@ def test_the_manifest_says_what_is_in_the_folder(name: str, bundle_of: BundleOf)
     bundle = bundle_of(name)
     manifest = read_manifest(bundle)
     assert manifest.to_json() == (bundle / "manifest.json").read_text(encoding="utf-8")
+    assert set(contents(bundle)) == {*manifest.files, "manifest.json"}
+    for file, sha256 in manifest.files.items():
+        assert hashlib.sha256((bundle / file).read_bytes()).hexdigest() == sha256
     top = {path.name for path in bundle.iterdir() if path.suffix in (".c", ".h")}
     assert top == {*manifest.sources, *manifest.headers}
     for entry in (*manifest.inputs, *manifest.outputs):

@@ -58,7 +58,8 @@ def run_program(tmp_path: Path) -> subprocess.CompletedProcess[bytes]:
 def c_array(symbol: str, array: Array, c_type: str) -> str:
     values = ", ".join(f"{value!r}f" if c_type == "float" else str(value)
                        for value in array.reshape(-1).tolist())  # fmt: skip
-    return f"static const {c_type} {symbol}[{array.size}] = {{ {values} }};\n"
+    # An input that stays outside the arena has an alignment, too.
+    return f"GLOWMCU_ALIGNED(16) static const {c_type} {symbol}[{array.size}] = {{ {values} }};\n"
 
 
 C_TYPES = {"int8": "int8_t", "float32": "float"}
@@ -221,13 +222,12 @@ def test_parts_of_another_libjit_are_refused_by_the_preprocessor(
     shutil.copytree(bundle_of("digits"), bundle)
     base = bundle / "glowmcu_base.h"
     text = base.read_text(encoding="utf-8")
-    assert "#define GLOWMCU_LIBJIT_VERSION 1\n" in text
-    base.write_text(text.replace("LIBJIT_VERSION 1\n", "LIBJIT_VERSION 99\n"), encoding="utf-8")
+    base.write_text(text.replace("_BASE_H 0x", "_BASE_H 0x9"), encoding="utf-8")
     done = build(tmp_path, selftest_program("digits", bundle), [bundle])
     assert done.returncode != 0
     expected = (
-        'error: #error "glowmcu_base.h of libjit version 1 is needed: '
-        'do not mix files of different bundles"'
+        'error: #error "this file and a glowmcu_*.h are of two versions: '
+        'do not mix files of bundles"'
     )
     assert expected in done.stderr
 
@@ -299,3 +299,27 @@ def test_cmake_builds_a_bundle_on_its_own(bundle_of: BundleOf, tmp_path: Path) -
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "libdigits.a").is_file()
+
+
+@pytest.mark.parametrize("compiler", [["gcc"], ["clang"], ["arm-none-eabi-gcc"]])
+def test_an_arena_in_the_section_that_the_header_advises_takes_no_flash(
+    compiler: list[str], bundle_of: BundleOf, tmp_path: Path
+) -> None:
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"needs {compiler[0]}")
+    bundle = bundle_of("digits")
+    header = (bundle / "digits.h").read_text()
+    advice = re.search(r'e\.g\. (GLOWMCU_SECTION\("(.*?)"\))', header)
+    assert advice
+    source = tmp_path / "main.c"
+    source.write_text(
+        f'#include "glowmcu_base.h"\n#define DIGITS_ARENA_SECTION {advice[1]}\n'
+        '#include "digits.h"\nDIGITS_ARENA(arena);\n'
+    )
+    command = [*compiler, f"-I{bundle}", "-c", str(source), "-o", str(tmp_path / "main.o")]
+    subprocess.run(command, check=True)
+    said = subprocess.run(
+        ["readelf", "-SW", str(tmp_path / "main.o")], capture_output=True, text=True, check=True
+    ).stdout
+    (line,) = (line for line in said.splitlines() if f" {advice[2]} " in line)
+    assert "NOBITS" in line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,18 @@ def test_compile_says_what_was_made_and_what_comes_next(glowmcu_cli: Run) -> Non
         assert text in ended.out
     assert "glowmcu verify build/digits --on host,cortex-m" in ended.out
     assert Path("build/digits/digits.c").is_file()
+
+
+def test_a_bundle_with_a_test_for_renode_says_how_that_is_run(glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli(
+        "compile", "digits.tflite", "--board", "nrf52", "--emit", "renode", "-o", "a b/out",
+        "--name", "kws",
+    )  # fmt: skip
+    assert ended.exit_code == 0
+    [line] = [line for line in ended.out.splitlines() if line.startswith("  next ")]
+    command = line.removeprefix("  next").strip()
+    assert command == "make -C 'a b/out/renode' && renode-test 'a b/out/renode/kws.robot'"
+    assert all(Path(word).exists() for word in shlex.split(command) if "out" in word)
 
 
 @pytest.mark.parametrize(

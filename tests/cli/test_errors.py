@@ -56,6 +56,7 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
 ]  # fmt: skip
 OF_A_BUNDLE: list[tuple[str, int, str]] = [
     ("missing input", USAGE, "run out"),
+    ("output holds another bundle", USAGE, "compile digits.tflite --name other -o out"),
     ("too many inputs", USAGE, "run out --input pixels.npy --input pixels.npy"),
     ("input of another shape", USAGE, "run out --input small.npy"),
     ("input to be reshaped", USAGE, "run out --input flat.npy"),
@@ -149,17 +150,19 @@ def test_the_flag_that_the_message_names_fixes_a_dynamic_shape(glowmcu_cli: Run)
 
 def test_the_name_that_the_message_suggests_is_accepted(glowmcu_cli: Run) -> None:
     for name in ("9lives", "int", "../x", "glowmcu_x", "", "x" * 60):
-        ended = glowmcu_cli("compile", "digits.tflite", "-o", "out", "--name", name)
+        ended = glowmcu_cli("compile", "digits.tflite", "-o", "out/x", "--name", name)
         assert ended.exit_code == USAGE
         suggested = ended.err.partition("hint: --name ")[2].split()[0]
-        ended = glowmcu_cli("compile", "digits.tflite", "-o", "out", "--name", suggested)
+        named = ("--name", suggested, "-o", f"out/{suggested}")
+        ended = glowmcu_cli("compile", "digits.tflite", *named)
         assert ended.exit_code == 0, (name, suggested, ended.err)
 
 
 def test_a_failed_compilation_leaves_an_older_bundle(glowmcu_cli: Run, bundle: str) -> None:
     before = Path("out/manifest.json").read_bytes()
-    assert glowmcu_cli("compile", "unsupported.tflite", "-o", "out").exit_code == UNSUPPORTED
-    assert glowmcu_cli("compile", "large.tflite", "--board", "microbit", "-o", "out").exit_code == 4
+    into = ("-o", "out", "--name", "digits")
+    assert glowmcu_cli("compile", "unsupported.tflite", *into).exit_code == UNSUPPORTED
+    assert glowmcu_cli("compile", "large.tflite", "--board", "microbit", *into).exit_code == 4
     assert Path("out/manifest.json").read_bytes() == before
 
 

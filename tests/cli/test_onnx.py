@@ -33,6 +33,10 @@ def model(work: Path) -> None:
     graph = helper.make_graph(nodes, "net", inputs, outputs, weights)
     imports = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=imports), "net.onnx")
+    sizes = [["N", "time", 4], ["N", "time", 4]]
+    values = [helper.make_tensor_value_info("xy"[i], 1, sizes[i]) for i in range(2)]
+    graph = helper.make_graph([helper.make_node("Relu", "x", "y")], "net", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=imports), "frames.onnx")
     np.save("shape.npy", np.array([3, -1], np.int64))
     np.save("narrow.npy", np.array([3, -1], np.int32))
     np.save("x.npy", np.arange(8, dtype=np.float32).reshape(2, 4))
@@ -87,11 +91,6 @@ def test_verify_wants_the_values_that_the_bundle_was_compiled_with(glowmcu_cli: 
 @pytest.mark.parametrize(
     ("exit_code", "arguments", "said"),
     [
-        (3, ("--bind", "shape=shape.npy"), """\
-error[GM104]: input 'x' has a dynamic shape, Nx4; expected every size fixed
-  --> net.onnx, input 'x'
-  hint: fix it: --define N=1
-"""),
         (3, ("--define", "N=2"), """\
 error[GM112]: Reshape needs its shape known at compile time
   --> net.onnx, node 1 "reorder"
@@ -128,7 +127,7 @@ error[GM712]: cannot read an input array: No such file or directory
 """),
     ],
     ids=[
-        "symbolic size", "unknown shape", "unknown symbol", "unknown input", "other type",
+        "unknown shape", "unknown symbol", "unknown input", "other type",
         "size zero", "no file named", "no such file",
     ],
 )  # fmt: skip
@@ -140,12 +139,44 @@ def test_what_is_wrong_is_said_with_the_flag_that_mends_it(
     assert not Path("out").exists()
 
 
+def test_sizes_that_are_no_batch_are_asked_for(glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli("compile", "frames.onnx", "-o", "out")
+    assert (ended.exit_code, ended.err) == (3, """\
+error[GM104]: input 'x' has a dynamic shape, Nxtimex4; expected every size fixed
+  --> frames.onnx, input 'x'
+  hint: fix it: --define N=1 --define time=1
+""")  # fmt: skip
+    assert not Path("out").exists()
+    ended = glowmcu_cli("compile", "frames.onnx", "-o", "out", "--define", "time=5", "--json")
+    assert json.loads(ended.out)["inputs"][0]["shape"] == [1, 5, 4]
+
+
+def test_an_open_batch_is_one_and_that_is_said(glowmcu_cli: Run) -> None:
+    np.save("one.npy", np.array([3, 1], np.int64))
+    bound = ("--bind", "shape=one.npy")
+    note = "the file leaves the batch open: it is 1 (x is 1x4); --input-shape x=1x4 says so, "
+    body = json.loads(glowmcu_cli("compile", "net.onnx", "-o", "out", *bound, "--json").out)
+    assert body["inputs"][0]["shape"] == [1, 4]
+    assert body["notes"][0] == note + "or another size"
+    assert note[:50] in glowmcu_cli("compile", "net.onnx", "-o", "out", *bound).out
+    assert json.loads(glowmcu_cli("inspect", "net.onnx", *bound, "--json").out)["notes"] == [
+        note + "or another size"
+    ]
+    assert note[:50] in glowmcu_cli("inspect", "net.onnx", *bound).out
+    np.save("rows.npy", np.eye(3, 4, dtype=np.float32))
+    profiled = ("profile", "net.onnx", "--samples", "rows.npy", *bound)
+    assert json.loads(glowmcu_cli(*profiled, "--json").out)["notes"] == [note + "or another size"]
+    assert note[:50] in glowmcu_cli(*profiled).out
+    ended = glowmcu_cli("compile", "net.onnx", "-o", "out", "--input-shape", "x=1x4", *bound)
+    assert note[:50] not in ended.out
+
+
 def test_inspect_shows_an_onnx_model_before_anything_is_fixed(glowmcu_cli: Run) -> None:
     body = json.loads(glowmcu_cli("inspect", "net.onnx", "--json").out)
     assert body["format"] == "onnx"
     assert body["inputs"][0]["shape"] == ["N", 4]
     assert [op["op"] for op in body["operators"]] == ["Gemm", "Reshape"]
-    assert body["problems"][0]["code"] == "GM104"
+    assert body["problems"][0]["code"] == "GM112"
 
 
 def test_inspect_infers_what_the_file_leaves_open(glowmcu_cli: Run) -> None:
@@ -172,3 +203,22 @@ def test_an_unknown_input_of_a_tflite_model_is_named_too(glowmcu_cli: Run) -> No
     ended = glowmcu_cli("compile", "digits.tflite", "--bind", "y=pixels.npy")
     assert ended.exit_code == 2
     assert "error[GM107]: no input is named 'y'" in ended.err
+
+
+def test_layouts_and_io_are_taken_at_the_command_line(glowmcu_cli: Run) -> None:
+    node = helper.make_node("MaxPool", ["image"], ["y"], kernel_shape=[2, 2])
+    tensors = [helper.make_tensor_value_info("image", 1, [1, 3, 6, 4])]
+    results = [helper.make_tensor_value_info("y", 1, None)]
+    graph = helper.make_graph([node], "net", tensors, results)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), "image.onnx")
+    compiled = ("compile", "image.onnx", "-o", "out")
+    ended = glowmcu_cli(*compiled, "--input-layout", "image=nhwc", "--json")
+    assert json.loads(ended.out)["inputs"][0]["shape"] == [1, 6, 4, 3]
+    assert glowmcu_cli("verify", "out", "--on", "host", "--model", "image.onnx").exit_code == 0
+    for arguments, code in (
+        (("--input-layout", "image"), "GM121"), (("--input-layout", "image=hwc"), "GM121"),
+        (("--input-layout", "picture=nhwc"), "GM120"), (("--io", "int8"), "GM317"),
+        (("--io", "int4"), "GM318"),
+    ):  # fmt: skip
+        ended = glowmcu_cli(*compiled, *arguments)
+        assert (ended.exit_code, ended.err[:12]) == (2, f"error[{code}]")

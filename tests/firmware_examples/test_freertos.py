@@ -11,10 +11,13 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from glowmcu.board import find_board
+from glowmcu.bundle import load
 from glowmcu.cores import core
+from glowmcu.verify.toolchain import compiler_version
 from tests.firmware_examples.test_examples import EXAMPLES, GLOWMCU, expected, make, run
 
 NAME = "freertos_task"
@@ -144,6 +147,36 @@ def test_a_build_without_the_kernel_says_what_is_missing(host_build: Path) -> No
     assert "no nowhere/mps2-an386/libfreertos.a: set FREERTOS as README.md says" in done.stderr
 
 
+def stated() -> dict[str, list[int]]:
+    """README's table of stacks: by task what Cortex-M4F and Cortex-M3 use, as BOARDS are."""
+    text = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `?([\w ]+?)`? \|.*\| (\d+) B \| (\d+) B \|$", text, re.MULTILINE)
+    return {name: [int(m4), int(m3)] for name, m4, m3 in rows}
+
+
+def is_measured_compiler() -> bool:
+    """Whether the compiler is the one that README names for its figures."""
+    return re.search(r"\b12\.\d+\.\d+", compiler_version()) is not None
+
+
+def test_readme_states_every_stack() -> None:
+    assert list(stated()) == ["heartbeat", "sample", "infer", "the bundle in it"]
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_bundle_takes_the_stack_that_readme_states(board: str, tmp_path: Path) -> None:
+    pytest.importorskip("unicorn")
+    bundle = load(compiled(board, tmp_path / "build") / "gestures")
+    (entry,) = bundle.manifest.inputs
+    measured = bundle.measure([np.zeros(entry.shape, entry.dtype)])
+    wanted = stated()["the bundle in it"][BOARDS.index(board)]
+    if not is_measured_compiler():
+        assert wanted - 64 <= measured.stack_bytes <= wanted + 64
+    else:
+        assert measured.stack_bytes == wanted
+
+
 # --- with the kernel -----------------------------------------------------------------------------
 
 
@@ -156,8 +189,8 @@ def kernel(board: str) -> str:
     return folder
 
 
-def check_run(output: str) -> None:
-    """Tasks ran as they should, and stayed in their stacks."""
+def check_run(output: str, board: str) -> None:
+    """Tasks ran as they should, and stayed in their stacks, with the figures that README states."""
     start = output.index(expected(NAME)[0])
     same, stacks, beats = told(output[start:].splitlines())
     assert same[: len(expected(NAME))] == expected(NAME)
@@ -165,6 +198,8 @@ def check_run(output: str) -> None:
     for name, used, allowed, size in stacks:
         assert 0 < used <= allowed, name
         assert allowed <= size * 3 // 4, name
+        if is_measured_compiler():
+            assert used == stated()[name][BOARDS.index(board)], name
     assert beats > 0  # heartbeats interrupted the bundle
 
 
@@ -173,7 +208,7 @@ def check_run(output: str) -> None:
 def test_make_builds_and_runs_the_tasks(board: str, tmp_path: Path) -> None:
     done = make(NAME, board, tmp_path / "build", "run", FREERTOS=kernel(board))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    check_run(done.stdout)
+    check_run(done.stdout, board)
 
 
 @pytest.mark.qemu
@@ -186,4 +221,4 @@ def test_cmake_builds_and_runs_the_tasks(board: str, tmp_path: Path) -> None:
                     ["--build", str(tmp_path), "--target", "run"]):  # fmt: skip
         done = run(["cmake", *command], EXAMPLE)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    check_run(done.stdout)
+    check_run(done.stdout, board)

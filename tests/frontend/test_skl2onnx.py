@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.input_options import InputOptions
 from glowmcu.pipeline import Options
 from tests.quant.networks import draw
 from tests.support.check_model import check_model
@@ -37,7 +36,7 @@ def network(kind: str, targets: Any, **options: Any) -> Any:
 
 def check(data: bytes) -> None:
     """One row of features at a time: the file leaves their number open."""
-    options = Options("m", inputs=InputOptions(shapes={"X": (1, 6)}))
+    options = Options("m")
     rows = [[row[np.newaxis]] for row in FEATURES[:4]]
     check_model(data, inputs=rows, oracle=run_onnxruntime, options=options)
 

@@ -126,7 +126,7 @@ def test_a_pipe_in_the_place_of_data_does_not_hang(folder: Path) -> None:
 )
 def test_sizes_that_no_memory_has_are_refused(sizes: list[int]) -> None:
     data = graph_of([helper.make_node("Relu", ["x"], ["y"])], [], x=sizes)
-    assert "error[GM10" in refusal(data)
+    assert refusal(data).startswith(("error[GM114]", "error[GM101]", "error[GM104]"))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_constants_that_ask_for_too_much_are_refused(
 ) -> None:
     node = helper.make_node(kind, ["x", "c"], ["y"], **attributes)
     data = graph_of([node], [numpy_helper.from_array(constant, "c")])
-    assert "error[GM10" in refusal(data)
+    assert refusal(data).startswith(("error[GM114]", "error[GM105]", "error[GM106]"))
 
 
 def test_a_long_chain_of_nodes_needs_no_recursion() -> None:

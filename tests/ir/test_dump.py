@@ -90,6 +90,15 @@ def test_an_older_dump_goes_and_files_of_others_stay(tmp_path: Path) -> None:
     assert not stale.exists()
 
 
+@pytest.mark.parametrize("name", ["graph.dot", "constants.npz", "00-import.mlir"])
+def test_a_file_that_is_no_dump_is_not_replaced(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(GlowmcuError, match=name) as caught:
+        dump(tmp_path, constants=True)
+    assert caught.value.code == "GM220"
+    assert (tmp_path / name).read_text() == "mine"
+
+
 def test_without_a_folder_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

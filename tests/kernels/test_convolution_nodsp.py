@@ -40,7 +40,7 @@ DEPTHWISE_SHAPES = {
     "one tap, one channel": Case((1, 2, 3, 1), 1, (1, 1)),
     "nine taps, seven channels": Case((1, 4, 5, 7), 7, (3, 3), padding="SAME"),
     "multiplier 5": Case((1, 4, 4, 3), 15, (3, 3), padding="SAME"),
-    "one channel to eight": Case((1, 6, 5, 1), 8, (3, 3), (2, 2), padding="SAME"),
+    "two channels to sixteen": Case((1, 6, 5, 2), 16, (3, 3), (2, 2), padding="SAME"),
     "twenty taps": Case((1, 24, 1, 5), 5, (20, 1)),
     "twenty-one taps": Case((1, 24, 1, 5), 5, (21, 1)),
     "5x5": Case((1, 6, 7, 9), 9, (5, 5), padding="SAME"),

@@ -86,7 +86,7 @@ TAP_CASES = {
     "one pixel": Case((1, 1, 1, 4), 4, (1, 1), out_scale=2.0),
     "one channel": Case((1, 4, 5, 1), 1, (3, 3), padding="SAME", out_scale=2.0),
     "three channels": Case((1, 4, 5, 3), 3, (3, 3), padding="SAME", out_scale=2.0),
-    "one channel to eight": Case((1, 6, 5, 1), 8, (4, 3), padding="SAME", out_scale=2.0),
+    "two channels to sixteen": Case((1, 6, 5, 2), 16, (4, 3), padding="SAME", out_scale=2.0),
     "three channels to six": Case((1, 4, 5, 3), 6, (3, 3), out_scale=2.0),
     "five channels to fifteen": Case((1, 4, 5, 5), 15, (2, 2), padding="SAME", out_scale=2.0),
     "batch of two": Case((2, 4, 5, 5), 5, (2, 2), padding="SAME", out_scale=2.0),

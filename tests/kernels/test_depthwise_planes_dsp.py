@@ -34,6 +34,8 @@ LOOPED = {
     "strides 2 and 1": CASES["strides 2 and 1"],
     "strides 7 and 2": replace(CASES["strides 7 and 2"], shape=(1, 20, 19, 3)),
     "batch of two": replace(same(5, 9), shape=(2, 5, 9, 3)),
+    "multiplier 2": replace(same(5, 9), depth_out=6),
+    "multiplier 5, stride 2": replace(same(5, 10, 3, 2), depth_out=15),
     **{
         f"{name}, eleven columns": replace(case, shape=WIDE.shape)
         for name, case in NUMBER_CASES.items()

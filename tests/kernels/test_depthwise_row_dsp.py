@@ -32,6 +32,10 @@ CASES = {
     "strides 2 and 1": replace(same(9, 12), strides=(2, 1)),
     "strides 7 and 2": replace(same(20, 9), strides=(7, 2)),
     "batch of two": replace(same(5, 6), shape=(2, 5, 6, 3)),
+    **{f"multiplier {m}": replace(same(4, 7), depth_out=3 * m) for m in (2, 3, 8)},
+    "multiplier 2, stride 2": replace(same(6, 9, 5, 2), depth_out=10),
+    "multiplier 4, no padding": Case((1, 5, 12, 4), 16, (3, 3), out_scale=2.0),
+    "multiplier 2, batch of two": replace(same(5, 6), shape=(2, 5, 6, 3), depth_out=6),
 }
 #: Three rows are more than offsets reach.
 FAR = {
@@ -41,6 +45,8 @@ FAR = {
     "stride 2": same(4, 4, 500, 2),
     "stride 2, loop": same(4, 41, 50, 2),
     "no padding": Case((1, 4, 24, 85), 85, (3, 3), out_scale=2.0),
+    "multiplier 2": replace(same(4, 3, 500), depth_out=1000),
+    "multiplier 3, stride 2, loop": replace(same(4, 41, 50, 2), depth_out=150),
 }
 
 
@@ -82,7 +88,9 @@ TAKEN = {
     "stride 3": (replace(BASE, strides=(3, 3)), False),
     "3x2": (replace(BASE, kernel=(3, 2)), False),
     "dilation": (replace(BASE, dilations=(1, 2)), False),
-    "multiplier 2": (replace(BASE, depth_out=12), False),
+    "multiplier 2": (replace(BASE, depth_out=12), True),
+    "multiplier 255": (replace(same(4, 4, 2), depth_out=510), True),
+    "multiplier 256": (replace(same(4, 4, 2), depth_out=512), False),
     "rows of 60,000 bytes": (same(3, 60, 1000), True),
     "rows of 70,000 bytes": (same(3, 70, 1000), False),
     "outputs 5,000 bytes apart": (same(3, 4, 5000), False),

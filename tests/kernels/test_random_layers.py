@@ -88,7 +88,7 @@ def test_a_wrong_byte_is_found_with_its_layer(monkeypatch: pytest.MonkeyPatch) -
     def spoiled(*arguments: object) -> sweep_image.Image:
         image = built(*arguments)  # type: ignore[arg-type]
         text = image.files["m.c"]
-        end = text.index("\n}\n", text.index("void m_run(void *arena)"))
+        end = text.index("\n    return 0;\n}\n", text.index("int32_t m_run(void *arena)"))
         files = {**image.files, "m.c": f"{text[:end]}\n    a[AT_0_ADD] ^= 1;{text[end:]}"}
         return sweep_image.Image(
             image.imported, files, image.by_rows, image.variants, image.overlapping

@@ -15,6 +15,7 @@ from tests.ops.test_convolution import Case as Convolution
 from tests.ops.test_convolution import conv_model
 from tests.ops.test_pooling import Case, pool_model
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
+from tests.support.single_op import Tensor, ints, single_op_model
 
 POOL, REDUCTION, DEPTHWISE = (
     "average_pool_2d.rows",
@@ -75,12 +76,25 @@ WINDOWS = {
 }
 
 
+def real_reduction(kind: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> bytes:
+    kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    operands = [Tensor(shape, "float32"), ints(*axes)]
+    return single_op_model(kind, operands, [Tensor(kept, "float32")], {"keep_dims": False})
+
+
 def samples() -> dict[str, bytes]:
     """Models of one operator that some accumulating variant accepts."""
     found = {f"pool, {name}": pool_model("AVERAGE_POOL_2D", case) for name, case in POOLS.items()}
     for kind in ("MEAN", "SUM"):
         for name, case in REDUCTIONS.items():
             found[f"{kind}, {name}"] = reduction_model(kind, *case)
+    for name in ("odd size", "nine channels, batch of two", "relu6", "one pixel, one channel"):
+        data = pool_model("AVERAGE_POOL_2D", POOLS[name], dtype="float32")
+        found[f"pool, {name}, real numbers"] = data
+    for kind in ("MEAN", "SUM"):
+        for name in ("three channels", "batch of images", "rows only", "rank 3"):
+            data = real_reduction(kind, *REDUCTIONS[name])
+            found[f"{kind}, {name}, real numbers"] = data
     for name, window in WINDOWS.items():
         found[f"depthwise, {name}"] = conv_model("DEPTHWISE_CONV_2D", window)
     return found

@@ -47,8 +47,10 @@ FUNCTION = re.compile(
     r"(.*)\n((?:__attribute__\(\(no?\w+[^)]*\)\) |GLOWMCU_NAKED )?static (?!GLOWMCU_ALWAYS_INLINE)"
     r"[\w *{}]*?(?:glowmcu_\w+|{{ function }}\w*)\()"
 )
+#: What the application includes: its functions are inlined into the application's own code.
+_OF_APPLICATIONS = ("glowmcu_base.h", "glowmcu_model.h", "glowmcu_quantize.h")
 PLACEABLE = [
-    *(LIBJIT / name for name in HEADERS if name not in ("glowmcu_base.h", "glowmcu_model.h")),
+    *(LIBJIT / name for name in HEADERS if name not in _OF_APPLICATIONS),
     *sorted(resource_dir("templates").glob("kernels/*.j2")),
     resource_dir("templates") / "bundle" / "cascade.c.j2",
 ]

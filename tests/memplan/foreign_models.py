@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.memplan.spatial_models import Image, SpatialModel, Window
 
-_POINT = Window((1, 1))
+POINT = Window((1, 1))
 _HALF = Window(stride=(2, 2))
 
 
@@ -87,17 +87,17 @@ class Network(SpatialModel):
 
     def inverted(self, x: Image, channels: int, stride: int = 1, squeeze: bool = False) -> Image:
         """MobileNetV2's block, MobileNetV3's with `squeeze`."""
-        wide = self.conv(x, 4 * x.shape[2], _POINT, "RELU")
+        wide = self.conv(x, 4 * x.shape[2], POINT, "RELU")
         deep = self.depthwise(wide, Window(stride=(stride, stride)), activation="RELU")
         if squeeze:
             deep = self.scaled(deep, self.factors(deep))
-        narrow = self.conv(deep, channels, _POINT)
+        narrow = self.conv(deep, channels, POINT)
         return self.add(x, narrow) if narrow.shape == x.shape else narrow
 
     def factors(self, x: Image) -> Image:
         """Squeeze and excite."""
-        few = self.conv(self.whole_mean(x), max(4, x.shape[2] // 4), _POINT, "RELU")
-        return self.gate(self.conv(few, x.shape[2], _POINT))
+        few = self.conv(self.whole_mean(x), max(4, x.shape[2] // 4), POINT, "RELU")
+        return self.gate(self.conv(few, x.shape[2], POINT))
 
 
 def mobile_net(blocks: int = 6, squeeze: bool = False, size: int = 32) -> bytes:
@@ -106,7 +106,7 @@ def mobile_net(blocks: int = 6, squeeze: bool = False, size: int = 32) -> bytes:
     for block in range(blocks):
         turn = block % 3 == 0 and x.shape[0] > 4
         x = model.inverted(x, x.shape[2] + 4 * turn, 1 + turn, squeeze)
-    return model.finish(model.conv(model.whole_mean(x), 10, _POINT))
+    return model.finish(model.conv(model.whole_mean(x), 10, POINT))
 
 
 def inverted_chain(blocks: int) -> bytes:
@@ -117,7 +117,7 @@ def inverted_chain(blocks: int) -> bytes:
         turn = block in (blocks // 4, blocks // 2)
         x = model.inverted(x, x.shape[2] + 4 * turn, 1 + turn)
         x = model.rescaled(x, 1 / 64, -3)
-    return model.finish(model.conv(model.whole_mean(x), 10, _POINT))
+    return model.finish(model.conv(model.whole_mean(x), 10, POINT))
 
 
 def squeeze_net() -> bytes:
@@ -135,10 +135,10 @@ def u_net(depth: int = 2, size: int = 24) -> bytes:
     for skip in reversed(skips):
         channels = skip.shape[2]
         x = model.conv(model.doubled(x), channels, Window(), "RELU")
-        other = model.conv(skip, channels, _POINT, "RELU")
-        both = [model.conv(image, channels, _POINT, "RELU") for image in (x, other)]
+        other = model.conv(skip, channels, POINT, "RELU")
+        both = [model.conv(image, channels, POINT, "RELU") for image in (x, other)]
         x = model.conv(model.add(*both), channels, Window(), "RELU")
-    return model.finish(model.conv(x, 2, _POINT))
+    return model.finish(model.conv(x, 2, POINT))
 
 
 def u_net_of_parts(size: int = 32) -> bytes:
@@ -156,8 +156,8 @@ def sound(rows: int = 200, channels: int = 16) -> bytes:
     x = model.conv(model.input(rows, 1, 1), channels, Window((9, 1), (4, 1)), "RELU")
     for stride in (1, 2, 1, 2):
         x = model.depthwise(x, Window((5, 1), (stride, 1), padding="VALID"), activation="RELU")
-        x = model.conv(x, channels, _POINT, "RELU")
-    return model.finish(model.conv(model.whole_mean(x), 6, _POINT))
+        x = model.conv(x, channels, POINT, "RELU")
+    return model.finish(model.conv(model.whole_mean(x), 6, POINT))
 
 
 def perceptrons(rows: int = 16, features: int = 24, blocks: int = 2) -> bytes:
@@ -177,9 +177,9 @@ def two_ears() -> bytes:
     for _ in range(2):
         x = model.conv(model.input(25, 10, 1), 16, Window((5, 4), (2, 2)), "RELU")
         for _ in range(2):
-            x = model.conv(model.depthwise(x, Window(), activation="RELU"), 16, _POINT, "RELU")
+            x = model.conv(model.depthwise(x, Window(), activation="RELU"), 16, POINT, "RELU")
         ends.append(x)
-    return model.finish(model.conv(model.whole_mean(model.add(*ends)), 4, _POINT))
+    return model.finish(model.conv(model.whole_mean(model.add(*ends)), 4, POINT))
 
 
 def many_heads() -> bytes:
@@ -199,7 +199,7 @@ def dense_net(layers: int = 5, growth: int = 4, size: int = 12) -> bytes:
     x = model.conv(model.input(size, size, 3), 8, Window())
     for _ in range(layers):
         x = model.joined(x, model.conv(x, growth, Window()))
-    return model.finish(model.conv(x, 4, _POINT))
+    return model.finish(model.conv(x, 4, POINT))
 
 
 def residual_chain(blocks: int = 4, size: int = 8) -> bytes:

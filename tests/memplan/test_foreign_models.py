@@ -24,7 +24,7 @@ STREAMED = {
     "squeeze and excite": 0.6,
     "a U-Net with sums": 0.9,
     "a U-Net with a concatenation": 0.6,
-    "two inputs": 0.8,
+    "two inputs": 0.9,  # 0.76 took 1.38 times the cycles, where 1.3 are allowed
     "results at three sizes": 0.6,
     "dense connections": 0.6,
 }

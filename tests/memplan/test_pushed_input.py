@@ -194,6 +194,38 @@ def also_an_output() -> bytes:
     return model.finish(model.conv(x, 4, Window()), x)
 
 
+def reshaped_to_an_output() -> bytes:
+    """The reshape costs nothing and has no memory of its own: it is the input."""
+    model = SpatialModel(2)
+    x = model.input(6, 4, 2)
+    flat = model.builder.tensor("flat", (1, 48), "int8", x.scale, x.zero_point)
+    model.builder.op("RESHAPE", [x.ref], [flat])
+    model.builder.output(flat)
+    return model.finish(model.conv(x, 4, Window()))
+
+
+def only_reshaped() -> bytes:
+    model = ModelBuilder()
+    x = model.input("x", (1, 6, 4, 2), "int8", 0.5, -3)
+    flat = model.tensor("flat", (1, 48), "int8", 0.5, -3)
+    model.op("RESHAPE", [x], [flat])
+    model.output(flat)
+    return model.finish()
+
+
+def a_part_is_an_output() -> bytes:
+    model = SpatialModel(2)
+    x = model.input(6, 4, 2)
+    part = model.builder.tensor("part", (1, 4, 4, 2), "int8", x.scale, x.zero_point)
+    bounds = [
+        model.builder.constant(name, np.array(numbers, np.int32))
+        for name, numbers in (("begin", (0, 1, 0, 0)), ("size", (1, 4, 4, 2)))
+    ]
+    model.builder.op("SLICE", [x.ref, *bounds], [part])
+    model.builder.output(part)
+    return model.finish(model.conv(x, 4, Window()))
+
+
 def read_by_a_copy() -> bytes:
     """A space-to-depth moves blocks of rows: it is called for the whole tensor only."""
     model = SpatialModel(3)
@@ -222,6 +254,9 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "fully connected": (dense, 'fully_connected "y" reads it as int8[1x24]'),
     "a single row": (one_row, "a single row"),
     "also an output": (also_an_output, "it is an output, too"),
+    "reshaped to an output": (reshaped_to_an_output, "it is an output, too, 'flat'"),
+    "nothing but a reshape": (only_reshaped, "it is an output, too, 'flat'"),
+    "a part of it is an output": (a_part_is_an_output, "it is an output, too, 'part'"),
     "read by what needs all of it": (read_by_a_copy, '"turned" needs all of it at a time'),
     "read when its rows are gone": (read_late, "which needs its operands whole"),
 }

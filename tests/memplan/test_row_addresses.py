@@ -18,6 +18,7 @@ from tests.memplan.streaming_models import MODELS
 from tests.memplan.test_streamed_code import stream_everything
 
 _FUNCTION = re.compile(r"static void rows_\w+\(int8_t \*a\)\n\{(.*?)\n\}\n", re.DOTALL)
+_ORDER = re.compile(r"static const uint8_t (\w+)\[\] = \{(.*?)\};", re.DOTALL)
 _CASE = re.compile(
     r"^        (?:case \d+|default):\n(.*?)^            break;", re.DOTALL | re.MULTILINE
 )
@@ -31,11 +32,13 @@ def row_under(y: int, stride: int, before: int) -> int:
 
 def addresses(compilation: Compilation) -> Iterator[tuple[str, int, str]]:
     """Every place that every turn of every cascade names: symbol, bytes behind it, the C."""
-    for function in _FUNCTION.findall(compilation.files["m.c"]):
-        order = re.search(r"order\[\] = \{(.*?)\}", function, re.DOTALL)
+    source = compilation.files["m.c"]
+    orders = {f"sizeof {name}": numbers for name, numbers in _ORDER.findall(source)}
+    for function in _FUNCTION.findall(source):
+        order = next((numbers for use, numbers in orders.items() if f"{use};" in function), None)
         stages = _CASE.findall(function) or [function]
         if order is not None:
-            sequence = list(map(int, order[1].split(",")))
+            sequence = list(map(int, order.split(",")))
         else:
             turns = re.search(r"y < (\d+)", function)
             assert turns

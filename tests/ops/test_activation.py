@@ -165,7 +165,7 @@ def other_model(kind, dtype, *quantization) -> bytes:
 REFUSED = {
     "relu of int16 without scale": (
         other_model("RELU", "int16"),
-        "RELU needs quantized int8 or int16, got int16[1x4]",
+        "RELU needs quantized int8, uint8 or int16, got int16[1x4]",
     ),
     "tanh of int16 to another scale": (
         other_model("TANH", "int16", 0.1),

@@ -187,10 +187,6 @@ REFUSED = {
         pair_model("ADD", [(3,), (3,)], act=4),
         "fused activation TANH is not supported on int8[3] scale 0.6 zp 5",
     ),
-    "uint8": (
-        pair_model("ADD", [(3,), (3,)], "uint8", points=(0, 0, 0)),
-        "add: expected i8 or i16, the same for all; got uint8[3] scale 0.5 zp 0, uint8[3]",
-    ),
 }  # fmt: skip
 
 

@@ -97,3 +97,10 @@ def test_a_mean_of_integers_is_refused() -> None:
     data = onnx_model("ReduceMean", [("x", "int32", (2, 3))])
     with pytest.raises(GlowmcuError, match="a mean of plain integers is not supported"):
         compile_model(data, "m.onnx", Options("m"))
+
+
+def test_of_no_bools_there_is_no_result_and_nothing_is_said_of_a_scale() -> None:
+    data = onnx_model("ReduceMax", [("x", "bool", (2, 0, 4)), axes_of(1)], {}, opset=20)
+    with pytest.raises(GlowmcuError, match=r"nothing to reduce in bool\[2x0x4\]: only f32") as told:
+        compile_model(data, "m.onnx", Options("m"))
+    assert "quantized" not in str(told.value)

@@ -19,6 +19,25 @@ CONVOLUTIONS = {
     **SPATIAL,
     **{name: NUMBERS[name] for name in ACTIVATIONS},
 }
+#: For kernels that compute two pixels by eight channels at a time, by rows.
+ROW_SAMPLES = {
+    "1x1, five columns": (
+        "CONV_2D",
+        Convolution((2, 5, 5, 3), 9, (1, 1), activation="RELU"),
+    ),
+    "3x3, nine outputs": (
+        "CONV_2D",
+        Convolution((2, 6, 7, 3), 9, (3, 3), padding="SAME", activation="RELU"),
+    ),
+    "3x3, nine channels": (
+        "DEPTHWISE_CONV_2D",
+        Convolution((2, 7, 6, 9), 9, (3, 3), padding="SAME"),
+    ),
+    "stride 2, five channels": (
+        "DEPTHWISE_CONV_2D",
+        Convolution((1, 8, 7, 5), 5, (3, 3), (2, 2), padding="SAME"),
+    ),
+}
 TWO_GROUPS = Convolution((1, 4, 5, 4), 6, (3, 2), groups=2)
 
 

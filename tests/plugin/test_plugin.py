@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from glowmcu.emit_c.contract import stamped
 from glowmcu.frontend.tflite.writer import ModelBuilder
 
 REPO = Path(__file__).resolve().parents[2]
@@ -86,7 +87,7 @@ def test_its_header_is_part_of_the_bundle(compiled: tuple[Path, dict[str, Any]])
     folder, _ = compiled
     header = folder / "bundle" / "acme_maximum_3.h"
     original = SITE / "acme_glowmcu" / "libjit" / "acme_maximum_3.h"
-    assert header.read_text() == original.read_text()
+    assert header.read_text() == stamped(header.name, original.read_text())
     assert (folder / "bundle" / "glowmcu_base.h").exists()
 
 

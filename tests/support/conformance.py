@@ -19,10 +19,9 @@ import numpy.typing as npt
 
 from glowmcu.api.known_inputs import compile_for_inputs
 from glowmcu.cores import core
-from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.ir.operation import Rounding
-from glowmcu.pipeline import Compilation, Options
+from glowmcu.pipeline import Compilation, Options, emit
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Executor
@@ -174,7 +173,7 @@ def _run_rounding(cases: Sequence[Case], rounding: Rounding, core_name: str) -> 
         compiled = compile_case(cases[0], rounding, core_name=core_name)
         with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
             folder = Path(work) / "bundle"
-            write_bundle(compiled.compilation.files, folder)
+            emit(compiled.compilation, folder)
             inputs = [compiled.inputs(case) for case in cases]
             measured = _executor(core_name).run(folder, inputs)
     except GlowmcuError as cause:

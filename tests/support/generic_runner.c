@@ -132,11 +132,9 @@ static int infer(const glowmcu_model *model, uint8_t *arena, void *const *own)
         return push(rows, arena, (const uint8_t *)own[rows->input]);
     }
     if (outside != NULL) {
-        outside->run_from(arena, (const void *const *)own);
-    } else {
-        model->run(arena);
+        return outside->run_from(arena, (const void *const *)own);
     }
-    return 0;
+    return model->run(arena);
 }
 
 static int run_all(const glowmcu_model *model, uint8_t *arena, void **own, FILE *in, FILE *out)

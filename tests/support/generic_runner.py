@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from glowmcu.emit_c.contract import libjit_closure, stamped
 from glowmcu.manifest import Manifest, read_manifest
-from glowmcu.resources import resource_dir
 from glowmcu.verify.host import STRICT_FLAGS
 from tests.support.check_model import Array
 
@@ -24,7 +24,6 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1"
 _RUNNER = Path(__file__).with_name("generic_runner.c")
 _TIMEOUT_S = 120
 #: The runner knows streamed bundles, too, of which the header is in those bundles only.
-LIBJIT = resource_dir("libjit")
 
 
 class RunnerFailed(AssertionError):
@@ -65,6 +64,16 @@ class GenericRunner:
         return results
 
 
+def libjit_folder(work: Path) -> Path:
+    """A folder with the headers that describe bundles as data, as bundles have them."""
+    folder = work / "libjit"
+    folder.mkdir(exist_ok=True)
+    structs = ("glowmcu_model.h", "glowmcu_streamed_model.h", "glowmcu_outside_model.h")
+    for file, text in libjit_closure(structs).items():
+        (folder / file).write_text(stamped(file, text), encoding="utf-8")
+    return folder
+
+
 def model_arrays(bundles: Sequence[Path]) -> str:
     """What the runner looks for a name in."""
     manifests = [read_manifest(bundle) for bundle in bundles]
@@ -98,7 +107,7 @@ def build_runner(
     executable = work / "generic_runner"
     command = [
         "gcc", *STRICT_FLAGS, "-D_ISOC11_SOURCE", f'-DMODEL_LIST="{model_list}"', *flags,
-        *(f"-I{folder}" for folder in (*bundles, LIBJIT)), *sources, str(_RUNNER),
+        *(f"-I{folder}" for folder in (*bundles, libjit_folder(work))), *sources, str(_RUNNER),
         "-o", str(executable),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)

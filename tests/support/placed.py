@@ -99,7 +99,7 @@ class HostLayer:
         flags = [*STRICT_FLAGS, "-O2", "-fPIC", "-shared", f"-I{folder}"]
         subprocess.run([compiler, *flags, *sources, "-o", str(library)], check=True)
         self._ffi: Any = cffi.FFI()
-        self._ffi.cdef("extern int32_t m_places[]; void m_run(void *arena);")
+        self._ffi.cdef("extern int32_t m_places[]; int32_t m_run(void *arena);")
         self._library = self._ffi.dlopen(str(library))
         places = re.findall(r"^    AT_\w+ = (\d+),?$", files["m.c"], re.MULTILINE)
         by_offset = {offset: buffer for buffer, offset in apart.items()}

@@ -17,6 +17,7 @@ from pathlib import Path
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _USING = re.compile(r'using "([^"]+)"')
 _ENTRY = re.compile(r"(\w+)\s*:(?:\s*([\w.]+))?(?:\s*@\s*(.+))?", re.DOTALL)
+_SCRIPT = re.compile(r"'''(.*?)'''", re.DOTALL)
 _PROPERTY = re.compile(r"(\w+)\s*:\s*(\S.*)", re.DOTALL)
 _CONNECTION = re.compile(r"(?:\[[^\]]+\]|\w+)?\s*->\s*\S.*", re.DOTALL)
 _PLACE = re.compile(
@@ -82,12 +83,14 @@ def parse_repl(text: str) -> Platform:
     """The entries of one file. Raises ReplError."""
     usings: list[str] = []
     entries: dict[str, Entry] = {}
-    for head, body in _blocks(_COMMENT.sub("", text)):
+    scripts: list[str] = []
+    for head, body in _blocks(_COMMENT.sub("", _without_scripts(text, scripts))):
         using = _USING.fullmatch(head)
         if using:
             usings.append(using[1])
             continue
         entry = _entry(head, body)
+        entry = replace(entry, properties=_with_scripts(entry.properties, scripts))
         if entry.type and entry.name in entries:
             raise ReplError(f"two entries {entry.name}")
         old = entries.get(entry.name)
@@ -95,6 +98,27 @@ def parse_repl(text: str) -> Platform:
             entry = replace(old, properties={**old.properties, **entry.properties})
         entries[entry.name] = entry
     return Platform(tuple(usings), entries)
+
+
+def _without_scripts(text: str, scripts: list[str]) -> str:
+    """A mark in place of each text of several lines, which is Python; the texts into `scripts`."""
+
+    def take(found: re.Match[str]) -> str:
+        scripts.append(found[1])
+        return f'"script {len(scripts) - 1}"'
+
+    marked = _SCRIPT.sub(take, text)
+    if "'''" in marked:
+        raise ReplError("a script of several lines is open")
+    return marked
+
+
+def _with_scripts(properties: dict[str, str], scripts: list[str]) -> dict[str, str]:
+    def text_of(value: str) -> str:
+        found = re.fullmatch(r'"script (\d+)"', value)
+        return scripts[int(found[1])] if found else value
+
+    return {key: text_of(value) for key, value in properties.items()}
 
 
 def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -18,15 +18,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import glowmcu
+from benchmarks.random_layers import random_model
+from glowmcu.api import verify_bundle
 from glowmcu.board import Board, Placement, Region, board_names, find_board
 from glowmcu.cores import core
-from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.firmware import build_firmware, pack_inputs, read_console, uart_port
 from glowmcu.verify.firmware.image import extents
+from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.renode import Renode, renode_board, renode_files
 from glowmcu.verify.renode.executor import measurements
+from glowmcu.verify.verification import Vector, check_executor
 from tests.verify.robot_player import play
 from tests.verify.tiny_bundle import expected_output, random_inputs, write_tiny_bundle
 
@@ -98,7 +103,7 @@ def test_the_serial_firmware_runs_and_its_output_is_read_back(
     loader = f"loader,file={given},addr=0x{inputs_origin:X},force-raw=on"
     text = serial_output(["-machine", machine, "-kernel", str(firmware.elf), "-device", loader],
                          work / "serial.txt")  # fmt: skip
-    robot = renode_files("tiny", find_board(like), 3, 48).write(work)
+    robot = renode_files("tiny", find_board(like), 3, 48, 10**8).write(work)
     assert play(robot, text, work) == 0, (work / "robot.txt").read_text()
     counts = (work / "instructions.txt").read_text()
     results = measurements(manifest, read_console(text), counts)
@@ -167,7 +172,7 @@ def test_counts_that_miss_a_loop_of_known_length_are_not_used(tmp_path: Path) ->
 
 def test_a_fault_on_the_console_fails_the_robot_test(tmp_path: Path) -> None:
     pytest.importorskip("robot")
-    robot = renode_files("tiny", find_board("nrf52"), 1, 16).write(tmp_path)
+    robot = renode_files("tiny", find_board("nrf52"), 1, 16, 10**8).write(tmp_path)
     console = "glowmcu run empty 1\nglowmcu fault: exception 3 pc=00000123\nglowmcu done\n"
     assert play(robot, console, tmp_path) == 1
     assert "fault: exception 3" in (tmp_path / "robot.txt").read_text()
@@ -177,7 +182,7 @@ def test_the_commands_given_to_renode_escape_spaces_in_paths(tmp_path: Path) -> 
     pytest.importorskip("robot")
     folder = tmp_path / "a b"
     folder.mkdir()
-    robot = renode_files("tiny", find_board("nrf52"), 1, 16).write(folder)
+    robot = renode_files("tiny", find_board("nrf52"), 1, 16, 10**8).write(folder)
     assert play(robot, CONSOLE % "00000000", folder) == 0, (folder / "robot.txt").read_text()
     commands = (folder / "commands.txt").read_text().splitlines()
     assert commands[0] == f"include @{tmp_path}/a\\ b/tiny.resc"
@@ -262,6 +267,63 @@ def test_renode_computes_what_the_bundle_means(name: str, tmp_path: Path) -> Non
         np.testing.assert_array_equal(result.outputs[0], expected_output(arrays[0]))
         assert result.instructions is not None
         assert 500 < result.instructions < 3000
+
+
+@pytest.mark.renode
+@pytest.mark.skipif(MISSING is not None, reason=f"NOT RUN IN RENODE: {MISSING}")
+@pytest.mark.parametrize("family", ["conv_2d", "depthwise_conv_2d", "fully_connected", "pool_2d"])
+@pytest.mark.parametrize("name", [*BOARDS, "generic"])
+def test_the_kernels_of_the_board_s_core_compute_in_renode_what_they_do_here(
+    name: str, family: str, tmp_path: Path
+) -> None:
+    """Random layers of every family that has kernels for the core, not a digit classifier alone."""
+    model = tmp_path / "layers.tflite"
+    model.write_bytes(random_model(family, 31, range(6)))
+    bundle = glowmcu.compile(model, board=name, output=tmp_path / "bundle")
+    report = verify_bundle(bundle, ["renode"], samples=1, seed=0, model=model)
+    [check] = report.checks
+    if not check.passed and check.hint:
+        pytest.xfail(f"{check.first_difference}; {check.hint}")
+    assert check.passed, check.first_difference
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("mps3-an547", True), ("nrf52", False)])
+def test_wrong_outputs_on_a_core_with_helium_name_what_renode_gets_wrong(
+    name: str, is_told: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bundle = write_tiny_bundle(tmp_path / "bundle")
+    manifest = read_manifest(bundle)
+    [arrays] = random_inputs(1)
+    wrong = expected_output(arrays[0]) ^ 1
+    monkeypatch.setattr(Renode, "run", lambda *_: [Measurement((wrong,))])
+    vector = Vector("random 0", tuple(arrays), (expected_output(arrays[0]),))
+    check = check_executor(Renode(board=find_board(name)), bundle, manifest, [vector])
+    assert not check.passed
+    assert ("VMULL" in check.hint) == is_told
+    right = Vector("random 0", tuple(arrays), (wrong,))
+    assert check_executor(Renode(board=find_board(name)), bundle, manifest, [right]).hint == ""
+
+
+@pytest.mark.parametrize("name", ["mps3-an547", "nrf52"])
+def test_a_run_without_an_end_is_ended_by_the_instructions_that_it_may_take(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    limits: list[float] = []
+
+    def hangs(_: Renode, __: Path, ___: Path, limit: float, hint: str) -> None:
+        limits.append(limit)
+        raise error("GM663", "ran longer", hint=hint)
+
+    monkeypatch.setattr(Renode, "missing", lambda _: None)
+    monkeypatch.setattr(Renode, "prepare", lambda *_: tmp_path / "tiny.robot")
+    monkeypatch.setattr(Renode, "_renode_test", hangs)
+    bundle = write_tiny_bundle(tmp_path / "bundle")
+    for count in (1, 1000):
+        with pytest.raises(GlowmcuError) as caught:
+            Renode(board=find_board(name), keep=tmp_path).run(bundle, random_inputs(count))
+        assert ("Helium" in str(caught.value)) == (name == "mps3-an547")
+    one, many = limits
+    assert 120 <= one < many < 300, "a tiny model needs its start, not twenty minutes"
 
 
 def test_the_check_of_robot_files_can_run_here() -> None:

@@ -106,7 +106,7 @@ CORES = {
 
 
 def files_for(board: str) -> tuple[str, str, str]:
-    files = renode_files("tiny", find_board(board), 3, 48)
+    files = renode_files("tiny", find_board(board), 3, 48, 10**8)
     return files.repl, files.resc, files.robot
 
 
@@ -215,8 +215,8 @@ def test_a_region_that_a_platform_lacks_can_be_added_to_it() -> None:
     board = find_board("stm32f4-discovery")
     assert board.renode is not None
     bare = dataclasses.replace(board, renode=dataclasses.replace(board.renode, missing=""))
-    assert "ccm" in renode_files("tiny", board, 1, 16).repl
-    assert "ccm" not in renode_files("tiny", bare, 1, 16).repl
+    assert "ccm" in renode_files("tiny", board, 1, 16, 10**8).repl
+    assert "ccm" not in renode_files("tiny", bare, 1, 16, 10**8).repl
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_the_script_names_only_files_that_stand_beside_it(name: str) -> None:
 @pytest.mark.parametrize("expected", [None, [("glowmcu output 00",)]], ids=["run", "shipped"])
 def test_the_script_has_only_commands_of_the_monitor(expected: list[tuple[str, ...]]) -> None:
     """Each as it stands in scripts that Renode ships, which are what its monitor is tested by."""
-    script = renode_files("tiny", find_board("nrf52"), 1, 16, expected).resc
+    script = renode_files("tiny", find_board("nrf52"), 1, 16, 10**8, expected).resc
     before, body, after = script.split('"""\n')
     commands = [line for line in before.splitlines() if line and not line.startswith(":")]
     assert commands == [
@@ -279,7 +279,10 @@ def test_the_script_has_only_commands_of_the_monitor(expected: list[tuple[str, .
         "machine LoadPlatformDescription $ORIGIN/tiny.repl",
         "macro reset",
     ]
-    assert after == "\nrunMacro $reset\n"
+    assert [line for line in after.splitlines() if line and not line.startswith("#")] == [
+        "runMacro $reset",
+        "showAnalyzer sysbus.uart0",
+    ]
     load, given, vectors = body.splitlines()
     assert load == "    sysbus LoadELF $ORIGIN/tiny.elf"
     assert given == (
@@ -296,14 +299,14 @@ def test_the_robot_file_parses_and_calls_only_keywords_that_exist(
 ) -> None:
     """Run without executing: Robot Framework resolves keywords, arguments and variables."""
     pytest.importorskip("robot")
-    files = renode_files("tiny", find_board(name), 3, 48)
+    files = renode_files("tiny", find_board(name), 3, 48, 10**8)
     assert play(files.write(tmp_path), "", tmp_path, dry=True) == 0
 
 
 def test_a_keyword_that_renode_lacks_is_found(tmp_path: Path) -> None:
     """The check above can fail."""
     pytest.importorskip("robot")
-    files = renode_files("tiny", find_board("nrf52"), 3, 48)
+    files = renode_files("tiny", find_board("nrf52"), 3, 48, 10**8)
     wrong = files.robot.replace("Wait For Line On Uart ", "Wait For Line At Uart ")
     files = dataclasses.replace(files, robot=wrong)
     assert play(files.write(tmp_path), "", tmp_path, dry=True) != 0
@@ -312,7 +315,7 @@ def test_a_keyword_that_renode_lacks_is_found(tmp_path: Path) -> None:
 def test_a_board_without_a_uart_is_refused_with_what_to_add() -> None:
     board = dataclasses.replace(find_board("nrf52"), renode=None, qemu=None)
     with pytest.raises(GlowmcuError) as caught:
-        renode_files("tiny", board, 1, 16)
+        renode_files("tiny", board, 1, 16, 10**8)
     assert caught.value.code == "GM661"
     assert "add [renode] uart" in str(caught.value)
 
@@ -326,3 +329,47 @@ def test_qemu_has_no_cortex_m85_and_runs_its_code_on_a_cortex_m55() -> None:
     assert stand_in(board) == "mps3-an547"
     assert board.qemu is not None
     assert "QEMU has no Cortex-M85" in board.qemu.note
+
+
+def test_a_run_that_hangs_ends_by_the_instructions_that_it_may_take() -> None:
+    few = renode_files("tiny", find_board("nrf52"), 1, 16, 10**8).robot
+    many = renode_files("tiny", find_board("nrf52"), 1, 16, 50 * 10**8).robot
+    assert "Test Timeout      170 seconds" in few
+    assert re.search(r"\$\{TIMEOUT\} +2\n", few)
+    assert "Test Timeout      2620 seconds" in many
+    assert re.search(r"\$\{TIMEOUT\} +51\n", many)
+
+
+@pytest.mark.parametrize("name", ["mps3-an547", "nrf52"])
+def test_a_failing_test_on_a_helium_core_says_what_renode_gets_wrong(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("robot")
+    files = renode_files("tiny", find_board(name), 1, 16, 10**8)
+    assert play(files.write(tmp_path), "glowmcu nothing\n", tmp_path) == 1
+    shown = capfd.readouterr().out
+    assert ("VMULL" in shown) == (name == "mps3-an547")
+    assert ("lack Helium instructions" in shown) == (name == "mps3-an547")
+
+
+def test_scripts_of_several_lines_belong_to_the_property_that_they_are_of() -> None:
+    """As stm32l552.repl has had them since May 2026."""
+    text = """
+rcc: Python.PythonPeripheral @ sysbus 0x40021000
+    size: 0x400
+    script: \'\'\'
+if request.IsInit:
+  ready: {0x02000500}
+request.Value = 0x1 << 25
+        \'\'\'
+    initable: true
+uart: UART.PL011 @ sysbus 0x40000000
+    size: 0x100
+"""
+    platform = parse_repl(text)
+    assert list(platform.entries) == ["rcc", "uart"]
+    properties = platform.entries["rcc"].properties
+    assert set(properties) == {"size", "script", "initable"}
+    assert "request.Value = 0x1 << 25" in properties["script"]
+    with pytest.raises(ReplError, match="script"):
+        parse_repl(text.replace("        \'\'\'\n", ""))

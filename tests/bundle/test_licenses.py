@@ -1,0 +1,63 @@
+"""Every file of a bundle says under which terms it stands."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from glowmcu.emit_c.licenses import LICENSE_FILE, licensed
+from glowmcu.emit_c.packages.details import PackageDetails
+from glowmcu.emit_c.packages.package import Packaging
+from glowmcu.pipeline import Options, compile_model
+from tests.bundle.models import model_bytes
+from tests.bundle.packages import EVERY, packaged
+from tests.conftest import REPO
+
+SILENT = {".json", ".hex", ".properties", ""}  # what can hold no comment
+
+
+def test_every_file_of_every_package_names_its_license_in_its_first_lines() -> None:
+    files = packaged("digits", packages=EVERY).files
+    for file, text in files.items():
+        head = "\n".join(text.splitlines()[:2])
+        path = PurePosixPath(file)
+        if file == LICENSE_FILE or (
+            path.suffix in SILENT and path.name not in ("Kconfig", "Makefile", ".gitignore")
+        ):
+            assert "SPDX" not in head
+            continue
+        wanted = "LicenseRef-Model" if file == "digits_weights.c" else "Apache-2.0"
+        assert f"SPDX-License-Identifier: {wanted}" in head, file
+
+
+def test_the_text_of_the_license_is_the_projects() -> None:
+    text = (REPO / "LICENSE").read_text(encoding="utf-8")
+    assert packaged("digits").files[LICENSE_FILE] == text
+    assert "Apache License" in text
+
+
+def test_weights_stand_under_the_terms_that_the_user_names() -> None:
+    packaging = Packaging(("cmake",), PackageDetails(license="MIT"))
+    options = Options("digits", packaging=packaging)
+    files = compile_model(model_bytes("digits"), "digits.tflite", options).files
+    assert files["digits_weights.c"].startswith("/* SPDX-License-Identifier: MIT */\n")
+    assert files["digits.c"].startswith("/* SPDX-License-Identifier: Apache-2.0 */\n")
+
+
+def test_headers_of_a_plug_in_and_lines_that_are_there_are_left_alone() -> None:
+    files = {
+        "acme_sum.h": "int x;\n",
+        "glowmcu_base.h": "/* SPDX-License-Identifier: X */\n",
+        "net.h": "int y;\n",
+        "net.pdsc": '<?xml version="1.0"?>\n<package/>\n',
+    }
+    made = licensed(files, "net")
+    assert made["acme_sum.h"] == files["acme_sum.h"]
+    assert made["glowmcu_base.h"] == files["glowmcu_base.h"]
+    assert made["net.h"] == "/* SPDX-License-Identifier: Apache-2.0 */\nint y;\n"
+    assert made["net.pdsc"].splitlines()[1] == "<!-- SPDX-License-Identifier: Apache-2.0 -->"
+
+
+def test_the_notice_names_every_folder_with_samples_of_others() -> None:
+    notice = (REPO / "NOTICE").read_text(encoding="utf-8")
+    for folder in {path.parent.name for path in (REPO / "examples").glob("*/*.npz")}:
+        assert f"examples/{folder}/" in notice

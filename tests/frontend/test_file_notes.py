@@ -1,0 +1,57 @@
+"""What compile and inspect say of files whose weights are small in the file alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.pipeline import model_notes
+
+
+def dense(kind: str) -> bytes:
+    """A float layer whose 32 weights the file stores as `kind` says."""
+    model = ModelBuilder()
+    x, y = model.input("x", (1, 8), "float32"), model.tensor("y", (1, 4), "float32")
+    weights = np.arange(32).reshape(4, 8) - 16
+    if kind == "float32":
+        operand = model.constant("w", weights.astype(np.float32))
+    elif kind == "int8":
+        operand = model.constant("w", weights.astype(np.int8), 0.1)
+    else:
+        stored = (
+            model.constant("w", weights.astype(np.float16))
+            if kind == "float16"
+            else model.constant("w", weights.astype(np.int8), 0.1)
+        )
+        operand = model.tensor("real", (4, 8), "float32")
+        model.op("DEQUANTIZE", [stored], [operand])
+    model.op("FULLY_CONNECTED", [x, operand], [y])
+    model.output(y)
+    return model.finish()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("int8", "32 B of weights as int8"),
+        ("int8 behind DEQUANTIZE", "32 B of weights as int8"),
+        ("float16", "64 B of weights as float16"),
+    ],
+)
+def test_small_weights_of_float_layers_are_told(kind: str, said: str) -> None:
+    (note,) = model_notes(dense(kind), "m.tflite")
+    assert said in note
+    assert "128 B of float32" in note
+
+
+def test_float_and_int8_models_have_no_such_note() -> None:
+    assert model_notes(dense("float32"), "m.tflite") == ()
+    model = ModelBuilder()
+    x, y = model.input("x", (1, 8), "int8", 0.1), model.tensor("y", (1, 4), "int8", 0.1)
+    weights = model.constant("w", np.ones((4, 8), np.int8), 0.1)
+    model.op("FULLY_CONNECTED", [x, weights], [y])
+    real = model.tensor("real", (1, 4), "float32")
+    model.op("DEQUANTIZE", [y], [real])
+    model.output(real)
+    assert model_notes(model.finish(), "m.tflite") == ()

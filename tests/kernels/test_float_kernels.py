@@ -1,0 +1,248 @@
+"""Float kernels for cores with an FPU: the bits of the portable ones, on a computer and on cores.
+
+The portable kernels are compared with LiteRT in tests/ops/test_real_layers.py.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from glowmcu import cores
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.pipeline import Compilation
+from glowmcu.verify import toolchain
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.host import Host
+from tests.ops.test_convolution import Case
+from tests.ops.test_real_layers import convolution_model
+from tests.support.check_model import random_inputs, write_bundle
+from tests.support.forced_variant import compile_forced, variants_of
+
+Array = npt.NDArray[Any]
+SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
+
+MATRICES = {
+    "one channel": Case((1, 3, 3, 1), 1, (1, 1)),
+    "three inputs, four outputs": Case((1, 1, 4, 3), 4, (1, 1)),
+    "four inputs, five outputs, relu": Case((1, 2, 2, 4), 5, (1, 1), activation="RELU"),
+    "five inputs, seven outputs": Case((1, 3, 1, 5), 7, (1, 1), activation="RELU6"),
+    "eight outputs, odd pixels, relu": Case((1, 5, 3, 8), 8, (1, 1), activation="RELU"),
+    "nine outputs": Case((1, 2, 3, 17), 9, (1, 1), activation="RELU_N1_TO_1"),
+    "twelve outputs, batch of two": Case((2, 3, 3, 6), 12, (1, 1), activation="RELU6"),
+    "seventeen outputs": Case((1, 1, 1, 31), 17, (1, 1)),
+}
+WINDOWS = {
+    "3x3, same": Case((1, 5, 6, 3), 8, (3, 3), padding="SAME", activation="RELU"),
+    "3x3, valid, even columns": Case((1, 4, 6, 4), 9, (3, 3)),
+    "3x3, valid, one column": Case((1, 4, 3, 2), 3, (3, 3), activation="RELU6"),
+    "wider than the image": Case((1, 3, 2, 3), 5, (5, 7), padding="SAME", activation="RELU"),
+    "stride 2": Case((2, 7, 8, 5), 12, (3, 3), (2, 2), padding="SAME"),
+    "stride 2, 1x1": Case((1, 7, 6, 5), 6, (1, 1), (2, 2), activation="RELU"),
+    "10x4, stride 2": Case((1, 19, 10, 1), 16, (10, 4), (2, 2), padding="SAME"),
+    "rows apart": Case((1, 9, 4, 3), 4, (3, 2), dilations=(2, 1), padding="SAME"),
+    "one column of taps apart": Case((1, 9, 2, 3), 7, (3, 1), dilations=(3, 5), padding="SAME"),
+}
+DEPTHWISE = {
+    "four channels": Case((1, 5, 5, 4), 4, (3, 3), padding="SAME", activation="RELU"),
+    "five channels": Case((1, 4, 6, 5), 5, (3, 3), padding="SAME"),
+    "seven channels, one column": Case((1, 5, 1, 7), 7, (3, 1), activation="RELU6"),
+    "eight channels, stride 2": Case((1, 7, 8, 8), 8, (3, 3), (2, 2), padding="SAME"),
+    "nine channels": Case((2, 4, 5, 9), 9, (2, 3), padding="SAME", activation="RELU_N1_TO_1"),
+    "sixteen channels, valid": Case((1, 5, 7, 16), 16, (3, 3), activation="RELU"),
+    "twenty channels, apart": Case((1, 9, 8, 20), 20, (3, 3), dilations=(2, 3), padding="SAME"),
+    "wider than the image": Case((1, 2, 3, 12), 12, (5, 7), padding="SAME", activation="RELU"),
+}
+VARIANTS = {
+    "conv_2d.matrix_f32": ("CONV_2D", MATRICES),
+    "conv_2d.packed_f32": ("CONV_2D", WINDOWS),
+    "depthwise_conv_2d.packed_f32": ("DEPTHWISE_CONV_2D", DEPTHWISE),
+}
+ALL = [
+    pytest.param(variant, kind, case, id=f"{variant}, {name}")
+    for variant, (kind, cases) in VARIANTS.items()
+    for name, case in cases.items()
+]
+
+
+def dense_model(rows: int, depth: int, outputs: int, activation: str = "NONE") -> bytes:
+    generator, model = np.random.default_rng(3), ModelBuilder()
+    x = model.input("x", (rows, depth), "float32")
+    w = model.constant("w", generator.normal(size=(outputs, depth)).astype(np.float32))
+    b = model.constant("b", generator.normal(size=outputs).astype(np.float32))
+    y = model.tensor("y", (rows, outputs), "float32")
+    model.op("FULLY_CONNECTED", [x, w, b], [y], {"fused_activation_function": activation})
+    model.output(y)
+    return model.finish()
+
+
+def product_model(rows: int, depth: int, columns: int, transposed: bool) -> bytes:
+    generator, model = np.random.default_rng(3), ModelBuilder()
+    shape = (columns, depth) if transposed else (depth, columns)
+    x = model.input("x", (rows, depth), "float32")
+    m = model.constant("m", generator.normal(size=shape).astype(np.float32))
+    y = model.tensor("y", (rows, columns), "float32")
+    model.op("BATCH_MATMUL", [x, m], [y], {"adj_x": False, "adj_y": transposed})
+    model.output(y)
+    return model.finish()
+
+
+def portable_twin(data: bytes, variant: str, inputs: Sequence[Sequence[Array]], folder: Path) -> (
+    list[Array]
+):  # fmt: skip
+    """What the portable kernel gives, on this computer."""
+    name = variant.partition(".")[0] + ".portable_f32"
+    compilation = compile_forced(data, name, "cortex-m3")
+    assert variants_of(compilation) == {name}
+    folder.mkdir()
+    return [done.outputs[0] for done in Host().run(write_bundle(compilation, folder), inputs)]
+
+
+def check(data: bytes, variant: str, folder: Path, cores: Sequence[str] = CORES[:1]) -> None:
+    """The bits of the portable kernel: C here, sanitized, and assembly on cores."""
+    compilation = compile_forced(data, variant, cores[0])
+    assert variants_of(compilation) == {variant}
+    inputs = random_inputs(compilation, 2)
+    want = portable_twin(data, variant, inputs, folder / "portable")
+    bundle = folder / "bundle"
+    bundle.mkdir()
+    write_bundle(compilation, bundle)
+    executors = [Host(), Host(("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"))]
+    for executor in (*executors, *(CortexM(name, count=False) for name in cores)):
+        for expected, done in zip(want, executor.run(bundle, inputs), strict=True):
+            assert done.outputs[0].tobytes() == expected.tobytes(), executor.name
+    for expected, arrays in zip(want, inputs, strict=True):
+        (meaning,) = run_graph(compilation.imported, arrays)
+        scale = np.abs(np.asarray(meaning)).max()
+        assert np.abs(expected - meaning).max() <= 1e-5 * scale
+
+
+@pytest.mark.parametrize(("variant", "kind", "case"), ALL)
+def test_every_layer_has_the_bits_of_the_portable_kernel(
+    variant: str, kind: str, case: Case, tmp_path: Path
+) -> None:
+    check(convolution_model(kind, case, True), variant, tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(1, 37, 11), (2, 4, 8), (3, 1, 4), (1, 64, 12), (5, 7, 1)])
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+def test_fully_connected_layers(
+    shape: tuple[int, int, int], activation: str, tmp_path: Path
+) -> None:
+    check(dense_model(*shape, activation), "fully_connected.packed_f32", tmp_path)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_with_a_constant_matrix(transposed: bool, tmp_path: Path) -> None:
+    check(product_model(3, 13, 10, transposed), "batch_matmul.packed_f32", tmp_path)
+
+
+@pytest.mark.parametrize("core", CORES[1:])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_other_cores_with_an_fpu(variant: str, core: str, tmp_path: Path) -> None:
+    kind, cases = VARIANTS[variant]
+    case = list(cases.values())[4]
+    check(convolution_model(kind, case, True), variant, tmp_path, [core])
+
+
+FLOAT_ABIS = {
+    "soft": ("-mfloat-abi=soft",),
+    "softfp": ("-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16"),
+    "hard": ("-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
+}
+
+
+@pytest.mark.parametrize("abi", FLOAT_ABIS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_float_abi_gives_the_same_bits(
+    variant: str, abi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, cases = VARIANTS[variant]
+    data = convolution_model(kind, list(cases.values())[3], True)
+    known = cores.core("cortex-m4")
+    flags = ("-mcpu=cortex-m4", "-mthumb", *FLOAT_ABIS[abi])
+    monkeypatch.setitem(cores._BY_NAME, "cortex-m4", replace(known, flags=flags))
+    check(data, variant, tmp_path)
+    assert _uses_fpu(compile_forced(data, variant, "cortex-m4"), flags, tmp_path) == (abi != "soft")
+
+
+def _uses_fpu(compilation: Compilation, flags: Sequence[str], folder: Path) -> bool:
+    bundle = folder / "flags"
+    bundle.mkdir()
+    write_bundle(compilation, bundle)
+    command = [toolchain.find_gcc(flags), *flags, "-std=c99", "-O2", "-S", f"-I{bundle}"]
+    text = bundle / "m.s"
+    subprocess.run([*map(str, command), str(bundle / "m.c"), "-o", str(text)], check=True)
+    return "vmul.f32" in text.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O3"])
+@pytest.mark.parametrize("flag", ["-std=gnu11", "-fstack-protector-all", "-ffixed-r9"])
+def test_other_flags_build(level: str, flag: str, tmp_path: Path) -> None:
+    """Loops that name all float registers leave enough of the others at every level."""
+    for variant, (kind, cases) in VARIANTS.items():
+        data = convolution_model(kind, list(cases.values())[1], True)
+        folder = tmp_path / variant
+        folder.mkdir()
+        write_bundle(compile_forced(data, variant, "cortex-m4"), folder)
+        flags = cores.core("cortex-m4").flags
+        command = [toolchain.find_gcc(flags), *flags, level, flag, "-c", f"-I{folder}"]
+        sources = str(folder / "m.c"), "-o", str(folder / "m.o")
+        subprocess.run([*map(str, command), *sources], check=True)
+
+
+SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, np.float32(3e38), np.float32(-3e38), -0.0, 1e-42)
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_is_no_number_or_too_large_is_as_on_a_computer(
+    variant: str, activation: str, tmp_path: Path
+) -> None:
+    kind, cases = VARIANTS[variant]
+    case = replace(list(cases.values())[4], activation=activation)
+    compilation = compile_forced(convolution_model(kind, case, True), variant, "cortex-m4")
+    ((x,),) = random_inputs(compilation, 1)
+    flat = x.reshape(-1).copy()
+    flat[:: max(1, flat.size // 23)] = np.resize(np.array(SPECIAL, np.float32), flat.size)[
+        : len(flat[:: max(1, flat.size // 23)])
+    ]
+    inputs = [[flat.reshape(x.shape)]]
+    folder = write_bundle(compilation, tmp_path)
+    (here,) = Host().run(folder, inputs)
+    (there,) = CortexM("cortex-m4", count=False).run(folder, inputs)
+    assert np.isnan(here.outputs[0]).any()
+    np.testing.assert_array_equal(here.outputs[0], there.outputs[0])
+
+
+#: Cycles a MAC that a Cortex-M4 takes at most.
+BOUNDS = {
+    "1x1": (3.0, "CONV_2D", Case((1, 12, 12, 64), 64, (1, 1), activation="RELU")),
+    "1x1, wide": (3.0, "CONV_2D", Case((1, 6, 6, 128), 128, (1, 1), activation="RELU")),
+    "3x3": (3.0, "CONV_2D", Case((1, 16, 16, 16), 16, (3, 3), padding="SAME", activation="RELU")),
+    "3x3, stride 2": (
+        3.0,
+        "CONV_2D",
+        Case((1, 16, 16, 16), 32, (3, 3), (2, 2), padding="SAME", activation="RELU"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("bound", "kind", "case"), BOUNDS.values(), ids=BOUNDS)
+def test_cycles_a_product(bound: float, kind: str, case: Case, tmp_path: Path) -> None:
+    data = convolution_model(kind, case, True)
+    variant = "conv_2d.matrix_f32" if case.kernel == (1, 1) else "conv_2d.packed_f32"
+    compilation = compile_forced(data, variant, "cortex-m4")
+    inputs = random_inputs(compilation, 1)
+    (done,) = CortexM("cortex-m4").run(write_bundle(compilation, tmp_path), inputs)
+    assert done.cycles is not None
+    assert done.cycles <= bound * compilation.manifest.macs

@@ -1,0 +1,88 @@
+"""Bundles compute the same under the flags that firmware is compiled with, on emulated cores.
+
+More flags, one at a time, and more bundles: `python -m benchmarks.arm_flags`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks.arm_flags import MACHINES, TOGETHER, failures
+from benchmarks.random_bundles import random_bundle
+from glowmcu.verify.toolchain import run_gcc
+from tests.conftest import REPO
+from tests.support.check_model import write_bundle
+
+#: Of each core a bundle that has functions made of assembly, and fits its machine.
+SEEDS = {
+    "cortex-m0plus": 3, "cortex-m3": 3, "cortex-m4": 5, "cortex-m7": 7, "cortex-m33": 3,
+    "cortex-m55": 5,
+}  # fmt: skip
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", MACHINES)
+def test_flags_of_firmware_change_no_result(core_name: str, tmp_path: Path) -> None:
+    if shutil.which("qemu-system-arm") is None:
+        pytest.skip("needs qemu-system-arm")
+    drawn = random_bundle(SEEDS[core_name], core_name, "chain")
+    bundle = write_bundle(drawn.compilation, tmp_path / "net")
+    text = "".join(path.read_text() for path in bundle.glob("*.[ch]"))
+    assert len(re.findall(r"^GLOWMCU_NAKED static", text, re.MULTILINE)) >= 3
+    assert list(failures(bundle, core_name, TOGETHER)) == []
+
+
+def test_functions_of_assembly_are_declared_in_one_way() -> None:
+    """An attribute that keeps canaries and counters out is easily forgotten."""
+    kernels = [*(REPO / "libjit").glob("*.h"), *(REPO / "templates" / "kernels").glob("*.j2")]
+    said = {path.name for path in kernels if re.search(r"\bnaked\b", path.read_text())}
+    assert said == {"glowmcu_thumb.h"}
+
+
+#: Other instruction sets and calling conventions than a Cortex-M4's with its FPU.
+TARGETS = (
+    "-mcpu=cortex-r5 -marm", "-mcpu=cortex-r5 -mthumb", "-mcpu=cortex-a7 -marm",
+    "-mcpu=cortex-a7 -mthumb -mfloat-abi=softfp -mfpu=neon-vfpv4", "-mcpu=cortex-m23 -mthumb",
+    "-mcpu=cortex-m4 -mthumb -mfloat-abi=soft", "-mcpu=cortex-m4 -mthumb -mno-unaligned-access",
+    "-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16 -Wcast-align=strict",
+)  # fmt: skip
+
+
+def compiled(flags: str, bundle: Path, folder: Path) -> Path:
+    """The network's object; not a warning is allowed."""
+    made = folder / "net.o"
+    strict = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", f"-I{bundle}"]
+    run_gcc(["-c", *flags.split(), *strict, str(bundle / "net.c"), "-o", str(made)], ["net.c"])
+    return made
+
+
+@pytest.mark.arm
+def test_a_bundle_compiles_for_every_state_and_calling_convention(tmp_path: Path) -> None:
+    bundle = write_bundle(random_bundle(5, "cortex-m4", "chain").compilation, tmp_path / "net")
+    for flags in TARGETS:
+        assert compiled(flags, bundle, tmp_path).stat().st_size > 0
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m0plus", "cortex-m4"])
+@pytest.mark.parametrize(
+    "flags", ["-ffixed-r9 -fpic", "-ffixed-r9 -fpie", "-ffixed-r9 -DGLOWMCU_PORTABLE"]
+)
+def test_r9_is_left_alone_where_it_is_the_base_of_data(
+    core_name: str, flags: str, tmp_path: Path
+) -> None:
+    bundle = write_bundle(random_bundle(3, core_name, "chain").compilation, tmp_path / "net")
+    cpu = f"-mcpu={core_name} -mthumb"
+    assert "r9" in disassembly(compiled(cpu, bundle, tmp_path))
+    assert "r9" not in disassembly(compiled(f"{cpu} {flags}", bundle, tmp_path))
+
+
+def disassembly(made: Path) -> str:
+    command = ["arm-none-eabi-objdump", "-d", "-M", "reg-names-raw", made.name]
+    done = subprocess.run(command, cwd=made.parent, capture_output=True, text=True, check=True)
+    return done.stdout
