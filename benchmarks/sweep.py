@@ -1,7 +1,7 @@
 """Random layers through every kernel variant, on the core's emulator, against the Python meaning.
 
     python -m benchmarks.sweep [--family F] [--core C] [--variant V] [--layers N] [--record]
-    python -m benchmarks.sweep --stale
+    python -m benchmarks.sweep --stale [--core C] [--jobs N]
 
 Layers are drawn until each variant has its share, and go a hundred a bundle: whole and, where
 they can, in random ranges of rows. The same bundle runs on this computer, where the portable twins
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -160,20 +161,27 @@ def stale(entries: Sequence[Entry]) -> list[Entry]:
     ]
 
 
-def _sweep_stale() -> bool:
+def _sweep_stale(cores: Sequence[str], jobs: int) -> bool:
     """Sweep and record again what is stale, with as many layers; whether anything was wrong."""
     failed = False
-    for entry in stale(stored()):
-        numbers = accepted(entry.family, Target(core(entry.core)), entry.variant, entry.seed)
-        chosen = list(islice(numbers, entry.layers))
-        found = sweep_layers(entry.family, entry.core, entry.variant, entry.seed, chosen)
-        _tell(entry.core, entry.family, entry.variant, entry.seed, found)
-        failed |= bool(found.wrong)
-        if chosen:
-            record(_entry(entry.core, entry.family, entry.variant, entry.seed, found))
-        else:
-            forget(entry)
+    changed = stale([entry for entry in stored() if entry.core in cores])
+    with ProcessPoolExecutor(jobs) as pool:
+        swept = [pool.submit(_sweep_again, entry) for entry in changed]
+        for entry, result in zip(changed, swept, strict=True):
+            found = result.result()
+            _tell(entry.core, entry.family, entry.variant, entry.seed, found)
+            failed |= bool(found.wrong)
+            if found.layers:
+                record(_entry(entry.core, entry.family, entry.variant, entry.seed, found))
+            else:
+                forget(entry)
     return failed
+
+
+def _sweep_again(entry: Entry) -> Swept:
+    numbers = accepted(entry.family, Target(core(entry.core)), entry.variant, entry.seed)
+    chosen = list(islice(numbers, entry.layers))
+    return sweep_layers(entry.family, entry.core, entry.variant, entry.seed, chosen)
 
 
 def _tell(core_name: str, family: str, variant: str, seed: int, found: Swept) -> None:
@@ -205,9 +213,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true", help="write sweep.json and sweep.md")
     parser.add_argument("--stale", action="store_true", help="what changed, and record it")
+    parser.add_argument("--jobs", type=int, default=1, help="processes for --stale")
     given = parser.parse_args()
     if given.stale:
-        raise SystemExit(1 if _sweep_stale() else 0)
+        raise SystemExit(1 if _sweep_stale(given.core or CORES, given.jobs) else 0)
     failed = False
     for core_name in given.core or CORES:
         for family in given.family or FAMILIES:
