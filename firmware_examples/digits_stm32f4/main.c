@@ -11,14 +11,19 @@
 
 static DIGITS_ARENA(arena);
 
-/* The digit (0 to 9) whose score is highest. `pixels` are 8 x 8, int8, as the model wants them. */
+/*
+ * The digit (0 to 9) whose score is highest; -1 where the model did not run. `pixels` are 8 x 8, int8,
+ * as the model wants them.
+ */
 static int classify(const int8_t *pixels)
 {
     const int8_t *scores = digits_output(arena);
     int best = 0;
 
     memcpy(digits_input(arena), pixels, DIGITS_INPUT_BYTES);
-    digits_run(arena);
+    if (digits_run(arena) != 0) {
+        return -1;
+    }
     for (int digit = 1; digit < (int)DIGITS_OUTPUT_LENGTH; ++digit) {
         if (scores[digit] > scores[best]) {
             best = digit;

@@ -83,16 +83,20 @@ static void sample(void *unused)
     vTaskSuspend(NULL);
 }
 
-/* The gesture of a window, its score in percent. */
+/* The gesture of a window, its score in percent; -1 where the model did not run. */
 static int recognize(const int8_t *motion, int *percent)
 {
     static GESTURES_ARENA(arena);
     int8_t scores[GESTURES_OUTPUT_LENGTH];
     int best = 0;
+    int32_t status;
 
     inferring = 1;
-    gestures_infer(arena, motion, scores);
+    status = gestures_infer(arena, motion, scores);
     inferring = 0;
+    if (status != 0) {
+        return -1;
+    }
     for (int gesture = 1; gesture < (int)GESTURES_OUTPUT_LENGTH; ++gesture) {
         if (scores[gesture] > scores[best]) {
             best = gesture;
@@ -155,12 +159,12 @@ static void infer(void *unused)
 
     (void)unused;
     while (xQueueReceive(windows, &taken, portMAX_DELAY) == pdTRUE && !taken.last) {
-        int percent;
+        int percent = 0;
         const int gesture = recognize(taken.motion, &percent);
 
         ++count;
         right += (gesture == taken.gesture) ? 1 : 0;
-        if (gesture == before && gesture != shown) {
+        if (gesture >= 0 && gesture == before && gesture != shown) {
             report_gesture(taken.steps, gesture, percent);
             shown = gesture;
         }

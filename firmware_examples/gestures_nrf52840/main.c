@@ -15,7 +15,10 @@ static const char *const names[GESTURES_OUTPUT_LENGTH] = { "standing", "running"
 static GESTURES_ARENA(arena);
 static window motion;
 
-/* The gesture of the last WINDOW_STEPS steps, its score in percent; -1 while there are too few. */
+/*
+ * The gesture of the last WINDOW_STEPS steps, its score in percent; -1 while there are too few, or where the
+ * model did not run.
+ */
 static int recognize(int *percent)
 {
     const int8_t *scores = gestures_output(arena);
@@ -24,7 +27,9 @@ static int recognize(int *percent)
     if (!window_copy(&motion, gestures_input(arena))) {
         return -1;
     }
-    gestures_run(arena);
+    if (gestures_run(arena) != 0) {
+        return -1;
+    }
     for (int gesture = 1; gesture < (int)GESTURES_OUTPUT_LENGTH; ++gesture) {
         if (scores[gesture] > scores[best]) {
             best = gesture;

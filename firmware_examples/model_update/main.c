@@ -12,13 +12,16 @@
 
 static DIGITS_ARENA(arena);
 
+/* -1 where the model did not run. */
 static int classify(const int8_t *pixels)
 {
     const int8_t *scores = digits_output(arena);
     int best = 0;
 
     memcpy(digits_input(arena), pixels, DIGITS_INPUT_BYTES);
-    digits_run(arena);
+    if (digits_run(arena) != 0) {
+        return -1;
+    }
     for (int digit = 1; digit < (int)DIGITS_OUTPUT_LENGTH; ++digit) {
         if (scores[digit] > scores[best]) {
             best = digit;

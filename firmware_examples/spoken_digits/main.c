@@ -57,13 +57,15 @@ static void hear(void)
     }
 }
 
-/* The class of the newest frames; OTHER unless the model is sure. */
+/* The class of the newest frames; OTHER unless the model ran and is sure. */
 static int recognize(void)
 {
     const int8_t *scores = spoken_digits_output(arena);
 
     memcpy(spoken_digits_input(arena), frames, sizeof frames);
-    spoken_digits_run(arena);
+    if (spoken_digits_run(arena) != 0) {
+        return OTHER;
+    }
     for (int digit = 0; digit < OTHER; ++digit) {
         if (scores[digit] - SPOKEN_DIGITS_OUTPUT_ZERO_POINT >= SURE) {
             return digit;

@@ -28,20 +28,25 @@ static int best_of(const int8_t *scores, int count)
     return best;
 }
 
+/* -1 where the model did not run. */
 static int read_digit(const int8_t *pixels)
 {
     memcpy(digits_input(arena), pixels, DIGITS_INPUT_BYTES);
-    digits_run(arena);
+    if (digits_run(arena) != 0) {
+        return -1;
+    }
     return best_of(digits_output(arena), (int)DIGITS_OUTPUT_LENGTH);
 }
 
-/* The gesture of the newest steps; -1 while there are too few. */
+/* The gesture of the newest steps; -1 while there are too few, or where the model did not run. */
 static int read_gesture(void)
 {
     if (!window_copy(&motion, gestures_input(arena))) {
         return -1;
     }
-    gestures_run(arena);
+    if (gestures_run(arena) != 0) {
+        return -1;
+    }
     return best_of(gestures_output(arena), (int)GESTURES_OUTPUT_LENGTH);
 }
 

@@ -100,6 +100,9 @@ def test_the_header_tells_shapes_and_which_model_is_linked(
     main = """#include <stdio.h>
 #include <string.h>
 #include "two_in_two_out.h"
+GLOWMCU_STATIC_ASSERT(TWO_IN_TWO_OUT_INPUT_LEFT_DIM_0 == 1, rows);
+GLOWMCU_STATIC_ASSERT(TWO_IN_TWO_OUT_INPUT_LEFT_DIM_1 == 6, columns);
+GLOWMCU_STATIC_ASSERT(TWO_IN_TWO_OUT_OUTPUT_SCORES_DIM_1 == 3, classes);
 int main(void)
 {
     static const int32_t shape[TWO_IN_TWO_OUT_INPUT_LEFT_RANK] = TWO_IN_TWO_OUT_INPUT_LEFT_SHAPE;

@@ -89,3 +89,13 @@ def test_a_robot_file_fails_when_the_last_line_is_another(path: Path, tmp_path: 
     pytest.importorskip("robot")
     console = (path.parent / "expected.txt").read_text(encoding="utf-8")
     assert play(path, console.replace("done", "fault: exception 3"), tmp_path) != 0
+
+
+SOURCES = sorted(EXAMPLES.glob("*/*.c"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_example_ignores_what_a_run_returns(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    ignored = re.findall(r"^ *(?:\(void\) *)?\w+_(?:run|run_from|infer)\(arena.*$", text, re.M)
+    assert ignored == []
