@@ -48,16 +48,14 @@ static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, c
 }
 
 /*
- * Bytes that are read and bytes that are written may not overlap, with one exception: without
- * loops, `in + in_first` may equal `out + out_first`; then the data is in place and nothing is
- * done.
+ * `loop_count` nested loops around units. Bytes that are read and bytes that are written may not
+ * overlap, with one exception: without loops `from` may equal `to`, and then nothing is done.
  */
 GLOWMCU_CODE
-static void glowmcu_strided_copy_bytes(const glowmcu_strided_copy *p, const void *in, void *out)
+static void glowmcu_strided_copy_loops(const int32_t *loops, int32_t loop_count,
+    int32_t unit_bytes, const void *from, void *to)
 {
-    const uint8_t *from = (const uint8_t *)in + p->in_first;
-    uint8_t *to = (uint8_t *)out + p->out_first;
-    const int32_t innermost = p->loop_count - 1;
+    const int32_t innermost = loop_count - 1;
     int32_t at[GLOWMCU_STRIDED_COPY_LOOPS] = {0};
     int32_t in_at = 0;
     int32_t out_at = 0;
@@ -65,16 +63,16 @@ static void glowmcu_strided_copy_bytes(const glowmcu_strided_copy *p, const void
 
     if (innermost < 0) {
         if (from != to) {
-            memcpy(to, from, (size_t)p->unit_bytes);
+            memcpy(to, from, (size_t)unit_bytes);
         }
         return;
     }
     do {
-        glowmcu_strided_copy_units(from + in_at, to + out_at, p->loops + 3 * innermost,
-            p->unit_bytes);
+        glowmcu_strided_copy_units((const uint8_t *)from + in_at, (uint8_t *)to + out_at,
+            loops + 3 * innermost, unit_bytes);
         axis = innermost;
         while (--axis >= 0) {
-            const int32_t *loop = p->loops + 3 * axis;
+            const int32_t *loop = loops + 3 * axis;
             in_at += loop[1];
             out_at += loop[2];
             if (++at[axis] < loop[0]) {
@@ -85,6 +83,15 @@ static void glowmcu_strided_copy_bytes(const glowmcu_strided_copy *p, const void
             at[axis] = 0;
         }
     } while (axis >= 0);
+}
+
+/* A layer that is one copy. */
+GLOWMCU_CODE
+static inline void glowmcu_strided_copy_bytes(const glowmcu_strided_copy *p, const void *in,
+    void *out)
+{
+    glowmcu_strided_copy_loops(p->loops, p->loop_count, p->unit_bytes,
+        (const uint8_t *)in + p->in_first, (uint8_t *)out + p->out_first);
 }
 
 #endif /* GLOWMCU_STRIDED_COPY_H */

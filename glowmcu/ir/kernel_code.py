@@ -114,8 +114,10 @@ class KernelCode:
 
     @property
     def constants(self) -> tuple[ConstantArray, ...]:
-        """Arrays that the parameters point to."""
-        return self.parameters.constants if self.parameters else ()
+        """Arrays that the parameters point to, or that the template names."""
+        pointed = self.parameters.constants if self.parameters else ()
+        named = tuple(value for value in self.view.values() if isinstance(value, ConstantArray))
+        return pointed + named
 
 
 class RowCall(Enum):

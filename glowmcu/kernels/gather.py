@@ -11,7 +11,7 @@ import numpy as np
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
-from glowmcu.kernels.reduction import MAX_LOOPS, coalesced
+from glowmcu.kernels.reduction import MAX_LOOPS, coalesced, loops_table
 from glowmcu.ops.gather import Gather, GatherElements, GatherNd
 from glowmcu.ops.movement import Loop, whole
 
@@ -106,7 +106,8 @@ class PortableGatherElements(Kernel):
             "type": x.element.c_name,
             "length": x.shape[op.axis],
             "step": whole(x.shape).loops[op.axis][1],
-            "loops": loops,
+            "loops": loops_table(loops),
+            "loop_count": len(loops),
         }
         return KernelCode(
             function="",

@@ -116,8 +116,7 @@ def _fill(site: Site) -> int | float | None:
 
 def _one_copy(copy: Copy, strided: StridedCopy) -> KernelCode:
     assert copy.operand is not None
-    table = np.array(strided.loops, np.int32).reshape(-1, 3)
-    loops = ConstantArray("loops", table, "count, in step, out step") if strided.loops else None
+    loops = _loops_table(strided.loops) if strided.loops else None
     fields = (
         Field("unit_bytes", strided.unit_bytes),
         Field("in_first", strided.in_first),
@@ -133,6 +132,10 @@ def _one_copy(copy: Copy, strided: StridedCopy) -> KernelCode:
     )
 
 
+def _loops_table(loops: Sequence[tuple[int, int, int]]) -> ConstantArray:
+    return ConstantArray("loops", np.array(loops, np.int32), "count, in step, out step")
+
+
 def _several_copies(site: Site, copies: Sequence[tuple[Copy, StridedCopy]]) -> KernelCode:
     signature = site.signature
     operands = tuple(sorted({copy.operand for copy, _ in copies if copy.operand is not None}))
@@ -140,21 +143,20 @@ def _several_copies(site: Site, copies: Sequence[tuple[Copy, StridedCopy]]) -> K
     views: list[dict[str, object]] = []
     for copy, strided in copies:
         target = f"out{copy.result}"
+        source = target if copy.operand is None else f"in{copy.operand}"
         views.append(
             {
                 "unit_bytes": strided.unit_bytes,
-                "in_first": strided.in_first,
-                "out_first": strided.out_first,
                 "loop_count": len(strided.loops),
-                "loops": f"loops + {3 * len(loops)}" if strided.loops else "NULL",
-                "source": target if copy.operand is None else f"in{copy.operand}",
-                "target": target,
+                "first_loop": 3 * len(loops),
+                "source": _place(source, strided.in_first, "const uint8_t *"),
+                "target": _place(target, strided.out_first, "uint8_t *"),
             }
         )
         loops.extend(strided.loops)
     view = {
         "parameters": _parameters(signature, operands),
-        "loops": loops,
+        "loops": _loops_table(loops) if loops else "NULL",
         "copies": views,
         "empty": [f"out{i}" for i, type_ in enumerate(signature.outputs) if not type_.size_bytes],
         "fills": _fills(site),
@@ -166,6 +168,10 @@ def _several_copies(site: Site, copies: Sequence[tuple[Copy, StridedCopy]]) -> K
         template="copies.c.j2",
         view=view,
     )
+
+
+def _place(pointer: str, first_byte: int, bytes_type: str) -> str:
+    return f"({bytes_type}){pointer} + {first_byte}" if first_byte else pointer
 
 
 def _parameters(signature: Signature, operands: Sequence[int]) -> list[str]:

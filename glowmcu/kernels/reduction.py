@@ -80,9 +80,13 @@ def _loop_bytes(site: Site) -> int:
     return 8 * (len(kept) + len(reduced))
 
 
+def loops_table(loops: Iterable[Loop]) -> ConstantArray:
+    """The loops as `glowmcu_reduce_walk_start` reads them."""
+    return ConstantArray("loops", np.array(list(loops), np.int32), "count, step")
+
+
 def _table(kept: list[Loop], reduced: list[Loop]) -> Field:
-    data = np.array([*kept, *reduced], np.int32)
-    return Field("loops", ConstantArray("loops", data, "count, step"))
+    return Field("loops", loops_table([*kept, *reduced]))
 
 
 def _accepts(site: Site) -> bool:
@@ -219,11 +223,12 @@ class PortableReducePlain(Kernel):
         kept, rows = _rows(site)
         count, step = rows[-1]
         element = site.signature.inputs[0].element
+        loops = [*kept, *rows[:-1]]
         view = {
             "type": element.c_name,
             "out_loops": len(kept),
             "row_loops": len(rows) - 1,
-            "loops": [*kept, *rows[:-1]],
+            "loops": loops_table(loops) if loops else "NULL",
             "count": count,
             **_arithmetic(site, "x[i]" if step == 1 else f"x[i * {step}]"),
         }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
-from glowmcu.ir.kernel_code import KernelCode
+import numpy as np
+
+from glowmcu.ir.kernel_code import ConstantArray, KernelCode
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.gather import element_loops
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
-from glowmcu.kernels.reduction import MAX_LOOPS
+from glowmcu.kernels.reduction import MAX_LOOPS, loops_table
 from glowmcu.ops.movement import whole
 from glowmcu.ops.scatter import Combine, Scatter, ScatterElements, ScatterNd
 
@@ -58,11 +60,13 @@ class PortableScatterElements(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, (x, indices, _) = site.node.op, site.signature.inputs
         assert isinstance(op, ScatterElements)
+        loops = element_loops(x.shape, indices.shape, op.axis)
         view = {
             **_view(site),
             "length": x.shape[op.axis],
             "step": whole(x.shape).loops[op.axis][1],
-            "loops": element_loops(x.shape, indices.shape, op.axis),
+            "loops": loops_table(loops),
+            "loop_count": len(loops),
             "updates": indices.element_count,
         }
         return KernelCode(
@@ -90,7 +94,7 @@ class PortableScatterNd(Kernel):
             **_view(site),
             "count": math.prod(indices.shape[:-1]),
             "depth": depth,
-            "sizes": list(x.shape[:depth]),
+            "sizes": ConstantArray("sizes", np.array(x.shape[:depth], np.int32)),
             "slice": math.prod(x.shape[depth:]),
         }
         return KernelCode(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,12 @@ from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import Options, compile_model
+from glowmcu.resources import resource_dir
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import model_bytes
 from tests.bundle.test_use import build, run_program, selftest_program
 from tests.support.check_model import write_bundle
+from tests.support.onnx_models import onnx_model
 
 #: Inside functions of the portable branch, which Arm's compilers never see: code, for a check.
 IN_FUNCTIONS = re.compile(r"\w+\.\d+")
@@ -79,6 +82,63 @@ def test_padding_before_a_struct_in_a_struct_is_no_number(tmp_path: Path) -> Non
     assert "glowmcu_linear_sum_dsp p_0" in made.files["m.c"]
     bundle = write_bundle(made, tmp_path / "m")
     flip_constants(bundle)  # begins with a check of the bundle as it is
+
+
+def padded() -> bytes:
+    model = ModelBuilder()
+    x = model.input("x", (1, 4, 5, 3), "int8", 0.5, 1)
+    edges = model.constant("edges", np.array([[0, 0], [1, 2], [1, 1], [0, 0]], np.int32))
+    wide = model.tensor("wide", (1, 7, 7, 3), "int8", 0.5, 1)
+    model.op("PAD", [x, edges], [wide])
+    model.output(wide)
+    return model.finish()
+
+
+def summed() -> bytes:
+    model = ModelBuilder()
+    x = model.input("x", (2, 4, 5, 3), "float32")
+    total = model.tensor("total", (4, 3), "float32")
+    model.op("SUM", [x, model.constant("axes", np.array([0, 2], np.int32))], [total])
+    model.output(total)
+    return model.finish()
+
+
+def by_element(kind: str) -> bytes:
+    """`GatherElements`, `ScatterElements` or `ScatterND` of a (4, 3, 5) tensor, at (2, 3, 2)."""
+    places = np.arange(12, dtype=np.int64).reshape(2, 3, 2) % 3
+    shapes = {"ScatterElements": places.shape, "ScatterND": (2, 3, 5)}
+    updates = [("updates", "float32", shapes[kind])] if kind in shapes else []
+    return onnx_model(kind, [("x", "float32", (4, 3, 5)), places, *updates], {}, 1, 18)
+
+
+LOOPS = {
+    "pad.tflite": padded,
+    "sum.tflite": summed,
+    **{
+        f"{kind}.onnx": partial(by_element, kind)
+        for kind in ("GatherElements", "ScatterElements", "ScatterND")
+    },
+}
+
+
+@pytest.mark.parametrize("file", LOOPS)
+def test_loops_of_a_layer_are_constants_like_weights(file: str, tmp_path: Path) -> None:
+    made = compile_model(LOOPS[file](), file, Options("m", "nrf52", "cortex-m4"))
+    found = flip_constants(write_bundle(made, tmp_path / "m"))
+    assert any(re.fullmatch(r"m_w\d+_(loops|sizes)", item.symbol) for item in found)
+    # Of the check's own table these few constants do not read all.
+    assert {item.symbol for item in found if item.missed} <= {"nibbles.0"}
+
+
+def test_no_template_keeps_a_table_where_no_check_sees_it() -> None:
+    """Apart from what is computed from code alone, and from the portable twins of assembly."""
+    shapes = re.compile(r"^    static const (?!glowmcu_\w+_(?:shape|parts) |\{\{ s\.struct)", re.M)
+    found = {
+        path.name
+        for path in (resource_dir("templates") / "kernels").glob("*.j2")
+        if shapes.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"conv_2d_rows_dsp.c.j2", "depthwise_near_taps_dsp.c.j2"}  # their twins
 
 
 def test_the_self_test_runs_nothing_with_a_wrong_constant(
