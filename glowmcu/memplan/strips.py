@@ -102,7 +102,7 @@ def _splits(graph: Graph, node: Node) -> bool:
     constants_match = all(
         value.type.rank < 2 or value.type.shape[-2] == 1
         for value in node.inputs
-        if value.type not in images
+        if graph.constant_data(value) is not None
     )
     same = all(type_.shape[2] == width for type_ in images)
     return node.op.elementwise and same and bool(images) and constants_match

@@ -16,13 +16,18 @@ from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.program import ARENA_ALIGN, Program, View, ViewRole, aligned
 from glowmcu.ir.text import parse_program, print_program
+from glowmcu.ir.types import Shape
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.strips import StripArea, extra_macs, split_into_strips, strip_areas
+from glowmcu.ops.elementwise import Add
+from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.slicing import Slice
 from glowmcu.pipeline import Options
 from glowmcu.verify.cortex_m.executor import CortexM
+from tests.ir.graphs import GraphBuilder
+from tests.lowering.layers import UNIT, unit
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.memplan.streamed import (
     Placed,
@@ -129,6 +134,30 @@ def test_only_what_hands_on_one_tensor_and_reads_what_can_be_read_again_is_cut()
     # The first convolution, the sum and what follows; not the inside of the block.
     assert [made.index(end) for end in ends] == [0, 3, 4]
     assert strip_areas(graph, ()) == []
+
+
+CONSTANTS = {
+    "one value": ((1,), True),
+    "a channel each": ((2,), True),
+    "a row each": ((1, 4, 1, 2), True),
+    "a column each": ((1, 1, 6, 1), False),
+    "a column and a channel each": ((6, 2), False),
+    "a whole image": ((1, 4, 6, 2), False),
+}
+
+
+@pytest.mark.parametrize(("shape", "is_cut"), CONSTANTS.values(), ids=CONSTANTS)
+def test_a_constant_that_differs_by_column_is_not_cut(shape: Shape, is_cut: bool) -> None:
+    b = GraphBuilder()
+    x = b.input(unit(1, 4, 6, 2))
+    constant = b.constant(np.ones(shape, np.int8), UNIT)
+    graph = b.finish(b.add(Add(), b.add(MaxPool2D((1, 1)), x), constant))
+    ends = [area.end for area in strip_areas(graph, graph.inputs)]
+    assert ends == [node.output for node in graph.nodes if node.inputs][: 1 + is_cut]
+    for area in strip_areas(graph, graph.inputs):
+        strips = split_into_strips(graph, area, 3)
+        strips.verify()
+        assert_same_results(graph, strips)
 
 
 def test_the_columns_at_the_seams_are_what_is_computed_again() -> None:
