@@ -109,7 +109,7 @@ def _of_operands(
         if not operand.in_arena or operand is result or lives[operand].last != step:
             continue
         forbidden: list[Interval] = []
-        for buffer in inputs:
+        for buffer in dict.fromkeys(inputs):
             root, inner = program.root(buffer)
             if root is operand:
                 sizes = output.size_bytes, buffer.size_bytes

@@ -9,15 +9,16 @@ from hypothesis import event, given, settings
 
 from glowmcu.cores import core
 from glowmcu.goals import Goal
-from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.kernel_code import Overlap
-from glowmcu.ir.program import Program, Run
+from glowmcu.ir.program import Program, Run, View, ViewRole
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import select_kernels
 from glowmcu.memplan.build_program import build_program
+from glowmcu.memplan.overlap import relations
 from glowmcu.memplan.planner import plan_memory
-from tests.memplan.small_programs import Builder, Choice, Mingle
+from tests.memplan.small_programs import Builder, Choice, Mingle, Mix
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.memplan.streamed import (
     assert_found_by_both,
@@ -149,3 +150,49 @@ def test_a_layer_whose_windows_lie_in_the_padding_has_kernels_with_promises() ->
         promises = select_kernels(graph, target)[node].overlaps
         # Nothing is ever read: the result may lie anywhere.
         assert promises[0].is_kept(-node.inputs[0].type.size_bytes)
+
+
+def program_with(choice: Choice, builder: Builder, *outputs: Value) -> Program:
+    graph = builder.graph(*outputs)
+    return build_program(graph, dict.fromkeys(graph.nodes, choice))
+
+
+def test_a_result_that_may_lie_in_its_operand_is_related_to_it() -> None:
+    builder = Builder()
+    x = builder.input(16)
+    choice = Choice((0,), overlaps={0: Overlap(4)})
+    program = program_with(choice, builder, builder.mix(8, x))
+    (found,) = relations(program)
+    assert (found.operand, found.result) == (program.inputs[0], program.outputs[0])
+    assert found.forbidden == ((-4, 16),)
+
+
+def test_a_result_keeps_out_of_an_operand_in_which_another_result_lies() -> None:
+    """The other result is written at the same step, whether anybody reads it or not."""
+    builder = Builder()
+    x = builder.input(16)
+    first, second = builder.add(Mix(((8,), (16,))), x)
+    choice = Choice((0,), overlaps={0: Overlap(4)})
+    program = program_with(choice, builder, first)
+    operand, other = program.inputs[0], program.runs[0].outputs[1]
+    assert other.name == second.name
+    assert [found.operand for found in relations(program)] == [operand]
+    view = View(other, operand, 0, ViewRole.OVERWRITE)
+    assert relations(program.with_instructions([view, *program.instructions])) == []
+
+
+@pytest.mark.parametrize("gaps", [(4, 8), (8, 4), (4, 4, 8), (4, 8, 4), (8, 4, 4)])
+def test_promises_that_differ_for_one_buffer_are_none(gaps: tuple[int, ...]) -> None:
+    builder = Builder()
+    x = builder.input(16)
+    overlaps = {position: Overlap(gap) for position, gap in enumerate(gaps)}
+    choice = Choice(tuple(overlaps), overlaps=overlaps)
+    assert relations(program_with(choice, builder, builder.mix(8, *[x] * len(gaps)))) == []
+
+
+def test_promises_that_agree_for_one_buffer_count() -> None:
+    builder = Builder()
+    x = builder.input(16)
+    choice = Choice((0, 1), overlaps={0: Overlap(4), 1: Overlap(4)})
+    (found,) = relations(program_with(choice, builder, builder.mix(8, x, x)))
+    assert set(found.forbidden) == {(-4, 16)}
