@@ -186,6 +186,17 @@ def test_channels_of_one_depthwise_input_go_together_or_stay_together() -> None:
     assert data(after, computing(after)[1], 1).reshape(-1).tolist() == [1, 2, 5, 6]
 
 
+def test_a_depthwise_input_channel_is_read_by_any_of_its_results() -> None:
+    """Of the second input channel only the second result is read, which is not the first of it."""
+    b, x = started()
+    hidden = conv(b, x, [[1, 0], [0, 1], [1, 1]], [0, 0, 0])
+    wide = depthwise(b, hidden, [[[1, 2, 3, 4, 5, 6]]], [0] * 6)
+    after = simplified(b, conv(b, wide, [[0, 0, 0, 4, 0, 0]], [0]))
+    assert shapes(after) == [(1, 3, 3, 1), (1, 3, 3, 2), (1, 3, 3, 1)]
+    assert data(after, computing(after)[0], 1).reshape(-1).tolist() == [0, 1]
+    assert data(after, computing(after)[1], 1).reshape(-1).tolist() == [3, 4]
+
+
 CHANNELWISE: dict[str, Any] = {
     "average_pool_2d": lambda b, x: b.add(AveragePool2D((2, 2)), x),
     "max_pool_2d": lambda b, x: b.add(MaxPool2D((3, 1)), x),
