@@ -2,6 +2,7 @@
 
     python -m benchmarks.sweep [--family F] [--core C] [--variant V] [--layers N] [--record]
     python -m benchmarks.sweep --stale [--core C] [--jobs N]
+    python -m benchmarks.sweep --same-as FOLDER
 
 Layers are drawn until each variant has its share, and go a hundred a bundle: whole and, where
 they can, in random ranges of rows. The same bundle runs on this computer, where the portable twins
@@ -14,7 +15,7 @@ import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -23,6 +24,7 @@ import numpy as np
 from benchmarks.random_layers import FAMILIES, random_model
 from benchmarks.sweep_draws import accepted, variants
 from benchmarks.sweep_image import Image, build_image, code_digest
+from benchmarks.sweep_objects import same_code
 from benchmarks.sweep_page import Entry, forget, record, stored
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
@@ -184,6 +186,16 @@ def _sweep_again(entry: Entry) -> Swept:
     return sweep_layers(entry.family, entry.core, entry.variant, entry.seed, chosen)
 
 
+def _sign_same(other: Path) -> None:
+    """Record anew what is stale by its text but the machine code of `other`, which was swept."""
+    changed = stale(stored())
+    same = same_code(changed, other)
+    for entry in same:
+        digest = code_digest(entry.family, entry.core, entry.variant, entry.seed, entry.first)
+        record(replace(entry, code=digest))
+    print(f"{len(same)} of {len(changed)} stale variants are the machine code of {other}")
+
+
 def _tell(core_name: str, family: str, variant: str, seed: int, found: Swept) -> None:
     print(
         f"{core_name} {family} {variant}: {found.layers} layers, {found.by_rows} by rows too, "
@@ -213,8 +225,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true", help="write sweep.json and sweep.md")
     parser.add_argument("--stale", action="store_true", help="what changed, and record it")
+    parser.add_argument("--same-as", type=Path, help="the checkout that was swept")
     parser.add_argument("--jobs", type=int, default=1, help="processes for --stale")
     given = parser.parse_args()
+    if given.same_as:
+        _sign_same(given.same_as)
+        raise SystemExit(0)
     if given.stale:
         raise SystemExit(1 if _sweep_stale(given.core or CORES, given.jobs) else 0)
     failed = False
