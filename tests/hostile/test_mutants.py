@@ -1,7 +1,7 @@
-"""Thousands of broken model files: each is compiled or refused, in bounded time and memory.
+"""Hundreds of broken model files: each is compiled or refused, in bounded time and memory.
 
 No other exception may leave the compiler, no mutant may take longer than a few seconds or more than
-2 GiB. The mutants are the same in every run.
+2 GiB. The mutants are the same in every run; `python -m benchmarks.fuzz` goes on by the million.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tests.support.mutate import mutations
 
 WORKER = Path(__file__).with_name("mutant_worker.py")
 DIGITS = REPO / "examples" / "digits" / "digits_int8.tflite"
-SHARD = 250
-DIGITS_SHARDS = range(6)
-KWS_SHARDS = range(2)
-EACH_FAMILY = 150
+SHARD = 100
+DIGITS_SHARDS = range(2)
+KWS_SHARDS = range(1)
+EACH_FAMILY = 50
 #: For a whole shard; a single mutant has its own limit in the worker.
 SHARD_SECONDS = 500
 
