@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as ET
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,9 @@ def check_texts(files: dict[str, str], name: str) -> None:
     assert re.fullmatch(r"[^:;/,@<>]{1,50}", library["name"])
     crate = TOML.loads(files["Cargo.toml"])["package"]
     assert re.fullmatch(r"[a-z][a-z0-9_]*-sys", crate["name"])
+    shipped = [pattern.removeprefix("/") for pattern in crate["include"]]
+    left_out = {file for file in files if not any(fnmatch(file, one) for one in shipped)}
+    assert not any(file.endswith((".c", ".h")) or "LICENSE" in file for file in left_out)
     assert re.fullmatch(r"[A-Za-z0-9_ .-]{1,32}", properties(files["library.properties"])["name"])
     pack = ET.fromstring(files[f"Acme.{name}.pdsc"])
     assert [pack.findtext(key) for key in ("vendor", "name")] == ["Acme", name]
