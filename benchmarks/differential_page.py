@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.differential_case import Outcome
+from glowmcu.report.tables import count
 
 RECORD = Path(__file__).resolve().parent / "differential.json"
 PAGE = RECORD.with_suffix(".md")
@@ -82,14 +83,14 @@ class Ledger:
 def page(ledger: Ledger) -> str:
     """The record for a reader."""
     executors = ledger.counts.get("executor", {})
-    on_cores = sum(count for name, count in executors.items() if name != "host")
+    on_cores = sum(times for name, times in executors.items() if name != "host")
     lines = [
         _HEAD,
-        f"**{_number(ledger.bundles)} bundles compared, {_number(len(ledger.failures))} "
-        f"different or refused.** {_number(ledger.inputs)} sets of inputs; "
-        f"{_number(on_cores)} bundles ran on an emulated core, too. "
-        f"Seeds 0 to {_number(ledger.next_seed - 1)}; "
-        f"{_number(sum(ledger.counts.get('refused', {}).values()))} networks are not taken by "
+        f"**{count(ledger.bundles)} bundles compared, {count(len(ledger.failures))} "
+        f"different or refused.** {count(ledger.inputs)} sets of inputs; "
+        f"{count(on_cores)} bundles ran on an emulated core, too. "
+        f"Seeds 0 to {count(ledger.next_seed - 1)}; "
+        f"{count(sum(ledger.counts.get('refused', {}).values()))} networks are not taken by "
         "TensorFlow Lite Micro and were left out.",
         "",
     ]
@@ -104,9 +105,5 @@ def page(ledger: Ledger) -> str:
 
 
 def _table(title: str, counts: Mapping[str, int]) -> list[str]:
-    rows = [f"| {name} | {_number(count)} |" for name, count in counts.items()]
+    rows = [f"| {name} | {count(times)} |" for name, times in sorted(counts.items())]
     return [f"| {title} | bundles |", "|---|---:|", *rows, ""]
-
-
-def _number(value: int) -> str:
-    return f"{value:,}".replace(",", " ")
