@@ -24,6 +24,7 @@ from typing import Any
 
 from benchmarks.fuzz_page import page
 from benchmarks.fuzz_targets import REPO, TARGETS
+from benchmarks.ledger import read_ledger, write_ledger
 
 LEDGER = REPO / "benchmarks" / "fuzz.json"
 WORK = REPO / "build" / "fuzz"
@@ -33,15 +34,11 @@ _COVERAGE = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 
 
 def stored() -> dict[str, Any]:
-    if not LEDGER.is_file():
-        return {"targets": {}, "findings": []}
-    body: dict[str, Any] = json.loads(LEDGER.read_text(encoding="utf-8"))
-    return body
+    return read_ledger(LEDGER, {"targets": {}, "findings": []})
 
 
 def save(body: dict[str, Any]) -> None:
-    LEDGER.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    LEDGER.with_suffix(".md").write_text(page(body), encoding="utf-8")
+    write_ledger(LEDGER, body, page(body))
 
 
 def one_turn(name: str, seconds: int) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from glowmcu.report.tables import count
+
 _HEAD = """# Hostile files
 
 Written by `python -m benchmarks.fuzz`; the figures are in `fuzz.json`. Every input is made by a
@@ -47,8 +49,3 @@ def _row(name: str, entry: dict[str, Any]) -> str:
         entry["peak_bytes"] >> 20, count(int(entry["cpu_s"])),
     )  # fmt: skip
     return f"| {' | '.join(map(str, cells))} |"
-
-
-def count(number: float) -> str:
-    """Digits in groups of three."""
-    return f"{int(number):,}".replace(",", " ")

@@ -1,0 +1,77 @@
+"""Parts of the compiler whose tests are put to the test: their files, and their own fast tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Area:
+    """Patterns of files below glowmcu/ but those `without`, and arguments of pytest."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> list[str]:
+        """Paths below the repository, in order."""
+        package = REPO / "glowmcu"
+        left_out = {path for pattern in self.without for path in package.glob(pattern)}
+        found = {path for pattern in self.files for path in package.glob(pattern)} - left_out
+        return [str(path.relative_to(REPO)) for path in sorted(found)]
+
+
+#: What all operators of a front end share; each operator's own file has its own tests.
+_TFLITE = (
+    "activation_range", "axes", "container", "importer", "quantization", "reader", "unsigned",
+)  # fmt: skip
+_ONNX = ("axes", "container", "fold_qdq", "importer", "quantization", "reader")
+
+AREAS = {
+    "requantization": Area(
+        ("kernels/requantization*.py", "kernels/thresholds.py", "ops/fixed_point.py",
+         "ops/quantization.py", "quant/*.py"),
+        ("tests/kernels/test_requantization.py", "tests/kernels/test_requantization_narrow.py",
+         "tests/ops/test_quantization.py", "tests/quant"),
+    ),
+    "planning": Area(
+        ("memplan/*.py",),
+        ("tests/memplan",),
+        ("memplan/overlap.py", "memplan/execute*.py"),  # the latter are the tests' oracle
+    ),
+    "overlap": Area(
+        ("memplan/overlap.py", "kernels/overlap.py", "kernels/lying.py"),
+        ("tests/memplan/test_overlaps.py", "tests/test_overlap_contract.py",
+         "tests/kernels/test_lying.py", "-k", "not on_a_core and not with_helium"),
+    ),
+    "channels": Area(
+        ("lowering/channel_*.py", "lowering/remove_unread_channels.py",
+         "lowering/fold_constant_channels.py"),
+        ("tests/lowering/test_channels.py", "tests/lowering/test_simplify.py",
+         "tests/lowering/test_simplification.py"),
+    ),
+    "tflite": Area(
+        tuple(f"frontend/tflite/{name}.py" for name in _TFLITE),
+        ("tests/frontend", "tests/hostile/test_limits.py", "tests/hostile/test_names.py"),
+    ),
+    "onnx": Area(
+        tuple(f"frontend/onnx/{name}.py" for name in _ONNX),
+        ("tests/frontend", "tests/hostile/test_onnx_files.py",
+         "tests/ops/test_onnx_quantization.py"),
+    ),
+    "tflite operators": Area(
+        ("frontend/tflite/*.py",),
+        ("tests/ops", "-k", "not onnx"),
+        ("frontend/tflite/writer*.py", "frontend/tflite/export*.py",
+         *(f"frontend/tflite/{name}.py" for name in _TFLITE)),
+    ),
+    "onnx operators": Area(
+        ("frontend/onnx/*.py",),
+        ("tests/ops", "-k", "onnx"),
+        tuple(f"frontend/onnx/{name}.py" for name in _ONNX),
+    ),
+}  # fmt: skip

@@ -1,0 +1,275 @@
+"""Runs tests against mutants: pytest collects once, then each mutant has a process of its own.
+
+The process swaps the code of the functions that differ, forgets what functions had cached, and runs
+the tests that reach the changed statement, the shortest first, until one fails. Which tests reach
+what is found out first, by code that notes its statements; build/mutants keeps it for as long as
+the tests' file and the area's files are the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import gc
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[_name] = "1"  # a fork leaves the threads of a BLAS behind
+
+import hypothesis  # noqa: E402 - after the threads
+import pytest  # noqa: E402
+
+from benchmarks.mutant_areas import REPO, Area  # noqa: E402
+from benchmarks.mutant_sites import Mutant, mutated  # noqa: E402
+
+MOST_MEMORY = 6 << 30
+#: Seconds that all tests of one mutant may take by their time without it.
+MOST_TEST_S = 90
+_WORK = REPO / "build" / "mutants"
+_NOTES = "_notes_of_mutants"
+
+
+@dataclass(frozen=True)
+class Fate:
+    """`killer` is the test that failed, or what else ended it; empty for a survivor."""
+
+    mutant: Mutant
+    killer: str
+    tests: int
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Of a test that passes: its seconds, and the statements it reaches as `file:line`."""
+
+    seconds: float
+    reached: frozenset[str]
+
+
+class Runner:
+    """A plugin of pytest that runs tests against mutants instead of once."""
+
+    def __init__(
+        self, area: Area, mutants: Sequence[Mutant], jobs: int, tell: Callable[[Fate], None]
+    ) -> None:
+        self.area, self.mutants, self.jobs, self.tell = area, mutants, jobs, tell
+        self.failed = ""
+        self.broken: list[str] = []
+
+    def run(self) -> int:
+        """pytest's exit code, 0 where tests could be collected."""
+        options = ["--import-mode=importlib", "-q", "-s", "-p", "no:cacheprovider"]
+        arguments = [*options, "-o", "addopts=", "-m", "not slow", *self.area.tests]
+        return int(pytest.main(arguments, plugins=[self]))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Examples are the same ones each time, and nothing is made smaller that fails."""
+        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+        hypothesis.settings.register_profile(
+            "mutants", deadline=None, derandomize=True, database=None, phases=phases
+        )
+        hypothesis.settings.load_profile("mutants")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed = report.nodeid
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In place of pytest's own."""
+        known = self._known(session)
+        waiting = list(reversed(self.mutants))
+        running: dict[int, tuple[Mutant, int, int]] = {}
+        while waiting or running:
+            if waiting and len(running) < self.jobs:
+                mutant = waiting.pop()
+                items = _reaching(session.items, known, mutant)
+                if not items:
+                    self.tell(Fate(mutant, "", 0))
+                    continue
+                pid, pipe = _in_child(lambda: self._try(mutant, items, known))  # noqa: B023
+                running[pid] = mutant, pipe, len(items)
+                continue
+            pid, status = os.wait()
+            mutant, pipe, count = running.pop(pid)
+            self.tell(Fate(mutant, _answer(pipe, status), count))
+        return True
+
+    def _try(
+        self, mutant: Mutant, items: Sequence[pytest.Item], known: Mapping[str, _Known]
+    ) -> str:
+        """In a process of its own: the test that fails."""
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        source = (REPO / mutant.file).read_text(encoding="utf-8")
+        swap_code(mutated(source, mutant), REPO / mutant.file)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            # Time of the processor, as computers are busy; its signal ends the process.
+            signal.setitimer(signal.ITIMER_PROF, 4 * known[item.nodeid].seconds + 3)
+            self._run(item, following)
+            if self.failed:
+                return self.failed
+        return ""
+
+    def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+    def _known(self, session: pytest.Session) -> dict[str, _Known]:
+        """Kept or new; tests that fail without any mutant are left out and `broken`."""
+        texts = [(REPO / file).read_bytes() for file in self.area.sources]
+        state = hashlib.sha256(b"".join(texts)).hexdigest()
+        names = {item.nodeid: _file_of(item.nodeid, item.path.read_bytes(), state)
+                 for item in session.items}  # fmt: skip
+        found: dict[str, _Known | None] = {}
+        missing = []
+        for item in session.items:
+            file = _WORK / f"{names[item.nodeid]}.json"
+            if file.is_file():
+                seconds, reached = json.loads(file.read_text(encoding="utf-8"))
+                found[item.nodeid] = _Known(seconds, frozenset(reached)) if seconds else None
+            else:
+                missing.append(item)
+        if missing:
+            print(f"{len(missing)} tests without mutants first", flush=True)
+            pid, pipe = _in_child(lambda: self._note(missing, names))
+            answer = _answer(pipe, os.waitpid(pid, 0)[1])
+            assert not answer, answer
+            return self._known(session)
+        self.broken = sorted(name for name, test in found.items() if test is None)
+        return {name: test for name, test in found.items() if test is not None}
+
+    def _note(self, items: Sequence[pytest.Item], names: dict[str, str]) -> str:
+        """In a process of its own: run tests with code that notes its statements."""
+        reached: set[str] = set()
+        setattr(builtins, _NOTES, reached)
+        for file in self.area.sources:
+            tree = ast.parse((REPO / file).read_text(encoding="utf-8"))
+            swap_code(ast.fix_missing_locations(_Noting(file).visit(tree)), REPO / file)
+        _WORK.mkdir(parents=True, exist_ok=True)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            reached.clear()
+            self.failed, begin = "", time.process_time() + _of_children()
+            self._run(item, following)
+            seconds = time.process_time() + _of_children() - begin
+            body = [0 if self.failed else max(round(seconds, 4), 1e-4), sorted(reached)]
+            (_WORK / f"{names[item.nodeid]}.json").write_text(json.dumps(body), encoding="utf-8")
+        return ""
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _file_of(test: str, text: bytes, state: str) -> str:
+    return hashlib.sha256(f"{test}\n{state}\n".encode() + text).hexdigest()
+
+
+def _reaching(
+    items: Iterable[pytest.Item], known: dict[str, _Known], mutant: Mutant
+) -> list[pytest.Item]:
+    """The tests of a mutant, the shortest first, as many as there is time for."""
+    place = f"{mutant.file}:{mutant.line}"
+    found = [item for item in items if item.nodeid in known and place in known[item.nodeid].reached]
+    found.sort(key=lambda item: known[item.nodeid].seconds)
+    chosen, seconds = [], 0.0
+    for item in found:
+        seconds += known[item.nodeid].seconds
+        if not chosen or seconds <= MOST_TEST_S:
+            chosen.append(item)
+    return chosen
+
+
+def _in_child(work: Callable[[], str]) -> tuple[int, int]:
+    """A forked process that says nothing but what `work` returns, into the pipe."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(write)
+        return pid, read
+    os.setpgid(0, 0)
+    folder = tempfile.mkdtemp(prefix="glowmcu-mutant-")
+    os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.tempdir = folder
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    answer = "an error outside of tests"
+    try:
+        answer = work()
+    finally:
+        os.write(write, answer.encode()[:4096])
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
+
+
+def _answer(pipe: int, status: int) -> str:
+    with os.fdopen(pipe, "rb") as stream:
+        text = stream.read().decode()
+    return text if status == 0 else "the end of its process"
+
+
+def swap_code(tree: ast.Module, file: Path) -> None:
+    """Give living functions of a file the code of another version of it with the same lines."""
+    codes: dict[tuple[str, int], CodeType | None] = {}
+    _collect(compile(tree, str(file), "exec", dont_inherit=True), codes)
+    for thing in gc.get_objects():
+        if isinstance(thing, _lru_cache_wrapper):
+            thing.cache_clear()
+        elif isinstance(thing, FunctionType) and thing.__code__.co_filename == str(file):
+            code = thing.__code__
+            new = codes.get((code.co_qualname, code.co_firstlineno))
+            # What cannot be swapped survives, and so is read by somebody.
+            if new is not None and new.co_freevars == code.co_freevars:
+                thing.__code__ = new
+
+
+def _collect(code: CodeType, codes: dict[tuple[str, int], CodeType | None]) -> None:
+    """By name and first line, None where two have the same (lambdas of one line)."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            key = constant.co_qualname, constant.co_firstlineno
+            codes[key] = None if key in codes else constant
+            _collect(constant, codes)
+
+
+class _Noting(ast.NodeTransformer):
+    """Puts a note in front of each statement of functions."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._depth = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        for field in ("body", "orelse", "finalbody") if self._depth else ():
+            statements = getattr(node, field, None)
+            if isinstance(statements, list):
+                setattr(node, field, [new for old in statements for new in self._noted(old)])
+        return node
+
+    def _noted(self, statement: ast.stmt) -> list[ast.stmt]:
+        text = f"{_NOTES}.add({self._file + ':' + str(statement.lineno)!r})"
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            return [statement]  # a docstring stays the first
+        note = ast.parse(text).body[0]
+        for node in ast.walk(note):
+            ast.copy_location(node, statement)
+        return [note, statement]

@@ -1,0 +1,121 @@
+"""Mutants of the compiler: how they are made, and what is recorded of those that survived."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks import mutants
+from benchmarks.mutant_areas import AREAS, REPO
+from benchmarks.mutant_runner import Fate, Runner
+from benchmarks.mutant_sites import mutants_of, mutated
+from benchmarks.mutants_page import equivalent, page
+
+SOURCE = '''
+LIMIT = 3
+
+class Box:
+    @property
+    def is_full(self) -> bool:
+        """Text."""
+        assert self.size > 0
+        return self.size >= LIMIT and self.open
+
+def find(items: list[int], start: int = 1) -> int | None:
+    for item in items:
+        if item < start:
+            continue
+        total[item] += 2
+        return -item
+    raise ValueError(f"none of {len(items) + 1}")
+'''
+
+
+def changes() -> list[tuple[str, str]]:
+    return [(mutant.before, mutant.after) for mutant in mutants_of(SOURCE, "box.py")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("return self.size >= LIMIT and self.open", "return self.size > LIMIT and self.open"),
+        ("return self.size >= LIMIT and self.open", "return self.size >= LIMIT or self.open"),
+        ("return self.size >= LIMIT and self.open", "return self.open"),
+        ("return self.size >= LIMIT and self.open", "return True"),
+        ("item < start", "item <= start"),
+        ("item < start", "False"),
+        ("continue", "pass"),
+        ("total[item] += 2", "total[item] += 3"),
+        ("total[item] += 2", "pass"),
+        ("return -item", "return item"),
+        ("return -item", "return None"),
+    ],
+)
+def test_a_mutant_has_one_change_of_a_function(before: str, after: str) -> None:
+    assert (before, after) in changes()
+
+
+def test_checks_messages_defaults_and_tables_stay() -> None:
+    texts = " ".join(before for before, _ in changes())
+    assert not {"assert", "raise", "LIMIT = 3", "start: int"} & set(texts.split())
+    assert len(changes()) == len(set(changes())) == 17
+
+
+def test_what_a_mutant_says_is_what_it_is_and_lines_stay() -> None:
+    lines = [(type(node), node.lineno) for node in ast.walk(ast.parse(SOURCE))
+             if isinstance(node, ast.FunctionDef | ast.Return)]  # fmt: skip
+    for mutant in mutants_of(SOURCE, "box.py"):
+        tree = mutated(SOURCE, mutant)
+        assert mutant.after in ast.unparse(tree) or mutant.after == "pass"
+        assert ast.unparse(tree) != ast.unparse(ast.parse(SOURCE))
+        compile(tree, "box.py", "exec")
+        found = [(type(node), node.lineno) for node in ast.walk(tree)
+                 if isinstance(node, ast.FunctionDef | ast.Return)]  # fmt: skip
+        assert set(found) <= set(lines)
+
+
+def test_a_sample_is_that_of_its_seed() -> None:
+    first, again = mutants.sample("overlap", 20, 1), mutants.sample("overlap", 20, 1)
+    assert first == again != mutants.sample("overlap", 20, 2)
+    assert len({mutant.key for mutant in first}) == 20
+
+
+def test_every_area_has_files_and_tests() -> None:
+    for area in AREAS.values():
+        assert area.sources
+        assert all((REPO / path).exists() for path in area.tests if path.startswith("tests/"))
+
+
+def test_what_survives_is_recorded_and_what_dies_later_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "LEDGER", tmp_path / "mutants.json")
+    chosen = mutants.sample("overlap", 3, 1)
+    mutants.record("overlap", 1, [Fate(m, "a test" * (i > 0), 1) for i, m in enumerate(chosen)])
+    run = mutants.stored()["overlap"]["runs"]["1"]
+    assert run == {"tried": 3, "alive": [chosen[0].key], "alive_at_first": 1}
+    assert "| 1 | 3 | 2 | 2 | 0 | 66.7 % |" in page(mutants.stored())
+
+    def kills(self: Runner) -> int:
+        for mutant in self.mutants:
+            self.tell(Fate(mutant, "a new test", 1))
+        return 0
+
+    monkeypatch.setattr(Runner, "run", kills)
+    mutants.again("overlap", 1)
+    assert "| 1 | 3 | 2 | 3 | 0 | 100.0 % |" in page(mutants.stored())
+
+
+def test_the_page_of_mutants_is_what_was_recorded() -> None:
+    body = mutants.stored()
+    assert body.keys() <= AREAS.keys()
+    assert mutants.LEDGER.with_suffix(".md").read_text(encoding="utf-8") == page(body)
+
+
+def test_every_reason_is_of_a_mutant_that_survived() -> None:
+    alive = {key for area in mutants.stored().values() for run in area["runs"].values()
+             for key in run["alive"]}  # fmt: skip
+    assert equivalent().keys() <= alive
+    assert all(len(reason) > 20 for reason in equivalent().values())
