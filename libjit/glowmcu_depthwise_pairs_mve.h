@@ -47,6 +47,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
  * q0 q1 sums of even and odd channels of the first pixel, q2 q3 of the second; r1 rows; r2 offset;
  * r3 out; r4 channels; r5 stream; r9 channels left.
  */
+/* stack: 100 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_depthwise_pairs_mve_pair(
     const glowmcu_depthwise_pairs_mve *p GLOWMCU_UNUSED,

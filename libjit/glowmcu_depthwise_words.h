@@ -117,6 +117,7 @@ static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, i
     GLOWMCU_DEPTHWISE_INTERLEAVE(r6, r7, d0, d1, d2, d3)
 
 /* r1 x, r2 to, r3 pairs left, r9 step, r10 three steps, r11 and r12 x and to of the line. */
+/* stack: 36 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_depthwise_expand(
     const glowmcu_depthwise_plan *plan GLOWMCU_UNUSED,

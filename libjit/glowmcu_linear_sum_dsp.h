@@ -47,6 +47,7 @@ typedef struct {
     "str r0, [r12, #" at "]\n\t"
 
 /* `words` times four elements; the compiler would spill what this keeps in registers. */
+/* stack: 36 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_linear_sum_dsp_words(
     const glowmcu_linear_sum_dsp *s GLOWMCU_UNUSED,

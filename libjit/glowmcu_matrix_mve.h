@@ -38,6 +38,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_matrix_mve, stream) == 20, stream_is_sixt
  * r1, r3 rows; r5 stream; r7 out; r9 bytes left; r11 channels left; sums in r0 r2 r4 r6 of the
  * first row, r8 r10 r12 lr of the second.
  */
+/* stack: 40 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
     const glowmcu_matrix_mve *p GLOWMCU_UNUSED, const int8_t *x GLOWMCU_UNUSED,

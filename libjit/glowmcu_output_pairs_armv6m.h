@@ -23,6 +23,7 @@ struct glowmcu_output_job;
     "muls r3, r2, r3\n\t"    \
     "adds r1, r1, r3\n\t"
 
+/* stack: 48 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_output_pairs(
     const struct glowmcu_output_job *job GLOWMCU_UNUSED)

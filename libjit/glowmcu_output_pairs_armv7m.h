@@ -18,6 +18,7 @@ struct glowmcu_output_job;
     "and r6, r7, " w "\n\t"                  \
     "mla r0, " x ", r6, r0\n\t"
 
+/* stack: 56 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_output_pairs(
     const struct glowmcu_output_job *job GLOWMCU_UNUSED)

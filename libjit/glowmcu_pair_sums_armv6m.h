@@ -36,6 +36,7 @@ struct glowmcu_pair_job;
     "add r11, r3\n\t"                                        \
     "add r10, r1\n\t"
 
+/* stack: 52 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_pair_sums(
     const struct glowmcu_pair_job *job GLOWMCU_UNUSED)

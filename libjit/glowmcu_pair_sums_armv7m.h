@@ -34,6 +34,7 @@ struct glowmcu_pair_job;
     "add r10, r10, r1\n\t"                                                       \
     "add r11, r11, r1, asr #16\n\t"
 
+/* stack: 60 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_pair_sums(
     const struct glowmcu_pair_job *job GLOWMCU_UNUSED)

@@ -55,6 +55,7 @@ static void glowmcu_fill_halves(int16_t *out, int32_t count, int32_t value)
 
 /* `blocks` times sixteen words to a lower address, at least one block. */
 #if GLOWMCU_HAS_DSP
+/* stack: 32 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_move_blocks(
     const int16_t *from GLOWMCU_UNUSED, int16_t *to GLOWMCU_UNUSED, int32_t blocks GLOWMCU_UNUSED)

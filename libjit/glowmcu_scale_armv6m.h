@@ -13,6 +13,7 @@
 struct glowmcu_scale;
 
 #if GLOWMCU_THUMB == 1
+/* stack: 36 bytes */
 GLOWMCU_CODE
 GLOWMCU_NAKED static void glowmcu_scale_narrow(
     const struct glowmcu_scale *p GLOWMCU_UNUSED,

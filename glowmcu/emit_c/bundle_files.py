@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
@@ -18,6 +18,7 @@ from glowmcu.emit_c.contract import (
     stamped,
     with_digests,
 )
+from glowmcu.emit_c.naked_frames import has_naked, naked_frames
 from glowmcu.emit_c.output_checks import output_checks
 from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
 from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_view
@@ -111,6 +112,8 @@ def bundle_files(
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
     manifest = _manifest(program, body, facts, files)
+    if frames := naked_frames(files):
+        files[f"{name}_assembly.su"] = frames
     files.update(packages)
     files["selftest/golden.json"] = _golden_json(facts.vectors)
     return listed(files, manifest)
@@ -181,6 +184,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         check_functions=tuple(dict.fromkeys(checks)),
         packages=package_rows(facts.packaging.names, facts.name),
         integrity=body.integrity,
+        has_assembly=has_naked(_code(body)),
         push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
@@ -191,6 +195,13 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         kernel_checks=header_checks(libjit_closure(body.headers), public),
         model_checks=header_checks(libjit_closure((f"{view.model_struct}.h",)), public),
     )
+
+
+def _code(body: Layers) -> Iterator[str]:
+    """All that computes: functions of layers, and libjit's."""
+    yield from (function.text for function in body.functions)
+    yield from (step.definition for step in body.steps)
+    yield from libjit_closure(tuple(body.headers)).values()
 
 
 def _public_headers(view: BundleView) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from functools import cache
 
 import jinja2
 
-from glowmcu.emit_c.assembly_text import assembly_strings
+from glowmcu.emit_c.assembly_text import assembly_strings, frame_bytes
 from glowmcu.emit_c.c_text import c_number, thousands
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.resources import resource_dirs
@@ -26,6 +26,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["thousands"] = thousands
     environment.filters["c_number"] = c_number
     environment.filters["assembly"] = assembly_strings
+    environment.filters["frame_bytes"] = frame_bytes
     environment.filters["quoted"] = json.dumps  # of printable ASCII: the same in YAML and TOML
     environment.filters["xml"] = _escaped
     return environment

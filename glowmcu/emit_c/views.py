@@ -208,6 +208,7 @@ class BundleView:
     packages: tuple[tuple[str, str], ...]
     placement: PlacementView | None
     integrity: IntegrityView
+    has_assembly: bool
     push: PushView | None = None
     model_checks: tuple[HeaderCheck, ...] = ()
 

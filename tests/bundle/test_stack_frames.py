@@ -1,0 +1,121 @@
+"""What is said of the stack of functions that are assembly is what their instructions take."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.random_layers import random_model
+from benchmarks.stack_samples import linked, sample
+from benchmarks.stack_walk import StackWalk
+from benchmarks.sweep_page import stored
+from glowmcu.cores import core
+from glowmcu.emit_c.assembly_text import frame_bytes
+from glowmcu.emit_c.naked_frames import naked_frames
+from glowmcu.pipeline import Options, compile_model
+from glowmcu.resources import resource_dir
+from glowmcu.verify.toolchain import compile_object
+from tests.bundle.models import digits
+from tests.support.check_model import write_bundle
+
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55")
+_LINE = re.compile(r"(\S+):\d+:\d+:(\w+)\t(\d+)\tstatic")
+
+
+def test_every_function_of_assembly_says_what_it_takes_of_the_stack() -> None:
+    folders = (resource_dir("libjit"), resource_dir("templates") / "kernels")
+    paths = [path for folder in folders for path in sorted(folder.iterdir())]
+    said = r"/\* stack: (\d+|{{ assembly \| frame_bytes }}) bytes \*/\nGLOWMCU_CODE\n"
+    for path in paths:
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        naked = re.findall(r"^GLOWMCU_NAKED", text, re.MULTILINE)
+        assert len(re.findall(said + "GLOWMCU_NAKED", text)) == len(naked), path.name
+    assert naked_frames({"a.c": "int x;\nGLOWMCU_CODE\nGLOWMCU_NAKED static void f("}) == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "size"),
+    [
+        (["push {r4-r11, lr}", "sub sp, #28", "add r0, r1", "add sp, #28"], 64),
+        (["push {r0, r4, lr}", "vpush {d8-d15}", "1:", "pop {r0, r4, pc}"], 76),
+        (["bx lr"], 0),
+    ],
+)
+def test_a_frame_is_what_is_pushed_and_reserved(lines: list[str], size: int) -> None:
+    assert frame_bytes(lines) == size
+
+
+def wrong_frames(found: StackWalk, usage: str) -> list[str]:
+    """Functions of the program that take more or less than the `.su` lines say."""
+    told: dict[str, set[int]] = {}
+    for line in usage.splitlines():
+        match = _LINE.fullmatch(line)
+        assert match is not None, line
+        told.setdefault(match[2], set()).add(int(match[3]))
+    present = {name: sizes for name, sizes in told.items() if found.has(name)}
+    assert present, "the program has none of them"
+    wrong = [name for name, sizes in present.items() if found.frame(name).own_bytes not in sizes]
+    return sorted(wrong)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", CORES)
+def test_frames_beside_a_bundle_are_those_of_its_machine_code(
+    core_name: str, tmp_path: Path
+) -> None:
+    compilation = compile_model(digits(), "digits.tflite", Options("digits", core=core_name))
+    folder = write_bundle(compilation, tmp_path)
+    usage = (folder / "digits_assembly.su").read_text(encoding="utf-8")
+    sources = [folder / "digits.c", folder / "digits_weights.c"]
+    found = linked(sources, folder, core_name, ("digits_run",))
+    assert wrong_frames(found, usage) == []
+    spoiled = re.sub(r"\t\d+\t", "\t4\t", usage)
+    assert wrong_frames(found, spoiled) != []
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+def test_frames_of_every_variant_are_those_of_the_machine_code(tmp_path: Path) -> None:
+    checked = 0
+    for number, entry in enumerate(stored()):
+        if entry.core not in CORES:
+            continue
+        data = random_model(entry.family, entry.seed, entry.first[:2])
+        made = sample(data, entry.core, entry.variant)
+        if "GLOWMCU_NAKED static" not in made.files["m.c"]:
+            continue
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name, text in made.files.items():
+            if "/" not in name:
+                (folder / name).write_text(text, encoding="utf-8")
+        found = linked([folder / "m.c", folder / "m_weights.c"], folder, entry.core, ("m_run",))
+        usage = made.files["m_assembly.su"]
+        assert wrong_frames(found, usage) == [], (entry.core, entry.variant)
+        checked += 1
+    assert checked >= 30
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", CORES)
+def test_the_walk_finds_the_frames_that_the_compiler_reports(
+    core_name: str, tmp_path: Path
+) -> None:
+    compilation = compile_model(digits(), "digits.tflite", Options("digits", core=core_name))
+    folder = write_bundle(compilation, tmp_path)
+    made = folder / "digits.o"
+    flags = core(core_name).flags
+    compile_object(folder / "digits.c", [folder], flags, made, ["-fstack-usage"])
+    reported = dict(
+        re.findall(r":(\w[\w.]*)\t(\d+)\t", (folder / "digits.su").read_text(encoding="utf-8"))
+    )
+    naked = set(re.findall(r":(\w+)\t", (folder / "digits_assembly.su").read_text()))
+    found = linked([folder / "digits.c", folder / "digits_weights.c"], folder, core_name,
+                   ("digits_run", "digits_infer", "digits_check"))  # fmt: skip
+    names = [name for name in reported if found.has(name) and name not in naked]
+    assert "digits_run" in names
+    assert len(names) > 5
+    for name in names:
+        assert found.frame(name).own_bytes == int(reported[name]), name
