@@ -11,14 +11,14 @@ from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.kernel_code import Overlap
-from glowmcu.ir.program import Program, Run, View, ViewRole
+from glowmcu.ir.program import Buffer, Program, Run, View, ViewRole
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import select_kernels
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.overlap import relations
+from glowmcu.memplan.overlap import Relation, forbidden_differences, relations
 from glowmcu.memplan.planner import plan_memory
-from tests.memplan.small_programs import Builder, Choice, Mingle, Mix
+from tests.memplan.small_programs import Builder, Choice, Mingle, Mix, i8
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.memplan.streamed import (
     assert_found_by_both,
@@ -196,3 +196,57 @@ def test_promises_that_agree_for_one_buffer_count() -> None:
     choice = Choice((0, 1), overlaps={0: Overlap(4), 1: Overlap(4)})
     (found,) = relations(program_with(choice, builder, builder.mix(8, x, x)))
     assert set(found.forbidden) == {(-4, 16)}
+
+
+#: A result of 8 bytes (5 in words) and an operand of 16 (13 in words).
+DISTANCES = {
+    "no promise": (None, ((-8, 16),)),
+    "a promise for the same place alone": (Overlap(None, 0), ((-8, 0), (0, 16))),
+    "a word below": (Overlap(4), ((-4, 16),)),
+    "a word above": (Overlap(-4), ((4, 16),)),
+    "a byte before the end": (Overlap(-15), ((15, 16),)),
+    "anywhere": (Overlap(-16), ()),
+    "farther than apart": (Overlap(100), ((-8, 16),)),
+    "a word below alone": (Overlap(None, 4), ((-8, -4), (-4, 16))),
+    "no word": (Overlap(None, 3), ((-8, 16),)),
+    "apart alone": (Overlap(None, 8), ((-8, 16),)),
+    "above alone": (Overlap(None, -4), ((-8, 4), (4, 16))),
+    "behind alone": (Overlap(None, -16), ((-8, 16),)),
+    "one that is safe anyway": (Overlap(2, 4), ((-2, 16),)),
+    "both": (Overlap(2, 0), ((-2, 0), (0, 16))),
+}
+
+
+@pytest.mark.parametrize(("rule", "forbidden"), DISTANCES.values(), ids=DISTANCES)
+@pytest.mark.parametrize("sizes", [(8, 16), (5, 13)])
+def test_what_a_promise_forbids_is_between_these_distances(
+    rule: Overlap | None, forbidden: tuple[tuple[int, int], ...], sizes: tuple[int, int]
+) -> None:
+    assert forbidden_differences(rule, *sizes) == forbidden
+
+
+SHARED = {
+    "apart": (8, 16, ((-8, 16),), 0),
+    "a word": (8, 16, ((-4, 16),), 4),
+    "the end of the operand": (8, 16, ((-8, 12),), 4),
+    "in place alone": (8, 16, ((-8, 0), (0, 16)), 8),
+    "all of the result": (8, 16, (), 8),
+    "all of the operand": (16, 8, (), 8),
+    "all of the operand, which ends first": (16, 8, ((-8, 8),), 8),
+    "two promises": (8, 16, ((-8, 10), (-4, 12)), 4),
+}
+
+
+@pytest.mark.parametrize(("result", "operand", "forbidden", "best"), SHARED.values(), ids=SHARED)
+def test_the_most_that_two_buffers_share_is_known(
+    result: int, operand: int, forbidden: tuple[tuple[int, int], ...], best: int
+) -> None:
+    buffers = Buffer("operand", i8(operand)), Buffer("result", i8(result))
+    relation = Relation(*buffers, forbidden)
+    assert relation.most_shared_bytes == best
+    for low, high in forbidden:
+        assert not relation.allows(low + 1)
+        assert not relation.allows(high - 1)
+    edges = range(-result, operand + 1)
+    shared = [min(at + result, operand) - max(at, 0) for at in edges if relation.allows(at)]
+    assert max(shared) == best
