@@ -31,6 +31,7 @@ from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.input_options import InputOptions, bound_text, pushed_input
 from glowmcu.instrument import Instrument
+from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Node
@@ -43,10 +44,10 @@ from glowmcu.lowering.model_border import border_notes, with_border
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.manifest import Manifest
-from glowmcu.memory_fit import Fit, fit_memory, memory_curve
+from glowmcu.memory_fit import Fit, fit_in_steps, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
-from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
+from glowmcu.memplan.planner import ARENA_ALIGN, Plan
 from glowmcu.planning_progress import PlanningObserver, PlanningWatch
 from glowmcu.test_vectors import pattern_tensor, quiet_seed
 from glowmcu.version import __version__
@@ -83,6 +84,7 @@ class Options:
     wants_curve: bool = False
     packaging: Packaging = field(default_factory=Packaging)
     placement: PlacementRequest = field(default_factory=PlacementRequest)
+    interface: InterfaceOptions = field(default_factory=InterfaceOptions)
     #: Who is told how far planning has come; what is compiled does not depend on it.
     planning_observer: PlanningObserver | None = None
 
@@ -246,6 +248,7 @@ def _distinct_bytes(vector: GoldenVector) -> int:
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     pushed = pushed_input(options.inputs, file_name)
+    options.interface.check(pushed, file_name)
     dump = IrDump(options.dump_ir, options.dump_constants)
     quantized = None
     if options.quantization is None:
@@ -267,30 +270,22 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     target = Target(core(options.core), options.goal)
     wanted = lowered, target, options.budgets, options.kernels, pushed, outside
     planning = PlanningWatch(options.planning_observer)
-    fit = fit_memory(*wanted, planning)
+    fit = (fit_in_steps if options.interface.steps else fit_memory)(*wanted, planning)
     selections, plan, graph = fit.selections, fit.plan, fit.graph
     places = _places(fit, options)
     dump.program("unplanned", build_program(graph, selections, pushed=pushed, outside=outside))
     dump.program("planned", plan.program)
     facts = BundleFacts(
-        name=options.name,
-        tool_version=__version__,
-        model_file=Path(file_name).name,
-        model_sha256=_sha256(data),
-        board=options.board,
+        name=options.name, tool_version=__version__, model_file=Path(file_name).name,
+        model_sha256=_sha256(data), board=options.board,
         options={**_options_text(options), **(quantized.text if quantized else {})},
-        arena_bytes=fit.arena_bytes,
-        arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
-        arena_align=ARENA_ALIGN,
-        single_rounding=options.rounding is Rounding.SINGLE,
-        vectors=golden_vectors(imported),
-        exact_outputs=exact_outputs(imported),
-        simplification=watch.told(),
-        packaging=options.packaging,
-        instrument=options.instrument,
+        arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
+        arena_align=ARENA_ALIGN, single_rounding=options.rounding is Rounding.SINGLE,
+        vectors=golden_vectors(imported), exact_outputs=exact_outputs(imported),
+        simplification=watch.told(), packaging=options.packaging, instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
-        extra_macs=fit.extra_macs,
-    )
+        extra_macs=fit.extra_macs, progress=fit.progress,
+    )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:
         files = {**files, **_renode_files(options, manifest, facts.vectors)}
@@ -358,6 +353,7 @@ def _options_text(options: Options) -> dict[str, str]:
         "outside_input": ",".join(sorted(options.inputs.outside)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
+        **options.interface.text,
     }
     return {key: value for key, value in text.items() if value}
 

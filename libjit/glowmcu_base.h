@@ -125,6 +125,7 @@ static inline int32_t glowmcu_first_input_row(int32_t first_row, int32_t stride_
 /* What entry points return where nothing was done. */
 #define GLOWMCU_BAD_ARENA (-1)
 #define GLOWMCU_BAD_INPUT (-2)
+#define GLOWMCU_NOT_BEGUN (-3)
 
 /* Called before step `index` of a run; define it to trace or to profile. Costs nothing as it is. */
 #ifndef GLOWMCU_STEP

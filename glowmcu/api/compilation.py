@@ -19,6 +19,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions, channels_last
 from glowmcu.instrument import Instrument
+from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType, Shape
 from glowmcu.manifest import BufferEntry, Manifest
@@ -69,6 +70,7 @@ def compile(
     dump_ir: str | Path | None = None,
     pareto: bool = False,
     place: Mapping[str, str] | None = None,
+    steps: bool = False,
     emit: str | Sequence[str] = (),
     package: Sequence[str] = (),
     observer: Observer | None = None,
@@ -83,23 +85,18 @@ def compile(
     chosen, border = border_of(io, quantization, profile is None and samples is None)
     inputs = _inputs(input_shapes, define, bind, keep_inputs, stream_inputs, outside_inputs)
     options = Options(
-        name=default_name(path) if name is None else name,
-        board=found.name,
-        core=found.core,
+        name=default_name(path) if name is None else name, board=found.name, core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
         inputs=replace(inputs, io=border, nhwc=channels_last(input_layouts or {})),
         quantization=_request(profile, samples, preprocess, chosen, observer),
-        budgets=budgets_of(flash_budget, arena_budget),
-        simplify=simplify,
+        budgets=budgets_of(flash_budget, arena_budget), simplify=simplify,
         kernels=None if kernels is None else _choices(Path(kernels), data, found),
-        instrument=Instrument.of(instrument, dump_tensors),
+        instrument=Instrument.of(instrument, dump_tensors), wants_curve=pareto,
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
-        wants_curve=pareto,
-        packaging=packaging(emit, package),
-        placement=PlacementRequest(found, place or {}),
-        planning_observer=planning_observer,
-    )
+        packaging=packaging(emit, package), placement=PlacementRequest(found, place or {}),
+        interface=InterfaceOptions(steps=steps), planning_observer=planning_observer,
+    )  # fmt: skip
     return _written(data, path, options, found, output)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from glowmcu.api import compile as compile_model
 from glowmcu.cli.input_arguments import input_options, place_options
+from glowmcu.cli.interface_arguments import InterfaceArguments, interface_options
 from glowmcu.cli.memory_arguments import MemoryArguments, memory_options
 from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.package_arguments import package_options
@@ -67,20 +69,11 @@ if TYPE_CHECKING:
     metavar="FILE.html",
     help="Write the same as a page.",
 )
-@click.option(
-    "--instrument",
-    is_flag=True,
-    help="Call an observer before and after every layer: cycles on the target.",
-)
-@click.option(
-    "--dump-tensors",
-    is_flag=True,
-    help="Show that observer what every layer made, too.",
-)
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
 @click.option(
     "--pareto", is_flag=True, help="Show what other plans would take: arena, cycles, flash."
 )
+@interface_options
 @package_options
 @json_option
 def compile_command(
@@ -97,10 +90,9 @@ def compile_command(
     kernels: Path | None,
     explain: bool,
     report: Path | None,
-    instrument: bool,
-    dump_tensors: bool,
     dump_ir: Path | None,
     pareto: bool,
+    interface: InterfaceArguments,
     emit: str,
     package: tuple[str, ...],
     as_json: bool,
@@ -130,10 +122,9 @@ def compile_command(
             outside_inputs=inputs.outside,
             input_layouts=dict.fromkeys(inputs.nhwc, "nhwc"),
             kernels=kernels,
-            instrument=instrument,
-            dump_tensors=dump_tensors,
             dump_ir=dump_ir,
             pareto=pareto,
+            **asdict(interface),
             emit=emit,
             package=package,
             observer=observers.profiling,

@@ -210,9 +210,10 @@ def layers(
     name: str,
     instrument: Instrument = Instrument.OFF,
     places: Places | None = None,
+    in_parts: bool = False,
 ) -> Layers:
-    """Steps, constants and headers of the whole program."""
-    return _Body(program, chosen, name, instrument, places or Places()).layers()
+    """Steps, constants and headers of the whole program; cascades may be done `in_parts`."""
+    return _Body(program, chosen, name, instrument, places or Places(), in_parts).layers()
 
 
 class _Body:
@@ -225,9 +226,10 @@ class _Body:
         name: str,
         instrument: Instrument,
         places: Places,
+        in_parts: bool,
     ) -> None:
         self.program, self.chosen, self.name = program, chosen, name
-        self.instrument = instrument
+        self.instrument, self.in_parts = instrument, in_parts
         self.symbols = buffer_symbols(program)
         self.pool = ConstantPool(name, places.weights)
         self.default = places.code
@@ -290,9 +292,14 @@ class _Body:
             for run in item.runs
         }
         self.headers.setdefault("glowmcu_ring.h", region)
-        rows = cascade_text(item, texts, first, self.instrument)
+        rows = cascade_text(item, texts, first, self.instrument, self.in_parts)
         takes_rows = item.source is not None
         call = f"    {rows.call};"
         self.steps[first] = replace(self.steps[first], call=call, takes_rows=takes_rows)
+        if self.in_parts:
+            part_call = f"        {rows.part_call};"
+            self.steps[first] = replace(
+                self.steps[first], turns=len(item.order), part_call=part_call
+            )
         definition = f"{self.steps[-1].definition}\n\n{rows.definition}".strip()
         self.steps[-1] = replace(self.steps[-1], definition=definition)

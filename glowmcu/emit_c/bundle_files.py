@@ -24,13 +24,15 @@ from glowmcu.emit_c.packages.package import PackageView, Packaging, package_file
 from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_view
 from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
-from glowmcu.emit_c.views import BundleView, VectorView
+from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
+from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView, VectorView
 from glowmcu.goals import Goal
 from glowmcu.instrument import Instrument
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
+from glowmcu.ir.run_progress import Progress
 from glowmcu.manifest import (
     FILE_NAME,
     BufferEntry,
@@ -86,6 +88,7 @@ class BundleFacts:
     instrument: Instrument = Instrument.OFF
     placed: Placed | None = None
     extra_macs: int = 0
+    progress: Progress | None = None
 
 
 def bundle_files(
@@ -96,7 +99,8 @@ def bundle_files(
     if not program.runs:
         facts = replace(facts, instrument=Instrument.OFF)  # there is nothing to observe
     places = facts.placed.places if facts.placed else None
-    body = layers(program, chosen, facts.name, facts.instrument, places)
+    in_parts = facts.progress is not None
+    body = layers(program, chosen, facts.name, facts.instrument, places, in_parts)
     view = _bundle_view(program, body, facts)
     name = facts.name
     files = {
@@ -171,7 +175,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         for_size=facts.options.get("optimize") == Goal.SIZE.value,
         inputs=inputs,
         outputs=outputs,
-        buffers=buffer_views(program),
+        buffers=_arena_map(program, facts.progress),
         arrays=body.arrays,
         functions=body.functions,
         steps=body.steps,
@@ -186,6 +190,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         integrity=body.integrity,
         has_assembly=has_naked(_code(body)),
         push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
+        run_steps=_run_steps(body, facts),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
     public = libjit_closure(_public_headers(view))
@@ -202,6 +207,19 @@ def _code(body: Layers) -> Iterator[str]:
     yield from (function.text for function in body.functions)
     yield from (step.definition for step in body.steps)
     yield from libjit_closure(tuple(body.headers)).values()
+
+
+def _arena_map(program: Program, progress: Progress | None) -> tuple[BufferView, ...]:
+    views = buffer_views(program)
+    if progress is not None:
+        views = (*views, progress_buffer(progress, len(program.runs)))
+    return tuple(sorted(views, key=lambda view: (view.offset, view.first)))
+
+
+def _run_steps(body: Layers, facts: BundleFacts) -> RunStepsView | None:
+    if facts.progress is None:
+        return None
+    return run_steps_view(body.steps, facts.name, facts.model_sha256)
 
 
 def _public_headers(view: BundleView) -> tuple[str, ...]:
@@ -292,12 +310,7 @@ def _manifest(
         inputs=entries[0],
         outputs=entries[1],
         layers=_layer_entries(program, body),
-        buffers=tuple(
-            BufferEntry(
-                buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)
-            )
-            for buffer, life in program.lives.items()
-        ),
+        buffers=_buffer_entries(program, facts.progress),
         sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),
         headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
         simplification=facts.simplification,
@@ -308,6 +321,20 @@ def _manifest(
         extra_macs=facts.extra_macs,
         compiler=compiler_digest(),
     )
+
+
+def _buffer_entries(program: Program, progress: Progress | None) -> tuple[BufferEntry, ...]:
+    entries = [
+        BufferEntry(
+            buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)
+        )
+        for buffer, life in program.lives.items()
+    ]
+    if progress is not None:
+        view = progress_buffer(progress, len(program.runs))
+        place = view.offset, view.size_bytes, view.first, view.last
+        entries.append(BufferEntry(view.description, *place))
+    return tuple(entries)
 
 
 def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:

@@ -12,6 +12,10 @@ from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
 from glowmcu.ir.kernel_code import RowCall, RowRule
 from glowmcu.ir.program import Buffer, Run
+from glowmcu.ir.run_progress import row_count_bytes
+
+#: Where a run in parts says how far it is.
+PROGRESS = "AT_PROGRESS"
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,13 @@ class StageView:
 
 @dataclass(frozen=True)
 class CascadeText:
-    """The function, and how it is called."""
+    """The function, and how it is called: all of it, and of one `in_parts` the turns from `done` to
+    `next` where unit `{first}` is the first.
+    """
 
     definition: str
     call: str
+    part_call: str = ""
 
 
 def cascade_text(
@@ -49,6 +56,7 @@ def cascade_text(
     layers: Mapping[Run, LayerText],
     first: int,
     instrument: Instrument,
+    in_parts: bool = False,
 ) -> CascadeText:
     """`first` is the number of the first layer."""
     last = first + len(cascade.runs) - 1
@@ -69,17 +77,23 @@ def cascade_text(
         stages=tuple(map(writer.stage, cascade.stages)),
         turns=len(cascade.order),
         source=cascade.source,
+        in_parts=in_parts,
+        progress=PROGRESS,
         is_instrumented=instrument is not Instrument.OFF,
         shows_tensors=instrument is Instrument.TENSORS,
         count_type=_count_type(max(stage.rows for stage in cascade.stages)),
     )
     arguments = ", ".join(("a", *(name for name, _ in parameters)))
-    return CascadeText(text.rstrip(), f"{function}({arguments})")
+    if not in_parts:
+        return CascadeText(text.rstrip(), f"{function}({arguments})")
+    whole, part = f"0, {len(cascade.order)}", "done - {first}, next - {first}"
+    calls = (f"{function}({arguments}, {turns})" for turns in (whole, part))
+    return CascadeText(text.rstrip(), *calls)
 
 
 def _count_type(most: int) -> str:
     """The smallest type of C for counting so far: the counts stand on the stack."""
-    return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "int32_t"
+    return {1: "uint8_t", 2: "uint16_t", 4: "int32_t"}[row_count_bytes(most)]
 
 
 def order_symbol(first: int) -> str:

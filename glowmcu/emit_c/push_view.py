@@ -22,7 +22,7 @@ def push_view(
                 number,
                 push_function(view, name),
                 "AT_ROWS_PUSHED",
-                f"0x{_mark(name, model_sha256):08x}u",
+                arena_mark(name, model_sha256),
                 tuple(called[:taking]),
                 called[taking],
                 tuple(called[taking + 1 :]),
@@ -43,10 +43,11 @@ def rows_entry(view: TensorView, name: str) -> RowsEntry | None:
     return RowsEntry(push_function(view, name), rows.count, rows.read, rows.bytes)
 
 
-def _mark(name: str, model_sha256: str) -> int:
-    """What the counter of rows begins with: no byte pattern that an arena is likely to hold.
+def arena_mark(name: str, model_sha256: str) -> str:
+    """What a counter in the arena begins with: no byte pattern that an arena is likely to hold.
 
     Neither zeros nor any number close below them.
     """
     digest = hashlib.sha256(f"{name} {model_sha256}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") & 0x3FFFFFFF | 0x40000000
+    mark = int.from_bytes(digest[:4], "big") & 0x3FFFFFFF | 0x40000000
+    return f"0x{mark:08x}u"

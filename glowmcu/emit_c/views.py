@@ -104,7 +104,8 @@ class StepView:
 
     For an observer: what names it, what it makes, and `shown`, the lines that show that;
     `is_one_call`: not a row at a time. `takes_rows`: the call waits for rows from the application.
-    `code_switch` are the lines before it that put its code into another section.
+    `code_switch` are the lines before it that put its code into another section. A cascade that may
+    be done in parts has `turns`, and in `part_call` the call of some, from unit `{first}` on.
     """
 
     index: int
@@ -121,6 +122,8 @@ class StepView:
     is_one_call: bool
     takes_rows: bool = False
     code_switch: str = ""
+    turns: int = 0
+    part_call: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,32 @@ class PushView:
     steps_before: tuple[StepView, ...]
     taking: StepView
     steps_after: tuple[StepView, ...]
+
+
+@dataclass(frozen=True)
+class UnitsView:
+    """A layer as the unit `first` of a run in steps, or a cascade whose turns are `first` to `end`;
+    `part_call` calls those from `done` to `next`.
+    """
+
+    first: int
+    end: int
+    step: StepView
+    part_call: str
+
+
+@dataclass(frozen=True)
+class RunStepsView:
+    """A run that may be done in parts: progress begins with `mark` and ends `count` above it."""
+
+    mark: str
+    count: int
+    units: tuple[UnitsView, ...]
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a step of it is several units."""
+        return any(unit.part_call for unit in self.units)
 
 
 @dataclass(frozen=True)
@@ -210,6 +239,7 @@ class BundleView:
     integrity: IntegrityView
     has_assembly: bool
     push: PushView | None = None
+    run_steps: RunStepsView | None = None
     model_checks: tuple[HeaderCheck, ...] = ()
 
     @property
@@ -227,9 +257,12 @@ class BundleView:
         return self.placement.sections if self.placement is not None else ()
 
     @property
-    def selftest_turns(self) -> tuple[bool, ...]:
-        """Whether each turn of the self test relies on kept inputs."""
-        return (False, True) if any(tensor.kept for tensor in self.inputs) else (False,)
+    def selftest_turns(self) -> tuple[str, ...]:
+        """How the self test runs each vector: once more `again`, without the inputs that are kept,
+        and in `steps`.
+        """
+        again = ("again",) if any(tensor.kept for tensor in self.inputs) else ()
+        return ("once", *again, *(("steps",) if self.run_steps else ()))
 
     @property
     def inputs_after_run(self) -> str:
@@ -269,6 +302,11 @@ class BundleView:
         if self.push is not None:
             return "glowmcu_streamed_model"
         return "glowmcu_outside_model" if self.outside else "glowmcu_model"
+
+    @property
+    def steps_entry(self) -> str:
+        """The function that does some units of one."""
+        return f"{self.name}_run_steps_from" if self.outside else f"{self.name}_run_steps"
 
     @property
     def entry(self) -> str:

@@ -1,6 +1,7 @@
 """Kernels and memory together: which scratch and which streaming an arena has room for."""
 
 from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fit_in_steps import fit_in_steps
 from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
 
-__all__ = ["RAM_SLOWDOWN", "Fit", "fit_memory", "memory_curve"]
+__all__ = ["RAM_SLOWDOWN", "Fit", "fit_in_steps", "fit_memory", "memory_curve"]

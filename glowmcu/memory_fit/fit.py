@@ -7,6 +7,7 @@ from functools import cached_property
 
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.run_progress import Progress
 from glowmcu.kernels.selection import Selection
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 
@@ -19,6 +20,7 @@ class Fit:
     """Kernels and their plan. `graph` is the one given, or that with strips.
 
     `extra_macs`: what strips compute again at their seams. `stream_to`: what streaming aimed at.
+    `progress`: of a run that may be done in parts.
     """
 
     selections: dict[Node, Selection]
@@ -26,11 +28,20 @@ class Fit:
     graph: Graph
     extra_macs: int = 0
     stream_to: int | None = None
+    progress: Progress | None = None
 
     @property
     def arena_bytes(self) -> int:
         """What the application provides."""
+        if self.progress is not None:
+            return self.progress.arena_bytes
         return aligned(self.plan.arena_bytes, ARENA_ALIGN)
+
+    @property
+    def arena_lower_bound_bytes(self) -> int:
+        """What no plan of these kernels is below."""
+        always = self.progress.size_bytes if self.progress is not None else 0
+        return aligned(self.plan.lower_bound_bytes + always, ARENA_ALIGN)
 
     @cached_property
     def cycles(self) -> float:

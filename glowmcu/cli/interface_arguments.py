@@ -1,0 +1,47 @@
+"""What the C interface of a bundle offers beyond a function that runs it all: parts, observers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class InterfaceArguments:
+    """As `glowmcu.compile` takes them."""
+
+    steps: bool = False
+    instrument: bool = False
+    dump_tensors: bool = False
+
+
+def interface_options(function: _F) -> _F:
+    """The options, as one argument `interface`."""
+
+    @functools.wraps(function)
+    def with_interface(
+        steps: bool,
+        instrument: bool,
+        dump_tensors: bool,
+        **others: Any,  # noqa: ANN401 - whatever the command takes besides
+    ) -> object:
+        return function(interface=InterfaceArguments(steps, instrument, dump_tensors), **others)
+
+    options = (
+        click.option("--steps", is_flag=True,
+                     help="Add NAME_run_steps: a run in parts, for watchdogs and schedulers."),
+        click.option("--instrument", is_flag=True,
+                     help="Call an observer before and after every layer: cycles on the target."),
+        click.option("--dump-tensors", is_flag=True,
+                     help="Show that observer what every layer made, too."),
+    )  # fmt: skip
+    wrapped: Any = with_interface
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]

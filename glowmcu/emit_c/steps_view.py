@@ -1,0 +1,28 @@
+"""The API of a bundle whose run may be done in parts: what templates say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glowmcu.emit_c.cascade_text import PROGRESS
+from glowmcu.emit_c.push_view import arena_mark
+from glowmcu.emit_c.views import BufferView, RunStepsView, StepView, UnitsView
+from glowmcu.ir.run_progress import Progress
+
+
+def progress_buffer(progress: Progress, steps: int) -> BufferView:
+    """Its line of the arena map: alive all the time."""
+    what = "how far a run in steps is"
+    return BufferView(PROGRESS, progress.offset, progress.size_bytes, -1, steps, what)
+
+
+def run_steps_view(steps: Sequence[StepView], name: str, model_sha256: str) -> RunStepsView:
+    """All units in order."""
+    units: list[UnitsView] = []
+    first = 0
+    for step in steps:
+        if step.call:
+            end = first + (step.turns or 1)
+            units.append(UnitsView(first, end, step, step.part_call.format(first=first)))
+            first = end
+    return RunStepsView(arena_mark(f"{name} in steps", model_sha256), first, tuple(units))

@@ -1,0 +1,29 @@
+"""What a bundle's C interface has beyond one function that runs it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glowmcu.errors import error
+
+
+@dataclass(frozen=True)
+class InterfaceOptions:
+    """`steps`: a run may be done in parts, layer by layer, its progress in the arena."""
+
+    steps: bool = False
+
+    @property
+    def text(self) -> dict[str, str]:
+        """What the bundle says of it; what is not used is not named."""
+        return {"run_steps": "yes"} if self.steps else {}
+
+    def check(self, pushed: str | None, file_name: str) -> None:
+        """Raises GM626 for a run in parts of a bundle whose input comes in parts."""
+        if self.steps and pushed is not None:
+            raise error(
+                "GM626",
+                f"input {pushed!r} is streamed: no function runs it all that could stop between",
+                file_name,
+                "leave out --steps: each call of NAME_push_rows does the work of its rows only",
+            )

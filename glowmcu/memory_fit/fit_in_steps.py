@@ -1,0 +1,41 @@
+"""Kernels and plan of a bundle whose run may be done in parts: the arena has room for progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from glowmcu.goals import Budgets
+from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.run_progress import place_progress
+from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.kernel import Target
+from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitter import fit_memory
+from glowmcu.planning_progress import PlanningWatch
+
+
+def fit_in_steps(
+    graph: Graph,
+    target: Target,
+    budgets: Budgets,
+    choices: KernelChoices | None = None,
+    pushed: str | None = None,
+    outside: frozenset[Value] = frozenset(),
+    watch: PlanningWatch | None = None,
+) -> Fit:
+    """As `fit_memory`; where progress lifts the arena above its budget, with so much less room.
+
+    Raises what that raises.
+    """
+    room = budgets
+    while True:
+        fit = _with_progress(fit_memory(graph, target, room, choices, pushed, outside, watch))
+        over = fit.arena_bytes - (budgets.arena_bytes or fit.arena_bytes)
+        if over <= 0:
+            return fit
+        assert room.arena_bytes is not None
+        room = replace(room, arena_bytes=max(room.arena_bytes - over, 1))
+
+
+def _with_progress(fit: Fit) -> Fit:
+    return replace(fit, progress=place_progress(fit.plan.program, fit.arena_bytes))
