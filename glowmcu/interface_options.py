@@ -9,9 +9,12 @@ from glowmcu.errors import error
 
 @dataclass(frozen=True)
 class InterfaceOptions:
-    """`steps`: a run may be done in parts, layer by layer, its progress in the arena."""
+    """`steps`: a run may be done in parts, layer by layer, its progress in the arena. `labels` are
+    names of the classes, None for those in the model file.
+    """
 
     steps: bool = False
+    labels: tuple[str, ...] | None = None
 
     @property
     def text(self) -> dict[str, str]:

@@ -51,6 +51,11 @@ def file_bytes() -> int:
     return _MEMORY.get() >> 3
 
 
+def label_bytes() -> int:
+    """For the names of a model's classes, 1 MiB by default."""
+    return _MEMORY.get() >> 11
+
+
 def size_text(size_bytes: int) -> str:
     """For people: `16 MiB`, rounded to three digits."""
     for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):

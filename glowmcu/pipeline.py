@@ -26,6 +26,7 @@ from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error
+from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Budgets, Goal, PlanPoint
@@ -275,6 +276,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     places = _places(fit, options)
     dump.program("unplanned", build_program(graph, selections, pushed=pushed, outside=outside))
     dump.program("planned", plan.program)
+    labels, label_notes = _labels(data, file_name, imported, options.interface)
     facts = BundleFacts(
         name=options.name, tool_version=__version__, model_file=Path(file_name).name,
         model_sha256=_sha256(data), board=options.board,
@@ -284,7 +286,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         vectors=golden_vectors(imported), exact_outputs=exact_outputs(imported),
         simplification=watch.told(), packaging=options.packaging, instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
-        extra_macs=fit.extra_macs, progress=fit.progress,
+        extra_macs=fit.extra_macs, progress=fit.progress, labels=labels,
     )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:
@@ -294,7 +296,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     curve: tuple[PlanPoint, ...] = ()
     if options.wants_curve:
         curve = memory_curve(*wanted, planning)
-    notes = (*_notes(data, file_name, imported, options.inputs), *dump.notes)
+    notes = (*_notes(data, file_name, imported, options.inputs), *dump.notes, *label_notes)
     done = Compilation(imported, graph, selections, plan, files, manifest, notes, fit.cycles, curve)
     done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
@@ -325,6 +327,19 @@ def _places(fit: Fit, options: Options) -> Places:
 
 def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
     return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
+
+
+def _labels(
+    data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the classes, and a note where no output has as many. Raises GM124 to GM127."""
+    sizes = {value.type.shape[-1] for value in graph.outputs if value.type.shape}
+    labels = interface.labels
+    if labels is None:
+        labels = labels_of_model(data, file_name, sizes)
+    if not labels or len(labels) in sizes:
+        return labels, ()
+    return labels, (f"there are {len(labels)} labels, but no output has as many classes",)
 
 
 def _sha256(data: bytes) -> str:

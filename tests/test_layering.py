@@ -19,8 +19,8 @@ PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
     "array_files", "cores", "discovery", "errors", "file_writing", "goals", "input_options",
-    "instrument", "interface_options", "lazy", "limits", "manifest", "planning_progress",
-    "resources", "test_vectors", "version",
+    "instrument", "interface_options", "labels", "lazy", "limits", "manifest",
+    "planning_progress", "resources", "test_vectors", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}

@@ -22,6 +22,7 @@ from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.labels import read_labels
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import (
     Compilation,
@@ -71,6 +72,7 @@ def compile(
     pareto: bool = False,
     place: Mapping[str, str] | None = None,
     steps: bool = False,
+    labels: str | Path | Sequence[str] | None = None,
     emit: str | Sequence[str] = (),
     package: Sequence[str] = (),
     observer: Observer | None = None,
@@ -95,7 +97,7 @@ def compile(
         instrument=Instrument.of(instrument, dump_tensors), wants_curve=pareto,
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
         packaging=packaging(emit, package), placement=PlacementRequest(found, place or {}),
-        interface=InterfaceOptions(steps=steps), planning_observer=planning_observer,
+        interface=InterfaceOptions(steps, read_labels(labels)), planning_observer=planning_observer,
     )  # fmt: skip
     return _written(data, path, options, found, output)
 

@@ -19,6 +19,7 @@ class InterfaceArguments:
     steps: bool = False
     instrument: bool = False
     dump_tensors: bool = False
+    labels: str | None = None
 
 
 def interface_options(function: _F) -> _F:
@@ -29,13 +30,18 @@ def interface_options(function: _F) -> _F:
         steps: bool,
         instrument: bool,
         dump_tensors: bool,
+        labels: str | None,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
-        return function(interface=InterfaceArguments(steps, instrument, dump_tensors), **others)
+        return function(
+            interface=InterfaceArguments(steps, instrument, dump_tensors, labels), **others
+        )
 
     options = (
         click.option("--steps", is_flag=True,
                      help="Add NAME_run_steps: a run in parts, for watchdogs and schedulers."),
+        click.option("--labels", metavar="FILE|none",
+                     help="Names of the classes, one a line. Default: those in the model file."),
         click.option("--instrument", is_flag=True,
                      help="Call an observer before and after every layer: cycles on the target."),
         click.option("--dump-tensors", is_flag=True,

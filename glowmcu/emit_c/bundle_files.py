@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
-from glowmcu.emit_c.c_text import c_number, check_bundle_name, comment_text
+from glowmcu.emit_c.c_text import c_literal, c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.contract import (
     BUNDLE_MARK,
@@ -89,6 +89,7 @@ class BundleFacts:
     placed: Placed | None = None
     extra_macs: int = 0
     progress: Progress | None = None
+    labels: tuple[str, ...] = ()
 
 
 def bundle_files(
@@ -191,6 +192,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         has_assembly=has_naked(_code(body)),
         push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
         run_steps=_run_steps(body, facts),
+        labels=tuple(map(c_literal, facts.labels)),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
     public = libjit_closure(_public_headers(view))

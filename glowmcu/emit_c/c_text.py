@@ -89,6 +89,22 @@ def c_string(text: str) -> str:
     return comment_text(text).replace('"', "'")
 
 
+def c_literal(text: str, columns: int = 80) -> str:
+    """Any text as a string literal of its UTF-8 bytes, in pieces where it is long.
+
+    Escapes are octal, which end after three digits; a question mark begins no trigraph.
+    """
+    pieces, line = [], ""
+    for byte in text.encode("utf-8"):
+        plain = 32 <= byte < 127 and chr(byte) not in '"\\?'
+        piece = chr(byte) if plain else f"\\{byte:03o}"
+        if len(line) + len(piece) > columns:
+            pieces.append(line)
+            line = ""
+        line += piece
+    return " ".join(f'"{item}"' for item in (*pieces, line))
+
+
 def c_number(value: int | float) -> str:
     """An integer or float32 literal; INT32_MIN has no literal of its own type in C."""
     if isinstance(value, float):

@@ -196,8 +196,9 @@ class VectorView:
 class BundleView:
     """Everything of a bundle. `pattern_types` are (function, C type, expression) of the
     self test's input patterns; `output_checks` how it compares each output, `check_functions` the
-    functions for that, each once; `packages` (file, what to do with it) of each build system;
-    the checks are of libjit headers that the bundle's header, source and data description include.
+    functions for that, each once; `labels` are literals of C; `packages` (file, what
+    to do with it) of each build system; the checks are of libjit headers that the bundle's header,
+    source and data description include.
     """
 
     name: str
@@ -240,6 +241,7 @@ class BundleView:
     has_assembly: bool
     push: PushView | None = None
     run_steps: RunStepsView | None = None
+    labels: tuple[str, ...] = ()
     model_checks: tuple[HeaderCheck, ...] = ()
 
     @property

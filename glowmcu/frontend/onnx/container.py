@@ -150,6 +150,26 @@ def read_onnx_container(
         raise _damaged(file_name, cause) from cause
 
 
+def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[str]]:
+    """The model's properties, and the class names of the first classifier that has some.
+
+    Raises GM101, GM109.
+    """
+    onnx = _import_onnx()
+    try:
+        model = onnx.load_model_from_string(data)
+        properties = {item.key: item.value for item in model.metadata_props}
+        named = [
+            attribute.strings
+            for op in model.graph.node
+            for attribute in op.attribute
+            if attribute.name == "classlabels_strings" and attribute.strings
+        ]
+        return properties, [name.decode("utf-8") for name in named[0]] if named else []
+    except Exception as cause:
+        raise _damaged(file_name, cause) from cause
+
+
 def _check_functions(model: Any, file_name: str) -> None:
     """Raise GM101 where functions call themselves, or would make more nodes than any model has."""
     bodies = {
