@@ -20,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +41,8 @@ _BUNDLE = "m_"
 def same_code(entries: Sequence[Entry], other: Path) -> list[Entry]:
     """The entries whose first layers are the same machine code in this checkout and in `other`."""
     here = Path(__file__).resolve().parents[1]
-    mine, others = (_digests(entries, checkout) for checkout in (here, other.resolve()))
+    with ThreadPoolExecutor(2) as pool:
+        mine, others = pool.map(partial(_digests, entries), (here, other.resolve()))
     return [entry for entry, a, b in zip(entries, mine, others, strict=True) if a == b != ""]
 
 
