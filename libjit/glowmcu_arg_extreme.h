@@ -39,9 +39,9 @@ static void glowmcu_arg_extreme_s8(const glowmcu_arg_extreme *p, const int8_t *i
             }
             if (p->out_bytes == 8) {
                 const int64_t wide = index;
-                memcpy(to, &wide, sizeof wide);
+                (void)memcpy(to, &wide, sizeof wide);
             } else {
-                memcpy(to, &index, sizeof index);
+                (void)memcpy(to, &index, sizeof index);
             }
         }
     }

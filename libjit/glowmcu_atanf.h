@@ -19,6 +19,8 @@ static inline float glowmcu_atanf(float x)
     } else if (a > 0.414213562f) { /* tan(pi/8) */
         offset = 0.785398163f;
         a = (a - 1.0f) / (a + 1.0f);
+    } else {
+        /* the polynomial holds */
     }
     z = a * a;
     a += a * z * (((0.080598116f * z - 0.13879706f) * z + 0.19977914f) * z - 0.33332956f);

@@ -17,6 +17,8 @@
 
 /* Everything here relies on >> of a negative value copying the sign bit. */
 GLOWMCU_STATIC_ASSERT((-1 >> 1) == -1, shift_right_is_arithmetic);
+/* And on unsigned words that turn into signed ones with the same bits. */
+GLOWMCU_STATIC_ASSERT((int32_t)0xFFFFFFFEu == -2, words_turn_signed_modulo);
 
 /* Packed constants of kernels for DSP and Helium are words that hold the low byte first. */
 #if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)

@@ -42,7 +42,7 @@ static inline void glowmcu_conv_2d_sums(const glowmcu_conv_2d *p, const int8_t *
     const int32_t tap_row = p->kernel_width * depth;
     const int32_t filter = p->kernel_height * tap_row;
     /* Taps that are neighbours in both tensors are one long inner product. */
-    const int32_t is_run = p->dilation_x == 1 && depth == p->in_channels;
+    const int32_t is_run = (p->dilation_x == 1 && depth == p->in_channels) ? 1 : 0;
     const int32_t together = is_run ? xs.end - xs.first : 1;
 
     for (int32_t ky = ys.first; ky < ys.end; ++ky) {

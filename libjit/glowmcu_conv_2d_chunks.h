@@ -135,19 +135,21 @@ static inline int8_t *glowmcu_chunks_copy(const glowmcu_conv_2d_chunks *p, const
     int32_t x, int32_t columns, int32_t step, int8_t *patch)
 {
     while (columns > 0) {
-        const int32_t is_inside = row != NULL && x >= 0 && x < p->in_width;
+        const int32_t is_inside = (row != NULL && x >= 0 && x < p->in_width) ? 1 : 0;
         int32_t together = 1;
         size_t bytes;
         if (row == NULL) {
             together = columns;
         } else if (is_inside && step == 1) {
             together = (columns < p->in_width - x) ? columns : p->in_width - x;
+        } else {
+            /* one pixel */
         }
         bytes = (size_t)(together * p->in_channels);
-        if (is_inside) {
-            memcpy(patch, row + x * p->in_channels, bytes);
+        if (is_inside != 0) {
+            (void)memcpy(patch, row + x * p->in_channels, bytes);
         } else {
-            memset(patch, (int)p->in_zero_point, bytes);
+            (void)memset(patch, (int)p->in_zero_point, bytes);
         }
         patch += bytes;
         columns -= together;
@@ -165,12 +167,13 @@ static inline int8_t *glowmcu_chunks_edge(const glowmcu_conv_2d_chunks *p, const
     const int32_t first = (row == NULL) ? columns : ((x < 0) ? -x : 0);
     const int32_t end = (row == NULL || x + columns < p->in_width) ? columns : p->in_width - x;
 
-    memset(patch, (int)p->in_zero_point, (size_t)(first * p->in_channels));
+    (void)memset(patch, (int)p->in_zero_point, (size_t)(first * p->in_channels));
     if (row != NULL) {
         patch += first * p->in_channels;
-        memcpy(patch, row + (x + first) * p->in_channels, (size_t)((end - first) * p->in_channels));
+        (void)memcpy(patch, row + (x + first) * p->in_channels,
+            (size_t)((end - first) * p->in_channels));
         patch += (end - first) * p->in_channels;
-        memset(patch, (int)p->in_zero_point, (size_t)((columns - end) * p->in_channels));
+        (void)memset(patch, (int)p->in_zero_point, (size_t)((columns - end) * p->in_channels));
     }
     return patch + (columns - ((row == NULL) ? 0 : end)) * p->in_channels;
 }
@@ -209,7 +212,7 @@ static inline void glowmcu_chunks_pieces(const glowmcu_conv_2d_chunks *p, glowmc
         for (int32_t i = 0; i < p->runs; ++i) {
             const int32_t left = x + i * p->dilation_x;
             const int32_t right = left + p->run_columns;
-            const int32_t is_padding = row == NULL || right <= 0 || left >= p->in_width;
+            const int32_t is_padding = (row == NULL || right <= 0 || left >= p->in_width) ? 1 : 0;
             int32_t place = 2 * (int32_t)(end - run->patch) + 1;
             if (!is_padding && left >= 0 && right <= p->in_width) {
                 place = 2 * (int32_t)(row + left * p->in_channels - run->rows);
@@ -260,9 +263,9 @@ static void glowmcu_chunks_few(const glowmcu_conv_2d_chunks *p,
     run->out_step = 4;
     run->pairs = 1;
     pairs(p, run);
-    memcpy(out, aside, channels);
+    (void)memcpy(out, aside, channels);
     if (p->out_width > 1) {
-        memcpy(out + channels, aside + 4, channels);
+        (void)memcpy(out + channels, aside + 4, channels);
     }
 }
 
@@ -316,8 +319,10 @@ static void glowmcu_conv_2d_chunks_rows(const glowmcu_conv_2d_chunks *p,
     run.first = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     run.scratch = scratch;
     for (int32_t oy = first_row; oy < end_row; ++oy, out += p->out_width * p->depth_out) {
-        for (int32_t ox = 0; ox < p->out_width;) {
-            const int32_t is_odd = ox + 1 == p->out_width && ox > 0;
+        int32_t ox = 0;
+
+        while (ox < p->out_width) {
+            const int32_t is_odd = (ox + 1 == p->out_width && ox > 0) ? 1 : 0;
             const int32_t place = is_odd ? ox - 1 : ox;
             run.out = out + place * p->depth_out;
             ox = place + 2 * glowmcu_conv_2d_chunks_some(p, parts, &run, oy, place);

@@ -30,9 +30,9 @@ static void glowmcu_conv_2d_column_gather(
 
     for (int32_t ky = 0; ky < p->kernel_rows; ++ky) {
         if (row >= 0 && row < p->in_rows) {
-            memcpy(window, in + (row - first) * p->in_row, (size_t)p->in_row);
+            (void)memcpy(window, in + (row - first) * p->in_row, (size_t)p->in_row);
         } else {
-            memset(window, p->in_zero_point, (size_t)p->in_row);
+            (void)memset(window, p->in_zero_point, (size_t)p->in_row);
         }
         window += p->in_row;
         row += p->dilation;
@@ -45,7 +45,7 @@ static void glowmcu_conv_2d_column_gather(
  */
 GLOWMCU_CODE
 static void glowmcu_conv_2d_column_rows(const glowmcu_conv_2d_column *p,
-    glowmcu_fully_connected_direct_row one, const int8_t *in, int8_t *out, int8_t *scratch,
+    glowmcu_direct_row one, const int8_t *in, int8_t *out, int8_t *scratch,
     int32_t first_row, int32_t end_row)
 {
     const int32_t begin = first_row * p->stride - p->pad_top;
@@ -60,7 +60,7 @@ static void glowmcu_conv_2d_column_rows(const glowmcu_conv_2d_column *p,
         } else {
             glowmcu_conv_2d_column_gather(p, in, first, top, scratch);
         }
-        glowmcu_fully_connected_direct_rows(&p->dense, one, window, out, 0, 1);
+        glowmcu_direct_rows(&p->dense, one, window, out, 0, 1);
         out += p->dense.depth_out;
     }
 }

@@ -37,7 +37,7 @@ static GLOWMCU_NEVER_INLINE void glowmcu_conv_2d_compact_patch(const glowmcu_con
 {
     const int32_t oy = pixel / p->dense.out_width;
     const int32_t left = (pixel - oy * p->dense.out_width) * p->stride_x - p->pad_left;
-    const int32_t is_inside = (left >= 0) && (left + p->kernel_width <= p->in_width);
+    const int32_t is_inside = ((left >= 0) && (left + p->kernel_width <= p->in_width)) ? 1 : 0;
     const int32_t together = is_inside ? p->together : 1;
     const size_t bytes = (size_t)(together * p->in_channels);
     int32_t y = oy * p->stride_y - p->pad_top;
@@ -47,9 +47,9 @@ static GLOWMCU_NEVER_INLINE void glowmcu_conv_2d_compact_patch(const glowmcu_con
         for (int32_t kx = 0; kx < p->kernel_width; kx += together, x += p->dilation_x) {
             /* As unsigned numbers those before the image are large. */
             if ((uint32_t)y < (uint32_t)p->in_height && (uint32_t)x < (uint32_t)p->in_width) {
-                memcpy(patch, in + ((y - in_row) * p->in_width + x) * p->in_channels, bytes);
+                (void)memcpy(patch, in + ((y - in_row) * p->in_width + x) * p->in_channels, bytes);
             } else {
-                memset(patch, (int)p->in_zero_point, bytes);
+                (void)memset(patch, (int)p->in_zero_point, bytes);
             }
             patch += bytes;
         }
@@ -86,7 +86,7 @@ static void glowmcu_conv_2d_compact_rows(const glowmcu_conv_2d_compact *p,
         }
         run.pairs = 1;
         run.out = (depth_out < 4) ? aside : to;
-        if (p->is_copied) {
+        if (p->is_copied != 0) {
             run.in = scratch + 8 * p->dense.steps;
             for (int32_t i = 0; i < count; ++i) {
                 glowmcu_conv_2d_compact_patch(
@@ -101,7 +101,7 @@ static void glowmcu_conv_2d_compact_rows(const glowmcu_conv_2d_compact *p,
         }
         pairs(&p->dense, &run);
         if (depth_out < 4) {
-            memcpy(to, aside, (size_t)(count * depth_out));
+            (void)memcpy(to, aside, (size_t)(count * depth_out));
         }
         to += count * depth_out;
     }

@@ -100,6 +100,8 @@ static void glowmcu_conv_2d_few_inputs_rows(const glowmcu_conv_2d_few_inputs *p,
         }
     } else if (rows > 0) {
         glowmcu_few_inputs_pixels(p, pairs, in, out, rows * p->out_width);
+    } else {
+        /* no rows */
     }
     glowmcu_dense_clamp(out, rows * out_row, p->clamp_min, p->clamp_max);
 }

@@ -78,7 +78,7 @@ static void glowmcu_conv_2d_mve_s8(const glowmcu_conv_2d_mve *p, const int8_t *i
 
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         const int32_t top = oy * p->stride_y - p->pad_top;
-        const int is_high = top >= 0 && top + reach < p->in_height;
+        const int is_high = (top >= 0 && top + reach < p->in_height) ? 1 : 0;
         int32_t left = -p->pad_bytes;
         for (int32_t ox = p->out_width; ox > 0; --ox) {
             if (is_high && left >= 0 && left <= most_left) {

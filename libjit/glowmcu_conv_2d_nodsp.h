@@ -114,7 +114,7 @@ static void glowmcu_conv_2d_pairs_s8(const glowmcu_conv_2d_pairs *p, const int8_
     job.output_pairs = output_pairs;
     job.sums = (int32_t *)(void *)(stream + 5 * p->groups);
     padding = (int8_t *)(void *)(job.sums + 4 * output_pairs);
-    memset(padding, (int)p->in_zero_point, (size_t)p->in_channels);
+    (void)memset(padding, (int)p->in_zero_point, (size_t)p->in_channels);
     image.in = in;
     image.top = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     image.padding = padding;

@@ -79,7 +79,7 @@ static void glowmcu_conv_2d_packed_f32(const glowmcu_conv_2d_packed_real *p, con
         while (ox < p->out_width) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, 1, p->in_width);
-            const int32_t is_inside = ox >= p->inside_first && ox < p->inside_end;
+            const int32_t is_inside = (ox >= p->inside_first && ox < p->inside_end) ? 1 : 0;
             const int32_t count = is_inside ? p->inside_end - ox : 1;
             const float *x = in;
             glowmcu_conv_2d_packed_f32_window(p, ys, xs, &window);

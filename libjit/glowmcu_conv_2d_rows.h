@@ -59,8 +59,9 @@ static void glowmcu_conv_2d_rows_row(const glowmcu_conv_2d_rows *p, glowmcu_pixe
     const int16_t *top, int8_t *out, int32_t rows)
 {
     int32_t end = p->out_width;
+    int32_t x = 0;
 
-    for (int32_t x = 0; x < end;) {
+    while (x < end) {
         const int32_t left = end - x;
         const int32_t beside = left - p->across;
         int32_t second = p->across * p->out_channels;
@@ -78,6 +79,8 @@ static void glowmcu_conv_2d_rows_row(const glowmcu_conv_2d_rows *p, glowmcu_pixe
         } else if (count < p->across) {
             end = x + p->across;
             step = count;
+        } else {
+            /* all that one run takes */
         }
         glowmcu_conv_2d_rows_run(p, pairs, top + x * p->pixel_values, out + x * p->out_channels,
             second, count);

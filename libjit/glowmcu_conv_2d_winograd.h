@@ -57,10 +57,10 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_winograd_row(uint32_t a, uint32_t b, u
     const uint32_t third = glowmcu_subtract_halves(c, b);
     const uint32_t fourth = glowmcu_subtract_halves(b, d);
 
-    memcpy(out, &first, sizeof first);
-    memcpy(out + pitch, &second, sizeof second);
-    memcpy(out + 2 * pitch, &third, sizeof third);
-    memcpy(out + 3 * pitch, &fourth, sizeof fourth);
+    (void)memcpy(out, &first, sizeof first);
+    (void)memcpy(out + pitch, &second, sizeof second);
+    (void)memcpy(out + 2 * pitch, &third, sizeof third);
+    (void)memcpy(out + 3 * pitch, &fourth, sizeof fourth);
 }
 
 /*
@@ -109,10 +109,10 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_winograd_store_row(
     const uint32_t c = glowmcu_load_word(results->of[1][y][0]);
     const uint32_t d = glowmcu_load_word(results->of[1][y][1]);
 
-    memcpy(out, &a, sizeof a);
-    memcpy(out + channels, &b, sizeof b);
-    memcpy(out + 2 * channels, &c, sizeof c);
-    memcpy(out + 3 * channels, &d, sizeof d);
+    (void)memcpy(out, &a, sizeof a);
+    (void)memcpy(out + channels, &b, sizeof b);
+    (void)memcpy(out + 2 * channels, &c, sizeof c);
+    (void)memcpy(out + 3 * channels, &d, sizeof d);
 }
 
 /* The results that are in the output: `rows` of them, `columns` of both tiles' four. */
@@ -127,7 +127,7 @@ static void glowmcu_winograd_store(const glowmcu_winograd_results *results, int8
     }
     for (int32_t y = 0; y < rows; ++y, out += out_row) {
         for (int32_t x = 0; x < columns; ++x) {
-            memcpy(out + x * channels, results->of[x / 2][y][x % 2], 4);
+            (void)memcpy(out + x * channels, results->of[x / 2][y][x % 2], 4);
         }
     }
 }

@@ -69,7 +69,7 @@ static void glowmcu_depthwise_3x3_part(const glowmcu_depthwise_3x3 *p,
     glowmcu_depthwise_lines run_lines)
 {
     const int32_t band = (GLOWMCU_DEPTHWISE_LINES - 3) / p->across.stride + 1;
-    const int32_t is_fresh = (range->end_line - range->first_line <= band);
+    const int32_t is_fresh = (range->end_line - range->first_line <= band) ? 1 : 0;
     const int32_t shared = (p->across.stride < 3) ? 3 - p->across.stride : 0;
     const int32_t *block = p->blocks;
     glowmcu_depthwise_plan plan;
@@ -132,7 +132,7 @@ static inline int32_t glowmcu_depthwise_window(const uint32_t *word, const int8_
         const uint32_t k12 = glowmcu_halves(256 * weights[0], 256 * weights[2]);
         const uint32_t x01 = word[line];
         const uint32_t x23 = word[line + GLOWMCU_DEPTHWISE_WORD];
-        if (is_second) {
+        if (is_second != 0) {
             sum = glowmcu_smlad(x23, k12, glowmcu_smlatb(x01, k01, sum));
         } else {
             sum = glowmcu_smlabt(x23, k12, glowmcu_smlad(x01, k01, sum));
@@ -143,7 +143,7 @@ static inline int32_t glowmcu_depthwise_window(const uint32_t *word, const int8_
 
 /* What the assembly computes. */
 GLOWMCU_CODE
-static inline void glowmcu_depthwise_portable_lines(const uint32_t *words, int8_t *out,
+static inline void glowmcu_portable_lines(const uint32_t *words, int8_t *out,
     const int32_t *block, const glowmcu_depthwise_pass *pass, int32_t stride, int32_t form,
     int32_t shift)
 {
@@ -157,7 +157,7 @@ static inline void glowmcu_depthwise_portable_lines(const uint32_t *words, int8_
         int8_t *to = out + channel;
         for (int32_t line = 0; line < pass->lines; ++line) {
             for (int32_t i = 0; i < pass->outputs; ++i) {
-                const int32_t is_second = (stride == 1) && (i & 1) != 0;
+                const int32_t is_second = ((stride == 1) && (i & 1) != 0) ? 1 : 0;
                 const int32_t word = (stride == 1) ? i / 2 : i;
                 int32_t x = glowmcu_depthwise_finish_scaled(
                     glowmcu_depthwise_window(in + word * GLOWMCU_DEPTHWISE_WORD, weights,

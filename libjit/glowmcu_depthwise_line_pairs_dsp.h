@@ -73,7 +73,7 @@ static void glowmcu_depthwise_one_line(const uint32_t *words, int8_t *out, const
 #if !GLOWMCU_HAS_DSP
 /* What the assembly computes: `pass->lines` times two lines. */
 GLOWMCU_CODE
-static inline void glowmcu_depthwise_portable_line_pairs(const uint32_t *words, int8_t *out,
+static inline void glowmcu_portable_line_pairs(const uint32_t *words, int8_t *out,
     const int32_t *block, const glowmcu_depthwise_pair_pass *pass, int32_t shift)
 {
     const int32_t step = pass->out_step;
@@ -135,7 +135,7 @@ static void glowmcu_depthwise_line_pairs_part(const glowmcu_depthwise_3x3 *p,
     glowmcu_depthwise_line_pairs run_lines, int32_t shift)
 {
     const int32_t count = range->end_line - range->first_line;
-    const int32_t is_fresh = (count <= GLOWMCU_DEPTHWISE_BAND);
+    const int32_t is_fresh = (count <= GLOWMCU_DEPTHWISE_BAND) ? 1 : 0;
     const int32_t *block = p->blocks;
     glowmcu_depthwise_plan plan;
     glowmcu_depthwise_pair_pass pass;

@@ -25,11 +25,11 @@ typedef struct {
     int32_t in_zero_point;
     const int8_t *weights; /* [out_channels][kernel_height * kernel_width] */
     glowmcu_scale scale;
-} glowmcu_depthwise_taps;
+} glowmcu_depthwise_nodsp;
 
 /* Whether all taps of output pixel (oy, ox) lie in the image. */
 GLOWMCU_CODE
-static inline int32_t glowmcu_depthwise_is_inside(const glowmcu_depthwise_taps *p, int32_t oy,
+static inline int32_t glowmcu_depthwise_is_inside(const glowmcu_depthwise_nodsp *p, int32_t oy,
     int32_t ox)
 {
     const int32_t y = oy * p->stride_y - p->pad_top;
@@ -44,7 +44,7 @@ static inline int32_t glowmcu_depthwise_is_inside(const glowmcu_depthwise_taps *
  * `in_row`, or in `padding`.
  */
 GLOWMCU_CODE
-static void glowmcu_depthwise_places(const glowmcu_depthwise_taps *p, const int8_t *in,
+static void glowmcu_depthwise_places(const glowmcu_depthwise_nodsp *p, const int8_t *in,
     int32_t in_row, const int8_t *padding, const int8_t **places, int32_t oy, int32_t ox)
 {
     int32_t y = oy * p->stride_y - p->pad_top;
@@ -53,7 +53,8 @@ static void glowmcu_depthwise_places(const glowmcu_depthwise_taps *p, const int8
     for (int32_t ky = 0; ky < p->kernel_height; ++ky, y += p->dilation_y) {
         int32_t x = x_first;
         for (int32_t kx = 0; kx < p->kernel_width; ++kx, x += p->dilation_x) {
-            const int32_t is_inside = y >= 0 && y < p->in_height && x >= 0 && x < p->in_width;
+            const int32_t is_inside = (y >= 0 && y < p->in_height
+                    && x >= 0 && x < p->in_width) ? 1 : 0;
             *places = is_inside ? in + ((y - in_row) * p->in_width + x) * p->in_channels : padding;
             ++places;
         }

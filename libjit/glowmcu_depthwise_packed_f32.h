@@ -224,7 +224,7 @@ static inline void glowmcu_depthwise_f32_blocks(glowmcu_depthwise_window_f32 *p,
             p->in[pixel] += width;
         }
         for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-            memcpy(p->out[pixel] + block * width, results[pixel],
+            (void)memcpy(p->out[pixel] + block * width, results[pixel],
                 (size_t)width * sizeof results[0][0]);
         }
     }
@@ -304,7 +304,7 @@ static void glowmcu_depthwise_packed_f32(const glowmcu_depthwise_packed_real *p,
         while (ox < p->out_width) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, p->dilation_x, p->in_width);
-            const int32_t is_inside = ox >= p->inside_first && ox < p->inside_end;
+            const int32_t is_inside = (ox >= p->inside_first && ox < p->inside_end) ? 1 : 0;
             const int32_t count = is_inside ? p->inside_end - ox : 1;
             glowmcu_depthwise_packed_f32_window(p, ys, xs, &window);
             glowmcu_depthwise_packed_f32_pixels(p, &window,

@@ -165,7 +165,7 @@ static void glowmcu_depthwise_row_sums_s8(const glowmcu_depthwise_row_sums *p, c
         const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
             p->kernel_width, p->dilation_x, p->in_width);
         if (first_row == 0) {
-            memcpy(sums, starts, (size_t)out_channels * sizeof *sums);
+            (void)memcpy(sums, starts, (size_t)out_channels * sizeof *sums);
             starts += p->starts_step;
         }
         for (int32_t ky = first_tap; ky < end_tap; ++ky) {

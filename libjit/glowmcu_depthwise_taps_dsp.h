@@ -47,7 +47,7 @@ typedef void (*glowmcu_depthwise_pixel)(const int8_t *table, int8_t *out, const 
 GLOWMCU_CODE
 static inline int8_t *glowmcu_depthwise_put_tap(int8_t *table, const int8_t *tap)
 {
-    memcpy(table, &tap, sizeof tap);
+    (void)memcpy(table, &tap, sizeof tap);
     return table + sizeof tap;
 }
 
@@ -60,7 +60,7 @@ static void glowmcu_depthwise_copy_tap(const glowmcu_depthwise_taps *p, const in
         const uint32_t four = (uint32_t)(uint8_t)tap[ic] * 0x01010101u;
         int32_t m = p->depth_multiplier;
         for (; m >= 4; m -= 4) {
-            memcpy(copy, &four, sizeof four);
+            (void)memcpy(copy, &four, sizeof four);
             copy += 4;
         }
         for (; m > 0; --m) {
@@ -85,7 +85,7 @@ static void glowmcu_depthwise_find_taps(const glowmcu_depthwise_taps *p, const i
             if (y >= 0 && y < p->in_height && x >= 0 && x < p->in_width) {
                 tap = in + ((y - in_row) * p->in_width + x) * p->in_channels;
             }
-            if (p->is_copied) {
+            if (p->is_copied != 0) {
                 glowmcu_depthwise_copy_tap(p, tap, copy);
                 tap = copy;
                 copy += p->channels;
@@ -114,8 +114,8 @@ static void glowmcu_depthwise_taps_rows(const glowmcu_depthwise_taps *p, const i
     int8_t *copy = padding + (p->is_padded ? p->in_channels : 0);
     int8_t *few = copy + p->channels * p->kernel_height * p->kernel_width;
 
-    if (p->is_padded) {
-        memset(padding, (int)p->in_zero_point, (size_t)p->in_channels);
+    if (p->is_padded != 0) {
+        (void)memset(padding, (int)p->in_zero_point, (size_t)p->in_channels);
     }
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
@@ -123,7 +123,7 @@ static void glowmcu_depthwise_taps_rows(const glowmcu_depthwise_taps *p, const i
                 oy * p->stride_y - p->pad_top, ox * p->stride_x - p->pad_left, scratch);
             if (p->out_channels < p->channels) {
                 pixel(scratch, few, p->blocks, p);
-                memcpy(out, few, (size_t)p->out_channels);
+                (void)memcpy(out, few, (size_t)p->out_channels);
             } else {
                 pixel(scratch, out, p->blocks, p);
             }
@@ -138,7 +138,7 @@ static inline const int8_t *glowmcu_depthwise_tap(const int8_t *table, int32_t i
 {
     const int8_t *tap;
 
-    memcpy(&tap, table + (size_t)index * sizeof tap, sizeof tap);
+    (void)memcpy(&tap, table + (size_t)index * sizeof tap, sizeof tap);
     return tap;
 }
 

@@ -70,7 +70,7 @@ static inline void glowmcu_depthwise_plan_line(const glowmcu_depthwise_3x3 *p, i
     const int32_t begin = first * p->along.stride - p->along.pad_before;
     const int32_t empty = (begin < 0) ? -begin / 2 : 0;
     const int32_t before = (empty < count) ? empty : count;
-    const int32_t has_head = (begin < 0) && (begin & 1) != 0 && (before < count);
+    const int32_t has_head = ((begin < 0) && (begin & 1) != 0 && (before < count)) ? 1 : 0;
     const int32_t inside = begin + 2 * (before + has_head);
     const int32_t left = count - before - has_head;
     const int32_t end = begin + (outputs - 1) * p->along.stride + 3;
@@ -199,7 +199,7 @@ static void glowmcu_depthwise_expand(const glowmcu_depthwise_plan *plan, const i
     for (int32_t line = 0; line < lines; ++line) {
         const int8_t *from = x + line * plan->line_step;
         uint32_t *word = to + line;
-        if (plan->has_head) {
+        if (plan->has_head != 0) {
             glowmcu_depthwise_interleave(plan->padding, glowmcu_load_word(from), word);
             from += plan->step;
             word += GLOWMCU_DEPTHWISE_WORD;
@@ -210,7 +210,7 @@ static void glowmcu_depthwise_expand(const glowmcu_depthwise_plan *plan, const i
             from += 2 * plan->step;
             word += GLOWMCU_DEPTHWISE_WORD;
         }
-        if (plan->has_tail) {
+        if (plan->has_tail != 0) {
             glowmcu_depthwise_interleave(glowmcu_load_word(from), plan->padding, word);
         }
     }

@@ -30,7 +30,7 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_load_word(const void *from)
 #else
     uint32_t word;
 
-    memcpy(&word, from, sizeof word);
+    (void)memcpy(&word, from, sizeof word);
     return word;
 #endif
 }
@@ -45,7 +45,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_store_word(void *to, uint32_t word)
     bytes[2] = (uint8_t)((word >> 16) & 0xFFu);
     bytes[3] = (uint8_t)(word >> 24);
 #else
-    memcpy(to, &word, sizeof word);
+    (void)memcpy(to, &word, sizeof word);
 #endif
 }
 
@@ -148,7 +148,7 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_max_bytes(uint32_t x, uint32_t y)
     __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(result) : "r"(x), "r"(y) : "cc");
 #else
     result = 0;
-    for (uint32_t at = 0; at < 32; at += 8) {
+    for (uint32_t at = 0; at < 32u; at += 8u) {
         const uint32_t a = (x >> at) & 0xFFu;
         const uint32_t b = (y >> at) & 0xFFu;
         result |= (((a ^ 0x80u) >= (b ^ 0x80u)) ? a : b) << at;

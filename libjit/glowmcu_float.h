@@ -34,6 +34,8 @@ static inline glowmcu_quotient_parts glowmcu_quotient_of(const glowmcu_affine *p
     } else if (quotient == quotient) {
         parts.whole = (int32_t)quotient;
         parts.rest = quotient - (float)parts.whole; /* exact: |quotient| < 2^24 */
+    } else {
+        /* NaN: nothing */
     }
     return parts;
 }

@@ -31,13 +31,13 @@ typedef struct {
  * All channels of one row; at least eight are written. `rest` is the last depth_in % 4 inputs in a
  * word, lowest first, then zeros: their weights come first.
  */
-typedef void (*glowmcu_fully_connected_direct_row)(const glowmcu_fully_connected_direct *p,
+typedef void (*glowmcu_direct_row)(const glowmcu_fully_connected_direct *p,
     const int8_t *in, int8_t *out, uint32_t rest);
 
 #if !GLOWMCU_HAS_DSP
 /* Four inputs with their weights; returns what follows these. */
 GLOWMCU_CODE
-static inline const int32_t *glowmcu_fully_connected_direct_four(const glowmcu_dense_shape *k,
+static inline const int32_t *glowmcu_direct_four(const glowmcu_dense_shape *k,
     uint32_t four, const int32_t *w, int32_t sums[8])
 {
     const uint32_t words[2] = {glowmcu_sxtb16(four), glowmcu_sxtb16_ror8(four)};
@@ -46,7 +46,7 @@ static inline const int32_t *glowmcu_fully_connected_direct_four(const glowmcu_d
 }
 
 GLOWMCU_CODE
-static inline void glowmcu_fully_connected_direct_portable(const glowmcu_fully_connected_direct *p,
+static inline void glowmcu_direct_portable(const glowmcu_fully_connected_direct *p,
     const int8_t *in, int8_t *out, uint32_t rest, int32_t form, int32_t postshift, int32_t wide,
     int32_t uniform)
 {
@@ -59,10 +59,10 @@ static inline void glowmcu_fully_connected_direct_portable(const glowmcu_fully_c
 
         w = glowmcu_dense_start(&shape, w, sums);
         if (p->depth_in % 4 != 0) {
-            w = glowmcu_fully_connected_direct_four(&shape, rest, w, sums);
+            w = glowmcu_direct_four(&shape, rest, w, sums);
         }
         for (int32_t ic = 0; ic + 4 <= p->depth_in; ic += 4) {
-            w = glowmcu_fully_connected_direct_four(&shape, glowmcu_load_word(in + ic), w, sums);
+            w = glowmcu_direct_four(&shape, glowmcu_load_word(in + ic), w, sums);
         }
         w = glowmcu_dense_results(&shape, sums, w, (uniform != 0) ? shared : NULL, out);
     }
@@ -75,8 +75,8 @@ static inline void glowmcu_fully_connected_direct_portable(const glowmcu_fully_c
  * all channels are one block, which is written when everything was read.
  */
 GLOWMCU_CODE
-static void glowmcu_fully_connected_direct_rows(const glowmcu_fully_connected_direct *p,
-    glowmcu_fully_connected_direct_row one, const int8_t *in, int8_t *out, int32_t first_row,
+static void glowmcu_direct_rows(const glowmcu_fully_connected_direct *p,
+    glowmcu_direct_row one, const int8_t *in, int8_t *out, int32_t first_row,
     int32_t end_row)
 {
     for (int32_t row = first_row; row < end_row; ++row) {
@@ -90,7 +90,7 @@ static void glowmcu_fully_connected_direct_rows(const glowmcu_fully_connected_di
         } else {
             int8_t aside[8];
             one(p, in, aside, rest);
-            memcpy(out, aside, (size_t)p->depth_out);
+            (void)memcpy(out, aside, (size_t)p->depth_out);
         }
         glowmcu_dense_clamp(out, p->depth_out, p->clamp_min, p->clamp_max);
         in += p->depth_in;

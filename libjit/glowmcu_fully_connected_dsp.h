@@ -66,7 +66,7 @@ static void glowmcu_fully_connected_rows(const glowmcu_fully_connected_dsp *p,
         } else {
             int8_t aside[8];
             one(p, words, aside);
-            memcpy(out, aside, (size_t)p->depth_out);
+            (void)memcpy(out, aside, (size_t)p->depth_out);
         }
         glowmcu_dense_clamp(out, p->depth_out, p->clamp_min, p->clamp_max);
         in += p->depth_in;

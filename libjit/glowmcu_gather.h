@@ -32,7 +32,7 @@ static void glowmcu_gather_slices(const glowmcu_gather *p, const void *in, const
             for (int32_t i = 0; i < p->index_count; ++i) {
                 int32_t index = indices[i];
                 index = (index < 0) ? 0 : ((index < p->length) ? index : p->length - 1);
-                memcpy(to, from + index * p->slice_bytes, (size_t)p->slice_bytes);
+                (void)memcpy(to, from + index * p->slice_bytes, (size_t)p->slice_bytes);
                 to += p->slice_bytes;
             }
             from += p->length * p->slice_bytes;

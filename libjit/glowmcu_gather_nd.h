@@ -33,7 +33,7 @@ static void glowmcu_gather_nd_slices(const glowmcu_gather_nd *p, const void *in,
             const int32_t at = (*indices < 0) ? 0 : ((*indices < last) ? *indices : last);
             slice = slice * p->sizes[axis] + at;
         }
-        memcpy(to, from + slice * p->slice_bytes, (size_t)p->slice_bytes);
+        (void)memcpy(to, from + slice * p->slice_bytes, (size_t)p->slice_bytes);
     }
 }
 

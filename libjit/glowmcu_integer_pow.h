@@ -17,7 +17,7 @@ static inline uint64_t glowmcu_integer_pow(int64_t base, int64_t exponent)
         if (base == 1) {
             return 1;
         }
-        return base != -1 ? 0 : ((exponent & 1) != 0 ? (uint64_t)-1 : 1);
+        return base != -1 ? 0u : ((exponent & 1) != 0 ? UINT64_MAX : 1u);
     }
     for (uint64_t rest = (uint64_t)exponent; rest != 0u; rest >>= 1) {
         if ((rest & 1u) != 0u) {

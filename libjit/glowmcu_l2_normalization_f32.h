@@ -10,11 +10,11 @@ typedef struct {
     int32_t rows;
     int32_t depth;
     float epsilon;
-} glowmcu_l2_normalization_real;
+} glowmcu_l2_real;
 
 /* x / max(sqrt(sum(x^2)), epsilon). `in` and `out` are [rows][depth] and may be the same. */
 GLOWMCU_CODE
-static void glowmcu_l2_normalization_f32(const glowmcu_l2_normalization_real *p, const float *in,
+static void glowmcu_l2_normalization_f32(const glowmcu_l2_real *p, const float *in,
     float *out)
 {
     for (int32_t row = 0; row < p->rows; ++row, in += p->depth, out += p->depth) {

@@ -15,7 +15,7 @@ typedef struct {
     float alpha;
     float beta;
     float bias;
-} glowmcu_local_response_normalization_real;
+} glowmcu_local_response_real;
 
 /*
  * x / (bias + alpha * sum(x^2))^beta, the sum over `before` neighbours to `after` ones in the row.
@@ -23,7 +23,7 @@ typedef struct {
  */
 GLOWMCU_CODE
 static void glowmcu_local_response_normalization_f32(
-    const glowmcu_local_response_normalization_real *p, const float *in, float *out)
+    const glowmcu_local_response_real *p, const float *in, float *out)
 {
     for (int32_t row = 0; row < p->rows; ++row, in += p->depth, out += p->depth) {
         for (int32_t c = 0; c < p->depth; ++c) {

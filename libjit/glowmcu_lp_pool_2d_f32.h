@@ -34,9 +34,9 @@ static inline float glowmcu_root(float x, int32_t order)
     if (order == 1 || !(x > 0.0f)) {
         return x;
     }
-    memcpy(&bits, &x, sizeof bits);
+    (void)memcpy(&bits, &x, sizeof bits);
     bits = (bits - 0x3f800000) / order + 0x3f800000;
-    memcpy(&root, &bits, sizeof root);
+    (void)memcpy(&root, &bits, sizeof root);
     for (int32_t i = 0; i < 4; ++i) {
         root -= (root - x / glowmcu_power(root, order - 1)) / (float)order;
     }

@@ -17,7 +17,7 @@ static inline uint32_t glowmcu_float_bits(float x)
 {
     uint32_t bits;
 
-    memcpy(&bits, &x, sizeof bits);
+    (void)memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
@@ -26,7 +26,7 @@ static inline float glowmcu_float_of_bits(uint32_t bits)
 {
     float x;
 
-    memcpy(&x, &bits, sizeof x);
+    (void)memcpy(&x, &bits, sizeof x);
     return x;
 }
 

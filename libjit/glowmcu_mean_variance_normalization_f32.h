@@ -12,7 +12,7 @@ typedef struct {
     int32_t center; /* 0: the mean counts as 0 */
     float per_element; /* 1 / depth */
     float epsilon;
-} glowmcu_mean_variance_normalization_real;
+} glowmcu_mean_variance_real;
 
 /*
  * (x - mean) / sqrt(mean((x - mean)^2) + epsilon). `in` and `out` are [rows][depth] and may be the
@@ -20,7 +20,7 @@ typedef struct {
  */
 GLOWMCU_CODE
 static void glowmcu_mean_variance_normalization_f32(
-    const glowmcu_mean_variance_normalization_real *p, const float *in, float *out)
+    const glowmcu_mean_variance_real *p, const float *in, float *out)
 {
     for (int32_t row = 0; row < p->rows; ++row, in += p->depth, out += p->depth) {
         float mean = 0.0f;

@@ -39,7 +39,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_mve_copy(int8_t *to, const int8_t *fro
 #if GLOWMCU_HAS_MVE
         GLOWMCU_MVE_COPY(to, from, bytes);
 #else
-        memcpy(to, from, (size_t)bytes);
+        (void)memcpy(to, from, (size_t)bytes);
 #endif
     }
 }
@@ -55,7 +55,7 @@ static inline void glowmcu_mve_copy_rows(int8_t *to, const int8_t *from, int32_t
         const int8_t *next = from;
         GLOWMCU_MVE_COPY(at, next, bytes);
 #else
-        memcpy(to, from, (size_t)bytes);
+        (void)memcpy(to, from, (size_t)bytes);
 #endif
         to += bytes;
         from += step;
@@ -77,7 +77,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_mve_fill(int8_t *to, int32_t value, in
             : "r"(value), "r"(bytes)
             : "lr", "q0", "memory");
 #else
-        memset(to, (int)((uint32_t)value & 0xFFu), (size_t)bytes);
+        (void)memset(to, (int)((uint32_t)value & 0xFFu), (size_t)bytes);
 #endif
     }
 }

@@ -48,7 +48,7 @@ static void glowmcu_pair_sums(const glowmcu_pair_job *job)
         sums[0] = (int32_t)(all - ((uint32_t)second << 16));
         sums[1] = second;
         sums += 2;
-        if (output & 1) {
+        if ((output & 1) != 0) {
             w += 8 * job->groups;
         }
     }

@@ -303,8 +303,8 @@ typedef struct {
 GLOWMCU_CODE
 static inline uint32_t glowmcu_weighted_halves(uint32_t x, uint32_t weights)
 {
-    const uint32_t low = ((weights & 0xFFFFu) != 0) ? 0xFFFFu : 0;
-    const uint32_t high = ((weights >> 16) != 0) ? 0xFFFF0000u : 0;
+    const uint32_t low = ((weights & 0xFFFFu) != 0u) ? 0xFFFFu : 0u;
+    const uint32_t high = ((weights >> 16) != 0u) ? 0xFFFF0000u : 0u;
 
     return x & (low | high);
 }
@@ -329,8 +329,8 @@ static inline uint32_t glowmcu_pixel_values(const uint8_t *pixel, const int16_t 
     int16_t low;
     int16_t high;
 
-    memcpy(&low, pixel + offsets[0], sizeof low);
-    memcpy(&high, pixel + offsets[1], sizeof high);
+    (void)memcpy(&low, pixel + offsets[0], sizeof low);
+    (void)memcpy(&high, pixel + offsets[1], sizeof high);
     return glowmcu_halves(low, high);
 }
 
@@ -398,9 +398,9 @@ static inline const int32_t *glowmcu_pixel_store(const glowmcu_pixel_pairs_shape
     const int32_t *w, const glowmcu_pixel_sums *sums, int8_t *out)
 {
     for (int32_t i = 0; i < 4; ++i) {
-        const int32_t is_high = !k->wide && i % 2 == 0;
+        const int32_t is_high = (!k->wide && i % 2 == 0) ? 1 : 0;
         int32_t value = sums->sum[i];
-        if (is_high) {
+        if (is_high != 0) {
             value = (int32_t)((uint32_t)value - (uint32_t)sums->sum[i + 1]);
         }
         if (is_high && k->form == GLOWMCU_FORM_FLOOR) {

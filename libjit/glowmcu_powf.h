@@ -117,12 +117,12 @@ static inline int32_t glowmcu_parity(float y)
 GLOWMCU_CODE
 static inline float glowmcu_pow_of_extremes(float a, float y)
 {
-    const int is_large = a > 1.0f;
+    const int is_large = (a > 1.0f) ? 1 : 0;
 
     if (a == 1.0f) {
         return 1.0f;
     }
-    return is_large == (y > 0.0f) ? glowmcu_infinity() : 0.0f;
+    return (is_large != 0) == (y > 0.0f) ? glowmcu_infinity() : 0.0f;
 }
 
 /* As C99's pow: 1 for y = 0 and for x = 1, not a number for x < 0 and broken y. */
@@ -130,7 +130,7 @@ GLOWMCU_CODE
 static inline float glowmcu_powf(float x, float y)
 {
     const float a = glowmcu_absf(x);
-    const int is_infinite_y = glowmcu_absf(y) == glowmcu_infinity();
+    const int is_infinite_y = (glowmcu_absf(y) == glowmcu_infinity()) ? 1 : 0;
     float value;
     int32_t parity;
 

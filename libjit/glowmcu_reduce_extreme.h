@@ -33,10 +33,10 @@ static void glowmcu_reduce_extreme_s8(const glowmcu_reduce_extreme *p, const voi
                 const int32_t value = x[i * innermost[1]] ^ p->flip;
                 best = (value > best) ? value : best;
             }
-        } while (glowmcu_reduce_walk_next(&group));
+        } while (glowmcu_reduce_walk_next(&group) != 0);
         *to = (int8_t)(best ^ p->flip);
         ++to;
-    } while (glowmcu_reduce_walk_next(&result));
+    } while (glowmcu_reduce_walk_next(&result) != 0);
 }
 
 #endif /* GLOWMCU_REDUCE_EXTREME_H */

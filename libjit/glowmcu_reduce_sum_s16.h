@@ -24,11 +24,11 @@ static void glowmcu_reduce_sum_s16(const glowmcu_reduce_sum *p, const int16_t *i
             for (int32_t i = 0; i < innermost[0]; ++i) {
                 acc += x[i * innermost[1]];
             }
-        } while (glowmcu_reduce_walk_next(&group));
+        } while (glowmcu_reduce_walk_next(&group) != 0);
         value = glowmcu_requantize(acc, p->multiplier, p->shift) + p->out_zero_point;
         *out = (int16_t)glowmcu_clamp(value, -32768, 32767);
         ++out;
-    } while (glowmcu_reduce_walk_next(&result));
+    } while (glowmcu_reduce_walk_next(&result) != 0);
 }
 
 #endif /* GLOWMCU_REDUCE_SUM_S16_H */

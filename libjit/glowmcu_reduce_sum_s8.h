@@ -24,11 +24,11 @@ static void glowmcu_reduce_sum_s8(const glowmcu_reduce_sum *p, const int8_t *in,
             for (int32_t i = 0; i < innermost[0]; ++i) {
                 acc += x[i * innermost[1]];
             }
-        } while (glowmcu_reduce_walk_next(&group));
+        } while (glowmcu_reduce_walk_next(&group) != 0);
         value = glowmcu_requantize(acc, p->multiplier, p->shift) + p->out_zero_point;
         *out = (int8_t)glowmcu_clamp(value, -128, 127);
         ++out;
-    } while (glowmcu_reduce_walk_next(&result));
+    } while (glowmcu_reduce_walk_next(&result) != 0);
 }
 
 #endif /* GLOWMCU_REDUCE_SUM_S8_H */

@@ -14,7 +14,7 @@ typedef struct {
     int32_t pixel_bytes;
     const int16_t *rows;    /* source row of every output row */
     const int16_t *columns; /* source column of every output column */
-} glowmcu_resize_nearest_neighbor_params;
+} glowmcu_resize_nearest_params;
 
 /*
  * Output rows [first_row, end_row). Reads the rows that they repeat, writes only those rows. `in`
@@ -22,7 +22,7 @@ typedef struct {
  * overwrite rows that are repeated no more. Any element type.
  */
 GLOWMCU_CODE
-static void glowmcu_resize_nearest_neighbor(const glowmcu_resize_nearest_neighbor_params *p,
+static void glowmcu_resize_nearest_neighbor(const glowmcu_resize_nearest_params *p,
     const void *in, void *out, int32_t first_row, int32_t end_row)
 {
     const size_t bytes = (size_t)p->pixel_bytes;
@@ -33,7 +33,7 @@ static void glowmcu_resize_nearest_neighbor(const glowmcu_resize_nearest_neighbo
         const uint8_t *row = (const uint8_t *)in
             + (size_t)((p->rows[oy] - in_row) * p->in_width) * bytes;
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
-            memcpy(pixel, row + (size_t)p->columns[ox] * bytes, bytes);
+            (void)memcpy(pixel, row + (size_t)p->columns[ox] * bytes, bytes);
             pixel += bytes;
         }
     }

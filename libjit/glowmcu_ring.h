@@ -27,19 +27,19 @@ static inline void glowmcu_ring_next_words(int8_t *ring, int32_t row_bytes, int3
 
     for (; end - from >= 16; from += 16, ring += 16) {
         uint32_t a, b, c, d;
-        memcpy(&a, from, sizeof a);
-        memcpy(&b, from + 4, sizeof b);
-        memcpy(&c, from + 8, sizeof c);
-        memcpy(&d, from + 12, sizeof d);
-        memcpy(ring, &a, sizeof a);
-        memcpy(ring + 4, &b, sizeof b);
-        memcpy(ring + 8, &c, sizeof c);
-        memcpy(ring + 12, &d, sizeof d);
+        (void)memcpy(&a, from, sizeof a);
+        (void)memcpy(&b, from + 4, sizeof b);
+        (void)memcpy(&c, from + 8, sizeof c);
+        (void)memcpy(&d, from + 12, sizeof d);
+        (void)memcpy(ring, &a, sizeof a);
+        (void)memcpy(ring + 4, &b, sizeof b);
+        (void)memcpy(ring + 8, &c, sizeof c);
+        (void)memcpy(ring + 12, &d, sizeof d);
     }
     for (; from < end; from += 4, ring += 4) {
         uint32_t word;
-        memcpy(&word, from, sizeof word);
-        memcpy(ring, &word, sizeof word);
+        (void)memcpy(&word, from, sizeof word);
+        (void)memcpy(ring, &word, sizeof word);
     }
 }
 

@@ -38,7 +38,7 @@ static inline float glowmcu_round_evenf(float x)
 {
     const float whole = glowmcu_truncf(x);
     const float rest = glowmcu_absf(x - whole); /* exact */
-    const int is_up = rest > 0.5f || (rest == 0.5f && ((int32_t)whole & 1) != 0);
+    const int is_up = (rest > 0.5f || (rest == 0.5f && ((int32_t)whole & 1) != 0)) ? 1 : 0;
 
     return is_up ? whole + glowmcu_copysignf(1.0f, x) : whole;
 }

@@ -143,8 +143,8 @@ static inline void glowmcu_wide_sums_keep(int32_t *kept, const int8_t *in, int32
 {
     for (int32_t c = 0; c < channels; c += 4, kept += 4) {
         const int8_t *x = in + glowmcu_four_at(c, channels);
-        if (is_first) {
-            memset(kept, 0, 4 * sizeof *kept);
+        if (is_first != 0) {
+            (void)memset(kept, 0, 4u * sizeof *kept);
         }
         for (int32_t left = pixels; left > 0; left -= GLOWMCU_ROW_SUMS_PART) {
             const int32_t part = (left < GLOWMCU_ROW_SUMS_PART) ? left : GLOWMCU_ROW_SUMS_PART;

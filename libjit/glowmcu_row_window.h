@@ -39,14 +39,14 @@ static void glowmcu_fill_halves(int16_t *out, int32_t count, int32_t value)
     const uint32_t both = glowmcu_halves(value, value);
 
     for (; count >= 16; count -= 16, out += 16) {
-        memcpy(out, &both, sizeof both);
-        memcpy(out + 2, &both, sizeof both);
-        memcpy(out + 4, &both, sizeof both);
-        memcpy(out + 6, &both, sizeof both);
-        memcpy(out + 8, &both, sizeof both);
-        memcpy(out + 10, &both, sizeof both);
-        memcpy(out + 12, &both, sizeof both);
-        memcpy(out + 14, &both, sizeof both);
+        (void)memcpy(out, &both, sizeof both);
+        (void)memcpy(out + 2, &both, sizeof both);
+        (void)memcpy(out + 4, &both, sizeof both);
+        (void)memcpy(out + 6, &both, sizeof both);
+        (void)memcpy(out + 8, &both, sizeof both);
+        (void)memcpy(out + 10, &both, sizeof both);
+        (void)memcpy(out + 12, &both, sizeof both);
+        (void)memcpy(out + 14, &both, sizeof both);
     }
     for (; count > 0; --count) {
         *out++ = (int16_t)value;
@@ -77,7 +77,7 @@ GLOWMCU_NAKED static void glowmcu_move_blocks(
 GLOWMCU_CODE
 static void glowmcu_move_blocks(const int16_t *from, int16_t *to, int32_t blocks)
 {
-    memmove(to, from, (size_t)blocks * 64);
+    (void)memmove(to, from, (size_t)blocks * 64u);
 }
 #endif
 
@@ -92,7 +92,7 @@ static void glowmcu_move_halves(const int16_t *from, int16_t *to, int32_t count)
     }
     for (int32_t i = 32 * blocks; i < count; i += 2) {
         const uint32_t two = glowmcu_load_word(from + i);
-        memcpy(to + i, &two, sizeof two);
+        (void)memcpy(to + i, &two, sizeof two);
     }
 }
 
@@ -104,8 +104,8 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_widen_four(uint32_t four, int16_t *out
     const uint32_t low = shuffled ? even : glowmcu_pack_low(even, odd);
     const uint32_t high = shuffled ? odd : glowmcu_pack_high(even, odd);
 
-    memcpy(out, &low, sizeof low);
-    memcpy(out + 2, &high, sizeof high);
+    (void)memcpy(out, &low, sizeof low);
+    (void)memcpy(out + 2, &high, sizeof high);
 }
 
 /* Sixteen int8 values to int16. */
@@ -158,7 +158,7 @@ static void glowmcu_conv_2d_rows_load(const glowmcu_conv_2d_rows *p, const int8_
 {
     if (y < 0 || y >= p->in_height) {
         glowmcu_fill_halves(row, p->pitch, p->in_zero_point);
-    } else if (p->shuffled) {
+    } else if (p->shuffled != 0) {
         glowmcu_widen(in + (y - in_top) * p->in_row, row + p->left, p->in_row, 1);
     } else {
         glowmcu_widen(in + (y - in_top) * p->in_row, row + p->left, p->in_row, 0);

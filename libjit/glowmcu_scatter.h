@@ -13,7 +13,7 @@ GLOWMCU_CODE
 static inline void glowmcu_scatter_begin(const void *in, void *out, int32_t bytes)
 {
     if (in != out) {
-        memcpy(out, in, (size_t)bytes);
+        (void)memcpy(out, in, (size_t)bytes);
     }
 }
 

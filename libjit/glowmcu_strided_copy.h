@@ -38,7 +38,7 @@ static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, c
         const uint8_t *from = in + i * in_step;
         uint8_t *to = out + i * out_step;
         if (unit_bytes >= 16) {
-            memcpy(to, from, (size_t)unit_bytes);
+            (void)memcpy(to, from, (size_t)unit_bytes);
         } else {
             for (int32_t byte = 0; byte < unit_bytes; ++byte) {
                 to[byte] = from[byte];
@@ -63,7 +63,7 @@ static void glowmcu_strided_copy_loops(const int32_t *loops, int32_t loop_count,
 
     if (innermost < 0) {
         if (from != to) {
-            memcpy(to, from, (size_t)unit_bytes);
+            (void)memcpy(to, from, (size_t)unit_bytes);
         }
         return;
     }

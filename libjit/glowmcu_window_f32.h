@@ -225,7 +225,7 @@ static inline void glowmcu_window_f32_blocks(const glowmcu_window_f32 *p, int32_
             glowmcu_window_f32_block(p, p->in[pixel], w, width, results[pixel]);
         }
         for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-            memcpy(p->out[pixel] + block * width, results[pixel],
+            (void)memcpy(p->out[pixel] + block * width, results[pixel],
                 (size_t)width * sizeof results[0][0]);
         }
     }
@@ -255,7 +255,7 @@ static inline void glowmcu_window_f32_channels(glowmcu_window_f32 *p, const floa
         p->out[1] = last[1];
         glowmcu_window_f32_blocks(p, pixels, (left > 4) ? 8 : 4);
         for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-            memcpy(out[pixel], last[pixel], (size_t)left * sizeof last[0][0]);
+            (void)memcpy(out[pixel], last[pixel], (size_t)left * sizeof last[0][0]);
         }
     }
 }

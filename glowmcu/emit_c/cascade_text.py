@@ -134,7 +134,8 @@ class _Writer:
     def _copy(self, ring: Buffer) -> str:
         row = row_bytes(ring)
         newest = f" + {ring.size_bytes - row}" if ring.size_bytes > row else ""
-        return f"memcpy(a + {self._symbol(ring)}{newest}, rows + (y - before) * {row}, {row});"
+        to = f"a + {self._symbol(ring)}{newest}"
+        return f"(void)memcpy({to}, rows + (y - before) * {row}, {row});"
 
     def _reader(self, ring: Buffer) -> int:
         """The first layer that reads a ring: what fills it is counted there."""

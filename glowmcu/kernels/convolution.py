@@ -260,6 +260,7 @@ def _float_code(site: Site, name: str, fields: Sequence[Field], overlaps: Overla
     if not is_constant(site, 1, 2):
         return code
     assert code.parameters is not None
+    short = name.removesuffix("_conv_2d")
     constants = (
         Field("layer", code.parameters),
         Field("weights", ConstantArray("weights", constant(site, 1))),
@@ -270,7 +271,7 @@ def _float_code(site: Site, name: str, fields: Sequence[Field], overlaps: Overla
         function=f"glowmcu_{name}_constant_f32",
         operands=(0,),
         header=f"glowmcu_{name}_constant_f32.h",
-        parameters=Parameters(f"glowmcu_{name}_constant_real", constants),
+        parameters=Parameters(f"glowmcu_{short}_constant_real", constants),
         whole_operands=(),
     )
 

@@ -101,7 +101,7 @@ class TapsDepthwiseConv2D(Kernel):
                 "multiplier": 1 if _multiplier(site) == 1 else 0,
                 "headers": ("glowmcu_depthwise_nodsp.h",),
             },
-            parameters=Parameters("glowmcu_depthwise_taps", fields),
+            parameters=Parameters("glowmcu_depthwise_nodsp", fields),
             rows=out.shape[1],
             batches=x.shape[0],
             overlaps=window_overlaps(op, site.signature, weights.shape[1:3], reads_first=True),

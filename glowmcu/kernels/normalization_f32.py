@@ -54,6 +54,7 @@ class FloatNormalization(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         x = site.signature.inputs[0]
         name, depth = site.node.op.name, x.shape[-1]
+        short = name.removesuffix("_normalization")  # names differ within 31 characters
         fields = (
             Field("rows", x.element_count // depth),
             Field("depth", depth),
@@ -63,5 +64,5 @@ class FloatNormalization(Kernel):
             function=f"glowmcu_{name}_f32",
             operands=(0,),
             header=f"glowmcu_{name}_f32.h",
-            parameters=Parameters(f"glowmcu_{name}_real", fields),
+            parameters=Parameters(f"glowmcu_{short}_real", fields),
         )

@@ -127,7 +127,7 @@ class PortableResizeNearestNeighbor(Kernel):
             function="glowmcu_resize_nearest_neighbor",
             operands=(0,),
             header="glowmcu_resize_nearest_neighbor.h",
-            parameters=Parameters("glowmcu_resize_nearest_neighbor_params", fields),
+            parameters=Parameters("glowmcu_resize_nearest_params", fields),
             rows=out.shape[1],
             batches=x.shape[0],
             overlaps=row_overlaps(op, site.signature),
