@@ -13,6 +13,7 @@ from glowmcu.cores import core
 from glowmcu.goals import PlanPoint
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.verify import toolchain
+from glowmcu.verify.text_size import text_sizes
 
 if TYPE_CHECKING:
     from glowmcu.verify.measurement import Array, Measurement
@@ -166,13 +167,9 @@ def code_by_region(folder: Path, manifest: Manifest, board: Board) -> dict[str, 
     if toolchain.missing(flags) is not None:
         return None
     placed = [entry for entry in manifest.placement if entry.what == "code" and entry.section]
-    sizes = toolchain.code_size(
-        [folder / source for source in manifest.sources],
-        [folder],
-        flags,
-        manifest.entry_points[0],
-        others=manifest.entry_points[1:],
-        code_sections=[entry.section for entry in placed],
-    )
-    regions = {entry.region: size for entry, size in zip(placed, sizes.placed_bytes, strict=True)}
-    return {"": sizes.text_bytes - sum(regions.values()), **regions}
+    text_bytes, placed_bytes = text_sizes(
+        folder, manifest.name, flags, manifest.entry_points, manifest.weights_bytes,
+        [entry.section for entry in placed],
+    )  # fmt: skip
+    regions = {entry.region: size for entry, size in zip(placed, placed_bytes, strict=True)}
+    return {"": text_bytes - sum(regions.values()), **regions}

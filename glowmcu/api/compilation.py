@@ -291,12 +291,18 @@ def _check_fit(compilation: Compilation, board: Board) -> _Code:
     manifest = compilation.manifest
     with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
         folder = Path(work) / "bundle"
-        write(compilation, folder)
+        write(replace(compilation, files=_code_files(compilation)), folder)
         code = code_by_region(folder, manifest, board)
     result = _fit(compilation, board, code)
     if not result.fits:
         raise does_not_fit(result, ram_peak=peak_description(manifest))
     return code
+
+
+def _code_files(compilation: Compilation) -> dict[str, str]:
+    """What the compiler must see to tell how large the code is."""
+    manifest = compilation.manifest
+    return {name: compilation.files[name] for name in (f"{manifest.name}.c", *manifest.headers)}
 
 
 def _fit(compilation: Compilation, board: Board, code: _Code) -> Fit:

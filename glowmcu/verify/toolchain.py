@@ -199,14 +199,15 @@ class CodeSize:
     placed_bytes: tuple[int, ...] = ()
 
 
-_PLACED = ".glowmcu_placed"
-_CODE = (".glowmcu_text", _PLACED)
+TEXT_SECTION, PLACED_SECTION = ".glowmcu_text", ".glowmcu_placed"
+_CODE = (TEXT_SECTION, PLACED_SECTION)
 _SIZE_SCRIPT = """\
 SECTIONS
 {{
   . = 0x08000000;
-  .glowmcu_text : {{ *.bundle.o(.text .text.*) }}
+  {text} : {{ *.bundle.o(.text .text.*) }}
 {placed}  .glowmcu_constants : {{ *.bundle.o(.rodata .rodata.* .glowmcu_weights_*) }}
+  . += {far};
   .library : {{ *(.text .text.*) *(.rodata .rodata.*) }}
   . = 0x20000000;
   .glowmcu_data : {{ *.bundle.o(.data .data.* .bss .bss.* COMMON) }}
@@ -215,6 +216,23 @@ SECTIONS
 ENTRY({entry})
 EXTERN({entries})
 """
+
+
+def size_script(entries: Sequence[str], code_sections: Sequence[str], far_bytes: int = 0) -> str:
+    """For the linker: what `entries` reach in `*.bundle.o`, and behind it, `far_bytes` farther, the
+    C library.
+    """
+    placed = "".join(
+        f"  {PLACED_SECTION}{index} : {{ *.bundle.o({section}) }}\n"
+        for index, section in enumerate(code_sections)
+    )
+    return _SIZE_SCRIPT.format(
+        entry=entries[0],
+        entries=" ".join(entries),
+        placed=placed,
+        text=TEXT_SECTION,
+        far=far_bytes,
+    )
 
 
 def code_size(
@@ -232,13 +250,7 @@ def code_size(
     with tempfile.TemporaryDirectory(prefix="glowmcu_size_") as scratch:
         folder = Path(scratch)
         script = folder / "size.ld"
-        placed = "".join(
-            f"  {_PLACED}{index} : {{ *.bundle.o({section}) }}\n"
-            for index, section in enumerate(code_sections)
-        )
-        entries = " ".join((entry, *others))
-        text = _SIZE_SCRIPT.format(entry=entry, entries=entries, placed=placed)
-        script.write_text(text, encoding="utf-8")
+        script.write_text(size_script((entry, *others), code_sections), encoding="utf-8")
         objects = [
             compile_object(
                 source, include_dirs, core_flags, folder / f"{index}.bundle.o", extra_flags
@@ -260,9 +272,9 @@ def _read_sizes(elf: Path, core_flags: Sequence[str], placed_count: int) -> Code
         fields = [field.strip() for field in line.split("|")]
         if len(fields) == 7 and fields[3] == "FUNC" and fields[6].startswith(_CODE):
             functions.append((fields[0], int(fields[4], 16)))
-    placed = tuple(sections.get(f"{_PLACED}{index}", 0) for index in range(placed_count))
+    placed = tuple(sections.get(f"{PLACED_SECTION}{index}", 0) for index in range(placed_count))
     return CodeSize(
-        text_bytes=sections.get(".glowmcu_text", 0) + sum(placed),
+        text_bytes=sections.get(TEXT_SECTION, 0) + sum(placed),
         constant_bytes=sections.get(".glowmcu_constants", 0),
         data_bytes=sections.get(".glowmcu_data", 0),
         library_bytes=sections.get(".library", 0),

@@ -372,4 +372,4 @@ uart: UART.PL011 @ sysbus 0x40000000
     assert set(properties) == {"size", "script", "initable"}
     assert "request.Value = 0x1 << 25" in properties["script"]
     with pytest.raises(ReplError, match="script"):
-        parse_repl(text.replace("        \'\'\'\n", ""))
+        parse_repl(text.replace("        '''\n", ""))

@@ -1,0 +1,54 @@
+"""The code that every compilation measures is what linking the whole bundle measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from glowmcu.cores import core, core_names
+from glowmcu.verify import text_size, toolchain
+from glowmcu.verify.text_size import text_sizes
+from tests.bundle.models import digits
+from tests.verify.tiny_bundle import write_tiny_bundle
+
+pytestmark = pytest.mark.arm
+
+
+def bundle(folder: Path, core_name: str) -> tuple[Path, int]:
+    """A compiled model with shared kernels, parameter structs, several constants; bytes of them."""
+    from glowmcu.pipeline import Options, compile_model, emit
+
+    made = compile_model(digits(), "m.tflite", Options("m", core=core_name))
+    emit(made, folder)
+    return folder, made.manifest.weights_bytes
+
+
+@pytest.mark.parametrize("core_name", core_names())
+@pytest.mark.parametrize("sections", [(), (".text.k_*",)], ids=["one place", "two places"])
+def test_constants_need_not_be_compiled_to_measure_code(
+    sections: tuple[str, ...], core_name: str, tmp_path: Path
+) -> None:
+    flags = core(core_name).flags
+    if toolchain.missing(flags) is not None:
+        pytest.skip(str(toolchain.missing(flags)))
+    folder, constant_bytes = bundle(tmp_path / "m", core_name)
+    sources = [folder / "m.c", folder / "m_weights.c", folder / "m_model.c"]
+    whole = toolchain.code_size(sources, [folder], flags, "m_run", code_sections=sections)
+    (folder / "m_weights.c").unlink()
+    (folder / "m_model.c").unlink()
+    found = text_sizes(folder, "m", flags, ["m_run"], constant_bytes, sections)
+    assert found == (whole.text_bytes, whole.placed_bytes)
+    assert whole.text_bytes > 200
+
+
+def test_the_compiler_is_called_twice(tmp_path: Path) -> None:
+    folder = write_tiny_bundle(tmp_path)
+    flags = core("cortex-m4").flags
+    if toolchain.missing(flags) is not None:
+        pytest.skip(str(toolchain.missing(flags)))
+    with mock.patch.object(toolchain, "run_gcc", wraps=toolchain.run_gcc) as runs:
+        text_bytes, _ = text_size.text_sizes(folder, "tiny", flags, ["tiny_run"], 464)
+    assert text_bytes > 100
+    assert runs.call_count == 2
