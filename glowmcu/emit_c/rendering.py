@@ -10,6 +10,7 @@ import jinja2
 from glowmcu.emit_c.assembly_text import assembly_strings, frame_bytes
 from glowmcu.emit_c.c_text import c_number, thousands
 from glowmcu.emit_c.folding import fold_lines
+from glowmcu.emit_c.template_cache import template_cache
 from glowmcu.resources import resource_dirs
 
 
@@ -22,6 +23,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        bytecode_cache=template_cache(),
     )
     environment.filters["thousands"] = thousands
     environment.filters["c_number"] = c_number

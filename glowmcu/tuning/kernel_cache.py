@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from pathlib import Path
 
 from glowmcu.errors import error
-
-CACHE_VARIABLE = "XDG_CACHE_HOME"
+from glowmcu.user_cache import CACHE_VARIABLE, cache_folder
 
 
 def default_cache() -> Path:
     """`glowmcu/kernels` in the user's cache folder."""
-    base = os.environ.get(CACHE_VARIABLE, "")
-    return (Path(base) if base else Path.home() / ".cache") / "glowmcu" / "kernels"
+    return cache_folder("kernels")
 
 
 class KernelCache:
