@@ -36,7 +36,7 @@ def least_gap(
     if reads_first:
         written, left = written[:-1], left[1:]
     distances = (written - left)[left < NOTHING]
-    return max((int(distance) for distance in distances), default=-operand_bytes)
+    return int(distances.max()) if distances.size else -operand_bytes
 
 
 def element_overlaps(signature: Signature) -> Overlaps:

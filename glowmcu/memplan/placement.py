@@ -7,6 +7,7 @@ distance, are narrower intervals; rings are several. The searches know intervals
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,8 +48,7 @@ class Placement:
 
     def ends(self, task: Problem) -> list[int]:
         """The byte after each block."""
-        pairs = zip(self.offsets, task.blocks, strict=True)
-        return [offset + block.padded_bytes for offset, block in pairs]
+        return list(map(operator.add, self.offsets, task.sizes))
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,11 @@ class Problem:
     blocks: tuple[Block, ...]
     conflicts: tuple[Conflict, ...] = field(repr=False)
     shared: tuple[Sharing, ...] = ()
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The bytes that each block takes."""
+        return tuple(block.padded_bytes for block in self.blocks)
 
     @cached_property
     def neighbours(self) -> tuple[tuple[tuple[int, int, int], ...], ...]:
@@ -108,7 +113,7 @@ class Problem:
 
     def placement(self, offsets: Sequence[int]) -> Placement:
         """These offsets with the bytes that they span."""
-        ends = (o + block.padded_bytes for o, block in zip(offsets, self.blocks, strict=True))
+        ends = map(operator.add, offsets, self.sizes)
         return Placement(tuple(offsets), max(ends, default=0))
 
 
@@ -140,7 +145,7 @@ class FirstFit:
 
     def __init__(self, task: Problem) -> None:
         self._task = task
-        self._sizes = [block.padded_bytes for block in task.blocks]
+        self._sizes, self._aligns = task.sizes, [block.align for block in task.blocks]
         self._neighbours = [
             [item for item in near if item[1] < item[2]] for near in task.neighbours
         ]
@@ -158,8 +163,7 @@ class FirstFit:
             self._offsets[index] = None
         self._order = list(order[:common])
         for index in order[common:]:
-            near, align = self._neighbours[index], self._task.blocks[index].align
-            place = lowest_offset(near, align, self._offsets)
+            place = lowest_offset(self._neighbours[index], self._aligns[index], self._offsets)
             if most_bytes is not None and place + self._sizes[index] > most_bytes:
                 return None
             self._offsets[index] = place
@@ -190,5 +194,5 @@ def lowest_offset(
         if low >= lowest:
             break
         if lowest < high:
-            lowest = aligned(high, align)
+            lowest = -(-high // align) * align
     return lowest
