@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from glowmcu.board import PlacementRequest, Places, find_board, place
 from glowmcu.board.placing import LayerFacts
 from glowmcu.cores import core
@@ -243,7 +245,10 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 
 
 def _distinct_bytes(vector: GoldenVector) -> int:
-    return sum(len(set(array.tobytes())) for array in vector.outputs)
+    return sum(
+        np.count_nonzero(np.bincount(array.reshape(-1).view(np.uint8), minlength=256))
+        for array in map(np.ascontiguousarray, vector.outputs)
+    )
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:

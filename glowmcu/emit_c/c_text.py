@@ -12,6 +12,8 @@ from glowmcu.errors import error
 from glowmcu.ir.operation import Array
 
 _LINE = 100
+#: Elements of an array that are turned into text together.
+_AT_ONCE = 1 << 16
 _INT32_MIN = "(-2147483647 - 1)"
 _C_KEYWORDS = frozenset(
     """
@@ -128,7 +130,6 @@ def array_rows(data: Array) -> str:
     flat = data.reshape(-1)
     if not flat.size:
         return ""
-    items: list[str] | list[int]
     if data.dtype == np.float32:
         items = [float_literal(float(value)) for value in flat]
     elif data.dtype == np.int64:
@@ -137,24 +138,53 @@ def array_rows(data: Array) -> str:
         items = [c_number(value) for value in flat.tolist()]
     else:
         return _integer_rows(flat)
-    return _rows(items, max(map(len, items)), "s")
+    return _rows(items, max(map(len, items)))
 
 
 def _integer_rows(flat: Array) -> str:
-    """As many as weights are: the formatting is one call a row, not one an element."""
-    items = flat.astype(np.int64)
-    width = max(len(str(items.min())), len(str(items.max())))
-    return _rows(items.tolist(), width, "d")
+    """As many as weights are: numpy writes the digits, a number of whole rows at a time."""
+    width = max(len(str(int(flat.min()))), len(str(int(flat.max()))))
+    per_line = _per_line(width)
+    step = per_line * max(1, _AT_ONCE // per_line)
+    parts = [
+        _digit_rows(flat[start : start + step].astype(np.int64), width, per_line)
+        for start in range(0, flat.size, step)
+    ]
+    return ",\n".join(parts)
 
 
-def _rows(items: Sequence[str] | Sequence[int], width: int, kind: str) -> str:
-    per_line = max(1, (_LINE - 4) // (width + 2))
-    cell = f"%{width}{kind}"
-    full = "    " + ", ".join([cell] * per_line)
-    end = len(items) - len(items) % per_line
-    lines = [full % tuple(items[start : start + per_line]) for start in range(0, end, per_line)]
-    if end < len(items):
-        lines.append("    " + ", ".join([cell] * (len(items) - end)) % tuple(items[end:]))
+def _digit_rows(items: Array, width: int, per_line: int) -> str:
+    """As `_rows` has them: each cell is its digits, a comma and what follows that."""
+    count = len(items)
+    lines = -(-count // per_line)
+    cells = np.full((lines * per_line, width + 2), ord(" "), np.uint8)
+    cells[:, width] = ord(",")
+    left, sign_at = np.abs(items), np.full(count, width - 1)
+    for column in range(width - 1, -1, -1):
+        shown = slice(None) if column == width - 1 else np.nonzero(left)[0]
+        left[shown], digits = np.divmod(left[shown], 10)
+        cells[:count, column][shown] = digits + ord("0")
+        sign_at[shown] = column - 1
+    negative = np.nonzero(items < 0)[0]
+    cells[negative, sign_at[negative]] = ord("-")
+    rows = np.full((lines, 4 + per_line * (width + 2)), ord(" "), np.uint8)
+    rows[:, 4:] = cells.reshape(lines, -1)
+    rows[:, -1] = ord("\n")
+    missing = lines * per_line - count
+    text = rows.tobytes()[: rows.size - missing * (width + 2)]
+    return text[:-2].decode("ascii")
+
+
+def _per_line(width: int) -> int:
+    return max(1, (_LINE - 4) // (width + 2))
+
+
+def _rows(items: Sequence[str], width: int) -> str:
+    per_line = _per_line(width)
+    lines = [
+        "    " + ", ".join(item.rjust(width) for item in items[start : start + per_line])
+        for start in range(0, len(items), per_line)
+    ]
     return ",\n".join(lines)
 
 

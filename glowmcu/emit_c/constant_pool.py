@@ -5,9 +5,12 @@ Their order is that of the layers that read them, in each region.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
-from glowmcu.emit_c.c_text import array_rows, c_identifier, comment_text
+import numpy as np
+
+from glowmcu.emit_c.c_text import c_identifier, comment_text
 from glowmcu.emit_c.placement_text import section_of
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
@@ -32,7 +35,8 @@ class ConstantPool:
 
     def symbol(self, constant: ConstantArray, step: int) -> str:
         """The C name of `constant`, which step `step` reads."""
-        key = (constant.data.dtype.str, constant.data.tobytes())
+        content = hashlib.sha256(np.ascontiguousarray(constant.data).data).digest()
+        key = (constant.data.dtype.str, content)
         if key not in self._symbols:
             word = c_identifier(constant.name) or "constant"
             symbol = f"{self._bundle_name}_w{step}_{word[-24:].strip('_')}"
@@ -73,7 +77,7 @@ def array_view(
         symbol,
         element_type_of(data.dtype).c_name,
         max(int(data.size), 1),
-        array_rows(data) if data.size else "    0",
+        data,
         comment_text(comment),
         int(data.nbytes),
         max(_LEAST_ALIGN, data.itemsize),

@@ -9,8 +9,10 @@ header compares its guard with what the compilation knew, so files of two compil
 from __future__ import annotations
 
 import hashlib
+import itertools
+import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +23,7 @@ from glowmcu.resources import find_resource, resource_dir
 BUNDLE_MARK = "0x" + 8 * "\x01" + "u"
 COMPILER_MARK = 8 * "\x02"
 
-_SOURCE_SUFFIXES = frozenset((".py", ".h", ".c", ".j2"))
+_SOURCE_SUFFIXES = (".py", ".h", ".c", ".j2")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
 
@@ -48,7 +50,7 @@ def header_guard(file: str) -> str:
 
 def header_digest(text: str) -> str:
     """32 bits that stand for a libjit header's code, as C spells them; comments may differ."""
-    return f"0x{_digest(' '.join(_COMMENT.sub(' ', text).split()))}u"
+    return f"0x{_digest([' '.join(_COMMENT.sub(' ', text).split()).encode()])}u"
 
 
 def stamped(file: str, text: str) -> str:
@@ -103,12 +105,8 @@ def with_digests(files: Mapping[str, str]) -> dict[str, str]:
     """`files` with the marks replaced: by a digest of all their C, comments apart, and by the
     compiler's.
     """
-    sources = (
-        name + _COMMENT.sub("", text)
-        for name, text in sorted(files.items())
-        if name[-2:] in (".c", ".h")
-    )
-    bundle = f"0x{_digest(*sources)}u"
+    sources = {name: text for name, text in sorted(files.items()) if name[-2:] in (".c", ".h")}
+    bundle = f"0x{_digest(_code_of(sources))}u"
     return {
         name: text.replace(BUNDLE_MARK, bundle).replace(COMPILER_MARK, compiler_digest())
         for name, text in files.items()
@@ -128,16 +126,47 @@ def compiler_digest() -> str:
         "templates": resource_dir("templates"),
         "libjit": resource_dir("libjit"),
     }
-    texts: dict[str, str] = {}
-    for kind, folder in folders.items():
-        for path in folder.rglob("*"):
-            inner = path.relative_to(folder).as_posix()
-            if path.suffix in _SOURCE_SUFFIXES and not inner.startswith("_resources/"):
-                texts[f"{kind}/{inner}"] = path.read_text(encoding="utf-8")
-    return _digest(*(name + text for name, text in sorted(texts.items())))
+    paths = {
+        f"{kind}/{inner}": path
+        for kind, folder in folders.items()
+        for inner, path in _source_files(folder)
+    }
+    separated = itertools.chain.from_iterable(
+        (b"\0", name.encode(), _content(path)) for name, path in sorted(paths.items())
+    )
+    return _digest(itertools.islice(separated, 1, None))
 
 
-def _digest(*texts: str) -> str:
+def _source_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Paths in the folder, with `/` between their parts, and on this machine."""
+    for parent, inner_folders, names in os.walk(folder):
+        inner_folders[:] = [name for name in inner_folders if name != "__pycache__"]
+        inside = Path(parent).relative_to(folder)
+        if inside.parts[:1] != ("_resources",):
+            found = (name for name in names if name.endswith(_SOURCE_SUFFIXES))
+            yield from (((inside / name).as_posix(), Path(parent, name)) for name in found)
+
+
+def _content(path: Path) -> bytes:
+    """The same whatever ends its lines."""
+    return path.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _code_of(sources: Mapping[str, str]) -> Iterator[bytes]:
+    """Names and texts without comments, piece by piece: constants are megabytes."""
+    for number, (name, text) in enumerate(sources.items()):
+        yield f"{chr(0) if number else ''}{name}".encode()
+        at = 0
+        for comment in _COMMENT.finditer(text):
+            yield text[at : comment.start()].encode()
+            at = comment.end()
+        yield text[at:].encode()
+
+
+def _digest(pieces: Iterable[bytes]) -> str:
     """Never 0, which an undefined or empty guard would equal."""
-    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:8]
+    whole = hashlib.sha256()
+    for piece in pieces:
+        whole.update(piece)
+    digest = whole.hexdigest()[:8]
     return digest if int(digest, 16) else "00000001"

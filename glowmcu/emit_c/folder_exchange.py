@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from glowmcu.emit_c.bundle_folder import holds, is_safe_name, passes_a_link
+from glowmcu.emit_c.bundle_folder import digest, holds, is_safe_name, passes_a_link
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.manifest import STAGING
 
@@ -63,12 +63,15 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def stage(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files that are to come, beside what is there."""
-    for name, content in files.items():
-        path = folder / STAGING / _NEW / name
+def stage(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Write the files that are to come, beside what is there. Returns their SHA-256 by name."""
+    digests = {}
+    for name, text in files.items():
+        path, content = folder / STAGING / _NEW / name, text.encode("utf-8")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+        digests[name] = digest(content)
+    return digests
 
 
 def exchange(folder: Path, change: Exchange) -> None:

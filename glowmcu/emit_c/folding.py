@@ -17,8 +17,21 @@ _TRAILING_COMMENT = re.compile(r"( *)(\S.*) (/\* .* \*/)")
 _COMMENT_STARTS = ("/*", "*", "#")
 
 
+#: Many lines of an array's elements, none of them long: nothing there is to be folded.
+_ELEMENTS = re.compile(r"((?:^[ \d,.ef+-]{1,100}\n){64,})", re.MULTILINE)
+_LONG = re.compile(rf"^.{{{COLUMNS + 1}}}", re.MULTILINE)
+
+
 def fold_lines(text: str) -> str:
     """`text` with its long lines broken where C allows it; others stay as they are."""
+    if not _LONG.search(text):
+        return text  # constants can be megabytes: no copy of them
+    parts = _ELEMENTS.split(text)
+    parts[::2] = [_fold(part) if _LONG.search(part) else part for part in parts[::2]]
+    return "".join(parts)
+
+
+def _fold(text: str) -> str:
     lines = _fold_macros(text.split("\n"))
     return "\n".join(
         line

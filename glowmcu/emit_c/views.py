@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from glowmcu.emit_c.c_text import array_rows
 from glowmcu.emit_c.contract import HeaderCheck
 from glowmcu.emit_c.integrity import IntegrityView
 from glowmcu.emit_c.output_checks import CheckView
 from glowmcu.emit_c.placement_text import PlacementView, SectionView
+from glowmcu.ir.operation import Array
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,17 @@ class ArrayView:
     symbol: str
     c_type: str
     count: int
-    rows: str
+    data: Array = field(repr=False, compare=False)
     comment: str
     size_bytes: int
     align: int
     section_macro: str
     region: str
+
+    @property
+    def rows(self) -> str:
+        """The elements as C prints them, made anew for the file that is being written."""
+        return array_rows(self.data) if self.data.size else "    0"
 
 
 @dataclass(frozen=True)

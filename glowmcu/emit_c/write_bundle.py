@@ -13,7 +13,6 @@ from glowmcu.emit_c.bundle_folder import (
     Standing,
     check_folder,
     check_room,
-    digest,
     holds,
     is_safe_name,
     passes_a_link,
@@ -43,13 +42,12 @@ def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str
     assert all(map(is_safe_name, files)), sorted(files)
     assert len({file.casefold() for file in files}) == len(files), "names that differ in case only"
     shown, folder = folder, Path(os.path.realpath(folder))
-    contents = {file: text.encode("utf-8") for file, text in files.items()}
     try:
         with _made(folder), locked(folder):
             recover(folder)
             standing = check_folder(folder, name, shown)
             check_room(folder, files, standing, shown)
-            return _replace(contents, folder, standing)
+            return _replace(files, folder, standing)
     except OSError as cause:
         raise _not_writable(shown, cause) from cause
 
@@ -77,13 +75,10 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _replace(
-    contents: Mapping[str, bytes], folder: Path, standing: Standing | None
-) -> tuple[str, ...]:
+def _replace(files: Mapping[str, str], folder: Path, standing: Standing | None) -> tuple[str, ...]:
     old = _still_there(folder, standing)
     try:
-        stage(folder, contents)
-        change = _change(contents, folder, old)
+        change = _change(stage(folder, files), folder, old)
         exchange(folder, change)
     finally:
         recover(folder)
@@ -108,10 +103,10 @@ def _still_there(folder: Path, standing: Standing | None) -> dict[str, str]:
     }
 
 
-def _change(contents: Mapping[str, bytes], folder: Path, old: Mapping[str, str]) -> Exchange:
-    placed = {name: digest(content) for name, content in contents.items() if name != MANIFEST}
-    if MANIFEST in contents:
-        placed[MANIFEST] = digest(contents[MANIFEST])  # no manifest, no bundle: it comes last
+def _change(staged: Mapping[str, str], folder: Path, old: Mapping[str, str]) -> Exchange:
+    placed = {name: sha256 for name, sha256 in staged.items() if name != MANIFEST}
+    if MANIFEST in staged:
+        placed[MANIFEST] = staged[MANIFEST]  # no manifest, no bundle: it comes last
     as_written = [name for name, known in old.items() if _is_known(folder, name, known, placed)]
     changed = [name for name in old if name not in as_written]
     kept = {name: free_name(folder / name).relative_to(folder).as_posix() for name in changed}

@@ -6,10 +6,15 @@ import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
+from glowmcu.emit_c import folding
 from glowmcu.emit_c.assembly_text import assembly_strings
+from glowmcu.emit_c.c_text import array_rows
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
 from glowmcu.pipeline import Options, compile_model
@@ -153,3 +158,35 @@ def test_a_long_directive_of_assembly_goes_on_in_another_string() -> None:
     assert max(map(len, text.splitlines())) <= 100
     joined = "".join(line.strip().strip('"') for line in text.splitlines())
     assert joined.split() == f".irp x, {numbers}\\n".split()
+
+
+INTEGERS = {
+    "int8": np.arange(-128, 128),
+    "a single one": np.array([7]),
+    "minus one": np.full(33, -1),
+    "all of them": np.array([-(2**31) + 1, 2**31 - 1, 0, -1, 10, -10, 99, 100] * 5),
+    "zeros": np.zeros(100, np.int64),
+    "more than are done at once": np.arange(-70_000, 70_000),
+}
+
+
+@pytest.mark.parametrize("values", INTEGERS.values(), ids=INTEGERS)
+def test_integers_are_printed_in_columns(values: npt.NDArray[np.int64]) -> None:
+    items = values.tolist()
+    width = max(len(str(item)) for item in items)
+    count = (100 - 4) // (width + 2)
+    rows = [items[at : at + count] for at in range(0, len(items), count)]
+    want = ",\n".join("    " + ", ".join(f"{item:{width}d}" for item in row) for row in rows)
+    assert array_rows(values.astype(np.int32)) == want
+
+
+def test_rows_of_an_array_are_not_looked_at_to_fold_what_is_around_them() -> None:
+    long = f"/* {'word ' * 30}*/"
+    elements = array_rows(np.arange(10_000, dtype=np.int32))
+    text = f"{long}\nconst int32_t a[] = {{\n{elements}\n}};\n{long}\n"
+    with mock.patch.object(folding, "_depth", wraps=folding._depth) as looked_at:
+        folded = fold_lines(text)
+    assert elements in folded
+    assert folded.count("word") == 60
+    assert max(map(len, folded.split("\n"))) <= 100
+    assert looked_at.call_count < 20
