@@ -246,7 +246,7 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 
 def _distinct_bytes(vector: GoldenVector) -> int:
     return sum(
-        np.count_nonzero(np.bincount(array.reshape(-1).view(np.uint8), minlength=256))
+        int(np.count_nonzero(np.bincount(array.reshape(-1).view(np.uint8), minlength=256)))
         for array in map(np.ascontiguousarray, vector.outputs)
     )
 
