@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _FLAGS = ("-std=c99", "-O2", "-fno-inline", "-fno-ipa-icf", "-c", "-w")
 #: Of a bundle called `m`: its own functions, which are no kernels.
 _BUNDLE = "m_"
+_ARRAY = re.compile(r"=\{(.*?)\};")
 
 
 def same_code(entries: Sequence[Entry], other: Path) -> list[Entry]:
@@ -77,6 +79,7 @@ def _digest(entry: Mapping[str, Any]) -> str:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         found = [line for command in commands for line in _functions(command, Path(folder))]
+        found += _ARRAY.findall("".join(image.files["m_weights.c"].split()))
     return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
 
