@@ -18,6 +18,8 @@ from glowmcu.emit_c.contract import (
     stamped,
     with_digests,
 )
+from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
+from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
 from glowmcu.emit_c.naked_frames import has_naked, naked_frames
 from glowmcu.emit_c.output_checks import output_checks
 from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
@@ -120,6 +122,7 @@ def bundle_files(
     if frames := naked_frames(files):
         files[f"{name}_assembly.su"] = frames
     files.update(packages)
+    files[RECORD_FILE] = _misra_record(name, files)
     files["selftest/golden.json"] = _golden_json(facts.vectors)
     return listed(files, manifest)
 
@@ -139,6 +142,13 @@ def _placement_templates(view: BundleView) -> dict[str, str]:
         found["placement/{name}_load.h"] = "placement/load.h.j2"
         found["placement/{name}_load.c"] = "placement/load.c.j2"
     return found
+
+
+def _misra_record(name: str, files: Mapping[str, str]) -> str:
+    """The deviations that the C among `files` needs; weights are numbers."""
+    code = {file: text for file, text in files.items() if file != f"{name}_weights.c"}
+    deviations, disapplied = table(places(DEVIATIONS, code)), disapplied_table(DISAPPLIED)
+    return render("bundle/MISRA.md.j2", name=name, deviations=deviations, disapplied=disapplied)
 
 
 def _golden_json(vectors: tuple[GoldenVector, ...]) -> str:

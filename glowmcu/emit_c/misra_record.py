@@ -1,0 +1,151 @@
+"""The deviations themselves. One that no bundle needs any more is taken out: a test looks."""
+
+from __future__ import annotations
+
+from glowmcu.emit_c.misra import Deviation, Disapplied
+
+_CASTS = r"\((u?int\w*|size_t|float)\)\("
+
+DEVIATIONS = (
+    Deviation(
+        "zero-offsets",
+        "2.2",
+        r"\+ 0\b|\b[01] \* |\* 1\b|GLOWMCU_DEPTHWISE_(ABOVE|BELOW)",
+        "Offsets and factors are written out where they are 0 or 1, so that lines that stand"
+        " together read alike and the arena map is seen in the code.",
+        "The operation has no effect, and no compiler emits it.",
+    ),
+    Deviation(
+        "assembly-arguments",
+        "4.1",
+        r"\\\\x",
+        "A backslash in the text of an assembly macro names the macro's argument; the C escape is"
+        " `\\\\` and ends there.",
+        "cppcheck reads the `x` after it as a hexadecimal escape.",
+        files=("*.c",),
+        tool=True,
+    ),
+    Deviation(
+        "signed-shifts",
+        "10.1",
+        r"<<|>>|_ASR\(",
+        "Fixed-point numbers are signed: `>>` rounds them to minus infinity as the reference does,"
+        " and amounts of shifts are signed where they come from a table of multipliers.",
+        "A static assertion in `glowmcu_base.h` refuses compilers on which `>>` of a negative value"
+        " does not copy the sign. What shifts to the left is unsigned, or a constant below 2^31."
+        " Amounts are proved below the width when the bundle is made. Tests run bundles under"
+        " `-fsanitize=undefined`.",
+    ),
+    Deviation(
+        "moving-pointers",
+        "10.3",
+        r"\+= ",
+        "A pointer moves by a number of elements; nothing is assigned to a narrower or another"
+        " essential type.",
+        "cppcheck takes the pointer for a number. Numbers are watched by `-Wconversion`, under"
+        " which bundles compile without a warning.",
+        tool=True,
+    ),
+    Deviation(
+        "counts-and-sizes",
+        "10.4",
+        r"\bmade\[|\bcounted\b|\bseed \+=",
+        "Rows that a stage of a cascade has made are counted in bytes of memory, to keep the stack"
+        " small, and compared with row numbers; sizes are macros of plain integers, so that the"
+        " preprocessor can compare them.",
+        "All are small and positive: what the other operand turns into holds them.",
+        files=("*.c",),
+    ),
+    Deviation(
+        "constant-choices",
+        "10.6",
+        r"\? \(?-?[0-9]|\bis_\w+ = \(|GLOWMCU_SCALE_MVE_VECTORS",
+        "A choice between two constants is no composite expression, and a constant that fits is no"
+        " narrower than what it is assigned to.",
+        "cppcheck gives the choice the type of the smallest constant.",
+        tool=True,
+    ),
+    Deviation(
+        "vector-counts",
+        "10.7",
+        r"GLOWMCU_SCALE_MVE_VECTORS",
+        "The factor is a small constant in a sum of pointers and counts.",
+        "cppcheck gives the choice in the macro the type of the smallest constant.",
+        files=("glowmcu_*_mve.h",),
+        tool=True,
+    ),
+    Deviation(
+        "modular-sums",
+        "10.8",
+        _CASTS,
+        "Sums that may wrap are unsigned and then cast to the signed type; counts that are proved"
+        " positive become `size_t`; differences of small integers become `float`. One cast at the"
+        " end says so, where a name for every intermediate value would hide the formula.",
+        "A static assertion in `glowmcu_base.h` refuses compilers on which words do not turn"
+        " signed modulo 2^32; `-Wconversion` finds casts that are missing, `-fsanitize=undefined`"
+        " those that overflow.",
+    ),
+    Deviation(
+        "address-of-the-arena",
+        "11.6",
+        r"GLOWMCU_IS_UNUSABLE\(",
+        "Entry points refuse an arena that is not aligned, for which its address must be a number.",
+        "`uintptr_t` holds every address; the number is only compared.",
+        files=("*.c",),
+    ),
+    Deviation(
+        "members-of-constant-structures",
+        "11.8",
+        r"glowmcu_(depthwise_(pad|keep|fill)|dense_widen|chunks_few)\(",
+        "The structure is constant, the memory that a pointer in it leads to is not.",
+        "cppcheck mixes the two up; `-Wcast-qual` does not.",
+        files=("glowmcu_*.h",),
+        tool=True,
+    ),
+    Deviation(
+        "constant-shifts",
+        "12.2",
+        r"1u << 13\)\) >> 14",
+        "The shifted word has 32 bits.",
+        "cppcheck takes it for as narrow as the constant that is added.",
+        files=("glowmcu_softmax_s16.h",),
+        tool=True,
+    ),
+    Deviation(
+        "macros-of-names-and-text",
+        "20.7",
+        r"^#define ",
+        "The parameters are names that are declared, text of assembly that is joined, or pairs of a"
+        " type and a name: in parentheses they would not compile.",
+        "All uses of such a macro are in the bundle and compile without a warning; only `ARENA`"
+        " macros are for users, and get a name.",
+    ),
+    Deviation(
+        "copied-words",
+        "21.15",
+        r"mem(cpy|move|set|cmp)\(",
+        "Bytes move between memory and a word, or an integer and a float, by `memcpy`: the one way"
+        " of C99 that breaks no rule of aliasing and needs no alignment.",
+        "The size is that of the word. Compilers make it one load or store.",
+    ),
+)
+
+DISAPPLIED = (
+    Disapplied("2.3", "no unused types", "a header has types for all bundles that use it"),
+    Disapplied("2.4", "no unused tags", "the same"),
+    Disapplied("2.5", "no unused macros", "sizes, shapes and scales are macros for the user"),
+    Disapplied("2.7", "no unused parameters", "kernels of one form are called the same way"),
+    Disapplied("8.7", "no external linkage without need", "entry points are for the user"),
+    Disapplied("8.9", "objects in the block that uses them", "constants stand together, to place"),
+    Disapplied("10.5", "no casts between some essential types", "flags become masks"),
+    Disapplied("11.4", "no casts between pointers and integers", "alignment is looked at"),
+    Disapplied("11.5", "no casts from pointers to void", "an arena has no type of its own"),
+    Disapplied("12.1", "parentheses for every precedence", "`a * b + c` is read as in books"),
+    Disapplied("12.3", "no comma operator", "a loop moves its pointers in its head"),
+    Disapplied("13.3", "increments stand alone", "streams of constants are read with `*w++`"),
+    Disapplied("15.5", "one exit at the end", "guards return at once"),
+    Disapplied("17.8", "parameters are not assigned", "pointers walk through rows"),
+    Disapplied("18.4", "no `+` or `-` on pointers", "rows and planes begin at computed places"),
+    Disapplied("20.1", "`#include` comes first", "headers of kernels follow a switch"),
+    Disapplied("20.10", "no `#` or `##`", "names of instructions and assertions are joined"),
+)

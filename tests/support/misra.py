@@ -1,0 +1,49 @@
+"""What cppcheck's MISRA C:2012 addon finds in a bundle, compiled as for a core."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_LINE = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): misra-c2012-(?P<rule>[\d.]+)$", re.MULTILINE)
+_GCC = ("-D__GNUC__=12", "-D__arm__", "-D__thumb__")
+_MAINLINE = (*_GCC, "-D__thumb2__", "-D__ARM_FEATURE_UNALIGNED=1")
+_DSP = (*_MAINLINE, "-D__ARM_FEATURE_DSP=1", "-D__ARM_FP=4")
+#: What a compiler for the core defines, as far as bundles ask.
+MACROS = {
+    "cortex-m0plus": (*_GCC, "-D__ARM_ARCH=6", "-D__ARM_ARCH_6M__"),
+    "cortex-m3": (*_MAINLINE, "-D__ARM_ARCH=7", "-D__ARM_ARCH_7M__"),
+    "cortex-m4": (*_DSP, "-D__ARM_ARCH=7", "-D__ARM_ARCH_7EM__"),
+    "cortex-m33": (*_DSP, "-D__ARM_ARCH=8", "-D__ARM_ARCH_8M_MAIN__"),
+    "cortex-m55": (*_DSP, "-D__ARM_ARCH=8", "-D__ARM_ARCH_8_1M_MAIN__", "-D__ARM_FEATURE_MVE=3"),
+    "generic": ("-D__GNUC__=12", "-DGLOWMCU_PORTABLE"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule, and the line of code that is said to break it."""
+
+    rule: str
+    file: str
+    code: str
+
+
+def findings(bundle: Path, core: str, sources: tuple[str, ...] = ()) -> list[Finding]:
+    """In the bundle's C and the headers that it includes; `sources` names some files only."""
+    files = sources or sorted(path.relative_to(bundle).as_posix() for path in bundle.rglob("*.c"))
+    command = [
+        *("cppcheck", "-q", "--addon=misra", "--std=c99", "--platform=arm32-wchar_t4"),
+        *("--enable=style", *MACROS[core], "-I.", "-Iselftest"),
+        *("--template={file}:{line}: {id}", *files),
+    ]
+    done = subprocess.run(command, cwd=bundle, capture_output=True, text=True, check=True)
+    texts: dict[str, list[str]] = {}
+    found: dict[tuple[str, str, int], Finding] = {}
+    for match in _LINE.finditer(done.stderr):
+        file, number, rule = match["file"], int(match["line"]), match["rule"]
+        lines = texts.setdefault(file, (bundle / file).read_text("utf-8").splitlines())
+        found[rule, file, number] = Finding(rule, file, lines[number - 1].strip())
+    return list(found.values())
