@@ -65,7 +65,7 @@ def measure(
     """
     inputs = (model.input_of_rows,)
     bundle = glowmcu.compile(
-        model.path, board=target.board, output=folder / "b", name=model.name, optimize=goal,
+        model.path, board=target.board, output=folder / model.name, name=model.name, optimize=goal,
         simplify=simplify, stream_inputs=inputs if way == "streamed" else (),
         outside_inputs=inputs if way == "outside" else (),
     )  # fmt: skip
