@@ -17,6 +17,7 @@ from benchmarks.small_networks import MODELS
 from benchmarks.tflm_arena import tflm_arena
 from glowmcu.goals import Goal
 from glowmcu.memory_fit import RAM_SLOWDOWN
+from glowmcu.memory_fit.fitter import BALANCED_SLOWDOWN
 from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add
@@ -53,6 +54,16 @@ def compiled(name: str, goal: Goal, core: str = "cortex-m4") -> Compilation:
 def test_a_balanced_arena_is_no_larger_than_the_interpreters_tensors(name: str) -> None:
     needs = tflm_arena(NETWORKS[name]())
     assert compiled(name, Goal.BALANCED).plan.arena_bytes <= needs.tensors_bytes
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3"])
+def test_a_balanced_plan_gives_up_no_scratch_that_halves_the_time(core: str) -> None:
+    """Long rows of a core without DSP: below the tensors a product takes twice the cycles."""
+    found = {
+        goal: compiled("models/ad_int8.tflite", goal, core).estimated_cycles
+        for goal in (Goal.BALANCED, Goal.SPEED)
+    }
+    assert found[Goal.BALANCED] <= BALANCED_SLOWDOWN * found[Goal.SPEED]
 
 
 def measured_cycles(compilation: Compilation, core: str, folder: Path) -> int:
