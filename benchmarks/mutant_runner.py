@@ -92,7 +92,7 @@ class Runner:
         """In place of pytest's own."""
         known = self._known(session)
         waiting = list(reversed(self.mutants))
-        running: dict[int, tuple[Mutant, int, int]] = {}
+        running: dict[int, tuple[Mutant, _Child, int]] = {}
         while waiting or running:
             if waiting and len(running) < self.jobs:
                 mutant = waiting.pop()
@@ -100,12 +100,12 @@ class Runner:
                 if not items:
                     self.tell(Fate(mutant, "", 0))
                     continue
-                pid, pipe = _in_child(lambda: self._try(mutant, items, known))  # noqa: B023
-                running[pid] = mutant, pipe, len(items)
+                child = _in_child(lambda: self._try(mutant, items, known))  # noqa: B023
+                running[child.pid] = mutant, child, len(items)
                 continue
             pid, status = os.wait()
-            mutant, pipe, count = running.pop(pid)
-            self.tell(Fate(mutant, _answer(pipe, status), count))
+            mutant, child, count = running.pop(pid)
+            self.tell(Fate(mutant, child.answer(status), count))
         return True
 
     def _try(
@@ -143,8 +143,8 @@ class Runner:
                 missing.append(item)
         if missing:
             print(f"{len(missing)} tests without mutants first", flush=True)
-            pid, pipe = _in_child(lambda: self._note(missing, names))
-            answer = _answer(pipe, os.waitpid(pid, 0)[1])
+            child = _in_child(lambda: self._note(missing, names))
+            answer = child.answer(os.waitpid(child.pid, 0)[1])
             assert not answer, answer
             return self._known(session)
         self.broken = sorted(name for name, test in found.items() if test is None)
@@ -192,15 +192,29 @@ def _reaching(
     return chosen
 
 
-def _in_child(work: Callable[[], str]) -> tuple[int, int]:
-    """A forked process that says nothing but what `work` returns, into the pipe."""
+@dataclass(frozen=True)
+class _Child:
+    """A forked process that says nothing but its answer, and whose files are in `folder`."""
+
+    pid: int
+    pipe: int
+    folder: str
+
+    def answer(self, status: int) -> str:
+        """What it wrote before it ended with `status`; its files go."""
+        with os.fdopen(self.pipe, "rb") as stream:
+            text = stream.read().decode()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return text if status == 0 else "the end of its process"
+
+
+def _in_child(work: Callable[[], str]) -> _Child:
+    folder = tempfile.mkdtemp(prefix="glowmcu-mutant-")
     read, write = os.pipe()
     pid = os.fork()
     if pid:
         os.close(write)
-        return pid, read
-    os.setpgid(0, 0)
-    folder = tempfile.mkdtemp(prefix="glowmcu-mutant-")
+        return _Child(pid, read, folder)
     os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.tempdir = folder
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
@@ -210,14 +224,7 @@ def _in_child(work: Callable[[], str]) -> tuple[int, int]:
         answer = work()
     finally:
         os.write(write, answer.encode()[:4096])
-        shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
-
-
-def _answer(pipe: int, status: int) -> str:
-    with os.fdopen(pipe, "rb") as stream:
-        text = stream.read().decode()
-    return text if status == 0 else "the end of its process"
 
 
 def swap_code(tree: ast.Module, file: Path) -> None:

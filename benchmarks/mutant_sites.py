@@ -127,9 +127,7 @@ def _inside(
     place: _Place, parent: ast.AST, field: str, index: int | None, node: ast.AST
 ) -> Iterator[_Change]:
     """Changes of a node and of what is in it."""
-    if isinstance(node, _UNTOUCHED) or field in ("annotation", "returns", "decorator_list"):
-        return
-    if isinstance(node, ast.keyword) and node.arg == "strict":
+    if _stays(parent, field, node):
         return
     if isinstance(node, ast.stmt):
         shown = None if isinstance(node, _COMPOUND) else node
@@ -150,6 +148,16 @@ def _inside(
                     yield from _inside(place, node, name, number, item)
         elif isinstance(value, ast.AST):
             yield from _inside(place, node, name, None, value)
+
+
+def _stays(parent: ast.AST, field: str, node: ast.AST) -> bool:
+    """Whether a change would be an error at once, or none."""
+    if isinstance(node, _UNTOUCHED) or field in ("annotation", "returns", "decorator_list"):
+        return True
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
+    # reshape takes any negative number for what is left.
+    return isinstance(parent, ast.Call) and ast.unparse(node) == "-1"
 
 
 def _replacements(node: ast.AST) -> Iterator[ast.AST]:

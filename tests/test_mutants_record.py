@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,29 @@ def test_every_reason_is_of_a_mutant_that_survived() -> None:
              for key in run["alive"]}  # fmt: skip
     assert equivalent().keys() <= alive
     assert all(len(reason) > 20 for reason in equivalent().values())
+
+
+RUN = """
+from benchmarks.mutant_areas import Area
+from benchmarks.mutant_runner import Runner
+from benchmarks.mutants import all_mutants
+
+area = Area(("kernels/overlap.py",), ("tests/kernels/test_overlap_distances.py", "-k", "a_line_is"))
+names = "overlap.py:lines_of_pixels", "overlap.py:_pixel_bytes"
+chosen = [m for m in all_mutants("overlap") if m.key.split(": ")[0].endswith(names)]
+fates = []
+assert Runner(area, chosen, 2, fates.append).run() == 0
+for fate in fates:
+    print("FATE", fate.mutant.function, fate.tests, fate.killer.rpartition("::")[2] or "survives")
+"""
+
+
+def test_mutants_die_of_the_tests_that_reach_them_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], cwd=REPO, capture_output=True, text=True, check=True
+    )
+    fates = {line for line in done.stdout.splitlines() if line.startswith("FATE")}
+    assert fates == {
+        "FATE lines_of_pixels 1 test_a_line_is_a_row_or_a_column",
+        "FATE _pixel_bytes 0 survives",
+    }
