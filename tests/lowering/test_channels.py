@@ -320,6 +320,32 @@ def test_sixteen_bits_are_simplified_too() -> None:
     assert data(after, computing(after)[1], 2).tolist() == [32767 + 20]
 
 
+def test_a_bias_of_64_bits_without_room_folds_nothing() -> None:
+    b = GraphBuilder()
+    wide = TensorType((1, 2), ElementType.I16, Quantization((1.0,), (0,)))
+    x = b.input(wide)
+
+    def layer(x: Value, weights: Any, bias: list[int]) -> Value:
+        w = b.constant(np.array(weights, np.int8), UNIT)
+        return b.add(FullyConnected(), x, w, b.constant(np.array(bias, np.int64)), like=wide)
+
+    hidden = layer(x, [LIVELY, FLAT], [0, 20])
+    graph = b.finish(layer(hidden, [[1, 1], [1, 1]], [2**62, 2**62 - 1]))
+    after = fold_constant_channels.run(graph)
+    assert data(after, computing(after)[1], 2).tolist() == [2**62, 2**62 - 1 + 20]
+    assert data(after, computing(after)[1], 1).tolist() == [[1, 1], [1, 0]]
+
+
+def test_a_layer_that_keeps_all_channels_stays_the_same_node() -> None:
+    b, x = started()
+    hidden = conv(b, x, [[1, 0], [0, 1]], [0, 0])
+    whole = conv(b, x, [LIVELY], [0])
+    graph = b.finish(conv(b, hidden, [[1, 0]], [0]), whole)
+    after = remove_unread_channels.run(graph)
+    assert shapes(after) == [(1, 3, 3, 1), (1, 3, 3, 1), (1, 3, 3, 1)]
+    assert after.producers[whole] is graph.producers[whole]
+
+
 def test_nothing_happens_to_a_float_network() -> None:
     """0 * x is not 0 for every x."""
     b = GraphBuilder()
