@@ -56,7 +56,9 @@ AREAS = {
     ),
     "tflite": Area(
         tuple(f"frontend/tflite/{name}.py" for name in _TFLITE),
-        ("tests/frontend", "tests/hostile/test_limits.py", "tests/hostile/test_names.py"),
+        ("tests/frontend", "tests/hostile", "tests/ops/test_activation.py",
+         "tests/ops/test_uint8.py", "tests/ops/test_elementwise.py", "tests/ops/test_slicing.py",
+         "tests/ops/test_real_layers.py"),
     ),
     "onnx": Area(
         tuple(f"frontend/onnx/{name}.py" for name in _ONNX),

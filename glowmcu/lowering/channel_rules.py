@@ -230,10 +230,11 @@ def rule_of(node: Node, graph: Graph) -> ChannelRule:
 
 
 def _moving_rule(node: Node, graph: Graph) -> ChannelRule | None:
-    op, last = node.op, node.output.type.rank - 1
-    if isinstance(op, Concatenation) and op.axis == last:
+    """Of an operator that does not keep channels apart."""
+    op = node.op
+    if isinstance(op, Concatenation):
         return _Joined(node)
-    if isinstance(op, Split) and op.axis == last and not op.drop_axis:
+    if isinstance(op, Split) and not op.drop_axis:
         return _Parted(node)
     if isinstance(op, Reshape) and node.output.type.shape and node.inputs[0].type.shape:
         counts = [channel_count(node.inputs[0].type), channel_count(node.output.type)]
@@ -254,7 +255,7 @@ def _keeps_channels_apart(node: Node) -> bool:
     if op.elementwise:
         return not isinstance(op, Stack)
     if isinstance(op, _CHANNELWISE) or last < 0:
-        return last >= 0
+        return True  # a scalar has one channel, which stays
     if isinstance(op, Concatenation | Split):
         return op.axis != last
     if isinstance(op, Pad | MirrorPad):

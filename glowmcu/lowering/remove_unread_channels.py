@@ -65,12 +65,12 @@ def sliced_type(type_: TensorType, masks: Mapping[int, Mask]) -> TensorType:
         int(masks[axis].sum()) if axis in masks else size for axis, size in enumerate(type_.shape)
     )
     quantization = type_.quantization
-    axis = None if quantization is None else quantization.axis
-    if quantization is not None and axis is not None and axis in masks:
-        places = [int(place) for place in np.flatnonzero(masks[axis])]
-        quantization = Quantization(
-            tuple(quantization.scales[place] for place in places),
-            tuple(quantization.zero_points[place] for place in places),
-            axis,
-        )
+    for axis, mask in masks.items():
+        if quantization is not None and quantization.axis == axis:
+            places = [int(place) for place in np.flatnonzero(mask)]
+            quantization = Quantization(
+                tuple(quantization.scales[place] for place in places),
+                tuple(quantization.zero_points[place] for place in places),
+                axis,
+            )
     return TensorType(shape, type_.element, quantization)

@@ -129,12 +129,57 @@ def test_weights_that_layers_share_stay_whole() -> None:
     b, x = started()
     hidden = conv(b, x, [LIVELY, FLAT], [0, 5])
     w = b.constant(np.array([[[[1, 2]]], [[[3, 4]]]], np.int8), UNIT)
-    bias = b.constant(np.zeros(2, np.int32))
-    values = [b.add(Conv2D(), v, w, bias, like=unit()) for v in (hidden, x)]
+    biases = [b.constant(np.full(2, start, np.int32)) for start in (0, 1)]
+    pairs = zip((hidden, x), biases, strict=True)
+    values = [b.add(Conv2D(), v, w, bias, like=unit()) for v, bias in pairs]
     after = simplified(b, *values)
     assert shapes(after)[0] == (1, 3, 3, 2)
     layers = [node for node in computing(after) if node.output.name in {v.name for v in values}]
     assert layers[0].inputs[1] is layers[1].inputs[1]
+
+
+def test_layers_that_share_a_bias_alone_lose_their_channels() -> None:
+    b, x = started()
+    hidden = conv(b, x, [LIVELY, FLAT], [0, 5])
+    bias = b.constant(np.zeros(2, np.int32))
+    values = []
+    for v, weights in ((hidden, [[1, 2], [3, 4]]), (x, [[1, 2], [3, 5]])):
+        w = b.constant(np.array(weights, np.int8)[:, np.newaxis, np.newaxis], UNIT)
+        values.append(b.add(Conv2D(), v, w, bias, like=unit()))
+    after = simplified(b, *values)
+    assert shapes(after) == [(1, 3, 3, 1), (1, 3, 3, 2), (1, 3, 3, 2)]
+
+
+def test_a_layer_whose_bias_is_computed_stays() -> None:
+    b = GraphBuilder()
+    x = b.input(unit(1, 2))
+    bias = b.input(TensorType((1,), ElementType.I32), "bias")
+    hidden = dense(b, x, [LIVELY, FLAT], [0, 20])
+    w = b.constant(np.array([[1, 1]], np.int8), UNIT)
+    graph = b.finish(b.add(FullyConnected(), hidden, w, bias, like=unit()))
+    assert simplify.run(graph) is graph
+
+
+def test_each_result_reads_its_own_channels_and_keeps_its_scale() -> None:
+    """The second result alone is read behind it, and reads the second channel."""
+    b = GraphBuilder()
+    x = b.input(unit(1, 2))
+    hidden = dense(b, x, [[1, 0], [0, 1], [1, 1]], [0, 0, 0])
+    quantization = Quantization((0.5, 0.25, 0.125), (0, 0, 0), 0)
+    w = b.constant(np.array([[5, 0, 0], [0, 2, 0], [0, 0, 0]], np.int8), quantization)
+    y = b.add(FullyConnected(), hidden, w, b.constant(np.array([1, 2, 3], np.int32)), like=unit())
+    after = simplified(b, dense(b, y, [[0, 1, 1]], [0]))
+    assert shapes(after) == [(1, 1), (1, 1), (1, 1)]
+    weights = computing(after)[1].inputs[1].type
+    assert weights.quantization == Quantization((0.25,), (0,), 0)
+
+
+def test_what_is_made_of_constants_alone_stays() -> None:
+    b, x = started()
+    stored = b.constant(np.ones((9, 2), np.int8), UNIT)
+    made = b.add(Reshape((1, 3, 3, 2)), stored)
+    graph = b.finish(conv(b, made, [[1, 0]], [0]), conv(b, x, [[1, 0]], [0]))
+    assert remove_unread_channels.run(graph) is graph
 
 
 def test_a_bias_without_room_folds_nothing() -> None:
