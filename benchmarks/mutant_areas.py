@@ -45,13 +45,15 @@ AREAS = {
     ),
     "overlap": Area(
         ("memplan/overlap.py", "kernels/overlap.py", "kernels/lying.py"),
-        ("tests/memplan/test_overlaps.py", "tests/test_overlap_contract.py",
-         "tests/kernels/test_lying.py", "-k", "not on_a_core and not with_helium"),
+        ("tests/kernels/test_overlap_distances.py", "tests/memplan/test_overlaps.py",
+         "tests/memplan/test_cascades.py", "tests/kernels/test_lying.py",
+         "tests/test_overlap_contract.py", "-k", "not on_a_core and not with_helium"),
     ),
     "channels": Area(
         ("lowering/channel_*.py", "lowering/remove_unread_channels.py",
          "lowering/fold_constant_channels.py"),
-        ("tests/lowering/test_channels.py", "tests/lowering/test_simplify.py",
+        ("tests/lowering/test_channels.py", "tests/lowering/test_channels_of_operators.py",
+         "tests/lowering/test_simplify.py",
          "tests/lowering/test_simplification.py"),
     ),
     "tflite": Area(

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import _lru_cache_wrapper
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -90,6 +91,8 @@ class Runner:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of pytest's own."""
+        for file in self.area.sources:  # what a test imports later would be what is stored
+            import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
         known = self._known(session)
         waiting = list(reversed(self.mutants))
         running: dict[int, tuple[Mutant, _Child, int]] = {}

@@ -11,6 +11,7 @@ from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import Quantization, TensorType
+from glowmcu.lowering import simplify
 from glowmcu.ops.activation import Clip
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add, Maximum, Mul, Prelu
@@ -27,6 +28,7 @@ from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.transpose import Transpose
 from glowmcu.ops.transpose_conv import TransposeConv2D
 from tests.ir.graphs import GraphBuilder, int8, random_arrays
+from tests.lowering.layers import unit
 
 Generator = np.random.Generator
 LIKE = int8(scale=0.5, zero_point=-3)
@@ -172,3 +174,16 @@ def expect_same_bytes(before: Graph, after: Graph) -> None:
 
 
 NETWORKS = st.integers(0, 2**32 - 1).map(random_network)
+
+
+def simplified(b: GraphBuilder, *outputs: Value) -> Graph:
+    graph = b.finish(*outputs)
+    after = simplify.run(graph)
+    expect_same_bytes(graph, after)
+    assert simplify.run(after) is after
+    return after
+
+
+def started(channels: int = 2) -> tuple[GraphBuilder, Value]:
+    b = GraphBuilder()
+    return b, b.input(unit(1, 3, 3, channels))

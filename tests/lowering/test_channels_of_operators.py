@@ -1,0 +1,103 @@
+"""Which channels go through which operator: on their own, with others, or not at all.
+
+Every case compares all bytes before and after; what is asserted besides is what should be left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glowmcu.ops.copy import Copy
+from glowmcu.ops.elementwise import Add, Mul
+from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.padding import Pad
+from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
+from glowmcu.ops.reduction import Mean
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Slice, Split
+from glowmcu.ops.tiling import Tile
+from glowmcu.ops.transpose import Reverse, Transpose
+from tests.ir.graphs import GraphBuilder
+from tests.lowering.channel_graphs import simplified, started
+from tests.lowering.layers import FAR, UNIT, computing, conv, dense, shapes, unit
+
+CHANNELWISE: dict[str, Any] = {
+    "average_pool_2d": lambda b, x: b.add(AveragePool2D((2, 2)), x),
+    "max_pool_2d": lambda b, x: b.add(MaxPool2D((3, 1)), x),
+    "mean": lambda b, x: b.add(Mean((1, 2), True), x),
+    "pad of pixels": lambda b, x: b.add(Pad(((0, 0), (1, 1), (0, 0), (0, 0)), 4), x),
+    "transpose of pixels": lambda b, x: b.add(Transpose((0, 2, 1, 3)), x),
+    "slice of pixels": lambda b, x: b.add(Slice((0, 1, 0, 0), (1, 2, 2, 3), (1, 1, 1, 1)), x),
+    "every other row": lambda b, x: b.add(Slice((0,) * 4, (1, 2, 3, 3), (1, 2, 1, 1)), x),
+    "reversed columns": lambda b, x: b.add(Reverse((2,)), x),
+    "pixels twice": lambda b, x: b.add(Tile((1, 1, 2, 1)), x),
+    "joined rows": lambda b, x: b.add(Concatenation(1), x, x),
+    "split rows": lambda b, x: b.add_many(Split(1, (1, 2)), x)[1],
+    "mul by one value": lambda b, x: b.add(Mul(), x, b.constant(np.int8([3]), UNIT), like=unit()),
+    "add of constants a channel": lambda b, x: b.add(
+        Add(), b.constant(np.int8([1, 2, 3]), UNIT), x, like=unit()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANNELWISE)
+def test_a_channel_goes_through_operators_that_keep_channels_apart(name: str) -> None:
+    b, x = started()
+    hidden = conv(b, x, [[1, 0], [0, 1], [1, 1]], [0, 0, FAR])
+    moved = CHANNELWISE[name](b, hidden)
+    # Padded with another value, a constant channel is constant no more.
+    after = simplified(b, conv(b, moved, [[1, 0, 0 if "pad" in name else -1]], [0]))
+    assert all(shape[3] == 1 for shape in shapes(after))
+
+
+MIXING: dict[str, Any] = {
+    "pad of channels": lambda b, x: b.add(Pad(((0, 0), (0, 0), (0, 0), (0, 1)), 4), x),
+    "mean over channels": lambda b, x: b.add(Mean((3,), True), x),
+    "reversed channels": lambda b, x: b.add(Reverse((3,)), x),
+    "transpose of channels": lambda b, x: b.add(Transpose((0, 3, 1, 2)), x),
+    "slice of channels": lambda b, x: b.add(Slice((0, 0, 0, 1), (1, 3, 3, 2), (1, 1, 1, 1)), x),
+    "every other channel": lambda b, x: b.add(Slice((0,) * 4, (1, 3, 3, 2), (1, 1, 1, 2)), x),
+    "channels twice": lambda b, x: b.add(Tile((1, 1, 1, 2)), x),
+}
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_all_channels_are_read_by_operators_that_move_or_mix_them(name: str) -> None:
+    b, x = started()
+    hidden = conv(b, x, [[1, 0], [0, 1], [1, 1]], [0, 0, 0])
+    mixed = MIXING[name](b, hidden)
+    weights = [[1] + [0] * (mixed.type.shape[3] - 1)]
+    after = simplified(b, conv(b, mixed, weights, [0]))
+    assert shapes(after)[0] == (1, 3, 3, 3)
+
+
+def test_a_vector_has_channels() -> None:
+    b = GraphBuilder()
+    x = b.input(unit(1, 3))
+    hidden = dense(b, x, [[1, 0, 2], [0, 1, 1], [1, 1, 1]], [0, 0, 0])
+    moved = b.add(Copy(), b.add(Reshape((3,)), hidden))
+    after = simplified(b, dense(b, b.add(Reshape((1, 3)), moved), [[0, 1, 0]], [0]))
+    assert shapes(after) == [(1, 1), (1,), (1,), (1, 1), (1, 1)]
+
+
+def test_parts_of_a_concatenation_lose_their_own_channels() -> None:
+    b, x = started()
+    left = conv(b, x, [[1, 0], [0, 1]], [0, FAR])
+    right = conv(b, x, [[1, 1], [2, 1], [1, 2]], [0, 0, 0])
+    stored = b.constant(np.ones((1, 3, 3, 2), np.int8), UNIT)
+    joined = b.add(Concatenation(3), left, stored, right)
+    after = simplified(b, conv(b, joined, [[1, 1, 0, 0, 1, 1, 0]], [0]))
+    assert shapes(after) == [(1, 3, 3, 1), (1, 3, 3, 2), (1, 3, 3, 4), (1, 3, 3, 1)]
+
+
+def test_parts_of_a_split_are_as_long_as_what_is_left_of_them() -> None:
+    b, x = started()
+    hidden = conv(b, x, [[1, 0], [0, 1], [1, 1], [2, 1]], [0, 0, FAR, 0])
+    first, second = b.add_many(Split(3, (2, 2)), hidden)
+    outputs = conv(b, first, [[0, 1]], [0]), conv(b, second, [[1, 1]], [0])
+    after = simplified(b, *outputs)
+    (split,) = (node for node in computing(after) if isinstance(node.op, Split))
+    assert split.op == Split(3, (1, 1))
