@@ -72,7 +72,8 @@ def record(area: str, seed: int, fates: Sequence[Fate]) -> None:
     body = stored()
     alive = sorted(fate.mutant.key for fate in fates if not fate.killer)
     runs = body.setdefault(area, {"runs": {}})["runs"]
-    runs[str(seed)] = {"tried": len(fates), "alive": alive, "alive_at_first": len(alive)}
+    at_first = len(fates) - len(alive), len(fates)
+    runs[str(seed)] = {"tried": len(fates), "alive": alive, "at_first": at_first}
     body[area]["mutants"] = len(all_mutants(area))
     write_ledger(LEDGER, body, page(body))
 

@@ -21,10 +21,11 @@ Written by `python -m benchmarks.mutants` from `mutants.json` and `mutants_equiv
 mutant is the compiler with one small change in a function: another comparison, operator, constant,
 a condition that holds always or never, a statement or part of a condition less. It is killed when
 a fast test of its area fails (`mutant_areas.py`). Samples are drawn at random by their seed.
-*At first* is before anybody read the survivors and wrote tests for them; a mutant is equivalent
-when no test can tell it from the original, and then the reason is given below.
+*At first* is before anybody read the survivors and wrote tests for them; of code that was then
+simplified the mutants are gone. One is equivalent when no test can tell it from the original, for
+the reason given below.
 
-| area | mutants | seed | tried | killed at first | killed | equivalent | of the others |
+| area | mutants | seed | killed at first | tried | killed | equivalent | of the others |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 """
 
@@ -50,9 +51,9 @@ def page(body: dict[str, Any]) -> str:
 def _row(area: str, mutants: int, seed: str, run: dict[str, Any], known: dict[str, str]) -> str:
     same = sum(key in known for key in run["alive"])
     killed, rest = run["tried"] - len(run["alive"]), run["tried"] - same
-    at_first = run["tried"] - run["alive_at_first"]
+    at_first = "{} of {}".format(*run["at_first"])
     share = f"{100 * killed / rest:.1f} %" if rest else ""
-    cells = area, count(mutants), seed, run["tried"], at_first, killed, same, share
+    cells = area, count(mutants), seed, at_first, run["tried"], killed, same, share
     return f"| {' | '.join(map(str, cells))} |"
 
 

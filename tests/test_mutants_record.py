@@ -97,8 +97,8 @@ def test_what_survives_is_recorded_and_what_dies_later_is_not(
     chosen = mutants.sample("overlap", 3, 1)
     mutants.record("overlap", 1, [Fate(m, "a test" * (i > 0), 1) for i, m in enumerate(chosen)])
     run = mutants.stored()["overlap"]["runs"]["1"]
-    assert run == {"tried": 3, "alive": [chosen[0].key], "alive_at_first": 1}
-    assert "| 1 | 3 | 2 | 2 | 0 | 66.7 % |" in page(mutants.stored())
+    assert run == {"tried": 3, "alive": [chosen[0].key], "at_first": [2, 3]}
+    assert "| 1 | 2 of 3 | 3 | 2 | 0 | 66.7 % |" in page(mutants.stored())
 
     def kills(self: Runner) -> int:
         for mutant in self.mutants:
@@ -107,7 +107,7 @@ def test_what_survives_is_recorded_and_what_dies_later_is_not(
 
     monkeypatch.setattr(Runner, "run", kills)
     mutants.again("overlap", 1)
-    assert "| 1 | 3 | 2 | 3 | 0 | 100.0 % |" in page(mutants.stored())
+    assert "| 1 | 2 of 3 | 3 | 3 | 0 | 100.0 % |" in page(mutants.stored())
 
 
 def test_the_page_of_mutants_is_what_was_recorded() -> None:

@@ -139,17 +139,17 @@ def test_a_layer_whose_bias_is_computed_stays() -> None:
 
 
 def test_each_result_reads_its_own_channels_and_keeps_its_scale() -> None:
-    """The second result alone is read behind it, and reads the second channel."""
+    """Behind it the first result, which alone reads the first channel, is not read."""
     b = GraphBuilder()
     x = b.input(unit(1, 2))
     hidden = dense(b, x, [[1, 0], [0, 1], [1, 1]], [0, 0, 0])
     quantization = Quantization((0.5, 0.25, 0.125), (0, 0, 0), 0)
     w = b.constant(np.array([[5, 0, 0], [0, 2, 0], [0, 0, 0]], np.int8), quantization)
     y = b.add(FullyConnected(), hidden, w, b.constant(np.array([1, 2, 3], np.int32)), like=unit())
-    after = simplified(b, dense(b, y, [[0, 1, 1]], [0]))
-    assert shapes(after) == [(1, 1), (1, 1), (1, 1)]
+    after = remove_unread_channels.run(b.finish(dense(b, y, [[0, 1, 1]], [0])))
+    assert shapes(after) == [(1, 1), (1, 2), (1, 1)]
     weights = computing(after)[1].inputs[1].type
-    assert weights.quantization == Quantization((0.25,), (0,), 0)
+    assert weights.quantization == Quantization((0.25, 0.125), (0, 0), 0)
 
 
 def test_what_is_made_of_constants_alone_stays() -> None:
