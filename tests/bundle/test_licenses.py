@@ -12,7 +12,7 @@ from tests.bundle.models import model_bytes
 from tests.bundle.packages import EVERY, packaged
 from tests.conftest import REPO
 
-SILENT = {".json", ".hex", ".properties", ""}  # what can hold no comment
+SILENT = {".json", ".hex", ".properties", ".su", ""}  # what can hold no comment
 
 
 def test_every_file_of_every_package_names_its_license_in_its_first_lines() -> None:
