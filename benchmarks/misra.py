@@ -21,6 +21,7 @@ from benchmarks.random_layers import random_model
 from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.misra import category, disapplied_table, explains, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
 from glowmcu.pipeline import Options, compile_model
 from glowmcu.resources import resource_dir
@@ -53,11 +54,21 @@ def _shared(name: str) -> bytes:
     return (SHARED / f"{name}.tflite").read_bytes()
 
 
+def _softmax_of_int16() -> bytes:
+    model = ModelBuilder()
+    x = model.input("x", (2, 10), "int16", 1 / 4096, 0)
+    y = model.tensor("y", (2, 10), "int16", 1 / 32768, 0)
+    model.op("SOFTMAX", [x], [y], {"beta": 1.0})
+    model.output(y)
+    return model.finish()
+
+
 def bundles() -> dict[str, Checked]:
     """All that is checked, by name."""
     found = {f"digits, {core}": Checked(digits, core) for core in _CORES}
     found["rows streamed, cortex-m4"] = Checked(rows_and_offsets, "cortex-m4", ("lines",))
     found["float borders, cortex-m4"] = Checked(float_borders, "cortex-m4")
+    found["softmax of int16, cortex-m4"] = Checked(_softmax_of_int16, "cortex-m4")
     for core in ("cortex-m0plus", "cortex-m4", "cortex-m55"):
         for name in ("kws_int8", "sww_int8", "kws_float"):
             found[f"{name}, {core}"] = Checked(partial(_shared, name), core)

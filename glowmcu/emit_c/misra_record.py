@@ -10,9 +10,9 @@ DEVIATIONS = (
     Deviation(
         "zero-offsets",
         "2.2",
-        r"\+ 0\b|\b[01] \* |\* 1\b|GLOWMCU_DEPTHWISE_(ABOVE|BELOW)",
-        "Offsets and factors are written out where they are 0 or 1, so that lines that stand"
-        " together read alike and the arena map is seen in the code.",
+        r"\+ 0\b|\b[01] \* |\* 1\b|_ZERO_POINT\)|GLOWMCU_DEPTHWISE_(ABOVE|BELOW)",
+        "Offsets, zero points and factors are written out where they are 0 or 1, so that lines"
+        " that stand together read alike and the arena map is seen in the code.",
         "The operation has no effect, and no compiler emits it.",
     ),
     Deviation(
@@ -59,7 +59,7 @@ DEVIATIONS = (
     Deviation(
         "constant-choices",
         "10.6",
-        r"\? \(?-?[0-9]|\bis_\w+ = \(|GLOWMCU_SCALE_MVE_VECTORS",
+        r"\? \(?-?[0-9]|\bis_\w+ = \(|\bsame =|GLOWMCU_SCALE_MVE_VECTORS",
         "A choice between two constants is no composite expression, and a constant that fits is no"
         " narrower than what it is assigned to.",
         "cppcheck gives the choice the type of the smallest constant.",
