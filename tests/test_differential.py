@@ -18,9 +18,7 @@ SEEDS = range(10**9, 10**9 + 24)
 
 @pytest.mark.arm
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_networks_compute_what_tensorflow_lite_micro_does(
-    seed: int, tmp_path: Path
-) -> None:
+def test_random_networks_compute_what_tensorflow_lite_micro_does(seed: int, tmp_path: Path) -> None:
     outcome = run_case(seed, tmp_path / "case")
     assert not outcome.failure
 
