@@ -32,7 +32,9 @@ _FLOAT = "float "
 
 
 def _normal(generator: np.random.Generator, *shape: int) -> npt.NDArray[Any]:
-    return generator.normal(0, 0.3, shape).astype(np.float32)
+    """Multiples of a scale, so that variants with int8 weights compute the same samples."""
+    codes = np.clip(np.rint(generator.normal(0, 38, shape)), -127, 127)
+    return codes.astype(np.float32) * np.float32(0.0078125)
 
 
 def _window_layer(

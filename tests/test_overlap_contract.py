@@ -15,11 +15,13 @@ import pytest
 
 from glowmcu.cores import core, core_names
 from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.program import BUFFER_ALIGN, Buffer, aligned
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Options, compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.qemu import Qemu
+from tests.kernels.test_float_kernels import Int8Weights
 from tests.kernels.test_float_kernels import dense_model as float_dense_model
 from tests.ops.test_cast import cast_model
 from tests.ops.test_convolution import Case, conv_model
@@ -43,8 +45,9 @@ def conv(kind: str, *shape: Any, **options: Any) -> bytes:
     return conv_model(kind, Case(*shape, **{"out_scale": 2.0, **options}))
 
 
-def float_conv(*shape: Any) -> bytes:
-    return convolution_model("CONV_2D", Case(*shape, padding="SAME", activation="RELU"), True)
+def float_conv(*shape: Any, builder: type[ModelBuilder] = ModelBuilder) -> bytes:
+    case = Case(*shape, padding="SAME", activation="RELU")
+    return convolution_model("CONV_2D", case, True, builder)
 
 
 @cache
@@ -79,6 +82,9 @@ def samples() -> dict[str, bytes]:
         "dense, five rows, real numbers": float_dense_model(5, 7, 12, "RELU"),
         "1x1, five columns, real numbers": float_conv((1, 5, 5, 3), 9, (1, 1)),
         "3x3, nine outputs, one image, real numbers": float_conv((1, 6, 7, 3), 9, (3, 3)),
+        "dense, int8 weights": float_dense_model(5, 7, 12, "RELU", Int8Weights),
+        "1x1, int8 weights": float_conv((1, 5, 5, 3), 9, (1, 1), builder=Int8Weights),
+        "3x3, int8 weights": float_conv((1, 6, 7, 3), 9, (3, 3), builder=Int8Weights),
         "add": pair_model("ADD", [(1, 3, 5, 7)] * 2, scales=SUMS[0], points=SUMS[1]),
         "add, a channel each": pair_model("ADD", [(1, 3, 5, 7), (1, 1, 1, 7)]),
         "mul": pair_model("MUL", [(1, 3, 5, 7)] * 2, scales=SUMS[0], points=SUMS[1]),
@@ -152,6 +158,8 @@ TIGHT = {
     "cast.portable": "int8 to int32",
     "conv_2d.matrix_f32": "1x1, five columns, real numbers",
     "conv_2d.packed_f32": "3x3, nine outputs, one image, real numbers",
+    "conv_2d.matrix_w8_f32": "1x1, int8 weights",
+    "conv_2d.packed_w8_f32": "3x3, int8 weights",
     "conv_2d.compact_dsp": "CONV_2D, odd size, same padding",
     "conv_2d.pairs_nodsp": "CONV_2D, odd size, same padding",
     "conv_2d.pointwise_dsp": "1x1, wider",
@@ -171,6 +179,7 @@ TIGHT = {
     "fully_connected.direct_dsp": "dense, many rows",
     "fully_connected.dsp": "dense, many rows",
     "fully_connected.packed_f32": "dense, five rows, real numbers",
+    "fully_connected.w8_f32": "dense, int8 weights",
     "lookup.shared": "rescale",
     "matrix.windows_mve": "CONV_2D, odd size, same padding",
     "max_pool_2d.dsp": "MAX_POOL_2D, odd size, nine channels",

@@ -40,8 +40,8 @@ def _batch_note(inputs: Mapping[str, Sizes | None], options: InputOptions) -> tu
 
 
 def _weights_note(model: ModelRecord) -> tuple[str, ...]:
-    """How many bytes of weights are small in the file alone: a converter's dynamic-range or float16
-    quantization leaves the arithmetic float.
+    """Bytes of weights that the file stores smaller than float32 for float layers: a converter's
+    dynamic-range or float16 quantization.
     """
     read = {
         index
@@ -64,7 +64,9 @@ def _weights_note(model: ModelRecord) -> tuple[str, ...]:
     real = 4 * sum(math.prod(record.shape) for record in small)
     kinds = " and ".join(sorted({record.type_name.lower() for record in small}))
     return (
-        f"the file holds {stored} B of weights as {kinds}, but activations are float: they become "
-        f"{real} B of float32, and activations stay exact (LiteRT rounds them to int8 for some "
-        "layers); int8 by samples takes a quarter of that: --samples DATA, or glowmcu profile",
+        f"the file holds {stored} B of weights as {kinds}, but activations are float and stay "
+        "exact (LiteRT rounds them to int8 for some layers): int8 weights of CONV_2D and "
+        "FULLY_CONNECTED stay int8 in flash and become float32 while a layer runs, but where "
+        f"--optimize speed gains by more flash; all would be {real} B of float32; int8 throughout, "
+        "by samples, is smaller and faster: --samples DATA, or glowmcu profile",
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from glowmcu.ir.operation import Array
 from glowmcu.kernels.convolution import constant, is_constant, is_float
 from glowmcu.kernels.kernel import (
-    ConstantArray,
+    Cost,
     Field,
     Kernel,
     KernelCode,
@@ -14,6 +17,13 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
+    once_a_site,
+)
+from glowmcu.kernels.small_weights import (
+    int8_weights,
+    is_worth_int8,
+    packed_int8_blocks,
+    packed_int8_bytes,
 )
 from glowmcu.kernels.window_f32 import (
     clamping_fields,
@@ -29,6 +39,9 @@ from glowmcu.kernels.window_f32 import (
 )
 from glowmcu.ops.convolution import Conv2D
 
+#: Of a product in C on a Cortex-M3, with the conversion of its weight; bytes without the library.
+_LIBRARY_CYCLES, _LIBRARY_CODE = 122.0, 900
+
 
 def conv_2d(site: Site) -> Conv2D:
     """The site's operator."""
@@ -37,9 +50,32 @@ def conv_2d(site: Site) -> Conv2D:
     return op
 
 
+def has_constants(site: Site) -> bool:
+    """Whether a float layer's weights and biases are known, so that they can be packed."""
+    return is_float(site) and is_constant(site, 1, 2)
+
+
 def packs(site: Site, target: Target) -> bool:
     """Whether a float layer's constants can be packed for the core's float registers."""
-    return target.core.has_fpu and is_float(site) and is_constant(site, 1, 2)
+    return target.core.has_fpu and has_constants(site)
+
+
+@once_a_site
+def has_int8_weights(site: Site) -> bool:
+    """Whether a float layer's weights are int8 times a scale a channel; operand 1 is (channels, …).
+
+    Not `int8_weights` itself is remembered: codes and scales are as large as the weights.
+    """
+    if not has_constants(site):
+        return False
+    weights = rows_of_weights(site)
+    return is_worth_int8(weights) and int8_weights(weights) is not None
+
+
+def rows_of_weights(site: Site) -> Array:
+    """Operand 1, a row for each channel of the result."""
+    weights = constant(site, 1)
+    return weights.reshape(len(weights), -1)
 
 
 def is_matrix(site: Site) -> bool:
@@ -52,9 +88,15 @@ def is_matrix(site: Site) -> bool:
 class MatrixF32(Kernel):
     """1x1: pixels are vectors, two at a time; any core with an FPU."""
 
+    function = "glowmcu_matrix_f32"
+    packed, packed_bytes = staticmethod(packed_blocks), staticmethod(packed_bytes)
+
     def accepts(self, site: Site, target: Target) -> bool:
+        return packs(site, target) and self._has_its_shape(site)
+
+    def _has_its_shape(self, site: Site) -> bool:
         x, weights = site.signature.inputs[0].shape, site.signature.inputs[1].shape
-        return packs(site, target) and x[3] == weights[3] and is_matrix(site)
+        return x[3] == weights[3] and is_matrix(site)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         batches, height, width, channels = site.signature.output.shape
@@ -62,7 +104,7 @@ class MatrixF32(Kernel):
         return vector_work(batches * height * width, depth, channels, conv_2d(site).clamp)
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        return packed_bytes(site.signature.output.shape[3], site.signature.inputs[0].shape[3])
+        return self.packed_bytes(site.signature.output.shape[3], site.signature.inputs[0].shape[3])
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         x, out = site.signature.inputs[0], site.signature.output
@@ -72,12 +114,12 @@ class MatrixF32(Kernel):
             Field("depth_in", x.shape[3]),
             Field("depth_out", out.shape[3]),
             *clamping_fields(conv_2d(site).clamp),
-            Field("weights", packed_weights(site)),
+            Field("weights", self.packed(rows_of_weights(site), constant(site, 2))),
         )
         return KernelCode(
-            function="glowmcu_matrix_f32",
+            function=self.function,
             operands=(0,),
-            header="glowmcu_matrix_f32.h",
+            header=f"{self.function}.h",
             parameters=Parameters("glowmcu_matrix_real", fields),
             rows=out.shape[1],
             batches=out.shape[0],
@@ -89,8 +131,14 @@ class MatrixF32(Kernel):
 class PackedF32(Kernel):
     """Two pixels by eight channels straight from the image; any core with an FPU."""
 
+    function = "glowmcu_conv_2d_packed_f32"
+    packed, packed_bytes = staticmethod(packed_blocks), staticmethod(packed_bytes)
+
     def accepts(self, site: Site, target: Target) -> bool:
-        if not packs(site, target) or is_matrix(site):
+        return packs(site, target) and self._has_its_shape(site)
+
+    def _has_its_shape(self, site: Site) -> bool:
+        if is_matrix(site):
             return False
         x, weights = site.signature.inputs[0].shape, site.signature.inputs[1].shape
         together = conv_2d(site).dilations[1] == 1 or weights[2] == 1
@@ -104,7 +152,7 @@ class PackedF32(Kernel):
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         channels, *window = site.signature.inputs[1].shape
-        return packed_bytes(channels, int(np.prod(window)))
+        return self.packed_bytes(channels, int(np.prod(window)))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, (x, weights, _) = conv_2d(site), site.signature.inputs
@@ -126,12 +174,12 @@ class PackedF32(Kernel):
             Field("inside_first", inside[0]),
             Field("inside_end", inside[1]),
             *clamping_fields(op.clamp),
-            Field("weights", packed_weights(site)),
+            Field("weights", self.packed(rows_of_weights(site), constant(site, 2))),
         )
         return KernelCode(
-            function="glowmcu_conv_2d_packed_f32",
+            function=self.function,
             operands=(0,),
-            header="glowmcu_conv_2d_packed_f32.h",
+            header=f"{self.function}.h",
             parameters=Parameters("glowmcu_conv_2d_packed_real", fields),
             rows=out.shape[1],
             batches=out.shape[0],
@@ -141,7 +189,38 @@ class PackedF32(Kernel):
         )
 
 
-def packed_weights(site: Site) -> ConstantArray:
-    """All output channels' windows in the loops' order."""
-    weights = constant(site, 1)
-    return packed_blocks(weights.reshape(len(weights), -1), constant(site, 2))
+def int8_weights_cost(cost: Cost, site: Site, target: Target) -> Cost:
+    """`cost`, but that of the C where there is no FPU: most of it is in the compiler's library."""
+    if target.core.has_fpu:
+        return cost
+    return replace(cost, cycles=_LIBRARY_CYCLES * site.node.macs, code_bytes=_LIBRARY_CODE)
+
+
+@kernel("conv_2d.matrix_w8_f32", Conv2D)
+class MatrixW8F32(MatrixF32):
+    """1x1 with int8 weights of a float model, which become floats in registers; any core."""
+
+    keeps_int8_weights = True
+    function = "glowmcu_matrix_w8_f32"
+    packed, packed_bytes = staticmethod(packed_int8_blocks), staticmethod(packed_int8_bytes)
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site) and self._has_its_shape(site) and has_int8_weights(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return int8_weights_cost(super().cost(site, target), site, target)
+
+
+@kernel("conv_2d.packed_w8_f32", Conv2D)
+class PackedW8F32(PackedF32):
+    """Windows with int8 weights of a float model, which become floats in registers; any core."""
+
+    keeps_int8_weights = True
+    function = "glowmcu_conv_2d_w8_f32"
+    packed, packed_bytes = staticmethod(packed_int8_blocks), staticmethod(packed_int8_bytes)
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return is_float(site) and self._has_its_shape(site) and has_int8_weights(site)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return int8_weights_cost(super().cost(site, target), site, target)

@@ -130,6 +130,9 @@ class Kernel:
     operations: ClassVar[tuple[type[Operation], ...]] = ()
     #: Whether row ranges are of operand 0 and add up to the results: `KernelCode.accumulates`.
     accumulates: ClassVar[bool] = False
+    #: Whether weights that a file stores as int8 stay so where others would make them float32: they
+    #: win over those whatever they cost, but for the goal `speed`.
+    keeps_int8_weights: ClassVar[bool] = False
     #: What calls for one row at a time cost, together: most set up a window of rows for each
     #: (about so much is lost, by `benchmarks/`).
     row_slowdown: ClassVar[float] = 1.3

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Constant
@@ -206,7 +207,9 @@ def _selection(
 
 
 def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
-    """The operator's variants that do not accept the node."""
+    """The operator's variants that do not accept the node; none where weights are to stay int8."""
+    if _with_int8_weights(accepting):
+        return ()
     known = load_kernels().get(type(node.op), ())
     return tuple(variant for variant in known if variant not in accepting)
 
@@ -249,7 +252,12 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
     if can_lie(site.node):
         found |= _lying(found, site, target, variants)
     site.memory.clear()
-    return found
+    return _with_int8_weights(found) or found if target.goal is not Goal.SPEED else found
+
+
+def _with_int8_weights(found: Mapping[Kernel, Cost]) -> dict[Kernel, Cost]:
+    """Those that leave weights int8 as the file has them."""
+    return {item: cost for item, cost in found.items() if standing(item).keeps_int8_weights}
 
 
 def _lying(

@@ -7,7 +7,10 @@ import pytest
 
 from glowmcu.frontend.tflite.importer import real_values
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.goals import Goal
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.kernels.small_weights import int8_weights
+from glowmcu.pipeline import Compilation, Options, compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference
 
@@ -63,3 +66,48 @@ def test_real_values_follow_scales_along_any_axis() -> None:
     got = real_values(np.array([[1, 1], [3, -2]], np.int8), type_)
     assert got.tolist() == [[0.0, 4.0], [1.0, -2.0]]
     assert got.dtype == np.float32
+
+
+@pytest.mark.parametrize("goal", list(Goal))
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "generic"])
+def test_int8_weights_stay_int8_in_flash_but_for_speed(core: str, goal: Goal) -> None:
+    data = small_weights_model()
+    compilation = compile_model(data, "m.tflite", Options("m", core=core, goal=goal))
+    stored = constant_bytes(compilation)
+    float_bytes, int8_bytes = 4 * 40 * 64, 40 * 64
+    if goal is Goal.SPEED and core == "cortex-m4":
+        assert stored >= float_bytes
+    elif goal is not Goal.SPEED:
+        assert int8_bytes <= stored <= 1.3 * int8_bytes
+
+
+def test_weights_of_any_other_kind_are_not_taken_for_int8() -> None:
+    generator = np.random.default_rng(5)
+    codes = generator.integers(-127, 128, (6, 50)).astype(np.float32)
+    codes[2] = 0
+    codes[3] = np.round(codes[3] / 9)  # a channel of small codes, as a scale a tensor makes them
+    weights = codes * SCALES.repeat(2)[:, np.newaxis]
+    found = int8_weights(weights)
+    assert found is not None
+    np.testing.assert_allclose(found[0] * found[1][:, np.newaxis], weights, rtol=1e-6)
+    weights[4, 49] *= np.float32(1.0001)
+    assert int8_weights(weights) is None
+    weights[4, 49] = np.nan
+    assert int8_weights(weights) is None
+    assert int8_weights(generator.normal(size=(6, 50)).astype(np.float32)) is None
+
+
+def small_weights_model() -> bytes:
+    generator, model = np.random.default_rng(3), ModelBuilder()
+    x, y = model.input("x", (1, 64), "float32"), model.tensor("y", (1, 40), "float32")
+    codes = generator.integers(-127, 128, (40, 64)).astype(np.int8)
+    weights = model.constant("w", codes, 0.01, 0)
+    bias = model.constant("b", generator.normal(size=40).astype(np.float32))
+    model.op("FULLY_CONNECTED", [x, weights, bias], [y])
+    model.output(y)
+    return model.finish()
+
+
+def constant_bytes(compilation: Compilation) -> int:
+    codes = [selection.code for selection in compilation.selections.values()]
+    return sum(item.data.nbytes for code in codes for item in code.parameters.constants)

@@ -17,6 +17,7 @@ import pytest
 
 from glowmcu import cores
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.frontend.tflite.writer_tables import TensorRef
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import Compilation
 from glowmcu.verify import toolchain
@@ -65,6 +66,8 @@ DEPTHWISE = {
 VARIANTS = {
     "conv_2d.matrix_f32": ("CONV_2D", MATRICES),
     "conv_2d.packed_f32": ("CONV_2D", WINDOWS),
+    "conv_2d.matrix_w8_f32": ("CONV_2D", dict(list(MATRICES.items())[1:])),  # a weight is no grid
+    "conv_2d.packed_w8_f32": ("CONV_2D", WINDOWS),
     "depthwise_conv_2d.packed_f32": ("DEPTHWISE_CONV_2D", DEPTHWISE),
 }
 ALL = [
@@ -74,8 +77,30 @@ ALL = [
 ]
 
 
-def dense_model(rows: int, depth: int, outputs: int, activation: str = "NONE") -> bytes:
-    generator, model = np.random.default_rng(3), ModelBuilder()
+class Int8Weights(ModelBuilder):
+    """Writes float constants of two axes and more as a converter's dynamic range does: as int8."""
+
+    def constant(self, name: str, data: Array, *quantization: Any) -> TensorRef:
+        if data.ndim < 2:
+            return super().constant(name, data, *quantization)
+        scales = np.abs(data).max(axis=tuple(range(1, data.ndim))) / np.float32(127)
+        codes = np.rint(data / scales.reshape(-1, *(1,) * (data.ndim - 1)))
+        return super().constant(name, codes.astype(np.int8), scales, 0)
+
+
+def builder_for(variant: str) -> type[ModelBuilder]:
+    return Int8Weights if "w8" in variant else ModelBuilder
+
+
+def layer_model(variant: str, kind: str, case: Case) -> bytes:
+    return convolution_model(kind, case, True, builder_for(variant))
+
+
+def dense_model(
+    rows: int, depth: int, outputs: int, activation: str = "NONE",
+    builder: type[ModelBuilder] = ModelBuilder,
+) -> bytes:  # fmt: skip
+    generator, model = np.random.default_rng(3), builder()
     x = model.input("x", (rows, depth), "float32")
     w = model.constant("w", generator.normal(size=(outputs, depth)).astype(np.float32))
     b = model.constant("b", generator.normal(size=outputs).astype(np.float32))
@@ -85,11 +110,17 @@ def dense_model(rows: int, depth: int, outputs: int, activation: str = "NONE") -
     return model.finish()
 
 
-def product_model(rows: int, depth: int, columns: int, transposed: bool) -> bytes:
+def product_model(
+    rows: int, depth: int, columns: int, transposed: bool, scale: float | None = None
+) -> bytes:
+    """The matrix is float, or int8 times `scale`."""
     generator, model = np.random.default_rng(3), ModelBuilder()
     shape = (columns, depth) if transposed else (depth, columns)
     x = model.input("x", (rows, depth), "float32")
-    m = model.constant("m", generator.normal(size=shape).astype(np.float32))
+    if scale is None:
+        m = model.constant("m", generator.normal(size=shape).astype(np.float32))
+    else:
+        m = model.constant("m", generator.integers(-99, 100, shape).astype(np.int8), scale, 0)
     y = model.tensor("y", (rows, columns), "float32")
     model.op("BATCH_MATMUL", [x, m], [y], {"adj_x": False, "adj_y": transposed})
     model.output(y)
@@ -99,8 +130,8 @@ def product_model(rows: int, depth: int, columns: int, transposed: bool) -> byte
 def portable_twin(data: bytes, variant: str, inputs: Sequence[Sequence[Array]], folder: Path) -> (
     list[Array]
 ):  # fmt: skip
-    """What the portable kernel gives, on this computer."""
-    name = variant.partition(".")[0] + ".portable_f32"
+    """What the portable kernel gives, on this computer; C of the variant where it keeps int8."""
+    name = variant if "w8" in variant else variant.partition(".")[0] + ".portable_f32"
     compilation = compile_forced(data, name, "cortex-m3")
     assert variants_of(compilation) == {name}
     folder.mkdir()
@@ -130,20 +161,34 @@ def check(data: bytes, variant: str, folder: Path, cores: Sequence[str] = CORES[
 def test_every_layer_has_the_bits_of_the_portable_kernel(
     variant: str, kind: str, case: Case, tmp_path: Path
 ) -> None:
-    check(convolution_model(kind, case, True), variant, tmp_path)
+    check(layer_model(variant, kind, case), variant, tmp_path)
 
 
-@pytest.mark.parametrize("shape", [(1, 37, 11), (2, 4, 8), (3, 1, 4), (1, 64, 12), (5, 7, 1)])
+DENSE = [(1, 37, 11), (2, 4, 8), (1, 64, 12), (5, 7, 1), (3, 1, 4)]
+
+
+@pytest.mark.parametrize(
+    ("variant", "shape"),
+    [
+        *(("fully_connected.packed_f32", shape) for shape in DENSE),
+        *(("fully_connected.w8_f32", shape) for shape in DENSE[:-1]),
+    ],
+)
 @pytest.mark.parametrize("activation", ["NONE", "RELU"])
 def test_fully_connected_layers(
-    shape: tuple[int, int, int], activation: str, tmp_path: Path
+    shape: tuple[int, int, int], activation: str, variant: str, tmp_path: Path
 ) -> None:
-    check(dense_model(*shape, activation), "fully_connected.packed_f32", tmp_path)
+    check(dense_model(*shape, activation, builder_for(variant)), variant, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("variant", "scale"), [("batch_matmul.packed_f32", None), ("batch_matmul.w8_f32", 0.013)]
+)
 @pytest.mark.parametrize("transposed", [False, True])
-def test_products_with_a_constant_matrix(transposed: bool, tmp_path: Path) -> None:
-    check(product_model(3, 13, 10, transposed), "batch_matmul.packed_f32", tmp_path)
+def test_products_with_a_constant_matrix(
+    transposed: bool, variant: str, scale: float | None, tmp_path: Path
+) -> None:
+    check(product_model(3, 13, 10, transposed, scale), variant, tmp_path)
 
 
 @pytest.mark.parametrize("core", CORES[1:])
@@ -151,7 +196,7 @@ def test_products_with_a_constant_matrix(transposed: bool, tmp_path: Path) -> No
 def test_other_cores_with_an_fpu(variant: str, core: str, tmp_path: Path) -> None:
     kind, cases = VARIANTS[variant]
     case = list(cases.values())[4]
-    check(convolution_model(kind, case, True), variant, tmp_path, [core])
+    check(layer_model(variant, kind, case), variant, tmp_path, [core])
 
 
 FLOAT_ABIS = {
@@ -167,7 +212,7 @@ def test_every_float_abi_gives_the_same_bits(
     variant: str, abi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind, cases = VARIANTS[variant]
-    data = convolution_model(kind, list(cases.values())[3], True)
+    data = layer_model(variant, kind, list(cases.values())[3])
     known = cores.core("cortex-m4")
     flags = ("-mcpu=cortex-m4", "-mthumb", *FLOAT_ABIS[abi])
     monkeypatch.setitem(cores._BY_NAME, "cortex-m4", replace(known, flags=flags))
@@ -190,7 +235,7 @@ def _uses_fpu(compilation: Compilation, flags: Sequence[str], folder: Path) -> b
 def test_other_flags_build(level: str, flag: str, tmp_path: Path) -> None:
     """Loops that name all float registers leave enough of the others at every level."""
     for variant, (kind, cases) in VARIANTS.items():
-        data = convolution_model(kind, list(cases.values())[1], True)
+        data = layer_model(variant, kind, list(cases.values())[1])
         folder = tmp_path / variant
         folder.mkdir()
         write_bundle(compile_forced(data, variant, "cortex-m4"), folder)
@@ -210,7 +255,7 @@ def test_what_is_no_number_or_too_large_is_as_on_a_computer(
 ) -> None:
     kind, cases = VARIANTS[variant]
     case = replace(list(cases.values())[4], activation=activation)
-    compilation = compile_forced(convolution_model(kind, case, True), variant, "cortex-m4")
+    compilation = compile_forced(layer_model(variant, kind, case), variant, "cortex-m4")
     ((x,),) = random_inputs(compilation, 1)
     flat = x.reshape(-1).copy()
     flat[:: max(1, flat.size // 23)] = np.resize(np.array(SPECIAL, np.float32), flat.size)[
@@ -237,11 +282,19 @@ BOUNDS = {
 }
 
 
+#: What int8 weights cost more: two loads and three instructions a weight for two pixels.
+INT8_WEIGHTS = 1.2
+
+
+@pytest.mark.parametrize("keeps_int8", [False, True], ids=["float weights", "int8 weights"])
 @pytest.mark.parametrize(("bound", "kind", "case"), BOUNDS.values(), ids=BOUNDS)
-def test_cycles_a_product(bound: float, kind: str, case: Case, tmp_path: Path) -> None:
-    data = convolution_model(kind, case, True)
+def test_cycles_a_product(
+    bound: float, kind: str, case: Case, keeps_int8: bool, tmp_path: Path
+) -> None:
     variant = "conv_2d.matrix_f32" if case.kernel == (1, 1) else "conv_2d.packed_f32"
-    compilation = compile_forced(data, variant, "cortex-m4")
+    if keeps_int8:
+        variant, bound = variant.replace("_f32", "_w8_f32"), bound + INT8_WEIGHTS
+    compilation = compile_forced(layer_model(variant, kind, case), variant, "cortex-m4")
     inputs = random_inputs(compilation, 1)
     (done,) = CortexM("cortex-m4").run(write_bundle(compilation, tmp_path), inputs)
     assert done.cycles is not None

@@ -50,8 +50,10 @@ def _operand(
     return model.constant(name, generator.normal(size=shape).astype(np.float32))
 
 
-def convolution_model(kind: str, case: Convolution, known: bool) -> bytes:
-    model = ModelBuilder()
+def convolution_model(
+    kind: str, case: Convolution, known: bool, builder: type[ModelBuilder] = ModelBuilder
+) -> bytes:
+    model = builder()
     x = model.input("x", case.shape, "float32")
     shape = (case.depth_out, *case.kernel, case.shape[3] // case.groups)
     options: dict[str, Any] = {

@@ -1,0 +1,45 @@
+/*
+ * glowmcu_matrix_windows.h: float vectors times a constant matrix, which is what fully connected
+ * layers and 1x1 convolutions are.
+ */
+#ifndef GLOWMCU_MATRIX_WINDOWS_H
+#define GLOWMCU_MATRIX_WINDOWS_H
+
+#include "glowmcu_windows.h"
+
+typedef struct {
+    int32_t vectors; /* of a row of the image */
+    int32_t depth_in;
+    int32_t depth_out;
+    int32_t clamping; /* GLOWMCU_KEEP, GLOWMCU_RELU or GLOWMCU_CLAMP */
+    float clamp_min;
+    float clamp_max;
+    const void *weights; /* blocks as glowmcu_windows.h says */
+} glowmcu_matrix_real;
+
+/*
+ * Rows [first_row, end_row), where `in` and `out` begin; two vectors at a time. Results may
+ * overwrite vectors that nothing reads any more. `block_bytes` are the weights of eight channels.
+ */
+GLOWMCU_CODE
+static GLOWMCU_ALWAYS_INLINE void glowmcu_matrix_windows(const glowmcu_matrix_real *p,
+    glowmcu_window_blocks compute, int32_t block_bytes, const float *in, float *out,
+    int32_t first_row, int32_t end_row)
+{
+    glowmcu_window_f32 window;
+
+    window.rows = 1;
+    window.fours = p->depth_in >> 2;
+    window.ones = p->depth_in & 3;
+    window.in_gap = 0;
+    window.before = 0;
+    window.between = 0;
+    window.after = 0;
+    window.clamping = p->clamping;
+    window.clamp_min = p->clamp_min;
+    window.clamp_max = p->clamp_max;
+    glowmcu_window_pixels(&window, compute, p->weights, block_bytes, p->depth_out, in, p->depth_in,
+        out, (end_row - first_row) * p->vectors);
+}
+
+#endif /* GLOWMCU_MATRIX_WINDOWS_H */
