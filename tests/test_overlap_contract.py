@@ -177,6 +177,7 @@ TIGHT = {
     "elementwise.shared": "add, a channel each",
     "fully_connected.compact_dsp": "dense, narrower",
     "fully_connected.direct_dsp": "dense, many rows",
+    "dense.direct_nodsp": "dense, many rows",
     "fully_connected.dsp": "dense, many rows",
     "fully_connected.packed_f32": "dense, five rows, real numbers",
     "fully_connected.w8_f32": "dense, int8 weights",

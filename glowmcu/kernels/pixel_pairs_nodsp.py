@@ -1,6 +1,7 @@
 """Weights for two products in one multiplication, of two pixels or of two outputs.
 
-What `libjit/glowmcu_pair_sums_nodsp.h` and `libjit/glowmcu_output_pairs_nodsp.h` read.
+What `libjit/glowmcu_pair_sums_nodsp.h`, `libjit/glowmcu_output_pairs_nodsp.h` and
+`libjit/glowmcu_direct_outputs_nodsp.h` read.
 
 A group of four taps has its sums in 16 bits when its weights' magnitudes add up to 255 at most;
 what exceeds that is taken from the largest weights and listed as extras.
@@ -62,9 +63,32 @@ def pack_pairs(weights: Array) -> PairWeights:
 def pack_output_pairs(weights: Array) -> PairWeights:
     """Pack int8 weights (outputs, taps) for products of two outputs."""
     kept, taken = _split(_padded(weights, 4))
+    return PairWeights(_output_fours(kept), _extras(taken))
+
+
+def pack_direct_outputs(weights: Array) -> PairWeights:
+    """Pack int8 weights (outputs, inputs) for products of two outputs with inputs in memory.
+
+    At least four inputs: the last group is the last four of them, and has only the weights of
+    those that no other group has. Extras have the output in their upper bits and the input instead
+    of a word, and end in one that is above all others.
+    """
+    inputs = weights.shape[1]
+    first = np.minimum(np.arange(group_count(inputs)) * TAPS, inputs - TAPS)
+    kept, taken = _split(_padded(weights, 4))
+    absent = -inputs % TAPS
+    for parts in (kept, taken):
+        parts[:, -1] = np.roll(parts[:, -1], absent, axis=1)
+    output, group, tap = np.nonzero(taken)
+    extras = _fields(output, first[group] + tap, taken[output, group, tap])
+    return PairWeights(_output_fours(kept), np.append(extras, np.int32(-1)))
+
+
+def _output_fours(kept: Int64Array) -> Array:
+    """Words (output fours, groups, taps) of four outputs' weights + 128."""
     fours = kept.reshape(-1, 4, *kept.shape[1:]).transpose(0, 2, 3, 1)
     words = np.ascontiguousarray((fours + 128).astype(np.uint8)).view("<i4")[..., 0]
-    return PairWeights(words.astype(np.int32), _extras(taken))
+    return words.astype(np.int32)
 
 
 def _padded(weights: Array, multiple: int) -> Int64Array:
@@ -91,6 +115,10 @@ def _split(weights: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 def _extras(taken: Int64Array) -> Array:
     output, group, tap = np.nonzero(taken)
-    words = GROUP_WORDS * group + 1 + tap
-    fields = (words << 20) | (output << 8) | (taken[output, group, tap] & 0xFF)
+    return _fields(GROUP_WORDS * group + 1 + tap, output, taken[output, group, tap])
+
+
+def _fields(upper: Int64Array, lower: Int64Array, weight: Int64Array) -> Array:
+    """Two numbers of 12 bits and a weight in a word each."""
+    fields = (upper << 20) | (lower << 8) | (weight & 0xFF)
     return fields.astype(np.uint32).view(np.int32)

@@ -49,6 +49,11 @@ def scaled_outputs(site: Site) -> float:
     return site.signature.output.element_count * share
 
 
+def scale_kind(site: Site) -> str:
+    """`narrow` or `literal`: which function scales the sums."""
+    return "literal" if scale_of(site).form is None else "narrow"
+
+
 def scale_of(site: Site) -> Scale:
     """The constants of a layer that `can_scale`."""
     scale = _scale(requantization_task(site))

@@ -45,8 +45,6 @@ _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
 #: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
-#: The goal `balanced` gives up scratch for at most so many times the cycles.
-BALANCED_SLOWDOWN = 1.3
 #: Estimates of plans by rows are up to so many times too low, against those of whole tensors: what
 #: is measured keeps to the bound.
 _ROWS_MISJUDGED = 1.015
@@ -147,7 +145,7 @@ class _Fitter:
     def within_tensors(self, free: Fit) -> Fit:
         """`free` or, where scratch has lifted it above the tensors alive, the quickest below them.
 
-        The smallest plan where none is below, or none at a reasonable speed.
+        The smallest plan where none is below.
         """
         most = aligned(tensors_alive_bytes(self.graph, self.outside), ARENA_ALIGN)
         if free.arena_bytes <= most:
@@ -155,10 +153,9 @@ class _Fitter:
         plans = [free]
         for stream_to in (None, most, 0):
             plans += islice(self._descent(stream_to), _PLANS_BELOW)
-        quick = [item for item in plans if item.cycles <= BALANCED_SLOWDOWN * free.cycles]
-        small = [item for item in quick if item.arena_bytes <= most]
+        small = [item for item in plans if item.arena_bytes <= most]
         if not small:
-            return min(quick, key=_size)
+            return min(plans, key=_size)
         return min(small, key=lambda item: (item.cycles, item.arena_bytes))
 
     def smallest(self) -> Fit:

@@ -17,7 +17,6 @@ from benchmarks.small_networks import MODELS
 from benchmarks.tflm_arena import tflm_arena
 from glowmcu.goals import Goal
 from glowmcu.memory_fit import RAM_SLOWDOWN
-from glowmcu.memory_fit.fitter import BALANCED_SLOWDOWN
 from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add
@@ -57,13 +56,14 @@ def test_a_balanced_arena_is_no_larger_than_the_interpreters_tensors(name: str) 
 
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3"])
-def test_a_balanced_plan_gives_up_no_scratch_that_halves_the_time(core: str) -> None:
-    """Long rows of a core without DSP: below the tensors a product takes twice the cycles."""
-    found = {
-        goal: compiled("models/ad_int8.tflite", goal, core).estimated_cycles
-        for goal in (Goal.BALANCED, Goal.SPEED)
-    }
-    assert found[Goal.BALANCED] <= BALANCED_SLOWDOWN * found[Goal.SPEED]
+def test_long_rows_of_a_core_without_dsp_need_neither_scratch_nor_much_time(core: str) -> None:
+    """Bytes are read where they lie: 752 B where widened rows take 4,480 B."""
+    name = "models/ad_int8.tflite"
+    found = {goal: compiled(name, goal, core) for goal in (Goal.BALANCED, Goal.SPEED)}
+    needs = tflm_arena(NETWORKS[name]())
+    assert found[Goal.BALANCED].plan.arena_bytes <= needs.tensors_bytes
+    cycles = {goal: item.estimated_cycles for goal, item in found.items()}
+    assert cycles[Goal.BALANCED] <= 1.2 * cycles[Goal.SPEED]
 
 
 def measured_cycles(compilation: Compilation, core: str, folder: Path) -> int:
