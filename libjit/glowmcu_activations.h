@@ -1,5 +1,5 @@
 /*
- * glowmcu_activations.h: float32 activations with parameters; see ops/parametric_activation.py.
+ * glowmcu_activations.h: float32 activations with parameters.
  */
 #ifndef GLOWMCU_ACTIVATIONS_H
 #define GLOWMCU_ACTIVATIONS_H

@@ -5,7 +5,8 @@
  * Under a pixel lie runs of values: kernel rows, or single taps. They are read in chunks, which are
  * what a rendered function does without a branch, from a list of places. In the scratch stands only
  * what two neighbours read beside the image, or all of a window whose runs would be too short.
- * See glowmcu/kernels/chunk_walk.py for sizes, glowmcu_dense_stream.h for the constants.
+ * A chunk is at most 64 values; of a run that is no multiple of its chunk the last ones overlap,
+ * and what was read before meets weights of 0. For the constants see glowmcu_dense_stream.h.
  */
 #ifndef GLOWMCU_CONV_2D_CHUNKS_H
 #define GLOWMCU_CONV_2D_CHUNKS_H

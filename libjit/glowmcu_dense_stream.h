@@ -1,8 +1,26 @@
 /*
  * glowmcu_dense_stream.h: blocks of output channels that read all inputs of one place.
  *
- * The stream of constants is described in glowmcu/kernels/dense_stream.py: packed weights are
- * 256 * high + low of two channels, so their sum is S = 256 * H + L, and that of their low bytes L.
+ * A layer's stream of constants is one block of 4 or 8 channels after the other, the last channels'
+ * first, down to channel 0; where channels do not fill the blocks, one overlaps its neighbour.
+ * Packed weights are 256 * high + low of two channels, so their sum is S = 256 * H + L, and that of
+ * their low bytes L; wide ones have an int16 for each channel. A block's words:
+ *
+ *   starts     what sums start from: of wide weights a word a channel; else a word a pair, of S,
+ *              and, but for the floor form, then another a pair, of L
+ *   weights    for every step of two inputs a word a pair (wide: a channel), an int16 an input
+ *   place      2 * first channel, and 1 where the layer's struct says that this is a flag
+ *   constants  of requantization, channel by channel; none where all channels share theirs
+ *
+ * Constants and results of the three forms, where `>>` rounds down, high_word(x) is x >> 32 of a
+ * product and saturation to int8 comes last:
+ *
+ *   floor      addend, multiplier: high_word((256 * sum + addend) * multiplier) >> postshift; the
+ *              high channel of a packed pair has no addend, it is part of where S starts
+ *   two_sided  addend, multiplier, step: the same; of a negative sum step is added before the shift
+ *   literal    multiplier, step, shift: (rounded high_word of 2 * sum * multiplier, plus step, less
+ *              1 where the sum is negative) >> shift
+ *
  * Kernels of Armv7E-M are assembly on that stream, elsewhere the C here does the same.
  */
 #ifndef GLOWMCU_DENSE_STREAM_H

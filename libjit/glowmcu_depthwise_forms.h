@@ -1,7 +1,11 @@
 /*
  * glowmcu_depthwise_forms.h: how sums become int8 in the portable twins of depthwise loops.
  *
- * Two forms, see glowmcu/kernels/depthwise_forms.py; `q` are a channel's two constants.
+ * Two forms; `q` are a channel's two constants, `>>` rounds down, saturation to int8 comes last:
+ *
+ *   floor    addend, multiplier: high_word(((sum << preshift) + addend) * multiplier) >> postshift
+ *   literal  start << 5 | (shift - 1), multiplier: sum + start as TensorFlow Lite rounds it, both
+ *            times; the output's zero point is in `rounding`
  */
 #ifndef GLOWMCU_DEPTHWISE_FORMS_H
 #define GLOWMCU_DEPTHWISE_FORMS_H

@@ -2,8 +2,9 @@
  * glowmcu_depthwise_near_taps_dsp.h: int8 depthwise convolution for the DSP extension, of windows
  * without padding whose taps are so near to each other that their distances are immediates.
  *
- * Pixel by pixel, four channels at a time by pairs of taps; no scratch. Weights and constants are
- * those of glowmcu_depthwise_taps_dsp.h, sums are over x, not x - zero_point.
+ * Pixel by pixel, four channels at a time by pairs of taps; no scratch. A block of
+ * four channels is two words of weights a pair of taps, then constants; words of two inputs become,
+ * for each channel, {x of the first tap, x of the second}. Sums are over x, not x - zero_point.
  */
 #ifndef GLOWMCU_DEPTHWISE_NEAR_TAPS_DSP_H
 #define GLOWMCU_DEPTHWISE_NEAR_TAPS_DSP_H

@@ -2,8 +2,8 @@
  * glowmcu_depthwise_packed_f32.h: float depthwise convolution with one result a channel, NHWC, two
  * pixels by eight channels at a time.
  *
- * Sums as in glowmcu_windows.h: from 0, a product after the other, each rounded by itself, in
- * the order of rows and columns; the bias comes last.
+ * Every sum starts at 0 and takes its products one after the other, each rounded by itself, in the
+ * order of rows and columns; the bias comes last.
  */
 #ifndef GLOWMCU_DEPTHWISE_PACKED_F32_H
 #define GLOWMCU_DEPTHWISE_PACKED_F32_H

@@ -1,6 +1,6 @@
 /*
  * glowmcu_depthwise_row.h: one channel's row of an int8 depthwise 3x3 convolution, for the DSP
- * extension: what glowmcu_depthwise_row_dsp.h and glowmcu_depthwise_planes_dsp.h have in common.
+ * extension: what is the same channel by channel and row by row.
  *
  * Sums are over x, not x - zero_point, where what lies outside the image is the zero point;
  * constants account for that. Weights are scaled by 2^8.
@@ -12,7 +12,7 @@
 
 typedef struct {
     int32_t channels;        /* of the output; the assembly reads the first members */
-    int32_t in_zero_points; /* twice, in both halves */
+    int32_t in_zero_points;  /* twice, in both halves */
     int32_t rounding;        /* 2 * out_zero_point + 1 */
     int32_t clamp_min;
     int32_t clamp_max;

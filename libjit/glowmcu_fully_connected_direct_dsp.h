@@ -2,8 +2,8 @@
  * glowmcu_fully_connected_direct_dsp.h: int8 matrix-vector product without scratch, eight output
  * channels at a time.
  *
- * The inner function is assembly made by glowmcu/kernels/fully_connected_direct_assembly.py, or C
- * on the same stream of constants.
+ * The inner function is assembly that the compiler writes, or C on the same stream of
+ * constants.
  */
 #ifndef GLOWMCU_FULLY_CONNECTED_DIRECT_DSP_H
 #define GLOWMCU_FULLY_CONNECTED_DIRECT_DSP_H
@@ -13,10 +13,10 @@
 typedef struct {
     /* In the order that the assembly loads. */
     const int32_t *stream;
-    int32_t first_round; /* for these see `Walk` in fully_connected_direct_assembly.py */
-    int32_t end_round;
-    int32_t entry;
-    int32_t jump;
+    int32_t first_round; /* bytes from `in` to where a block's first round reads, were it whole */
+    int32_t end_round;   /* and to where its last one ends */
+    int32_t entry;       /* bytes of code to where the first round is entered, and 1 for Thumb */
+    int32_t jump;        /* bytes by which the stream pointer is behind then */
     int32_t multiplier; /* of all channels where the function is uniform */
     int32_t step;
     int32_t shift;

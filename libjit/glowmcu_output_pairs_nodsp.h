@@ -72,7 +72,10 @@ static void glowmcu_output_stream(const int8_t *x, int32_t count, uint32_t *stre
     }
 }
 
-/* Parts of weights that would not fit their group: bits as in glowmcu_pair_sums_nodsp.h. */
+/*
+ * Parts of weights that would not fit their group: word of the stream in bits 20 to 31, output in
+ * bits 8 to 19, a signed weight in bits 0 to 7.
+ */
 GLOWMCU_CODE
 static void glowmcu_output_extras(const int32_t *extras, int32_t count, const uint32_t *stream,
     int32_t *sums)

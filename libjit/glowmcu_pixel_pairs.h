@@ -9,9 +9,8 @@
  *           gives S = 256 * H + L, on their low bytes (SXTB16) L; 256 * H = S - L modulo 2^32.
  *   wide    an int16 for each channel: for weights whose packed value does not fit.
  *
- * The functions are rendered from templates/kernels/conv_2d_rows_dsp.c.j2 for a distance between
- * the two pixels and a number of steps, with the assembly of this file. Elsewhere the C below does
- * the same on the same stream.
+ * The functions are made for a distance between the two pixels and a number of steps, with the
+ * assembly of this file. Elsewhere the C below does the same on the same stream.
  */
 #ifndef GLOWMCU_PIXEL_PAIRS_H
 #define GLOWMCU_PIXEL_PAIRS_H

@@ -2,8 +2,8 @@
  * glowmcu_pointwise_pairs.h: the inner function of 1x1 convolutions, two pixels x four output
  * channels at a time.
  *
- * It is assembly made by glowmcu/kernels/pointwise_assembly.py, or C on the same stream of
- * constants, which has the flag where a block has a single round.
+ * It is assembly that the compiler writes, or C on the same stream of constants, whose places have
+ * the flag where a block has a single round.
  */
 #ifndef GLOWMCU_POINTWISE_PAIRS_H
 #define GLOWMCU_POINTWISE_PAIRS_H
@@ -15,10 +15,10 @@ typedef struct {
     const int32_t *stream;
     int32_t rest;         /* inputs modulo 8, and 8 where a block has a single round */
     int32_t eights_bytes; /* scratch of the other inputs */
-    int32_t first_round;  /* for these see `Walk` in pointwise_assembly.py */
-    int32_t last_round;
-    int32_t entry;
-    int32_t jump;
+    int32_t first_round;  /* bytes from the scratch to where a block's first round reads it */
+    int32_t last_round;   /* and its last one */
+    int32_t entry;        /* bytes of code to where the first round is entered, and 1 for Thumb */
+    int32_t jump;         /* bytes of the stream from a block's last round to the next entry */
 
     int32_t depth_in;
     int32_t depth_out;

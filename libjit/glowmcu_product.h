@@ -1,5 +1,5 @@
 /*
- * glowmcu_product.h: products of two quantized elements. Same rules as glowmcu/ops/elementwise.py.
+ * glowmcu_product.h: products of two quantized elements, as TensorFlow Lite rounds.
  */
 #ifndef GLOWMCU_PRODUCT_H
 #define GLOWMCU_PRODUCT_H

@@ -3,7 +3,7 @@
  *
  * A real scale is multiplier * 2^(shift - 31), multiplier in [2^30, 2^31) or 0, shift in [-31, 30].
  * Double rounding (TensorFlow Lite Micro) unless GLOWMCU_SINGLE_ROUNDING is defined before this
- * file. Same rules as glowmcu/ops/fixed_point.py.
+ * file.
  */
 #ifndef GLOWMCU_REQUANTIZE_H
 #define GLOWMCU_REQUANTIZE_H

@@ -1,5 +1,5 @@
 /*
- * glowmcu_scale_mve.h: sums to int8 with constants that glowmcu/kernels/requantization.py proved.
+ * glowmcu_scale_mve.h: sums to int8, with constants that the compiler has proved exact.
  *
  *   floor    sat8(high_word(((raw << preshift) + addend) * multiplier) >> 16)
  *   literal  v = raw + start; clamp((rounded_high_word(2 * v * multiplier) + (v >> 31) + step)

@@ -1,6 +1,6 @@
 /*
- * glowmcu_sigmoid_s16.h: logistic and tanh of one int16 element. Same rules as
- * glowmcu/ops/wide_sigmoid.py.
+ * glowmcu_sigmoid_s16.h: logistic and tanh of one int16 element, as TensorFlow
+ * Lite computes them.
  */
 #ifndef GLOWMCU_SIGMOID_S16_H
 #define GLOWMCU_SIGMOID_S16_H

@@ -1,6 +1,6 @@
 /*
- * glowmcu_softmax_s16.h: int16 softmax along the last axis. Same rules as
- * glowmcu/ops/wide_softmax.py.
+ * glowmcu_softmax_s16.h: int16 softmax along the last axis, as TensorFlow Lite
+ * computes it.
  */
 #ifndef GLOWMCU_SOFTMAX_S16_H
 #define GLOWMCU_SOFTMAX_S16_H

@@ -1,8 +1,7 @@
 /*
  * glowmcu_sum.h: sums and differences of two quantized elements, brought to one scale first.
  *
- * Used by add, sub, squared_difference and the comparisons. Same rules as
- * glowmcu/ops/elementwise.py.
+ * Used by add, sub, squared_difference and the comparisons.
  */
 #ifndef GLOWMCU_SUM_H
 #define GLOWMCU_SUM_H

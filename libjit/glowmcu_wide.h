@@ -1,7 +1,7 @@
 /*
  * glowmcu_wide.h: int16 activations with int8 weights: inner products, and accumulators to int16.
  *
- * Same rules as glowmcu/ops/wide.py.
+ * As TensorFlow Lite: sums of 64 bits and Q15 multipliers, or of 32 bits and Q31.
  */
 #ifndef GLOWMCU_WIDE_H
 #define GLOWMCU_WIDE_H

@@ -15,9 +15,9 @@
 
 /*
  * One or two pixels of a result and the windows under them, which look alike. `weights` are blocks
- * of 8 or 4 channels: [products][channels], then [channels] biases, as glowmcu_window_f32.h or
- * glowmcu_window_w8_f32.h store them; of a block's products some may lie outside the image. Results
- * may overwrite inputs that nothing reads any more.
+ * of 8 or 4 channels: [products][channels], floats or int8, then [channels] scales of int8, and
+ * [channels] biases; of a block's products some may lie outside the image. Results may overwrite
+ * inputs that nothing reads any more.
  */
 typedef struct {
     const float *in[2]; /* the windows' first products */

@@ -9,7 +9,7 @@ from glowmcu.kernels.dense_stream import DenseStream
 from glowmcu.kernels.kernel import ConstantArray, Field
 from glowmcu.kernels.requantization import Form
 
-_COMMENT = "see libjit's glowmcu_dense_stream.h"
+_COMMENT = "for blocks and forms see glowmcu_dense_stream.h"
 
 
 def stream_view(stream: DenseStream) -> dict[str, object]:
@@ -35,5 +35,6 @@ def scale_fields(stream: DenseStream) -> tuple[Field, ...]:
 
 def clamp_fields(form: Form) -> tuple[Field, ...]:
     """The range of a fused activation; least above most where there is none."""
-    low, high = form.clamp or (1, 0)
-    return Field("clamp_min", low), Field("clamp_max", high)
+    if form.clamp is None:
+        return Field("clamp_min", 1, "above clamp_max, no clamp"), Field("clamp_max", 0)
+    return Field("clamp_min", form.clamp[0]), Field("clamp_max", form.clamp[1])

@@ -1,0 +1,85 @@
+"""Comments of a bundle name what is in it (files, functions, macros), nothing of the tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from glowmcu.goals import Goal
+from glowmcu.pipeline import compile_model
+from glowmcu.resources import resource_dir
+from tests.bundle.models import BUILT, SHARED, STREAMED, model_bytes, options_of
+from tests.bundle.test_generated_text import ASKED
+
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+INCLUDE = re.compile(r'#include "([^"]+)"')
+#: Files, folders of the tool, and names of libjit that are not part of a longer word or a family.
+FILE = re.compile(r"[\w.-]+\.(?:py|j2|h|c|S|su)\b")
+FOLDER = re.compile(r"\b(?:glowmcu|templates|libjit|tests|benchmarks)(?:/[\w./]*|'s\b)")
+NAME = re.compile(r"\b(?:glowmcu|GLOWMCU)_\w*[A-Za-z0-9]\b(?!\.[ch]\b|[*…])")
+#: What C itself has, and what an application may have.
+ELSEWHERE = {"string.h", "stdint.h", "stddef.h", "main.c", "float.h", "math.h", "limits.h"}
+
+
+def strangers(texts: Mapping[str, str], present: Mapping[str, str]) -> Iterator[str]:
+    """What comments of C in `texts` name that is not in the files `present`."""
+    code = {name: COMMENT.sub(" ", text) for name, text in present.items()}
+    words = set(re.findall(r"\w+", " ".join(code.values()))) | {Path(name).stem for name in present}
+    files = {Path(name).name for name in present} | ELSEWHERE
+    for name, text in texts.items():
+        for comment in COMMENT.findall(text):
+            yield from (f"{name}: {found}" for found in FILE.findall(comment) if found not in files)
+            yield from (f"{name}: {found}" for found in FOLDER.findall(comment))
+            yield from (f"{name}: {found}" for found in NAME.findall(comment) if found not in words)
+
+
+def is_c(name: str) -> bool:
+    return Path(name).suffix in (".c", ".h")
+
+
+@pytest.mark.parametrize(
+    ("model", "core", "goal"),
+    [pytest.param(*case, id=f"{case[0]} for {case[1]}, {case[2].value}") for case in ASKED],
+)
+def test_comments_name_nothing_that_is_not_in_the_bundle(model: str, core: str, goal: Goal) -> None:
+    if model not in BUILT and model not in STREAMED and not SHARED.is_dir():
+        pytest.skip("needs `shared/models` beside the checkout")
+    options = replace(options_of(model), core=core, goal=goal)
+    files = compile_model(model_bytes(model), f"{model}.tflite", options).files
+    text = {name: content for name, content in files.items() if isinstance(content, str)}
+    assert list(strangers({name: text[name] for name in text if is_c(name)}, text)) == []
+
+
+def test_a_header_names_only_what_it_brings_along() -> None:
+    """Of every header of libjit, since a bundle has those that its kernels include."""
+    headers = {path.name: path.read_text() for path in resource_dir("libjit").glob("*.h")}
+    found = []
+    for name, text in sorted(headers.items()):
+        present = {brought: headers[brought] for brought in brought_along(name, headers)}
+        found += strangers({name: text}, present)
+    assert found == []
+
+
+def brought_along(name: str, headers: Mapping[str, str]) -> set[str]:
+    """The header and those that it includes, and that these include."""
+    seen, waiting = set[str](), [name]
+    while waiting:
+        header = waiting.pop()
+        if header in headers and header not in seen:
+            seen.add(header)
+            waiting += INCLUDE.findall(headers[header])
+    return seen
+
+
+def test_strangers_are_found() -> None:
+    header = "/* glowmcu_a.h: see glowmcu/kernels/a.py, glowmcu_b.h, glowmcu_b, GLOWMCU_B. */\n"
+    header += "/* glowmcu_a calls GLOWMCU_A_*, see string.h. */ void glowmcu_a(void);"
+    text = {"glowmcu_a.h": header}
+    assert list(strangers(text, text)) == [
+        f"glowmcu_a.h: {found}"
+        for found in ("a.py", "glowmcu_b.h", "glowmcu/kernels/a.py", "glowmcu_b", "GLOWMCU_B")
+    ]
