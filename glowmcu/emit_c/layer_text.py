@@ -114,7 +114,8 @@ class LayerText:
                 inner[-1] += "}"
                 items += inner
             else:
-                items.append(f"/* {field.name} */ {self._field(field.value)}")
+                name = f"{field.name}: {field.note}" if field.note else field.name
+                items.append(f"/* {name} */ {self._field(field.value)}")
         return items
 
     def _resolved(self, value: object) -> object:

@@ -28,11 +28,13 @@ class ConstantArray:
 class Field:
     """A member of a kernel's parameter struct, in the struct's order.
 
-    None is a null pointer, `Parameters` a struct in the struct.
+    None is a null pointer, `Parameters` a struct in the struct. `note` stands beside a number that
+    does not say by itself what it is.
     """
 
     name: str
     value: int | float | ConstantArray | Parameters | None
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ from glowmcu.kernels.requantization import FormKind, is_padded, requantization_t
 from glowmcu.kernels.stream_code import clamp_fields, stream_field, stream_view
 from glowmcu.ops.convolution import Conv2D
 
+#: What the constant's comment says of it; see libjit/glowmcu_conv_2d_chunks.h.
+_PLACES = "2 * bytes from a pair's first byte, or 1 more than 2 * bytes into the patch; -1 ends"
 _CHANNELS = 4
 
 
@@ -197,7 +199,7 @@ def _fields(site: Site, walk: ChunkWalk, stream: DenseStream) -> tuple[Field, ..
     assert isinstance(op, Conv2D)
     return (
         stream_field(stream),
-        Field("places", ConstantArray("places", np.array(walk.places, np.int32))),
+        Field("places", ConstantArray("places", np.array(walk.places, np.int32), _PLACES)),
         Field("in_height", x.shape[1]),
         Field("in_width", x.shape[2]),
         Field("in_channels", x.shape[3]),

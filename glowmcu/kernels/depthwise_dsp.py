@@ -26,6 +26,7 @@ from glowmcu.kernels.depthwise_forms import (
     Words,
     form_constants,
     form_name,
+    rounding_field,
     scaled_form,
     weights_of,
 )
@@ -44,6 +45,8 @@ from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, plane_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
+#: What the constant's comment says of it; see libjit/glowmcu_depthwise_words.h.
+_BLOCKS = "four channels: nine int8 weights each, k1, k0, k2 a line; then two constants each"
 #: Outputs of a line whose words are in the scratch at a time, half as many with stride 2.
 _MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 48}
 #: The loop keeps the step from output to output in the low half of a register.
@@ -250,9 +253,9 @@ class LinesDepthwise(Kernel):
             *self.loop_fields(site, target),
             Field("clamp_min", clamp_min),
             Field("clamp_max", clamp_max),
-            Field("rounding", 2 * zero_point + 1),
+            rounding_field(zero_point),
             Field("block_words", blocks.shape[1]),
-            Field("blocks", ConstantArray("blocks", blocks)),
+            Field("blocks", ConstantArray("blocks", blocks, _BLOCKS)),
         )
         return KernelCode(
             function=self.code_key(site, target),

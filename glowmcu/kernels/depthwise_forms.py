@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, Rounding
+from glowmcu.kernels.kernel import Field
 from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask, find_form
 
 Words = npt.NDArray[np.int32]
@@ -16,6 +17,11 @@ _POSTSHIFTS = (11, 12, 13, 10, 14)
 #: Both fit two words a channel. `two_sided` takes four and no fewer instructions in these loops.
 _KINDS = (FormKind.FLOOR, FormKind.LITERAL)
 _SHIFT_BITS = 5
+
+
+def rounding_field(zero_point: int) -> Field:
+    """What the literal form adds in halves of a step, by the output's zero point."""
+    return Field("rounding", 2 * zero_point + 1, f"2 * {zero_point} + 1")
 
 
 def common_form(task: RequantizationTask, preshifts: tuple[int, ...] = (PRESHIFT,)) -> Form | None:

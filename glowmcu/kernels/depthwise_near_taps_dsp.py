@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant, is_int8
-from glowmcu.kernels.depthwise_forms import form_constants, form_name, weights_of
+from glowmcu.kernels.depthwise_forms import (
+    form_constants,
+    form_name,
+    rounding_field,
+    weights_of,
+)
 from glowmcu.kernels.depthwise_near_taps_assembly import window_assembly
-from glowmcu.kernels.depthwise_taps_dsp import tap_blocks, taps_form
+from glowmcu.kernels.depthwise_taps_dsp import BLOCKS, tap_blocks, taps_form
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -99,13 +104,13 @@ class NearTapsDepthwise(Kernel):
         _, _, width, channels = site.signature.inputs[0].shape
         fields = (
             Field("channels", channels),
-            Field("rounding", 2 * out.zero_point + 1),
+            rounding_field(out.zero_point),
             Field("clamp_min", clamp_min),
             Field("clamp_max", clamp_max),
             Field("out_width", out.shape[2]),
             Field("window_step", op.strides[1] * channels),
             Field("window_row", op.strides[0] * width * channels),
-            Field("blocks", ConstantArray("blocks", blocks)),
+            Field("blocks", ConstantArray("blocks", blocks, BLOCKS)),
         )
         return KernelCode(
             function=self.code_key(site, target),

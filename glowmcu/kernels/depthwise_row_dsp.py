@@ -20,6 +20,7 @@ from glowmcu.kernels.depthwise_forms import (
     Words,
     form_constants,
     form_name,
+    rounding_field,
     scaled_form,
     weights_of,
 )
@@ -47,6 +48,8 @@ from glowmcu.kernels.overlap import Overlaps, row_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
+#: What the constant's comment says of it; see libjit/glowmcu_depthwise_row.h.
+_BLOCKS = "a channel: eight int8 weights, two constants; in the end every channel's ninth weight"
 #: Bytes of the C around the assembly.
 _AROUND_BYTES = 30
 #: What an instruction loads at once.
@@ -234,11 +237,15 @@ class RowDepthwise(Kernel):
         clamp_min, clamp_max = form.clamp or (-128, 127)
         return (
             Field("channels", out.shape[3]),
-            Field("in_zero_points", x.zero_point * 0x10000 + (x.zero_point & 0xFFFF)),
-            Field("rounding", 2 * out.zero_point + 1),
+            Field(
+                "in_zero_points",
+                x.zero_point * 0x10000 + (x.zero_point & 0xFFFF),
+                f"{x.zero_point} in both halves",
+            ),
+            rounding_field(out.zero_point),
             Field("clamp_min", clamp_min),
             Field("clamp_max", clamp_max),
-            Field("blocks", ConstantArray("blocks", blocks)),
+            Field("blocks", ConstantArray("blocks", blocks, _BLOCKS)),
             Field("in_height", x.shape[1]),
             Field("in_width", x.shape[2]),
             Field("out_width", out.shape[2]),

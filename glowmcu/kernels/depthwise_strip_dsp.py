@@ -19,6 +19,7 @@ from glowmcu.kernels.depthwise_forms import (
     Words,
     form_constants,
     form_name,
+    rounding_field,
     scaled_form,
     weights_of,
 )
@@ -39,6 +40,8 @@ from glowmcu.kernels.overlap import Overlaps, lines_of_pixels, plane_overlaps
 from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
+#: What the constant's comment says of it; see libjit/glowmcu_depthwise_strip_dsp.h.
+_BLOCKS = "four channels: a zero and int8 weights each, to whole words; then two constants each"
 #: Words of weights up to which a loop of its own may be worth its code.
 _MOST_UNROLLED = 9
 #: Of the C around the loop.
@@ -206,7 +209,7 @@ class StripDepthwise(Kernel):
             Field("out_step", out_steps[axis]),
             Field("words", weights),
             Field("weights_step", 2 * weights),
-            Field("rounding", 2 * site.signature.output.zero_point + 1),
+            rounding_field(site.signature.output.zero_point),
             Field("clamp_min", clamp_min),
             Field("clamp_max", clamp_max),
         )
@@ -223,7 +226,7 @@ class StripDepthwise(Kernel):
             Field("channels", x[3]),
             Field("in_zero_point", site.signature.inputs[0].zero_point),
             Field("block_words", blocks.shape[1]),
-            Field("blocks", ConstantArray("blocks", blocks)),
+            Field("blocks", ConstantArray("blocks", blocks, _BLOCKS)),
         )
 
     @staticmethod

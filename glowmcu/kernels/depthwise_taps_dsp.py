@@ -15,6 +15,7 @@ from glowmcu.kernels.depthwise_forms import (
     common_form,
     form_constants,
     form_name,
+    rounding_field,
     weights_of,
 )
 from glowmcu.kernels.depthwise_taps_assembly import pixel_assembly
@@ -33,6 +34,8 @@ from glowmcu.kernels.overlap import Overlaps, channel_overlaps, window_overlaps
 from glowmcu.kernels.requantization import Form, is_padded, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
+#: What the constant's comment says of it; see libjit/glowmcu_depthwise_taps_dsp.h.
+BLOCKS = "four channels: two words of int8 weights a pair of taps; then two constants each"
 #: Preshifts to try: the greatest keeps most of a sum, smaller ones leave room for large sums.
 _PRESHIFTS = (8, 4, 0)
 #: The scratch holds pointers; a computer that runs the same code has larger ones.
@@ -175,13 +178,13 @@ class TapsDepthwise(Kernel):
             Field("channels", max(taps.shape[1], 4)),
             Field("clamp_min", clamp_min),
             Field("clamp_max", clamp_max),
-            Field("rounding", 2 * zero_point + 1),
+            rounding_field(zero_point),
             Field("out_channels", taps.shape[1]),
             *depthwise_geometry(site),
             Field("in_zero_point", site.signature.inputs[0].zero_point),
             Field("is_padded", int(is_padded(site))),
             Field("is_copied", int(_is_copied(site))),
-            Field("blocks", ConstantArray("blocks", blocks)),
+            Field("blocks", ConstantArray("blocks", blocks, BLOCKS)),
         )
         return KernelCode(
             function=self.code_key(site, target),
