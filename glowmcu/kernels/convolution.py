@@ -88,7 +88,8 @@ def int8_fields(site: Site, order: str) -> tuple[Field, ...]:
     )
 
 
-def _window_fields(op: Conv2D | DepthwiseConv2D | TransposeConv2D) -> tuple[Field, ...]:
+def window_fields(op: Conv2D | DepthwiseConv2D | TransposeConv2D) -> tuple[Field, ...]:
+    """Strides, dilations and padding."""
     return (
         Field("stride_y", op.strides[0]),
         Field("stride_x", op.strides[1]),
@@ -99,12 +100,9 @@ def _window_fields(op: Conv2D | DepthwiseConv2D | TransposeConv2D) -> tuple[Fiel
     )
 
 
-def conv_2d_geometry(site: Site) -> tuple[Field, ...]:
-    """Sizes, strides and padding, as structs of conv_2d begin; with groups and dilation, so does
-    the one of transpose_conv_2d.
-    """
-    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
-    assert isinstance(op, Conv2D | TransposeConv2D)
+def size_fields(site: Site) -> tuple[Field, ...]:
+    """Image, result and window."""
+    (x, weights, *_), out = site.signature.inputs, site.signature.output
     return (
         Field("in_height", x.shape[1]),
         Field("in_width", x.shape[2]),
@@ -113,9 +111,17 @@ def conv_2d_geometry(site: Site) -> tuple[Field, ...]:
         Field("out_channels", out.shape[3]),
         Field("kernel_height", weights.shape[1]),
         Field("kernel_width", weights.shape[2]),
-        Field("group_channels", weights.shape[3]),
-        *_window_fields(op),
     )
+
+
+def conv_2d_geometry(site: Site) -> tuple[Field, ...]:
+    """Sizes, strides and padding, as structs of conv_2d begin; with groups and dilation, so does
+    the one of transpose_conv_2d.
+    """
+    op, weights = site.node.op, site.signature.inputs[1]
+    assert isinstance(op, Conv2D | TransposeConv2D)
+    groups = Field("group_channels", weights.shape[3])
+    return (*size_fields(site), groups, *window_fields(op))
 
 
 def depthwise_geometry(site: Site) -> tuple[Field, ...]:
@@ -130,7 +136,7 @@ def depthwise_geometry(site: Site) -> tuple[Field, ...]:
         Field("depth_multiplier", out.shape[3] // x.shape[3]),
         Field("kernel_height", weights.shape[1]),
         Field("kernel_width", weights.shape[2]),
-        *_window_fields(op),
+        *window_fields(op),
     )
 
 

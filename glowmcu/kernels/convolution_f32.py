@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.ir.operation import Array
-from glowmcu.kernels.convolution import constant, is_constant, is_float
+from glowmcu.kernels.convolution import constant, is_constant, is_float, size_fields
 from glowmcu.kernels.kernel import (
     Cost,
     Field,
@@ -28,7 +28,7 @@ from glowmcu.kernels.small_weights import (
 from glowmcu.kernels.window_f32 import (
     clamping_fields,
     image_windows,
-    inside_columns,
+    inside_fields,
     last_channels,
     packed_blocks,
     packed_bytes,
@@ -155,24 +155,15 @@ class PackedF32(Kernel):
         return self.packed_bytes(channels, int(np.prod(window)))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        op, (x, weights, _) = conv_2d(site), site.signature.inputs
-        out = site.signature.output
-        inside = inside_columns(op, site.signature, weights.shape[1:3])
+        op, weights, out = conv_2d(site), site.signature.inputs[1], site.signature.output
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("out_channels", out.shape[3]),
-            Field("kernel_height", weights.shape[1]),
-            Field("kernel_width", weights.shape[2]),
+            *size_fields(site),
             Field("stride_y", op.strides[0]),
             Field("stride_x", op.strides[1]),
             Field("dilation_y", op.dilations[0]),
             Field("pad_top", op.padding[0]),
             Field("pad_left", op.padding[1]),
-            Field("inside_first", inside[0]),
-            Field("inside_end", inside[1]),
+            *inside_fields(op, site.signature, weights.shape[1:3]),
             *clamping_fields(op.clamp),
             Field("weights", self.packed(rows_of_weights(site), constant(site, 2))),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glowmcu.kernels import pixel_pairs_nodsp as pairs
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
-from glowmcu.kernels.convolution import constant, is_constant, is_int8
+from glowmcu.kernels.convolution import constant, is_constant, is_int8, size_fields, window_fields
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -14,6 +14,7 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
+    once_a_site,
 )
 from glowmcu.kernels.overlap import window_overlaps
 from glowmcu.kernels.scale_nodsp import can_scale, scale_bytes, scale_field, scaled_outputs
@@ -41,21 +42,18 @@ class PairConv2D(Kernel):
         pixels, taps, outputs = _shape(site)
         pixel_pairs, groups = (pixels + 1) // 2, pairs.group_count(taps)
         output_pairs = (outputs + 1) // 2
-        extras = pairs.pack_pairs(constant(site, 1).reshape(outputs, taps)).extras.size
         return {
             "call": 1.0,
             "pixel pair": pixel_pairs,
             "tap pair": pixel_pairs * taps,
             "output pair": pixel_pairs * output_pairs,
             "group": pixel_pairs * output_pairs * groups,
-            "extra": pixel_pairs * extras,
+            "extra": pixel_pairs * _packed(site).extras.size,
             "scaled output": scaled_outputs(site),
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        _, taps, outputs = _shape(site)
-        packed = pairs.pack_pairs(constant(site, 1).reshape(outputs, taps))
-        return packed.size_bytes + scale_bytes(site)
+        return _packed(site).size_bytes + scale_bytes(site)
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         _, taps, outputs = _shape(site)
@@ -67,22 +65,11 @@ class PairConv2D(Kernel):
         assert isinstance(op, Conv2D)
         weights, bias = constant(site, 1), constant(site, 2)
         _, taps, outputs = _shape(site)
-        packed = pairs.pack_pairs(weights.reshape(outputs, taps))
+        packed = _packed(site)
         bound = accumulator_bound(site, weights.reshape(outputs, taps), bias)
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("out_channels", outputs),
-            Field("kernel_height", weights.shape[1]),
-            Field("kernel_width", weights.shape[2]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("dilation_y", op.dilations[0]),
-            Field("dilation_x", op.dilations[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
+            *size_fields(site),
+            *window_fields(op),
             Field("in_zero_point", x.zero_point),
             Field("groups", pairs.group_count(taps)),
             Field("extra_count", int(packed.extras.size)),
@@ -103,6 +90,12 @@ class PairConv2D(Kernel):
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
         )
+
+
+@once_a_site
+def _packed(site: Site) -> pairs.PairWeights:
+    _, taps, outputs = _shape(site)
+    return pairs.pack_pairs(constant(site, 1).reshape(outputs, taps))
 
 
 def extras_array(packed: pairs.PairWeights) -> ConstantArray | None:

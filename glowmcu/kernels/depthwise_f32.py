@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from glowmcu.ir.operation import Array
-from glowmcu.kernels.convolution import constant, is_constant, is_float
+from glowmcu.kernels.convolution import constant, is_constant, is_float, window_fields
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -23,7 +23,7 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.window_f32 import (
     clamping_fields,
     image_windows,
-    inside_columns,
+    inside_fields,
     output_word,
     pair_overlaps,
 )
@@ -109,7 +109,6 @@ class PackedDepthwiseF32(Kernel):
         op, (x, weights, _) = site.node.op, site.signature.inputs
         assert isinstance(op, DepthwiseConv2D)
         out, channels = site.signature.output, x.shape[3]
-        inside = inside_columns(op, site.signature, weights.shape[1:3])
         packed = _packed(constant(site, 1).reshape(-1, channels), constant(site, 2))
         fields = (
             Field("in_height", x.shape[1]),
@@ -118,14 +117,8 @@ class PackedDepthwiseF32(Kernel):
             Field("out_width", out.shape[2]),
             Field("kernel_height", weights.shape[1]),
             Field("kernel_width", weights.shape[2]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("dilation_y", op.dilations[0]),
-            Field("dilation_x", op.dilations[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
-            Field("inside_first", inside[0]),
-            Field("inside_end", inside[1]),
+            *window_fields(op),
+            *inside_fields(op, site.signature, weights.shape[1:3]),
             *clamping_fields(op.clamp),
             Field("width", _width(channels)),
             Field("weights", packed),

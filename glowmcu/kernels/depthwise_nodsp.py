@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
-from glowmcu.kernels.convolution import constant, is_constant, is_int8
+from glowmcu.kernels.convolution import constant, is_constant, is_int8, size_fields, window_fields
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -75,19 +75,8 @@ class TapsDepthwiseConv2D(Kernel):
         by_channel = np.ascontiguousarray(weights.reshape(taps, outputs).T)
         bound = accumulator_bound(site, by_channel, bias)
         fields = (
-            Field("in_height", x.shape[1]),
-            Field("in_width", x.shape[2]),
-            Field("in_channels", x.shape[3]),
-            Field("out_width", out.shape[2]),
-            Field("out_channels", outputs),
-            Field("kernel_height", weights.shape[1]),
-            Field("kernel_width", weights.shape[2]),
-            Field("stride_y", op.strides[0]),
-            Field("stride_x", op.strides[1]),
-            Field("dilation_y", op.dilations[0]),
-            Field("dilation_x", op.dilations[1]),
-            Field("pad_top", op.padding[0]),
-            Field("pad_left", op.padding[1]),
+            *size_fields(site),
+            *window_fields(op),
             Field("in_zero_point", x.zero_point),
             Field("weights", ConstantArray("weights", by_channel, "channel, tap")),
             scale_field(site),

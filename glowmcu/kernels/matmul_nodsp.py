@@ -15,6 +15,7 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
+    once_a_site,
 )
 from glowmcu.kernels.scale_nodsp import can_scale, scale_bytes, scale_field, scaled_outputs
 from glowmcu.ops.matmul import FullyConnected
@@ -46,13 +47,12 @@ class PairFullyConnected(Kernel):
             "element": rows * depth,
             "output four": rows * fours,
             "group": rows * fours * pairs.group_count(depth),
-            "extra": rows * pairs.pack_output_pairs(constant(site, 1)).extras.size,
+            "extra": rows * _packed(site).extras.size,
             "scaled output": scaled_outputs(site),
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
-        packed = pairs.pack_output_pairs(constant(site, 1))
-        return packed.size_bytes + scale_bytes(site)
+        return _packed(site).size_bytes + scale_bytes(site)
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         _, depth, outputs = _shape(site)
@@ -61,7 +61,7 @@ class PairFullyConnected(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         rows, depth, outputs = _shape(site)
         weights, bias = constant(site, 1), constant(site, 2)
-        packed = pairs.pack_output_pairs(weights)
+        packed = _packed(site)
         bound = accumulator_bound(site, weights, bias)
         fields = (
             Field("rows", rows),
@@ -81,3 +81,8 @@ class PairFullyConnected(Kernel):
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
         )
+
+
+@once_a_site
+def _packed(site: Site) -> pairs.PairWeights:
+    return pairs.pack_output_pairs(constant(site, 1))

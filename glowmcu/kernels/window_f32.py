@@ -106,6 +106,12 @@ def inside_columns(op: Window, signature: Signature, kernel: Sequence[int]) -> t
     return (int(inside[0]), int(inside[-1]) + 1) if inside.size else (width, width)
 
 
+def inside_fields(op: Window, signature: Signature, kernel: Sequence[int]) -> tuple[Field, Field]:
+    """These columns as members of the structs."""
+    first, end = inside_columns(op, signature, kernel)
+    return Field("inside_first", first), Field("inside_end", end)
+
+
 def image_windows(
     op: Window, signature: Signature, kernel: Sequence[int], tap_products: int
 ) -> tuple[Windows, Windows]:
