@@ -12,7 +12,6 @@ from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
 from glowmcu.ir.kernel_code import RowCall, RowRule
 from glowmcu.ir.program import Buffer, Run
-from glowmcu.ir.run_progress import row_count_bytes
 
 #: Where a run in parts says how far it is.
 PROGRESS = "AT_PROGRESS"
@@ -78,7 +77,6 @@ def cascade_text(
         turns=len(cascade.order),
         source=cascade.source,
         in_parts=in_parts,
-        progress=PROGRESS,
         is_instrumented=instrument is not Instrument.OFF,
         shows_tensors=instrument is Instrument.TENSORS,
         count_type=_count_type(max(stage.rows for stage in cascade.stages)),
@@ -93,7 +91,7 @@ def cascade_text(
 
 def _count_type(most: int) -> str:
     """The smallest type of C for counting so far: the counts stand on the stack."""
-    return {1: "uint8_t", 2: "uint16_t", 4: "int32_t"}[row_count_bytes(most)]
+    return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "int32_t"
 
 
 def order_symbol(first: int) -> str:
