@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from glowmcu.board import PlacementRequest, Places, find_board, place
 from glowmcu.board.placing import LayerFacts
 from glowmcu.cores import core
-from glowmcu.emit_c.bundle_files import BundleFacts, GoldenVector, bundle_files, listed
+from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files, listed
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
+from glowmcu.emit_c.golden_text import GoldenVector
 from glowmcu.emit_c.licenses import licensed
 from glowmcu.emit_c.packages.details import package_details
 from glowmcu.emit_c.packages.package import Packaging, package_names
@@ -38,8 +37,8 @@ from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Rounding
+from glowmcu.ir.vector_search import choose_vectors
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, code_bytes
@@ -52,7 +51,6 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan
 from glowmcu.planning_progress import PlanningObserver, PlanningWatch
-from glowmcu.test_vectors import pattern_tensor, quiet_seed
 from glowmcu.version import __version__
 
 if TYPE_CHECKING:
@@ -62,9 +60,8 @@ if TYPE_CHECKING:
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
     from glowmcu.quant.sample_source import SampleSource
 
-#: Seeds that may become golden vectors: full range, and quieter ones that saturate less.
-_VECTOR_SEEDS = tuple(quiet_seed(1 + 1000003 * bits, bits) for bits in (0, 2, 4, 6))
-_VECTORS = 2
+#: How many golden vectors a bundle has at most.
+_VECTORS = 4
 
 
 @dataclass(frozen=True)
@@ -228,27 +225,8 @@ def export_model(
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
-    """What the graph gives for the self test's inputs: the vectors whose outputs say most.
-
-    A classifier that is sure of itself hides almost everything; of several patterns those with the
-    most different output bytes are kept.
-    """
-    vectors = []
-    for seed in _VECTOR_SEEDS:
-        inputs = [
-            pattern_tensor(value.type.shape, str(value.type.element.numpy), seed + number)
-            for number, value in enumerate(graph.inputs)
-        ]
-        vectors.append(GoldenVector(seed, tuple(run_graph(graph, inputs))))
-    best = sorted(vectors, key=lambda vector: -_distinct_bytes(vector))[:_VECTORS]
-    return tuple(best)
-
-
-def _distinct_bytes(vector: GoldenVector) -> int:
-    return sum(
-        int(np.count_nonzero(np.bincount(array.reshape(-1).view(np.uint8), minlength=256)))
-        for array in map(np.ascontiguousarray, vector.outputs)
-    )
+    """What the graph gives for the self test's inputs, which are those that show most."""
+    return tuple(GoldenVector(one.seed, one.outputs) for one in choose_vectors(graph, _VECTORS))
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:

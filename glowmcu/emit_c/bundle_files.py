@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
 from glowmcu.emit_c.c_text import c_literal, c_number, check_bundle_name, comment_text
-from glowmcu.emit_c.constant_pool import array_view
 from glowmcu.emit_c.contract import (
     BUNDLE_MARK,
     COMPILER_MARK,
@@ -18,21 +18,20 @@ from glowmcu.emit_c.contract import (
     stamped,
     with_digests,
 )
+from glowmcu.emit_c.golden_text import GoldenVector, golden_json, vector_view
 from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
 from glowmcu.emit_c.naked_frames import has_naked, naked_frames
-from glowmcu.emit_c.output_checks import output_checks
+from glowmcu.emit_c.output_checks import CRC, CheckView, output_checks
 from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
 from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_view
 from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
-from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView, VectorView
+from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView
 from glowmcu.goals import Goal
 from glowmcu.instrument import Instrument
 from glowmcu.ir.graph import Node
-from glowmcu.ir.kernel_code import ConstantArray
-from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Program
 from glowmcu.ir.run_progress import Progress
 from glowmcu.manifest import (
@@ -59,14 +58,6 @@ _TEMPLATES = {
     "selftest/{name}_selftest.h": "selftest.h.j2",
     "selftest/{name}_selftest.c": "selftest.c.j2",
 }
-
-
-@dataclass(frozen=True)
-class GoldenVector:
-    """Outputs of the reference executor for inputs made from `seed`."""
-
-    seed: int
-    outputs: tuple[Array, ...]
 
 
 @dataclass(frozen=True)
@@ -111,6 +102,8 @@ def bundle_files(
         for output, template in {**_TEMPLATES, **_placement_templates(view)}.items()
     }
     used = (f"{view.model_struct}.h", *_public_headers(view), *body.headers)
+    if any(check.kind == CRC for check in view.output_checks):
+        used = (*used, "glowmcu_check.h")
     if facts.instrument is not Instrument.OFF:
         used = (*used, "glowmcu_profile.h")
     files.update({file: stamped(file, text) for file, text in libjit_closure(used).items()})
@@ -123,7 +116,7 @@ def bundle_files(
         files[f"{name}_assembly.su"] = frames
     files.update(packages)
     files[RECORD_FILE] = _misra_record(name, files)
-    files["selftest/golden.json"] = _golden_json(facts.vectors)
+    files["selftest/golden.json"] = golden_json(facts.vectors, facts.exact_outputs)
     return listed(files, manifest)
 
 
@@ -151,17 +144,9 @@ def _misra_record(name: str, files: Mapping[str, str]) -> str:
     return render("bundle/MISRA.md.j2", name=name, deviations=deviations, disapplied=disapplied)
 
 
-def _golden_json(vectors: tuple[GoldenVector, ...]) -> str:
-    rows = [
-        {"seed": vector.seed, "outputs": [array.tobytes().hex() for array in vector.outputs]}
-        for vector in vectors
-    ]
-    return json.dumps({"vectors": rows}, indent=1) + "\n"
-
-
 def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleView:
     inputs, outputs = tensor_views(program, facts.name)
-    checks = output_checks(program, facts.exact_outputs)
+    checks = _output_checks(program, facts)
     view = BundleView(
         name=facts.name,
         prefix=facts.name.upper(),
@@ -192,7 +177,10 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         steps=body.steps,
         header_groups=body.header_groups,
         last_code_switch=body.last_code_switch,
-        vectors=tuple(_vector_view(vector, index) for index, vector in enumerate(facts.vectors)),
+        vectors=tuple(
+            vector_view(vector, index, facts.exact_outputs)
+            for index, vector in enumerate(facts.vectors)
+        ),
         pattern_types=_pattern_types(program),
         float_tolerance=c_number(FLOAT_TOLERANCE),
         output_checks=checks,
@@ -212,6 +200,17 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         kernel_checks=header_checks(libjit_closure(body.headers), public),
         model_checks=header_checks(libjit_closure((f"{view.model_struct}.h",)), public),
     )
+
+
+def _output_checks(program: Program, facts: BundleFacts) -> tuple[CheckView, ...]:
+    """The same for all vectors: what is stored of an output depends on sizes alone."""
+    outputs = [buffer.type for buffer in program.outputs]
+    expected = (
+        facts.vectors[0].expected(facts.exact_outputs)
+        if facts.vectors
+        else [np.zeros(0, item.element.numpy) for item in outputs]
+    )
+    return output_checks(program, facts.exact_outputs, expected)
 
 
 def _code(body: Layers) -> Iterator[str]:
@@ -250,14 +249,6 @@ def _option_lines(options: Mapping[str, str]) -> tuple[str, ...]:
             lines.append("")
         lines[-1] = f"{lines[-1]} {item}".strip()
     return tuple(lines)
-
-
-def _vector_view(vector: GoldenVector, index: int) -> VectorView:
-    arrays = [
-        array_view(f"expected_{index}_{number}", ConstantArray("output", array))
-        for number, array in enumerate(vector.outputs)
-    ]
-    return VectorView(vector.seed, tuple(arrays))
 
 
 def _pattern_types(program: Program) -> tuple[tuple[str, str, str], ...]:

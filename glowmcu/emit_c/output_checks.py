@@ -1,32 +1,54 @@
-"""How the self test compares an output: in every byte, or within what float leaves open."""
+"""How the self test compares an output: in every byte, or within what float leaves open; a large
+one by its CRC-32, or by every n-th element.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glowmcu.ir.program import Program
 from glowmcu.ir.types import ElementType
+from glowmcu.test_vectors import Digest, Expected, Sample
 
-BYTES, FLOATS, STEPS = "bytes", "floats", "steps"
+BYTES, FLOATS, STEPS, CRC = "bytes", "floats", "steps", "crc"
 
 
 @dataclass(frozen=True)
 class CheckView:
-    """A compare function of the self test. `kind` is bytes, floats or steps (of an integer)."""
+    """A compare function of the self test. `kind` is bytes, floats, steps (of an integer) or crc.
+    Compares one of `every` elements.
+    """
 
     kind: str
     function: str
     c_type: str
+    every: int = 1
+
+    @property
+    def place(self) -> str:
+        """Where in an output its stored element `i` is."""
+        return "i" if self.every == 1 else f"i * {self.every}u"
 
 
-def output_checks(program: Program, exact: Sequence[bool]) -> tuple[CheckView, ...]:
-    """One a model output; `exact` says whether every byte of it is defined."""
+def output_checks(
+    program: Program, exact: Sequence[bool], expected: Sequence[Expected]
+) -> tuple[CheckView, ...]:
+    """One a model output; `exact` says whether every byte of it is defined, `expected` what a
+    vector knows of it.
+    """
     elements = [buffer.type.element for buffer in program.outputs]
-    return tuple(_check(*pair) for pair in zip(elements, exact, strict=True))
+    return tuple(_check(*item) for item in zip(elements, exact, expected, strict=True))
 
 
-def _check(element: ElementType, exact: bool) -> CheckView:
+def _check(element: ElementType, exact: bool, expected: Expected) -> CheckView:
+    if isinstance(expected, Digest):
+        return CheckView(CRC, "wrong_crc", "void")
+    check = _compared(element, exact)
+    return replace(check, every=expected.every) if isinstance(expected, Sample) else check
+
+
+def _compared(element: ElementType, exact: bool) -> CheckView:
     if exact or element is ElementType.BOOL:
         return CheckView(BYTES, "wrong_bytes", "void")
     if element.is_float:

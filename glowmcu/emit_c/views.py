@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from glowmcu.emit_c.c_text import array_rows
 from glowmcu.emit_c.contract import HeaderCheck
 from glowmcu.emit_c.integrity import IntegrityView
-from glowmcu.emit_c.output_checks import CheckView
+from glowmcu.emit_c.output_checks import CRC, CheckView
 from glowmcu.emit_c.placement_text import PlacementView, SectionView
 from glowmcu.ir.operation import Array
 
@@ -192,11 +192,23 @@ class HeaderGroupView:
 
 
 @dataclass(frozen=True)
+class ExpectedView:
+    """What an output must be: `array`, of `sampled_bytes` where that is not all of it, or the `crc`
+    of elements of `width` bytes.
+    """
+
+    array: ArrayView | None
+    crc: str
+    width: int
+    sampled_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class VectorView:
-    """A golden vector of the self test: inputs from `seed`, expected outputs in full."""
+    """A golden vector of the self test: inputs from `seed`, what is known of the outputs."""
 
     seed: int
-    outputs: tuple[ArrayView, ...]
+    outputs: tuple[ExpectedView, ...]
 
 
 @dataclass(frozen=True)
@@ -272,6 +284,11 @@ class BundleView:
         """
         again = ("again",) if any(tensor.kept for tensor in self.inputs) else ()
         return ("once", *again, *(("steps",) if self.run_steps else ()))
+
+    @property
+    def has_large_outputs(self) -> bool:
+        """Whether the self test has digests or samples of outputs."""
+        return any(check.kind == CRC or check.every > 1 for check in self.output_checks)
 
     @property
     def inputs_after_run(self) -> str:

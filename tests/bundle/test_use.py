@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -252,18 +253,20 @@ def test_sections_for_weights_and_arena_are_the_users_choice(
 
 def test_steps_can_be_traced(bundle_of: BundleOf, tmp_path: Path) -> None:
     bundle = bundle_of("digits")
+    golden = json.loads((bundle / "selftest" / "golden.json").read_text(encoding="utf-8"))
     main = """#include "digits_selftest.h"
 static DIGITS_ARENA(arena);
 int steps[64];
 int main(void)
 {
     const int32_t wrong = digits_selftest(arena);
-    return (wrong == 0 && steps[0] == 2 && steps[DIGITS_STEPS - 1] == 2) ? 0 : 1;
+    return (wrong == 0 && steps[0] == VECTORS && steps[DIGITS_STEPS - 1] == VECTORS) ? 0 : 1;
 }
 """
     flags = ["-DGLOWMCU_STEP(i)=((void)(++steps[i]))", "-include", str(tmp_path / "steps.h")]
     (tmp_path / "steps.h").write_text("extern int steps[64];\n", encoding="utf-8")
     flags.append(f"-DDIGITS_STEPS={len(read_manifest(bundle).layers)}")
+    flags.append(f"-DVECTORS={len(golden['vectors'])}")
     done = build(tmp_path, main, [bundle], flags)
     assert done.returncode == 0, done.stderr
     assert run_program(tmp_path).returncode == 0

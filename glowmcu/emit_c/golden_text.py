@@ -1,0 +1,62 @@
+"""What the self test knows of its vectors' outputs, for C and for `selftest/golden.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glowmcu.emit_c.constant_pool import array_view
+from glowmcu.emit_c.views import ExpectedView, VectorView
+from glowmcu.ir.kernel_code import ConstantArray
+from glowmcu.ir.operation import Array
+from glowmcu.test_vectors import Digest, Expected, Sample, expected_outputs
+
+
+@dataclass(frozen=True)
+class GoldenVector:
+    """Outputs of the reference executor for inputs made from `seed`."""
+
+    seed: int
+    outputs: tuple[Array, ...]
+
+    def expected(self, exact: Sequence[bool]) -> tuple[Expected, ...]:
+        """What is stored of the outputs; `exact` are those of which every byte is defined."""
+        return expected_outputs(self.outputs, exact)
+
+
+def vector_view(vector: GoldenVector, index: int, exact: Sequence[bool]) -> VectorView:
+    """For the template of the self test."""
+    outputs = [
+        _expected_view(item, array.itemsize, f"expected_{index}_{number}")
+        for number, (item, array) in enumerate(
+            zip(vector.expected(exact), vector.outputs, strict=True)
+        )
+    ]
+    return VectorView(vector.seed, tuple(outputs))
+
+
+def _expected_view(expected: Expected, width: int, symbol: str) -> ExpectedView:
+    if isinstance(expected, Digest):
+        return ExpectedView(None, f"0x{expected.crc32:08X}u", width)
+    array = expected.elements if isinstance(expected, Sample) else expected
+    stored = array_view(symbol, ConstantArray("output", array))
+    sampled_bytes = array.nbytes if isinstance(expected, Sample) else 0
+    return ExpectedView(stored, "", width, sampled_bytes)
+
+
+def golden_json(vectors: Sequence[GoldenVector], exact: Sequence[bool]) -> str:
+    """The same for whoever reads the bundle."""
+    rows = [
+        {"seed": vector.seed, "outputs": [_item(one) for one in vector.expected(exact)]}
+        for vector in vectors
+    ]
+    return json.dumps({"vectors": rows}, indent=1) + "\n"
+
+
+def _item(expected: Expected) -> str | dict[str, int | str]:
+    if isinstance(expected, Digest):
+        return {"crc32": expected.crc32}
+    if isinstance(expected, Sample):
+        return {"every": expected.every, "elements": expected.elements.tobytes().hex()}
+    return expected.tobytes().hex()
