@@ -8,7 +8,7 @@ from `shipped` and the split into steps from `marked`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,12 +60,14 @@ def build_bundle(
     core: Core,
     debug_lines: bool = False,
     with_markers: bool = True,
+    also: Sequence[str] = (),
 ) -> Build:
     """Compile and link the bundle, which `debug_lines` does not change, `with_markers` for its
-    steps or only as it is shipped. Raises GM61x as `toolchain.build_elf` does.
+    steps or only as it is shipped, `also` with these functions beside those that an inference
+    calls. Raises GM61x as `toolchain.build_elf` does.
     """
     debug = ("-g1",) if debug_lines else ()
-    entry, others = manifest.entry_points[-1], " ".join(manifest.entry_points)
+    entry, others = manifest.entry_points[-1], " ".join((*manifest.entry_points, *also))
     with tempfile.TemporaryDirectory(prefix="glowmcu_cortex_m_") as scratch:
         folder = Path(scratch)
         script, header = folder / "bundle.ld", folder / "markers.h"

@@ -1,4 +1,4 @@
-"""Read a linked program: what to load where, which functions exist, where the step markers are.
+"""Read a linked program: what to load where, its functions and constants, where steps begin.
 
 A step marker is a symbol `glowmcu_step_<i>_<unique>`; its address is the first instruction of
 step `i`. The compiler may duplicate code, so a step can have several.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,15 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """A named object among what cannot be written."""
+
+    name: str
+    address: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
 class SourceLine:
     """A line of C, by the file's name without its folder."""
 
@@ -47,13 +57,15 @@ class SourceLine:
 @dataclass(frozen=True)
 class Program:
     """A linked program. `functions` by address; `markers`: address to the step beginning there;
-    `lines`: address to the C line that begins there, empty without debug information.
+    `lines`: address to the C line that begins there, empty without debug information;
+    `constants` by address.
     """
 
     segments: tuple[Segment, ...]
     functions: tuple[Function, ...]
     markers: dict[int, int]
     lines: dict[int, SourceLine] = field(default_factory=dict)
+    constants: tuple[Constant, ...] = ()
 
     def address_of(self, function: str) -> int:
         """Address of a function that must exist."""
@@ -100,6 +112,7 @@ def read_program(elf: Path) -> Program:
             if part["p_type"] == "PT_LOAD" and part["p_memsz"]
         )
         functions: list[Function] = []
+        constants: list[Constant] = []
         markers: dict[int, int] = {}
         lines = _lines(file) if file.has_dwarf_info() else {}
         symbols: Any = file.get_section_by_name(".symtab")
@@ -111,8 +124,18 @@ def read_program(elf: Path) -> Program:
                 markers[address] = max(int(match[1]), markers.get(address, 0))
             elif symbol["st_info"]["type"] == "STT_FUNC":
                 functions.append(Function(symbol.name, address, symbol["st_size"]))
+            elif symbol["st_info"]["type"] == "STT_OBJECT" and symbol["st_size"]:
+                constants.append(Constant(symbol.name, symbol["st_value"], symbol["st_size"]))
     functions.sort(key=lambda item: (item.address, item.name))
-    return Program(segments, tuple(functions), markers, lines)
+    variables = [(part.address, part.size_bytes) for part in segments if part.writable]
+    kept = [item for item in constants if not _lies_in(item.address, variables)]
+    kept.sort(key=lambda item: (item.address, item.name))
+    return Program(segments, tuple(functions), markers, lines, tuple(kept))
+
+
+def _lies_in(address: int, places: Sequence[tuple[int, int]]) -> bool:
+    """Whether `address` is in one of `places` (address, bytes)."""
+    return any(start <= address < start + size for start, size in places)
 
 
 def _lines(file: Any) -> dict[int, SourceLine]:

@@ -1,0 +1,154 @@
+"""What a fault campaign runs: bundles, the cores they are for, and the calls of an inference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import glowmcu
+from benchmarks.models import REPO, SHARED
+from glowmcu.manifest import Manifest
+from glowmcu.verify.measurement import Array
+from tests.support.onnx_models import onnx_model
+
+CORES = {
+    "cortex-m0plus": "rp2040",
+    "cortex-m3": "mps2-an385",
+    "cortex-m4": "nucleo-l4r5zi",
+    "cortex-m33": "nrf5340",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A bundle on a core: `options` are those of `glowmcu.compile`, `name` tells both."""
+
+    model: str
+    core: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Model, options and core in words."""
+        said = [
+            str(value) if isinstance(value, str) else key for key, value in self.options.items()
+        ]
+        return " ".join([self.model, *said, "on", self.core])
+
+    def file(self) -> tuple[str, bytes]:
+        """Name and content of the model's file."""
+        return _models()[self.model]()
+
+    def compile(self, folder: Path) -> glowmcu.Bundle:
+        """The bundle `m` in `folder`."""
+        file, data = self.file()
+        path = folder / file
+        path.write_bytes(data)
+        return glowmcu.compile(
+            path, board=CORES[self.core], output=folder / "m", name="m", **self.options
+        )
+
+
+def _file(path: Path) -> tuple[str, bytes]:
+    return path.name, path.read_bytes()
+
+
+def _by_index(kind: str) -> tuple[str, bytes]:
+    """An operator whose indices lie in the arena, where the application wrote them."""
+    indices: dict[str, tuple[int, ...]] = {
+        "Gather": (6,), "GatherND": (5, 2), "GatherElements": (2, 3, 2),
+        "ScatterElements": (2, 3, 2), "ScatterND": (2, 3, 2),
+    }  # fmt: skip
+    updates = {"ScatterElements": (2, 3, 2), "ScatterND": (2, 3, 5)}
+    operands = [("x", "float32", (4, 3, 5)), ("indices", "int64", indices[kind])]
+    if kind in updates:
+        operands.append(("updates", "float32", updates[kind]))
+    return f"{kind}.onnx", onnx_model(kind, operands)
+
+
+@cache
+def _models() -> dict[str, Callable[[], tuple[str, bytes]]]:
+    files = {
+        "digits": REPO / "examples/digits/digits_int8.tflite",
+        "vowels": REPO / "examples/vowels/model_float.tflite",
+        "gestures": REPO / "examples/gestures/model_float.tflite",
+        **{name: SHARED / f"{name}_int8.tflite" for name in ("kws", "vww", "ic", "ad", "sww")},
+    }
+    kinds = ("Gather", "GatherND", "GatherElements", "ScatterElements", "ScatterND")
+    return {
+        **{name: partial(_file, path) for name, path in files.items() if path.is_file()},
+        **{kind: partial(_by_index, kind) for kind in kinds},
+    }
+
+
+_RAM = {"optimize": "ram"}
+
+
+def cases() -> list[Case]:
+    """All that can be compiled here; a campaign takes them in turn."""
+    found = []
+    for core in CORES:
+        found += [Case(model, core) for model in _models()]
+        for model, rows in (("digits", "pixels"), ("kws", "input_1")):
+            found += [
+                Case(model, core, _RAM),
+                Case(model, core, {**_RAM, "steps": True}),
+                Case(model, core, {**_RAM, "stream_inputs": (rows,)}),
+            ]
+    return [case for case in found if case.model in _models()]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """An inference: calls of `first`, then `again` as long as it returns more than 0, at most
+    `most` times. An argument that is a pair grows by its second with each turn.
+    """
+
+    first: tuple[tuple[str, tuple[int, ...]], ...]
+    again: str
+    arguments: tuple[int | tuple[int, int], ...]
+    most: int
+
+    def turn(self, number: int) -> list[int]:
+        """The arguments of turn `number`."""
+        return [a if isinstance(a, int) else a[0] + a[1] * number for a in self.arguments]
+
+
+def calls_of(manifest: Manifest, arena: int, outside: Sequence[int], shown: int) -> Calls:
+    """How the application runs it: `shown` is the address of a streamed input's rows."""
+    name = manifest.name
+    if manifest.streamed_input is not None:
+        rows = manifest.inputs[manifest.streamed_input].rows
+        assert rows is not None
+        start, push = manifest.entry_points
+        return Calls(((start, (arena,)),), push, (arena, (shown, rows.bytes), 1), rows.count)
+    if manifest.options.get("run_steps"):
+        assert not outside
+        return Calls(((f"{name}_begin", (arena,)),), f"{name}_run_steps", (arena, 1), 1 << 16)
+    return Calls((), manifest.entry_points[0], (arena, *outside), 1)
+
+
+def functions_of(manifest: Manifest) -> tuple[str, ...]:
+    """What a campaign calls beside what an inference does."""
+    steps = (f"{manifest.name}_begin", f"{manifest.name}_run_steps")
+    return (f"{manifest.name}_check", *(steps if manifest.options.get("run_steps") else ()))
+
+
+def drawn_inputs(manifest: Manifest, seed: int) -> list[Array]:
+    """Inputs over the whole range of their type; indices in the range of small axes."""
+    random = np.random.default_rng(seed)
+    return [_drawn(random, entry.shape, entry.dtype) for entry in manifest.inputs]
+
+
+def _drawn(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    if dtype == "float32":
+        return random.normal(0.0, 2.0, shape).astype(np.float32)
+    if dtype in ("int32", "int64"):
+        return random.integers(0, 3, shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
