@@ -35,7 +35,7 @@ from glowmcu.kernels.stream_code import clamp_fields, stream_field, stream_view
 from glowmcu.ops.convolution import Conv2D
 
 #: What the constant's comment says of it; see libjit/glowmcu_conv_2d_chunks.h.
-_PLACES = "2 * bytes from a pair's first byte, or 1 more than 2 * bytes into the patch; -1 ends"
+_PLACES = "2 * bytes from a pair; odd: into the patch; -1 ends"
 _CHANNELS = 4
 
 

@@ -46,7 +46,7 @@ from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: What the constant's comment says of it; see libjit/glowmcu_depthwise_words.h.
-_BLOCKS = "four channels: nine int8 weights each, k1, k0, k2 a line; then two constants each"
+_BLOCKS = "4 channels' weights (k1, k0, k2 a line), then constants"
 #: Outputs of a line whose words are in the scratch at a time, half as many with stride 2.
 _MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 48}
 #: The loop keeps the step from output to output in the low half of a register.

@@ -49,7 +49,7 @@ from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: What the constant's comment says of it; see libjit/glowmcu_depthwise_row.h.
-_BLOCKS = "a channel: eight int8 weights, two constants; in the end every channel's ninth weight"
+_BLOCKS = "8 weights, 2 constants a channel; then every ninth weight"
 #: Bytes of the C around the assembly.
 _AROUND_BYTES = 30
 #: What an instruction loads at once.

@@ -41,7 +41,7 @@ from glowmcu.kernels.requantization import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: What the constant's comment says of it; see libjit/glowmcu_depthwise_strip_dsp.h.
-_BLOCKS = "four channels: a zero and int8 weights each, to whole words; then two constants each"
+_BLOCKS = "4 channels' weights after a zero, then constants"
 #: Words of weights up to which a loop of its own may be worth its code.
 _MOST_UNROLLED = 9
 #: Of the C around the loop.

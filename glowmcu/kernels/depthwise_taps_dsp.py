@@ -35,7 +35,7 @@ from glowmcu.kernels.requantization import Form, is_padded, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: What the constant's comment says of it; see libjit/glowmcu_depthwise_taps_dsp.h.
-BLOCKS = "four channels: two words of int8 weights a pair of taps; then two constants each"
+BLOCKS = "4 channels: 2 words a pair of taps, then constants"
 #: Preshifts to try: the greatest keeps most of a sum, smaller ones leave room for large sums.
 _PRESHIFTS = (8, 4, 0)
 #: The scratch holds pointers; a computer that runs the same code has larger ones.

@@ -75,6 +75,50 @@ def brought_along(name: str, headers: Mapping[str, str]) -> set[str]:
     return seen
 
 
+#: Constants that are not an operand as the model has it.
+PACKED = re.compile(
+    r"/\* \w+\[[\dx]+\](.*) \*/\nGLOWMCU_IN_ORDER.*\nGLOWMCU_ALIGNED\(\d+\) const \w+ (\w+)\["
+)
+NAMES_OF_PACKED = ("stream", "blocks", "places", "extras", "starts", "factors")
+
+
+@pytest.mark.parametrize(
+    ("model", "core", "goal"),
+    [
+        ("vww", "cortex-m4", Goal.BALANCED),
+        ("sww", "cortex-m4", Goal.BALANCED),
+        ("ic", "cortex-m4", Goal.RAM),
+        ("kws", "cortex-m0plus", Goal.BALANCED),
+        ("ad", "cortex-m0plus", Goal.BALANCED),
+        ("kws", "cortex-m55", Goal.BALANCED),
+    ],
+)
+def test_packed_constants_say_what_they_hold(model: str, core: str, goal: Goal) -> None:
+    if not SHARED.is_dir():
+        pytest.skip("needs `shared/models` beside the checkout")
+    options = replace(options_of(model), core=core, goal=goal)
+    files = compile_model(model_bytes(model), f"{model}.tflite", options).files
+    (text,) = (str(text) for name, text in files.items() if name.endswith("_weights.c"))
+    found = {name: said.strip() for said, name in PACKED.findall(text)}
+    assert len(found) == text.count("\nGLOWMCU_IN_ORDER ")
+    packed = {name for name in found if name.rsplit("_", 1)[-1] in NAMES_OF_PACKED}
+    assert packed
+    assert sorted(name for name in packed if not found[name]) == []
+    assert not [said for said in found.values() if said.endswith("...")]
+
+
+def test_numbers_that_pack_or_cross_have_a_note() -> None:
+    if not SHARED.is_dir():
+        pytest.skip("needs `shared/models` beside the checkout")
+    options = replace(options_of("vww"), core="cortex-m4")
+    files = compile_model(model_bytes("vww"), "vww.tflite", options).files
+    text = " ".join(str(files["vww.c"]).split())
+    assert "/* in_zero_points: -128 in both halves */ -8323200" in text
+    assert "/* rounding: 2 * -128 + 1 */ -255" in text
+    assert "/* clamp_min: above clamp_max, no clamp */ 1, /* clamp_max */ 0" in text
+    assert "/* clamp_min */ 1," not in text
+
+
 def test_strangers_are_found() -> None:
     header = "/* glowmcu_a.h: see glowmcu/kernels/a.py, glowmcu_b.h, glowmcu_b, GLOWMCU_B. */\n"
     header += "/* glowmcu_a calls GLOWMCU_A_*, see string.h. */ void glowmcu_a(void);"
