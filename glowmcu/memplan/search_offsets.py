@@ -14,6 +14,8 @@ from glowmcu.memplan.placement import FirstFit, Placement, Problem, first_fit
 
 #: Orders that each way of mending tries, times blocks and conflicts: seconds stay seconds.
 CLIMB_WORK = 500_000
+#: Orders in a row that lead no lower: the most that was needed is 1,261, of kws at `ram`.
+CLIMB_PATIENCE = 1_500
 #: Partial placements that the exact search may look at.
 NODE_BUDGET = 20_000
 
@@ -106,7 +108,10 @@ def _climb(task: Problem, start: Placement, work: int) -> Placement:
     if start.arena_bytes < best.arena_bytes:
         best = start
     blamed, failed = _blamed(task, current), set[tuple[int, int]]()
-    for _ in range(_rounds(task, work)):
+    last = 0
+    for turn in range(_rounds(task, work)):
+        if turn - last > CLIMB_PATIENCE:
+            break
         move = generator.choice(blamed), generator.randrange(len(order))
         if move in failed:
             continue
@@ -120,7 +125,7 @@ def _climb(task: Problem, start: Placement, work: int) -> Placement:
         order, current = changed, placement
         blamed, failed = _blamed(task, current), set()
         if current.arena_bytes < best.arena_bytes:
-            best = current
+            best, last = current, turn
         if best.arena_bytes == task.lower_bound_bytes:
             break
     return best

@@ -111,7 +111,7 @@ def build_elf(
     a compiler, GM611 when it refuses a source, GM612 when the program does not link, GM613 when
     it takes too long.
     """
-    flags = _compile_flags(include_dirs, core_flags, force_include)
+    flags = compile_flags(include_dirs, core_flags, force_include)
     flags += ["-nostartfiles", "-Wl,--gc-sections", "-T", str(linker_script)]
     inputs = [str(source) for source in sources]
     run_gcc([*flags, *extra_flags, *inputs, "-o", str(output)], inputs)
@@ -127,14 +127,15 @@ def compile_object(
     force_include: Sequence[Path] = (),
 ) -> Path:
     """Compile one source to the object `output`. Raises as `build_elf` does."""
-    flags = _compile_flags(include_dirs, core_flags, force_include)
+    flags = compile_flags(include_dirs, core_flags, force_include)
     run_gcc([*flags, *extra_flags, "-c", str(source), "-o", str(output)], [str(source)])
     return output
 
 
-def _compile_flags(
-    include_dirs: Sequence[Path], core_flags: Sequence[str], force_include: Sequence[Path]
+def compile_flags(
+    include_dirs: Sequence[Path], core_flags: Sequence[str], force_include: Sequence[Path] = ()
 ) -> list[str]:
+    """What a source is compiled with."""
     flags = [*core_flags, *_library_flags(find_gcc(core_flags)), *DEFAULT_FLAGS]
     for directory in include_dirs:
         flags += ["-I", str(directory)]

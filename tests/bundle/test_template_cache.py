@@ -11,8 +11,9 @@ from unittest import mock
 import jinja2
 import pytest
 
-from glowmcu.emit_c import template_cache
-from glowmcu.emit_c.template_cache import TemplateCache
+from glowmcu.emit_c.contract import compiler_digest
+from glowmcu.emit_c.template_cache import TemplateCache, template_cache
+from glowmcu.user_cache import CACHE_VARIABLE, UserCache
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="there is no cache here")
 SOURCE = "{% for i in [1, 2] %}{{ i }}{{ x }}{% endfor %}"
@@ -23,10 +24,11 @@ def _bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
 
-def render(folder: Path, source: str = SOURCE) -> tuple[str, int]:
+def render(folder: Path, source: str = SOURCE, compiler: str = "this") -> tuple[str, int]:
     """What a new process would make of a template, and how many it has to parse."""
     environment = jinja2.Environment(
-        loader=jinja2.DictLoader({"t": source}), bytecode_cache=TemplateCache(folder)
+        loader=jinja2.DictLoader({"t": source}),
+        bytecode_cache=TemplateCache(UserCache(folder, compiler)),
     )
     with mock.patch.object(environment, "compile", wraps=environment.compile) as parsed:
         return environment.get_template("t").render(x="a"), parsed.call_count
@@ -44,14 +46,11 @@ def test_a_template_is_parsed_once(tmp_path: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_another_text_and_another_compiler_are_parsed_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_text_and_another_compiler_are_parsed_anew(tmp_path: Path) -> None:
     render(tmp_path)
     assert render(tmp_path, "{{ x }}!") == ("a!", 1)
     assert render(tmp_path, "{{ x }}!") == ("a!", 0)
-    monkeypatch.setattr(template_cache, "compiler_digest", lambda: "another")
-    assert render(tmp_path, "{{ x }}!") == ("a!", 1)
+    assert render(tmp_path, "{{ x }}!", "another") == ("a!", 1)
 
 
 def _emptied(folder: Path) -> None:
@@ -125,3 +124,11 @@ def test_nothing_is_kept_where_python_keeps_nothing(
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert render(tmp_path / "cache") == ("1a2a", 1)
     assert not (tmp_path / "cache").exists()
+
+
+def test_the_compiler_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    cache = template_cache()
+    assert cache is not None
+    assert compiler_digest() in cache._files.made_by
+    assert cache._files.folder.is_relative_to(tmp_path)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from glowmcu.cores import core, core_names
+from glowmcu.user_cache import CACHE_VARIABLE
 from glowmcu.verify import text_size, toolchain
 from glowmcu.verify.text_size import text_sizes
 from tests.bundle.models import digits
@@ -43,12 +45,23 @@ def test_constants_need_not_be_compiled_to_measure_code(
     assert whole.text_bytes > 200
 
 
-def test_the_compiler_is_called_twice(tmp_path: Path) -> None:
-    folder = write_tiny_bundle(tmp_path)
-    flags = core("cortex-m4").flags
-    if toolchain.missing(flags) is not None:
-        pytest.skip(str(toolchain.missing(flags)))
+def calls_of_the_compiler(folder: Path, core_name: str = "cortex-m4") -> tuple[int, int]:
+    """Bytes of code, and how often gcc ran to find them."""
     with mock.patch.object(toolchain, "run_gcc", wraps=toolchain.run_gcc) as runs:
-        text_bytes, _ = text_size.text_sizes(folder, "tiny", flags, ["tiny_run"], 464)
-    assert text_bytes > 100
-    assert runs.call_count == 2
+        size, _ = text_sizes(folder, "tiny", core(core_name).flags, ["tiny_run"], 464)
+    return size, runs.call_count
+
+
+def test_the_same_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    folder = write_tiny_bundle(tmp_path)
+    size, runs = calls_of_the_compiler(folder)
+    assert (size > 100, runs) == (True, 2)
+    assert calls_of_the_compiler(folder) == (size, 0)
+    assert calls_of_the_compiler(folder, "cortex-m0plus")[1] == 2
+    header = folder / "tiny.h"
+    header.write_text(header.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert calls_of_the_compiler(folder) == (size, 2)
+    monkeypatch.setattr(text_size, "find_gcc", lambda flags: Path(sys.executable))
+    assert calls_of_the_compiler(folder)[1] == 2
