@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from benchmarks.calibration_layers_f32 import FLOAT_KINDS
 from benchmarks.least_squares import fit_prices
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.ir.operation import Operation
 from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.cost_table import TABLE_FILE, cost_table
@@ -73,7 +75,7 @@ def measure(variant: str, core_name: str) -> Measured:
     """Run all samples that `variant` accepts on the core."""
     found = Measured([], [])
     for kind in KINDS:
-        if not _may_compute(variant, kind):
+        if not may_compute(variant, kind):
             continue
         accepted = _accepted(variant, core_name, kind)
         if not accepted:
@@ -97,11 +99,17 @@ def _compile(variant: str, core_name: str, kind: str, samples: list[int]) -> Com
     return compile_model(model(kind, samples), "sample.tflite", options)
 
 
-def _may_compute(variant: str, kind: str) -> bool:
+def may_compute(variant: str, kind: str) -> bool:
     """Whether the model's kind of node is one of the variant's, which says nothing of shapes."""
     wanted = {op for op, found in load_kernels().items() for k in found if k.name == variant}
+    return not wanted.isdisjoint(_operations(kind))
+
+
+@cache
+def _operations(kind: str) -> frozenset[type[Operation]]:
+    """Of the model's first sample, as kernels see it."""
     graph = compile_model(model(kind, [0]), "sample.tflite", Options("m")).graph
-    return any(type(node.op) in wanted for node in graph.nodes)
+    return frozenset(type(node.op) for node in graph.nodes)
 
 
 def _accepted(variant: str, core_name: str, kind: str) -> list[int]:

@@ -11,6 +11,7 @@ from benchmarks.random_layers import FAMILIES, random_model
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
+from glowmcu.interface_options import InterfaceOptions
 from glowmcu.pipeline import Compilation, Options, compile_model
 from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.memplan.foreign_models import MODELS, POINT, Network
@@ -36,8 +37,12 @@ class RandomBundle:
     compilation: Compilation
 
 
-def random_bundle(seed: int, core: str | None = None, kind: str | None = None) -> RandomBundle:
-    """The bundle of that number. A way of input that the model has not falls back to the usual."""
+def random_bundle(
+    seed: int, core: str | None = None, kind: str | None = None, steps: bool = False
+) -> RandomBundle:
+    """The bundle of that number. A way of input that the model has not falls back to the usual.
+    Of one whose run may be done in `steps` no input is streamed.
+    """
     random = np.random.default_rng([77, seed])
     drawn = str(random.choice(_KINDS, p=_SHARES))
     core = core or CORES[seed % len(CORES)]
@@ -45,7 +50,8 @@ def random_bundle(seed: int, core: str | None = None, kind: str | None = None) -
     simplify = bool(random.integers(4))
     text, data = _model(random, seed, kind or drawn)
     for inputs, way in _ways(random, data):
-        options = Options("net", core=core, goal=goal, simplify=simplify, inputs=inputs)
+        options = Options("net", core=core, goal=goal, simplify=simplify, inputs=inputs,
+                          interface=InterfaceOptions(steps=steps))  # fmt: skip
         try:
             compilation = compile_model(data, "net.tflite", options)
         except GlowmcuError:

@@ -109,6 +109,11 @@ class StackWalk:
         """Whether the program has the function."""
         return function in self._entries
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All functions of the program."""
+        return tuple(self._entries)
+
     @cached_property
     def _entries(self) -> dict[str, int]:
         return {name: at for at, name in self.code.names.items()}
@@ -222,9 +227,13 @@ class _Function:
         return Frame(self.own, frozenset(self.calls))
 
     def _cases_left(self, seen: dict[int, int]) -> list[tuple[int, int]]:
-        """The first code of a function with a switch that was not reached otherwise."""
+        """The first code of a function with a switch that was not reached otherwise.
+
+        No case begins with a nop, which fills up before the constants behind the code.
+        """
         for at in range(self.entry, self.code.ends[self.entry], 2):
-            if at in self.by_address and at not in self.walked:
+            item = self.by_address.get(at)
+            if item is not None and item.base != "nop" and at not in self.walked:
                 self.walked.add(at)
                 return [(at, seen.setdefault(at, self.switches[0]))]
         return []
@@ -296,6 +305,11 @@ class _Function:
             raise StackError(f"{self.names[self.entry]} runs past its end")
         yield item.next, moved
 
+    def _is_far_jump(self, item: Instruction) -> bool:
+        """Whether `bl` of Armv6-M is a branch that reaches farther: to a place in the function."""
+        inside = self.entry < item.target < self.code.ends[self.entry]
+        return item.base == "bl" and inside and item.target not in self.names
+
     def _nowhere(self, item: Instruction) -> str:
         raise StackError(f"{item.address:#x}: {item.name} {item.operands} leads to no function")
 
@@ -303,6 +317,9 @@ class _Function:
         if item.base == "blx" and "<" not in item.operands:
             self.calls.add((distance, None))
         else:
+            if self._is_far_jump(item):
+                yield item.target, distance
+                return
             name = self.names.get(item.target) or self._nowhere(item)
             if name in _CASES:
                 size, signed = _CASES[name]

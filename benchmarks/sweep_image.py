@@ -52,7 +52,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class Parts:
     """What an image is made of: the layers, then (`again`) copies of them for rows."""
 
     imported: Graph
@@ -67,19 +67,28 @@ class _Parts:
         return {**self.selections, **self.again}
 
 
-def _parts(data: bytes, core_name: str, variant: str, goal: Goal) -> _Parts:
-    imported = reference_graph(data, "m.tflite")
+def parts_of(
+    data: bytes,
+    core_name: str,
+    variant: str,
+    goal: Goal,
+    rounding: Rounding = Rounding.DOUBLE,
+    file_name: str = "m.tflite",
+) -> Parts:
+    """The layers for the core, with `variant` wherever that accepts one."""
+    imported = reference_graph(data, file_name, rounding)
     graph = lower(imported, simplified=False)
     target = Target(core(core_name), goal)
-    selections = select_kernels(graph, target, KernelChoices(everywhere=variant))
+    choices = KernelChoices(everywhere=variant) if variant else None
+    selections = select_kernels(graph, target, choices)
     again = _rows_again(graph, selections)
     program = _with_runs(build_program(graph, selections), again)
-    return _Parts(imported, graph, selections, again, program)
+    return Parts(imported, graph, selections, again, program)
 
 
 def build_image(data: bytes, core_name: str, variant: str, goal: Goal, random: Generator) -> Image:
     """The layers of a model for the core, with `variant` wherever that accepts one."""
-    parts = _parts(data, core_name, variant, goal)
+    parts = parts_of(data, core_name, variant, goal)
     offsets, overlapping = _places(parts.program, random)
     graph = parts.graph
     facts = BundleFacts(
@@ -107,7 +116,7 @@ def code_digest(family: str, core_name: str, variant: str, seed: int, layers: Se
     """Of the functions and constants that these layers become with the variant, comments and
     blanks apart, and of where their results may lie.
     """
-    parts = _parts(random_model(family, seed, layers), core_name, variant, Goal.BALANCED)
+    parts = parts_of(random_model(family, seed, layers), core_name, variant, Goal.BALANCED)
     nowhere = dict.fromkeys(parts.program.lives, 0)
     body = body_of(parts.program.with_offsets(nowhere), parts.chosen, "m")
     texts = [function.text for function in body.functions]

@@ -152,6 +152,19 @@ class PlacementEntry:
 
 
 @dataclass(frozen=True)
+class CostEntry:
+    """Known before a compiler sees the bundle. `stack_bytes`: at most, by C function, as
+    `stack_found` says, or why it is not known. The others are estimates, None where there is none.
+    """
+
+    stack_bytes: dict[str, int] = field(default_factory=dict)
+    stack_found: str = ""
+    cycles_estimate: int | None = None
+    instructions_estimate: int | None = None
+    code_bytes_estimate: int | None = None
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
@@ -184,6 +197,7 @@ class Manifest:
     placement: tuple[PlacementEntry, ...] = ()
     extra_macs: int = 0
     compiler: str = ""
+    costs: CostEntry = field(default_factory=CostEntry)
     files: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -259,6 +273,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
         PlacementEntry(**{**row, "layers": tuple(row["layers"])})
         for row in body.get("placement", ())
     )
+    body["costs"] = CostEntry(**body.get("costs", {}))
     return Manifest(**body)
 
 

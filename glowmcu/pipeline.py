@@ -41,6 +41,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.ir.vector_search import choose_vectors
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
+from glowmcu.kernels.known_costs import known_costs
 from glowmcu.kernels.selection import Selection, code_bytes
 from glowmcu.lowering.model_border import border_notes, with_border
 from glowmcu.lowering.passes import Observer, lower
@@ -162,10 +163,6 @@ def model_notes(data: bytes, file_name: str, inputs: InputOptions | None = None)
     return notes_on_file(data, file_name, inputs)
 
 
-def _notes(data: bytes, name: str, graph: Graph, inputs: InputOptions) -> tuple[str, ...]:
-    return model_notes(data, name, inputs) + border_notes(graph, inputs)
-
-
 def profile_model(
     data: bytes,
     file_name: str,
@@ -270,6 +267,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         simplification=watch.told(), packaging=options.packaging, instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=labels,
+        costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
     )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:
@@ -279,7 +277,8 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     curve: tuple[PlanPoint, ...] = ()
     if options.wants_curve:
         curve = memory_curve(*wanted, planning)
-    notes = (*_notes(data, file_name, imported, options.inputs), *dump.notes, *label_notes)
+    notes = model_notes(data, file_name, options.inputs) + border_notes(imported, options.inputs)
+    notes = (*notes, *dump.notes, *label_notes)
     done = Compilation(imported, graph, selections, plan, files, manifest, notes, fit.cycles, curve)
     done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)

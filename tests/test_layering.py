@@ -20,7 +20,7 @@ PACKAGE = REPO / "glowmcu"
 LEAVES = {
     "array_files", "cores", "discovery", "errors", "file_writing", "goals", "input_options",
     "instrument", "interface_options", "labels", "lazy", "limits", "manifest",
-    "planning_progress", "resources", "test_vectors", "user_cache", "version",
+    "planning_progress", "resources", "stack_use", "test_vectors", "user_cache", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}

@@ -18,6 +18,7 @@ from glowmcu.emit_c.contract import (
     stamped,
     with_digests,
 )
+from glowmcu.emit_c.costs_view import CostsView, cost_entry, costs_view
 from glowmcu.emit_c.golden_text import GoldenVector, golden_json, vector_view
 from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
@@ -43,6 +44,7 @@ from glowmcu.manifest import (
     TensorEntry,
     with_files,
 )
+from glowmcu.stack_use import KnownCosts
 from glowmcu.test_vectors import FLOAT_TOLERANCE, PATTERN_EXPRESSIONS
 
 _OPTIONS_WIDTH = 80
@@ -83,6 +85,7 @@ class BundleFacts:
     extra_macs: int = 0
     progress: Progress | None = None
     labels: tuple[str, ...] = ()
+    costs: KnownCosts | None = None
 
 
 def bundle_files(
@@ -96,6 +99,7 @@ def bundle_files(
     in_parts = facts.progress is not None
     body = layers(program, chosen, facts.name, facts.instrument, places, in_parts)
     view = _bundle_view(program, body, facts)
+    view = replace(view, costs=_costs(program, chosen, body, facts, view))
     name = facts.name
     files = {
         output.format(name=name): render(f"bundle/{template}", m=view)
@@ -111,7 +115,7 @@ def bundle_files(
     files = with_digests(files)
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
-    manifest = _manifest(program, body, facts, files)
+    manifest = replace(_manifest(program, body, facts, files), costs=cost_entry(view.costs))
     if frames := naked_frames(files):
         files[f"{name}_assembly.su"] = frames
     files.update(packages)
@@ -211,6 +215,24 @@ def _output_checks(program: Program, facts: BundleFacts) -> tuple[CheckView, ...
         else [np.zeros(0, item.element.numpy) for item in outputs]
     )
     return output_checks(program, facts.exact_outputs, expected)
+
+
+def _costs(
+    program: Program,
+    chosen: Mapping[Node, Chosen],
+    body: Layers,
+    facts: BundleFacts,
+    view: BundleView,
+) -> CostsView:
+    name = facts.name
+    names = {"run": view.entry, "infer": f"{name}_infer"}
+    if view.push is not None:
+        names = {"push": view.push.function, "begin": f"{name}_start", **names}
+        del names["run"]
+    if view.run_steps is not None:
+        names |= {"begin": f"{name}_begin", "steps": view.steps_entry}
+    names |= {"check": f"{name}_check", "selftest": f"{name}_selftest"}
+    return costs_view(facts.costs, names, program, chosen, body, facts.instrument, view.for_size)
 
 
 def _code(body: Layers) -> Iterator[str]:

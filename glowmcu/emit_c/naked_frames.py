@@ -19,6 +19,11 @@ def has_naked(texts: Iterable[str]) -> bool:
     return any(_NAKED.search(text) for text in texts)
 
 
+def deepest_naked(text: str) -> int:
+    """Bytes of the largest frame of the text's functions that are assembly, which call nobody."""
+    return max((int(found[1]) for found in _NAKED.finditer(text)), default=0)
+
+
 def naked_frames(files: Mapping[str, str]) -> str:
     """A line for each naked function of the files: `file:line:column:function bytes static`."""
     lines = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from glowmcu.emit_c.c_text import array_rows
 from glowmcu.emit_c.contract import HeaderCheck
@@ -11,6 +12,9 @@ from glowmcu.emit_c.integrity import IntegrityView
 from glowmcu.emit_c.output_checks import CRC, CheckView
 from glowmcu.emit_c.placement_text import PlacementView, SectionView
 from glowmcu.ir.operation import Array
+
+if TYPE_CHECKING:
+    from glowmcu.emit_c.costs_view import CostsView
 
 
 @dataclass(frozen=True)
@@ -262,6 +266,7 @@ class BundleView:
     run_steps: RunStepsView | None = None
     labels: tuple[str, ...] = ()
     model_checks: tuple[HeaderCheck, ...] = ()
+    costs: CostsView | None = None
 
     @property
     def arena_section(self) -> SectionView | None:

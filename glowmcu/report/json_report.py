@@ -28,6 +28,7 @@ def compile_json(bundle: Bundle) -> Json:
         "weights_bytes": report.weights_bytes,
         "code_bytes": report.code_bytes,
         "macs": report.macs,
+        "costs": dataclasses.asdict(manifest.costs),
         "extra_macs": manifest.extra_macs,
         "inputs": [tensor_json(entry) for entry in report.inputs],
         "outputs": [tensor_json(entry) for entry in report.outputs],

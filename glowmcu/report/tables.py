@@ -49,6 +49,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
         lines.append(f"  code     not measured: {escape(bundle.missing_compiler or '')}")
     else:
         lines.append(f"  code     {count(report.code_bytes)} B at -O2 for {board.core}")
+    lines += _cost_lines(manifest)
     lines += _streamed_lines(bundle)
     again = ""
     if manifest.extra_macs > 0:
@@ -66,6 +67,20 @@ def summary_lines(bundle: Bundle) -> list[str]:
             f"  note     … and {len(bundle.notes) - _MOST_NOTES} more: --json has them all"
         )
     lines.append(f"  bundle   {escape(str(bundle.path))}/{escape(manifest.name)}.h")
+    return lines
+
+
+def _cost_lines(manifest: Manifest) -> list[str]:
+    """Stack and time, where they are known before the bundle is compiled."""
+    costs, lines = manifest.costs, []
+    if costs.stack_bytes:
+        function, size = next(iter(costs.stack_bytes.items()))
+        lines.append(f"  stack    {count(size)} B at most in {escape(function)}")
+    work, unit = costs.cycles_estimate, "cycles"
+    if work is None:
+        work, unit = costs.instructions_estimate, "instructions"
+    if work is not None:
+        lines.append(f"  time     about {count(work)} {unit}, estimated without wait states")
     return lines
 
 

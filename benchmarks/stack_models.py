@@ -1,0 +1,102 @@
+"""Models whose layers' stacks are measured beside those of the sweep: of variants that no sweep
+has, 16 bits, and operators that no random layer has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from benchmarks.calibration_layers import model, sample_count
+from tests.hostile.operator_models import OPERATOR_MODELS
+from tests.ops import test_matmul, test_pooling, test_scan, test_wide_functions, test_wide_layers
+from tests.support.onnx_models import onnx_model
+
+#: Samples of a kind of layer in one program, and alone.
+_TOGETHER, _ALONE = (0, 3, 5, 8), (1, 4, 0)
+
+
+def several(kind: str) -> bytes:
+    """Layers of a kind that variants are calibrated on."""
+    return model(kind, sorted({number % sample_count(kind) for number in _TOGETHER}))
+
+
+def singles(kind: str) -> Iterator[Callable[[], bytes]]:
+    """What makes models of one such layer."""
+    for number in dict.fromkeys(number % sample_count(kind) for number in _ALONE):
+        yield partial(model, kind, [number])
+
+
+def other_models() -> Iterator[bytes]:
+    """Models in which kernels are chosen as usual."""
+    for make in OPERATOR_MODELS.values():
+        yield make()
+    for case in test_wide_layers.LAYERS.values():
+        yield test_wide_layers.layer_model(case)
+    for name, row in test_wide_functions.FUNCTIONS.items():
+        if "any scale" in name or row[0] not in ("LOGISTIC", "TANH"):
+            yield test_wide_functions.function_model(*row, (3, 20))
+    for kind in ("ADD", "MUL", "MAXIMUM"):
+        yield test_wide_functions.pair_model(kind, (2, 1, 5), (3, 1), (2, 3, 5), (1e-3,) * 3)
+    for kind in ("MEAN", "SUM"):
+        for reduction in test_wide_functions.REDUCTIONS.values():
+            yield test_wide_functions.reduction_model(kind, *reduction)
+    for product in test_matmul.WIDE.values():
+        yield test_matmul.product_model(product, 0, "int16")
+    yield from _pools()
+    yield from scans()
+    yield from _onnx()
+
+
+def _pools() -> Iterator[bytes]:
+    for name in ("odd size, same padding", "batch of three"):
+        case = test_pooling.CASES[name]
+        for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+            yield test_pooling.pool_model(kind, case, dtype="int16")
+            yield test_pooling.pool_model(kind, case, dtype="float32")
+        yield test_pooling.pool_model("MAX_POOL_2D", case, dtype="uint8")
+
+
+def scans() -> Iterator[bytes]:
+    """Positions of extremes, and running sums."""
+    for shape, axis in test_scan.SHAPES.values():
+        for dtype in ("int32", "int64"):
+            yield test_scan.arg_model("ARG_MAX", shape, axis, dtype)
+        yield test_scan.cumsum_model(shape, axis, False, False)
+        yield test_scan.cumsum_model(shape, axis, True, True)
+
+
+def _onnx() -> Iterator[bytes]:
+    x, k = ("x", "float32", (4, 6)), np.array([3], np.int64)
+    places = np.array([[0, 1, 0, 2], [3, 1, 1, 0]], np.int64)
+    updates = ("u", "float32", (2, 4))
+    for dtype, to in (("float32", 6), ("int32", 1), ("float32", 3), ("int8", 1), ("int64", 6)):
+        yield onnx_model("Cast", [("x", dtype, (4, 6))], {"to": to})
+    for kind in ("ArgMax", "ArgMin"):
+        yield onnx_model(kind, [x], {"axis": 1})
+    yield onnx_model("CumSum", [x, np.array(1, np.int64)])
+    yield onnx_model("GatherElements", [x, places], {"axis": 0})
+    yield onnx_model("GatherND", [x, places[:, :2]])
+    yield onnx_model("Gather", [x, places[0]], {"axis": 1})
+    for reduction in ("none", "add", "max"):
+        yield onnx_model("ScatterElements", [x, places, updates], {"reduction": reduction}, 1, 18)
+        rows = ("u", "float32", (2,))
+        yield onnx_model("ScatterND", [x, places[:, :2], rows], {"reduction": reduction}, 1, 18)
+    yield onnx_model("TopK", [x, k], {}, 2)
+    yield onnx_model("TopK", [x, k], {"largest": 0, "axis": 0}, 2)
+    for kind in ("ReduceMean", "ReduceMax", "ReduceL2", "ReduceProd", "ReduceLogSumExp"):
+        yield onnx_model(kind, [x, np.array([1], np.int64)], {"keepdims": 0})
+    yield onnx_model("Identity", [x])
+    image = ("x", "float32", (1, 3, 8, 8))
+    yield onnx_model("MaxPool", [image], {"kernel_shape": [2, 2], "strides": [2, 2]}, 2)
+    scales = np.array([1, 1, 2, 2], np.float32)
+    for mode in ("linear", "nearest", "cubic"):
+        yield onnx_model("Resize", [image, None, scales], {"mode": mode})
+    yield onnx_model("LpPool", [image], {"kernel_shape": [2, 2]})
+    yield onnx_model("LRN", [image], {"size": 3})
+    yield onnx_model("Softmax", [x], {"axis": 1})
+    yield onnx_model("LogSoftmax", [x], {"axis": 1})
+    weights = np.ones((3, 4, 3, 3), np.float32)
+    yield onnx_model("ConvTranspose", [image, weights], {"strides": [2, 2]})

@@ -1,0 +1,188 @@
+"""How deep the stack goes below each entry point of a bundle, at most: sums of measured parts.
+
+    run = its own frame + what kernels inside it add to that + the deepest function below
+
+What functions take by themselves is measured, on a core and at the optimization of the bundle, by
+`python -m benchmarks.stack_table`. What differs from layer to layer stands in the generated text:
+frames of assembly, lengths of local arrays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from glowmcu.emit_c.local_arrays import local_array_bytes
+from glowmcu.emit_c.naked_frames import deepest_naked
+from glowmcu.ir.cascade import Cascade
+from glowmcu.ir.graph import Node
+from glowmcu.ir.kernel_code import KernelCode
+from glowmcu.ir.program import Program, Run
+from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack
+
+if TYPE_CHECKING:
+    from glowmcu.emit_c.build_views import Chosen, Layers
+
+#: The ABI keeps the stack pointer at multiples of this at every call.
+STACK_ALIGN = 8
+#: A pointer that `NAME_check` compares lies on the stack.
+POINTER_BYTES = 4
+#: What callers of other bundles may take more than those that were measured.
+_MARGIN_BYTES = 16
+#: What makes an inference.
+_INFERS = ("run", "push", "steps")
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """The function of a layer: `kind` is its name without numbers, or its template; bytes of the
+    stack that its text tells of: of assembly that it calls, and of its arrays. `is_called_once`: in
+    one place of the program.
+    """
+
+    variant: str
+    kind: str
+    is_called_once: bool = False
+    naked_bytes: int = 0
+    array_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class StackBounds:
+    """Bytes of the stack by entry point (`run`, `infer`, `check`, ...), nothing where they are not
+    known: then `why` says so in a sentence.
+    """
+
+    entries: Mapping[str, int]
+    compiler: str = ""
+    why: str = ""
+
+
+def kernel_function(variant: str, code: KernelCode, body: Layers, step: int) -> KernelFunction:
+    """That of layer `step` of a bundle."""
+    is_own = bool(code.template) and not code.is_shared
+    texts = [body.steps[step].definition] if is_own else []
+    if code.is_shared:
+        called = re.compile(rf"\b{re.escape(code.function)}\(")
+        texts = [function.text for function in body.functions if called.search(function.text)]
+    text = "\n".join(texts)
+    kind = code.template if is_own else re.sub(r"\d+", "#", code.function)
+    standing = variant.removesuffix(".lying")
+    return KernelFunction(standing, kind, is_own, deepest_naked(text), local_array_bytes(text))
+
+
+@dataclass(frozen=True)
+class _Caller:
+    """What calls kernels: how much they add to its own frame, and the deepest below that."""
+
+    added_bytes: int
+    below_bytes: int
+
+    def depth(self, own_bytes: int) -> int:
+        return own_bytes + self.added_bytes + self.below_bytes + _MARGIN_BYTES
+
+
+def stack_bounds(
+    program: Program,
+    chosen: Mapping[Node, Chosen],
+    body: Layers,
+    measured: CoreStacks,
+    entries: Iterable[str],
+) -> StackBounds:
+    """Of the `entries` that the bundle has: "run" or "push", "infer", "check", "selftest", "begin"
+    and "steps".
+    """
+    kernels, missing = [], []
+    entries = tuple(entries)
+    for function in functions(program, chosen, body, "steps" in entries):
+        found = kernel_stack(function, measured)
+        if found is None:
+            missing.append(function.variant)
+        else:
+            kernels.append(found)
+    if missing:
+        names = ", ".join(dict.fromkeys(missing))
+        return StackBounds({}, why=f"that of {names} was not measured")
+    pointers = sum(not line.bytes for line in body.integrity.lines)
+    depths = _depths(_caller(program, kernels, measured.frames), measured.frames, pointers)
+    inference = max(depths[entry] for entry in entries if entry in _INFERS)
+    depths["infer"] = inference + measured.frames.infer
+    depths["selftest"] = max(inference, depths["check"]) + measured.frames.selftest
+    return StackBounds({entry: _aligned(depths[entry]) for entry in entries}, measured.compiler)
+
+
+def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, int]:
+    """Of what calls no other entry point; `pointers` are those that `NAME_check` compares."""
+    return {
+        "run": caller.depth(frames.run),
+        "push": caller.depth(frames.push),
+        "steps": caller.depth(frames.steps),
+        "check": frames.check + POINTER_BYTES * pointers + _MARGIN_BYTES,
+        "begin": frames.begin + _MARGIN_BYTES,
+    }
+
+
+def kernel_stack(function: KernelFunction, measured: CoreStacks) -> KernelStack | None:
+    """What a layer takes, with what its text tells of; None where it was not measured."""
+    found = measured.kernel(function.variant, function.kind, function.is_called_once)
+    if found is None:
+        return None
+    arrays = function.array_bytes
+    return KernelStack(
+        found.called_bytes + function.naked_bytes + arrays,
+        found.inlined_bytes + arrays if found.inlined_bytes else 0,
+    )
+
+
+def functions(
+    program: Program, chosen: Mapping[Node, Chosen], body: Layers, in_parts: bool
+) -> Iterator[KernelFunction]:
+    """The functions of all layers in order. A layer of its own that a run in steps may call, too,
+    is called in two places.
+    """
+    codes: list[tuple[Run, KernelCode, bool]] = []
+    for item in program.steps:
+        if isinstance(item, Cascade):
+            codes += [(run, chosen[run.node].row_code, False) for run in item.runs]
+        else:
+            codes.append((item, chosen[item.node].code, in_parts))
+    called = Counter(code.function for _, code, _ in codes)
+    for step, (run, code, is_called_twice) in enumerate(codes):
+        found = kernel_function(run.kernel, code, body, step)
+        is_once = found.is_called_once or called[code.function] == 1
+        yield replace(found, is_called_once=is_once and not is_called_twice)
+
+
+def made_bytes(cascade: Cascade) -> int:
+    """Counts of rows that a cascade keeps on the stack, in whole words."""
+    if len(cascade.stages) == 1:
+        return 0
+    most = max(stage.rows for stage in cascade.stages)
+    count_bytes = 1 if most < 1 << 8 else 2 if most < 1 << 16 else 4
+    return -(-len(cascade.stages) * count_bytes // 4) * 4
+
+
+def _caller(program: Program, kernels: Sequence[KernelStack], frames: FrameStacks) -> _Caller:
+    """What runs the whole program. Rows that are pushed are the caller's own cascade."""
+    step, added, below = 0, 0, frames.library
+    for item in program.steps:
+        if not isinstance(item, Cascade):
+            kernel, step = kernels[step], step + 1
+            added, below = max(added, kernel.inlined_bytes), max(below, kernel.called_bytes)
+            continue
+        inside = kernels[step : step + len(item.runs)]
+        step += len(inside)
+        own = made_bytes(item) + max(kernel.inlined_bytes for kernel in inside)
+        deepest = max(frames.library, *(kernel.called_bytes for kernel in inside))
+        if item.source is not None:
+            added, below = max(added, own), max(below, deepest)
+        else:
+            below = max(below, frames.rows + own + deepest)
+    return _Caller(added, below)
+
+
+def _aligned(size_bytes: int) -> int:
+    return -(-size_bytes // STACK_ALIGN) * STACK_ALIGN

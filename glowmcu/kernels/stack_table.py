@@ -1,0 +1,59 @@
+"""What functions take of the stack: `stack_table.json`, which `benchmarks.stack_table` makes.
+
+Of every kernel the greatest of what was measured in programs of its own; what its text tells of
+(frames of assembly, local arrays) is taken off and added again for a bundle.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from glowmcu.goals import Goal
+from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse
+
+TABLE_FILE = Path(__file__).with_name("stack_table.json")
+
+
+def optimization(goal: Goal) -> str:
+    """How a bundle's C is compiled: `-Os` by a pragma where little code was asked for."""
+    return "-Os" if goal is Goal.SIZE else "-O2"
+
+
+#: Cores of which gcc makes the same machine code as of another one that was measured.
+SAME_CODE = {"cortex-m0": "cortex-m0plus", "cortex-m85": "cortex-m55"}
+
+
+def core_stacks(core: str, goal: Goal) -> CoreStacks | None:
+    """What was measured on the core; None for one on which nothing was."""
+    table = _table()
+    row = table["cores"].get(SAME_CODE.get(core, core), {}).get(optimization(goal))
+    if row is None:
+        return None
+    kernels = {
+        variant: {kind: KernelUse(*map(_stack, uses)) for kind, uses in kinds.items()}
+        for variant, kinds in row["kernels"].items()
+    }
+    return CoreStacks(table["compiler"], FrameStacks(**row["frames"]), kernels)
+
+
+def measured_cores() -> tuple[str, ...]:
+    """Names of the cores that the table has, sorted."""
+    return tuple(sorted(_table()["cores"]))
+
+
+def measured_sources() -> str:
+    """A digest of the kernels' C when they were measured: `benchmarks.kernel_sources` makes it."""
+    return str(_table()["sources"])
+
+
+def _stack(sizes: list[int] | None) -> KernelStack | None:
+    return None if sizes is None else KernelStack(*sizes)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
+    return stored

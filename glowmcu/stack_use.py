@@ -1,0 +1,86 @@
+"""What functions of bundles take of the stack on a core, as measured: data for bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KernelStack:
+    """Bytes that a kernel takes below its caller's frame, and what it adds to that frame where
+    compilers put it into the caller. Without those that its generated text tells of.
+    """
+
+    called_bytes: int
+    inlined_bytes: int
+
+
+def greatest(*stacks: KernelStack) -> KernelStack:
+    """The most of each."""
+    return KernelStack(
+        max(item.called_bytes for item in stacks), max(item.inlined_bytes for item in stacks)
+    )
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """A function that a program calls in one place, as compilers like to put into the caller, and
+    one that it calls more often; None of what was not measured.
+    """
+
+    once: KernelStack | None = None
+    often: KernelStack | None = None
+
+
+@dataclass(frozen=True)
+class FrameStacks:
+    """The greatest own frames of what calls kernels, kernels apart: `NAME_run`, cascades,
+    `NAME_push_rows` and `NAME_run_steps`; what `NAME_infer` and the self test take beyond what they
+    call; `NAME_check` without its pointers; what begins a run in parts; the C library's.
+    """
+
+    run: int
+    rows: int
+    push: int
+    steps: int
+    infer: int
+    selftest: int
+    check: int
+    begin: int
+    library: int
+
+
+@dataclass(frozen=True)
+class CoreStacks:
+    """All that is known of a core at one optimization: `kernels` by variant, and by the function's
+    name without numbers or by its template.
+    """
+
+    compiler: str
+    frames: FrameStacks
+    kernels: Mapping[str, Mapping[str, KernelUse]]
+
+    def kernel(self, variant: str, kind: str, is_called_once: bool) -> KernelStack | None:
+        """The greatest of the variant's functions where this one was not measured; None where no
+        other was.
+        """
+        known = self.kernels.get(variant, {})
+        if kind in known:
+            use = known[kind]
+            return (use.once or use.often) if is_called_once else (use.often or use.once)
+        stacks = [item for use in known.values() for item in (use.once, use.often) if item]
+        return greatest(*stacks) if stacks else None
+
+
+@dataclass(frozen=True)
+class KnownCosts:
+    """What is known of a bundle's costs before a compiler sees it. `work` is an estimate of cycles,
+    or of instructions where `counts_instructions`; all are None or 0 where nothing is known.
+    """
+
+    core: str
+    work: int = 0
+    counts_instructions: bool = False
+    code_bytes: int = 0
+    stacks: CoreStacks | None = None

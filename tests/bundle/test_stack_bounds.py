@@ -1,0 +1,226 @@
+"""What a bundle says of its stack is enough for its machine code, and not far from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import glowmcu
+from benchmarks.kernel_sources import kernel_sources_digest
+from benchmarks.random_bundles import random_bundle
+from benchmarks.stack_frames import entry_functions, walked
+from benchmarks.stack_samples import sample
+from benchmarks.stack_table import CORES
+from glowmcu.cores import core
+from glowmcu.emit_c.local_arrays import local_array_bytes
+from glowmcu.emit_c.naked_frames import deepest_naked
+from glowmcu.goals import Goal
+from glowmcu.instrument import Instrument
+from glowmcu.interface_options import InterfaceOptions
+from glowmcu.kernels.stack_table import (
+    SAME_CODE,
+    core_stacks,
+    measured_cores,
+    measured_sources,
+)
+from glowmcu.manifest import CostEntry, read_manifest
+from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse
+from glowmcu.verify.toolchain import compile_object
+from glowmcu.verify.verification import seeded_inputs
+from tests.bundle.models import SHARED_NAMES, digits, one_element
+from tests.support.check_model import write_bundle
+
+#: A bound may exceed what is walked by this factor and these bytes.
+SLACK, SLACK_BYTES = 1.5, 96
+
+
+def compiled(core_name: str, goal: Goal = Goal.BALANCED, steps: bool = False) -> Compilation:
+    options = Options("digits", core=core_name, goal=goal, interface=InterfaceOptions(steps))
+    return compile_model(digits(), "digits.tflite", options)
+
+
+def outside_bounds(compilation: Compilation, core_name: str, folder: Path) -> list[str]:
+    """Entry points that take more than the bundle says, or far less."""
+    found, costs = walked(compilation, core_name, folder), compilation.manifest.costs
+    wrong = []
+    for entry, function in entry_functions(compilation).items():
+        depth, bound = found.depth(function), costs.stack_bytes[function]
+        loose = bound > SLACK * depth + SLACK_BYTES and entry in ("run", "infer", "push", "steps")
+        if depth > bound or loose:
+            wrong.append(f"{function}: walked {depth}, said {bound}")
+    return wrong
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", measured_cores())
+def test_a_bundle_takes_no_more_stack_than_its_header_says(core_name: str, tmp_path: Path) -> None:
+    compilation = compiled(core_name, steps=True)
+    assert compilation.manifest.costs.stack_bytes.keys() == {
+        "digits_run", "digits_infer", "digits_begin", "digits_run_steps", "digits_check",
+        "digits_selftest",
+    }  # fmt: skip
+    assert outside_bounds(compilation, core_name, tmp_path / "bundle") == []
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("goal", [Goal.SIZE, Goal.RAM])
+def test_the_bound_holds_for_small_code_and_for_cascades(goal: Goal, tmp_path: Path) -> None:
+    compilation = compiled("cortex-m4", goal)
+    assert outside_bounds(compilation, "cortex-m4", tmp_path / "bundle") == []
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("goal", Goal)
+@pytest.mark.parametrize("core_name", measured_cores())
+def test_the_bound_holds_for_the_models_of_mlperf_tiny(
+    core_name: str, goal: Goal, tmp_path: Path, shared_dir: Path
+) -> None:
+    wrong = []
+    for name in SHARED_NAMES:
+        data = (shared_dir / "models" / f"{name}_int8.tflite").read_bytes()
+        compilation = compile_model(data, "m.tflite", Options(name, core=core_name, goal=goal))
+        wrong += outside_bounds(compilation, core_name, tmp_path / name)
+    assert wrong == []
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("core_name", measured_cores())
+def test_the_bound_holds_for_random_networks(core_name: str, tmp_path: Path) -> None:
+    wrong, stated = [], 0
+    for seed in range(1000, 1024):
+        made = random_bundle(seed, core_name, steps=seed % 4 == 0)
+        if made.compilation.manifest.costs.stack_bytes:
+            stated += 1
+            found = outside_bounds(made.compilation, core_name, tmp_path / str(seed))
+            wrong += [f"{made.text}: {text}" for text in found]
+    assert wrong == []
+    assert stated >= 20
+
+
+@pytest.mark.arm
+def test_painted_stack_of_a_run_is_within_the_bound(tmp_path: Path) -> None:
+    for core_name in ("cortex-m0plus", "cortex-m4"):
+        compilation = compiled(core_name)
+        bundle = glowmcu.load(write_bundle(compilation, tmp_path / core_name))
+        measured = bundle.measure(seeded_inputs(bundle.manifest, 1), core=core_name)
+        assert measured.stack_bytes is not None
+        assert 0 < measured.stack_bytes <= compilation.manifest.costs.stack_bytes["digits_run"]
+
+
+def test_the_table_is_not_older_than_the_kernels() -> None:
+    """After a change of the kernels: `python -m benchmarks.stack_table`."""
+    assert measured_sources() == kernel_sources_digest()
+    assert measured_cores() == tuple(sorted(CORES))
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize(("unmeasured", "measured"), SAME_CODE.items())
+def test_cores_that_share_measurements_have_the_same_code(
+    unmeasured: str, measured: str, tmp_path: Path
+) -> None:
+    assert core_stacks(unmeasured, Goal.BALANCED) == core_stacks(measured, Goal.BALANCED)
+    folder = write_bundle(compiled(unmeasured), tmp_path)
+    objects = []
+    for name in (unmeasured, measured):
+        made = compile_object(folder / "digits.c", [folder], core(name).flags, tmp_path / "d.o")
+        objects.append(_code(made))
+    assert objects[0] == objects[1]
+
+
+def _code(path: Path) -> list[bytes]:
+    """Sections of code of an object file, by the ELF section table."""
+    data = path.read_bytes()
+    table, size, count = (
+        int.from_bytes(data[0x20:0x24], "little"), int.from_bytes(data[0x2E:0x30], "little"),
+        int.from_bytes(data[0x30:0x32], "little"),
+    )  # fmt: skip
+    found = []
+    for index in range(count):
+        header = data[table + index * size : table + (index + 1) * size]
+        words = [int.from_bytes(header[at : at + 4], "little") for at in range(0, 24, 4)]
+        if words[2] & 4:  # executable
+            found.append(data[words[4] : words[4] + words[5]])
+    assert found
+    return found
+
+
+def test_the_header_the_readme_and_the_manifest_say_the_same(tmp_path: Path) -> None:
+    compilation = compiled("cortex-m4")
+    costs, files = compilation.manifest.costs, compilation.files
+    said = costs.stack_bytes["digits_run"]
+    assert f"#define DIGITS_STACK_BYTES {said} " in files["digits.h"]
+    assert f" *   stack    {said} B at most in digits_run\n" in files["digits.h"]
+    assert f"| `digits_run` | {said} B |" in files["README.md"]
+    assert f"_CYCLES_ESTIMATE {costs.cycles_estimate} " in files["digits.h"]
+    assert "DIGITS_SELFTEST_STACK_BYTES" in files["selftest/digits_selftest.h"]
+    assert costs.stack_found.startswith("walked in the machine code of arm-none-eabi-gcc 12.")
+    assert read_manifest(write_bundle(compilation, tmp_path)).costs == costs
+
+
+@pytest.mark.parametrize(
+    ("core_name", "why"),
+    [
+        ("generic", "the board names no core"),
+        ("rv32imac", "it was not measured on rv32imac"),
+    ],
+)
+def test_a_bundle_without_a_bound_says_why(core_name: str, why: str) -> None:
+    compilation = compiled(core_name)
+    assert compilation.manifest.costs == CostEntry(stack_found=why)
+    assert f" *   stack    not stated: {why}\n" in compilation.files["digits.h"]
+    assert f"The stack is not stated: {why}." in compilation.files["README.md"]
+    assert "STACK_BYTES" not in compilation.files["digits.h"]
+    assert "_ESTIMATE" not in compilation.files["digits.h"]
+
+
+def test_nothing_is_said_of_an_observer_and_of_kernels_that_nobody_measured() -> None:
+    options = Options("digits", core="cortex-m4", instrument=Instrument.STEPS)
+    observed = compile_model(digits(), "digits.tflite", options).manifest.costs
+    assert (observed.stack_bytes, observed.stack_found) == ({}, "an observer may take any")
+    known = core_stacks("cortex-m4", Goal.BALANCED)
+    assert known is not None
+    without = dataclasses.replace(known, kernels={})
+    assert without.kernel("conv_2d.portable", "glowmcu_conv_#d_s#", True) is None
+
+
+def test_a_function_that_was_not_measured_takes_the_most_of_its_variant() -> None:
+    frames = FrameStacks(0, 0, 0, 0, 0, 0, 0, 0, 0)
+    small = KernelUse(KernelStack(8, 16), KernelStack(24, 0))
+    large = KernelUse(None, KernelStack(40, 0))
+    known = CoreStacks("gcc", frames, {"v": {"f_#": small, "g_#": large}})
+    assert known.kernel("v", "f_#", True) == KernelStack(8, 16)
+    assert known.kernel("v", "f_#", False) == KernelStack(24, 0)
+    assert known.kernel("v", "g_#", True) == KernelStack(40, 0)
+    assert known.kernel("v", "h", False) == KernelStack(40, 16)
+    assert known.kernel("w", "f_#", True) is None
+
+
+def test_arrays_and_assembly_of_a_text_are_counted() -> None:
+    text = """\
+/* stack: 36 bytes */
+GLOWMCU_CODE
+GLOWMCU_NAKED static void sums(const int8_t *in)
+{
+}
+static const int8_t table[9] = { 0 };
+static void f(const int8_t *in)
+{
+    const int8_t *places[9];
+    int32_t sums[2][3];
+    int8_t aside[5];
+    static const int8_t numbers[4] = { 1, 2, 3, 4 };
+    int32_t x = in[3];
+}
+"""
+    assert deepest_naked(text) == 36
+    assert local_array_bytes(text) == 36 + 24 + 8
+
+
+def test_files_of_a_bundle_can_be_made_without_known_costs() -> None:
+    files = sample(one_element(), "cortex-m4", "").files
+    assert "not stated: the board names no core" in files["m.h"]
