@@ -83,7 +83,9 @@ def mixed_model() -> bytes:
     model.op("ADD", [x, x], [doubled])
     real = model.tensor("real", (1, 4), "float32")
     model.op("DEQUANTIZE", [doubled], [real])
-    weights = model.constant("w", np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
+    # From -1.0 on, and no multiples of anything, which would be stored as int8.
+    numbers = np.cbrt(np.linspace(-1, 1, 12, dtype=np.float32))
+    weights = model.constant("w", numbers.reshape(3, 4))
     y = model.tensor("y", (1, 3), "float32")
     model.op("FULLY_CONNECTED", [real, weights, None], [y])
     rounded = model.tensor("rounded", (1, 3), "int8", 0.2, 0)
