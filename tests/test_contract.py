@@ -41,6 +41,7 @@ from tests.ops import (
 )
 from tests.support.check_model import write_bundle
 from tests.support.guarded import GuardedMemory, survives
+from tests.support.int8_weights import Int8Weights
 from tests.support.onnx_models import finished
 
 Array = npt.NDArray[Any]
@@ -138,6 +139,11 @@ def samples() -> dict[str, bytes]:
     found = {
         f"{name}, real numbers": test_real_layers.convolution_model(kind, case, True)
         for name, (kind, case) in test_real_layers.ROW_SAMPLES.items()
+    }
+    found |= {
+        f"{name}, int8 weights": test_real_layers.convolution_model(kind, case, True, Int8Weights)
+        for name, (kind, case) in test_real_layers.ROW_SAMPLES.items()
+        if kind == "CONV_2D"
     }
     for kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         for name, case in test_convolution.SPATIAL.items():

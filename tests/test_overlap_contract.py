@@ -21,7 +21,6 @@ from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Options, compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.qemu import Qemu
-from tests.kernels.test_float_kernels import Int8Weights
 from tests.kernels.test_float_kernels import dense_model as float_dense_model
 from tests.ops.test_cast import cast_model
 from tests.ops.test_convolution import Case, conv_model
@@ -31,6 +30,7 @@ from tests.ops.test_quantization import convert_model
 from tests.ops.test_real_layers import convolution_model
 from tests.support.check_model import random_inputs
 from tests.support.forced_variant import compile_forced
+from tests.support.int8_weights import Int8Weights
 from tests.support.placed import HostLayer, PlacedLayer
 from tests.test_contract import computing_node
 from tests.test_contract import samples as row_samples

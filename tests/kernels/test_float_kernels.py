@@ -17,7 +17,6 @@ import pytest
 
 from glowmcu import cores
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.frontend.tflite.writer_tables import TensorRef
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import Compilation
 from glowmcu.verify import toolchain
@@ -27,6 +26,7 @@ from tests.ops.test_convolution import Case
 from tests.ops.test_real_layers import convolution_model
 from tests.support.check_model import random_inputs, write_bundle
 from tests.support.forced_variant import compile_forced, variants_of
+from tests.support.int8_weights import Int8Weights
 
 Array = npt.NDArray[Any]
 SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -75,17 +75,6 @@ ALL = [
     for variant, (kind, cases) in VARIANTS.items()
     for name, case in cases.items()
 ]
-
-
-class Int8Weights(ModelBuilder):
-    """Writes float constants of two axes and more as a converter's dynamic range does: as int8."""
-
-    def constant(self, name: str, data: Array, *quantization: Any) -> TensorRef:
-        if data.ndim < 2:
-            return super().constant(name, data, *quantization)
-        scales = np.abs(data).max(axis=tuple(range(1, data.ndim))) / np.float32(127)
-        codes = np.rint(data / scales.reshape(-1, *(1,) * (data.ndim - 1)))
-        return super().constant(name, codes.astype(np.int8), scales, 0)
 
 
 def builder_for(variant: str) -> type[ModelBuilder]:
