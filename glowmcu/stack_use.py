@@ -63,14 +63,19 @@ class CoreStacks:
 
     def kernel(self, variant: str, kind: str, is_called_once: bool) -> KernelStack | None:
         """The greatest of the variant's functions where this one was not measured; None where no
-        other was.
+        other was. How often it is called decides what compilers put into the caller. It does not
+        decide how deep the function goes: what that calls may serve other functions, too.
         """
         known = self.kernels.get(variant, {})
-        if kind in known:
-            use = known[kind]
-            return (use.once or use.often) if is_called_once else (use.often or use.once)
-        stacks = [item for use in known.values() for item in (use.once, use.often) if item]
-        return greatest(*stacks) if stacks else None
+        everyone = [item for use in known.values() for item in (use.once, use.often) if item]
+        if not everyone:
+            return None
+        use = known.get(kind, KernelUse())
+        both = [item for item in (use.once, use.often) if item]
+        called = both if use.often else everyone
+        wanted = use.once if is_called_once else use.often
+        inlined = [wanted] if wanted else everyone
+        return KernelStack(greatest(*called).called_bytes, greatest(*inlined).inlined_bytes)
 
 
 @dataclass(frozen=True)

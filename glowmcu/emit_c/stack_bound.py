@@ -31,7 +31,11 @@ STACK_ALIGN = 8
 #: A pointer that `NAME_check` compares lies on the stack.
 POINTER_BYTES = 4
 #: What callers of other bundles may take more than those that were measured.
-_MARGIN_BYTES = 16
+_MARGIN_BYTES = 32
+#: A kernel that is put into its caller has saved registers, so many bytes, which are the caller's.
+_SAVED_BYTES = 32
+#: What the self test may keep of an input or output.
+_TENSOR_BYTES = 8
 #: What makes an inference.
 _INFERS = ("run", "push", "steps")
 
@@ -110,7 +114,8 @@ def stack_bounds(
     depths = _depths(_caller(program, kernels, measured.frames), measured.frames, pointers)
     inference = max(depths[entry] for entry in entries if entry in _INFERS)
     depths["infer"] = inference + measured.frames.infer
-    depths["selftest"] = max(inference, depths["check"]) + measured.frames.selftest
+    tensors = _TENSOR_BYTES * (len(program.inputs) + len(program.outputs))
+    depths["selftest"] = max(inference, depths["check"]) + measured.frames.selftest + tensors
     return StackBounds({entry: _aligned(depths[entry]) for entry in entries}, measured.compiler)
 
 
@@ -167,21 +172,31 @@ def made_bytes(cascade: Cascade) -> int:
 
 def _caller(program: Program, kernels: Sequence[KernelStack], frames: FrameStacks) -> _Caller:
     """What runs the whole program. Rows that are pushed are the caller's own cascade."""
-    step, added, below = 0, 0, frames.library
+    step, added, below = 0, [0], frames.library
     for item in program.steps:
         if not isinstance(item, Cascade):
             kernel, step = kernels[step], step + 1
-            added, below = max(added, kernel.inlined_bytes), max(below, kernel.called_bytes)
+            added.append(kernel.inlined_bytes)
+            below = max(below, kernel.called_bytes)
             continue
         inside = kernels[step : step + len(item.runs)]
         step += len(inside)
-        own = made_bytes(item) + max(kernel.inlined_bytes for kernel in inside)
+        own = made_bytes(item) + _together([kernel.inlined_bytes for kernel in inside])
         deepest = max(frames.library, *(kernel.called_bytes for kernel in inside))
         if item.source is not None:
-            added, below = max(added, own), max(below, deepest)
+            added.append(own)
+            below = max(below, deepest)
         else:
             below = max(below, frames.rows + own + deepest)
-    return _Caller(added, below)
+    return _Caller(_together(added), below)
+
+
+def _together(inlined: Sequence[int]) -> int:
+    """What kernels add to one frame: the largest, and of the next the variables. In all that was
+    walked the others find room there, and saved registers are saved once.
+    """
+    largest, second, *_ = [*sorted(inlined, reverse=True), 0]
+    return largest + max(second - _SAVED_BYTES, 0)
 
 
 def _aligned(size_bytes: int) -> int:

@@ -34,7 +34,7 @@ from tests.bundle.models import SHARED_NAMES, digits, one_element
 from tests.support.check_model import write_bundle
 
 #: A bound may exceed what is walked by this factor and these bytes.
-SLACK, SLACK_BYTES = 1.5, 96
+SLACK, SLACK_BYTES = 2, 64
 
 
 def compiled(core_name: str, goal: Goal = Goal.BALANCED, steps: bool = False) -> Compilation:
@@ -42,13 +42,15 @@ def compiled(core_name: str, goal: Goal = Goal.BALANCED, steps: bool = False) ->
     return compile_model(digits(), "digits.tflite", options)
 
 
-def outside_bounds(compilation: Compilation, core_name: str, folder: Path) -> list[str]:
+def outside_bounds(
+    compilation: Compilation, core_name: str, folder: Path, slack: float = SLACK
+) -> list[str]:
     """Entry points that take more than the bundle says, or far less."""
     found, costs = walked(compilation, core_name, folder), compilation.manifest.costs
     wrong = []
     for entry, function in entry_functions(compilation).items():
         depth, bound = found.depth(function), costs.stack_bytes[function]
-        loose = bound > SLACK * depth + SLACK_BYTES and entry in ("run", "infer", "push", "steps")
+        loose = bound > slack * depth + SLACK_BYTES and entry in ("run", "infer", "push", "steps")
         if depth > bound or loose:
             wrong.append(f"{function}: walked {depth}, said {bound}")
     return wrong
@@ -96,7 +98,9 @@ def test_the_bound_holds_for_random_networks(core_name: str, tmp_path: Path) -> 
         made = random_bundle(seed, core_name, steps=seed % 4 == 0)
         if made.compilation.manifest.costs.stack_bytes:
             stated += 1
-            found = outside_bounds(made.compilation, core_name, tmp_path / str(seed))
+            found = outside_bounds(
+                made.compilation, core_name, tmp_path / str(seed), slack=float("inf")
+            )
             wrong += [f"{made.text}: {text}" for text in found]
     assert wrong == []
     assert stated >= 20
@@ -192,10 +196,12 @@ def test_a_function_that_was_not_measured_takes_the_most_of_its_variant() -> Non
     frames = FrameStacks(0, 0, 0, 0, 0, 0, 0, 0, 0)
     small = KernelUse(KernelStack(8, 16), KernelStack(24, 0))
     large = KernelUse(None, KernelStack(40, 0))
-    known = CoreStacks("gcc", frames, {"v": {"f_#": small, "g_#": large}})
-    assert known.kernel("v", "f_#", True) == KernelStack(8, 16)
+    alone = KernelUse(KernelStack(12, 4), None)
+    known = CoreStacks("gcc", frames, {"v": {"f_#": small, "g_#": large, "k_#": alone}})
+    assert known.kernel("v", "f_#", True) == KernelStack(24, 16)
     assert known.kernel("v", "f_#", False) == KernelStack(24, 0)
-    assert known.kernel("v", "g_#", True) == KernelStack(40, 0)
+    assert known.kernel("v", "g_#", True) == KernelStack(40, 16)
+    assert known.kernel("v", "k_#", True) == KernelStack(40, 4)
     assert known.kernel("v", "h", False) == KernelStack(40, 16)
     assert known.kernel("w", "f_#", True) is None
 
