@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from glowmcu.errors import error
+
+
+class Weights(Enum):
+    """Whether code names its constants, or reaches them through a pointer that can be changed."""
+
+    LINKED = "linked"
+    POINTER = "pointer"
 
 
 @dataclass(frozen=True)
@@ -15,11 +23,14 @@ class InterfaceOptions:
 
     steps: bool = False
     labels: tuple[str, ...] | None = None
+    weights: Weights = Weights.LINKED
 
     @property
     def text(self) -> dict[str, str]:
         """What the bundle says of it; what is not used is not named."""
-        return {"run_steps": "yes"} if self.steps else {}
+        steps = {"run_steps": "yes"} if self.steps else {}
+        exchanged = self.weights is Weights.POINTER
+        return steps | ({"weights": self.weights.value} if exchanged else {})
 
     def check(self, pushed: str | None, file_name: str) -> None:
         """Raises GM626 for a run in parts of a bundle whose input comes in parts."""

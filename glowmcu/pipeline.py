@@ -268,6 +268,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=labels,
         costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
+        weights=options.interface.weights,
     )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:

@@ -19,7 +19,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions, channels_last
 from glowmcu.instrument import Instrument
-from glowmcu.interface_options import InterfaceOptions
+from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType, Shape
 from glowmcu.labels import read_labels
@@ -73,6 +73,7 @@ def compile(
     place: Mapping[str, str] | None = None,
     steps: bool = False,
     labels: str | Path | Sequence[str] | None = None,
+    weights: str = "linked",
     emit: str | Sequence[str] = (),
     package: Sequence[str] = (),
     observer: Observer | None = None,
@@ -97,9 +98,15 @@ def compile(
         instrument=Instrument.of(instrument, dump_tensors), wants_curve=pareto,
         dump_ir=Path(dump_ir) if dump_ir is not None else None,
         packaging=packaging(emit, package), placement=PlacementRequest(found, place or {}),
-        interface=InterfaceOptions(steps, read_labels(labels)), planning_observer=planning_observer,
+        interface=_interface(steps, labels, weights), planning_observer=planning_observer,
     )  # fmt: skip
     return _written(data, path, options, found, output)
+
+
+def _interface(
+    steps: bool, labels: str | Path | Sequence[str] | None, weights: str
+) -> InterfaceOptions:
+    return InterfaceOptions(steps, read_labels(labels), choice_of(Weights, weights, "weights"))
 
 
 def _request(
@@ -179,7 +186,7 @@ def _has_int8_layers(compilation: Compilation) -> bool:
     )
 
 
-_Choice = TypeVar("_Choice", Goal, Rounding)
+_Choice = TypeVar("_Choice", Goal, Rounding, Weights)
 
 
 def choice_of(kind: type[_Choice], word: str, option: str) -> _Choice:

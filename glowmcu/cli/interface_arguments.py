@@ -20,6 +20,7 @@ class InterfaceArguments:
     instrument: bool = False
     dump_tensors: bool = False
     labels: str | None = None
+    weights: str = "linked"
 
 
 def interface_options(function: _F) -> _F:
@@ -31,10 +32,11 @@ def interface_options(function: _F) -> _F:
         instrument: bool,
         dump_tensors: bool,
         labels: str | None,
+        weights: str,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         return function(
-            interface=InterfaceArguments(steps, instrument, dump_tensors, labels), **others
+            interface=InterfaceArguments(steps, instrument, dump_tensors, labels, weights), **others
         )
 
     options = (
@@ -42,6 +44,8 @@ def interface_options(function: _F) -> _F:
                      help="Add NAME_run_steps: a run in parts, for watchdogs and schedulers."),
         click.option("--labels", metavar="FILE|none",
                      help="Names of the classes, one a line. Default: those in the model file."),
+        click.option("--weights", type=click.Choice(["linked", "pointer"]), default="linked",
+                     help="pointer: NAME_set_weights exchanges them without new code."),
         click.option("--instrument", is_flag=True,
                      help="Call an observer before and after every layer: cycles on the target."),
         click.option("--dump-tensors", is_flag=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -45,7 +46,9 @@ from glowmcu.emit_c.views import (
     StepView,
     TensorView,
 )
+from glowmcu.emit_c.weights_blob import Fill
 from glowmcu.instrument import Instrument
+from glowmcu.interface_options import Weights
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
@@ -77,6 +80,8 @@ class Layers:
     weights_bytes: tuple[int, ...]
     code_regions: tuple[str, ...]
     integrity: IntegrityView
+    fills: tuple[Fill, ...] = ()
+    forms: tuple[str, ...] = ()
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -211,9 +216,10 @@ def layers(
     instrument: Instrument = Instrument.OFF,
     places: Places | None = None,
     in_parts: bool = False,
+    weights: Weights = Weights.LINKED,
 ) -> Layers:
     """Steps, constants and headers of the whole program; cascades may be done `in_parts`."""
-    return _Body(program, chosen, name, instrument, places or Places(), in_parts).layers()
+    return _Body(program, chosen, name, instrument, places or Places(), in_parts, weights).layers()
 
 
 class _Body:
@@ -227,11 +233,12 @@ class _Body:
         instrument: Instrument,
         places: Places,
         in_parts: bool,
+        weights: Weights,
     ) -> None:
         self.program, self.chosen, self.name = program, chosen, name
         self.instrument, self.in_parts = instrument, in_parts
         self.symbols = buffer_symbols(program)
-        self.pool = ConstantPool(name, places.weights)
+        self.pool = ConstantPool(name, places.weights, weights)
         self.default = places.code
         count = len(program.runs)
         placed = replace(places, layer_code=places.layer_code or (places.code,) * count)
@@ -241,6 +248,8 @@ class _Body:
         self.headers: dict[str, str] = {}
         self.functions: dict[str, tuple[str, str]] = {}
         self.checked: list[Checked] = []
+        self.fills: list[Fill] = []
+        self.forms: list[str] = []
 
     def layers(self) -> Layers:
         """The body, once all steps are in."""
@@ -252,8 +261,12 @@ class _Body:
         arrays = [checked_array(symbol, array) for symbol, array in self.pool.arrays()]
         headers = libjit_closure(tuple(self.headers)).values()
         tables = [table for text in headers for table in checked_tables(text)]
+        if self.pool.weights is Weights.POINTER:
+            # A blob has a sum of its own, and with it the numbers of parameters.
+            arrays = []
+            self.checked = [item for item in self.checked if not _is_parameter(item)]
         integrity = integrity_view((*arrays, *tables, *self.checked))
-        if integrity.lines:
+        if integrity.lines or self.pool.weights is Weights.POINTER:
             self.headers["glowmcu_check.h"] = self.default
         switch = CodeSwitch(self.name)
         groups = header_groups(switch, self.headers, self.default)
@@ -262,15 +275,21 @@ class _Body:
         last = switch.to(self.default)
         sizes = tuple(self.sizes)
         views = self.pool.views()
-        return Layers(functions, steps, views, groups, last, sizes, self.regions, integrity)
+        return Layers(
+            functions, steps, views, groups, last, sizes, self.regions, integrity,
+            tuple(self.fills), tuple(self.forms),
+        )  # fmt: skip
 
     def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:
         index, before = len(self.steps), self.pool.size_bytes
         layer = LayerText(self.program, self.symbols, self.pool, index, run, code)
         step, region = layer.view(is_called), self.regions[index]
         self.steps.append(called_apart(step) if is_called and region != self.default else step)
-        self.sizes.append(self.pool.size_bytes - before)
         self.checked += layer.checked()
+        if self.pool.weights is Weights.POINTER:
+            self.fills += layer.fills()
+            self.forms.append(layer.form)
+        self.sizes.append(self.pool.size_bytes - before)
         if code.is_shared:
             text = render(f"kernels/{code.template}", function=code.function, **code.view).rstrip()
             known, same = self.functions.get(code.function, (region, text))
@@ -293,6 +312,7 @@ class _Body:
         }
         self.headers.setdefault("glowmcu_ring.h", region)
         rows = cascade_text(item, texts, first, self.instrument, self.in_parts)
+        self.forms.append(rows.definition)
         takes_rows = item.source is not None
         call = f"    {rows.call};"
         self.steps[first] = replace(self.steps[first], call=call, takes_rows=takes_rows)
@@ -303,3 +323,9 @@ class _Body:
             )
         definition = f"{self.steps[-1].definition}\n\n{rows.definition}".strip()
         self.steps[-1] = replace(self.steps[-1], definition=definition)
+
+
+def _is_parameter(item: Checked) -> bool:
+    """Whether it is of a layer's parameters, `p_3`."""
+    at = item.at if isinstance(item, CheckedBytes) else item.member
+    return re.search(r"&p_\d", at) is not None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
+from glowmcu.emit_c.bundle_blob import bundle_blob
 from glowmcu.emit_c.c_text import c_literal, c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.contract import (
     BUNDLE_MARK,
@@ -32,6 +33,7 @@ from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
 from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView
 from glowmcu.goals import Goal
 from glowmcu.instrument import Instrument
+from glowmcu.interface_options import Weights
 from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Program
 from glowmcu.ir.run_progress import Progress
@@ -86,6 +88,7 @@ class BundleFacts:
     progress: Progress | None = None
     labels: tuple[str, ...] = ()
     costs: KnownCosts | None = None
+    weights: Weights = Weights.LINKED
 
 
 def bundle_files(
@@ -97,8 +100,10 @@ def bundle_files(
         facts = replace(facts, instrument=Instrument.OFF)  # there is nothing to observe
     places = facts.placed.places if facts.placed else None
     in_parts = facts.progress is not None
-    body = layers(program, chosen, facts.name, facts.instrument, places, in_parts)
+    body = layers(program, chosen, facts.name, facts.instrument, places, in_parts, facts.weights)
     view = _bundle_view(program, body, facts)
+    if facts.weights is Weights.POINTER:
+        view = replace(view, blob=bundle_blob(view, body))
     view = replace(view, costs=_costs(program, chosen, body, facts, view))
     name = facts.name
     files = {
@@ -116,6 +121,8 @@ def bundle_files(
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
     manifest = replace(_manifest(program, body, facts, files), costs=cost_entry(view.costs))
+    if view.blob is not None:
+        files[f"{name}_weights.hex"] = view.blob.intel_hex
     if frames := naked_frames(files):
         files[f"{name}_assembly.su"] = frames
     files.update(packages)

@@ -13,6 +13,7 @@ import numpy as np
 from glowmcu.emit_c.c_text import c_identifier, comment_text
 from glowmcu.emit_c.placement_text import section_of
 from glowmcu.emit_c.views import ArrayView
+from glowmcu.interface_options import Weights
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.types import element_type_of
 
@@ -25,21 +26,26 @@ class ConstantPool:
     they go: that of the first step that reads them.
     """
 
-    def __init__(self, bundle_name: str, regions: Sequence[str] = ()) -> None:
-        self._bundle_name = bundle_name
+    def __init__(
+        self, bundle_name: str, regions: Sequence[str] = (), weights: Weights = Weights.LINKED
+    ) -> None:
+        self.bundle_name = bundle_name
+        self.weights = weights
         self._region_of_step = regions
         self._regions: dict[str, str] = {}
-        self._symbols: dict[tuple[str, bytes], str] = {}
+        self._symbols: dict[tuple[object, ...], str] = {}
         self._arrays: dict[str, ConstantArray] = {}
         self.size_bytes = 0
 
     def symbol(self, constant: ConstantArray, step: int) -> str:
         """The C name of `constant`, which step `step` reads."""
         content = hashlib.sha256(np.ascontiguousarray(constant.data).data).digest()
-        key = (constant.data.dtype.str, content)
+        key: tuple[object, ...] = constant.data.dtype.str, content
+        if self.weights is Weights.POINTER:  # what is equal in this model need not be in the next
+            key = (*key, step, constant.name)
         if key not in self._symbols:
             word = c_identifier(constant.name) or "constant"
-            symbol = f"{self._bundle_name}_w{step}_{word[-24:].strip('_')}"
+            symbol = f"{self.bundle_name}_w{step}_{word[-24:].strip('_')}"
             while symbol in self._arrays:
                 symbol += "_"
             self._symbols[key] = symbol
@@ -47,6 +53,12 @@ class ConstantPool:
             self._regions[symbol] = self._region_of_step[step] if self._region_of_step else ""
             self.size_bytes += int(constant.data.nbytes)
         return self._symbols[key]
+
+    def linked(self, symbol: str) -> str:
+        """Where the constant is in the firmware, an address that a linker knows."""
+        if self.weights is Weights.LINKED:
+            return symbol
+        return f"{self.bundle_name}_weights.{symbol.removeprefix(f'{self.bundle_name}_')}"
 
     def arrays(self) -> Iterable[tuple[str, ConstantArray]]:
         """Those that are not empty, with their C names, in the order of `views`."""
@@ -62,8 +74,8 @@ class ConstantPool:
     def _macro(self, symbol: str) -> str:
         region = self._regions[symbol]
         if not region:
-            return f"{self._bundle_name.upper()}_WEIGHTS_SECTION"
-        return section_of(self._bundle_name, "weights", region).macro
+            return f"{self.bundle_name.upper()}_WEIGHTS_SECTION"
+        return section_of(self.bundle_name, "weights", region).macro
 
 
 def array_view(

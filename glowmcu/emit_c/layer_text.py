@@ -10,6 +10,8 @@ from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.integrity import Checked, checked_parameters
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import ResultView, StepView
+from glowmcu.emit_c.weights_blob import Fill, parameter_fills, parameter_numbers
+from glowmcu.interface_options import Weights
 from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType, TensorType
@@ -92,8 +94,29 @@ class LayerText:
             return render(f"kernels/{self.code.template}", function=self.function, **view).rstrip()
         if self.code.parameters is None:
             return ""
-        head = f"static const {self.code.parameters.struct} p_{self.index} = {{"
-        return f"{head}\n{wrap_items(self._items(self.code.parameters))}\n}};"
+        exchanged = self.pool.weights is Weights.POINTER
+        type_ = f"static {'' if exchanged else 'const '}{self.code.parameters.struct}"
+        name = f"p_{self.index}"
+        text = f"{type_} {name} = {{\n{wrap_items(self._items(self.code.parameters))}\n}};"
+        if not exchanged:
+            return text
+        macro = f"{self.pool.bundle_name.upper()}_NO_WEIGHTS"
+        return f"#ifdef {macro}\n{type_} {name};\n#else\n{text}\n#endif"
+
+    def fills(self) -> Iterator[Fill]:
+        """How the layer's parameters are set to those of another blob."""
+        checked = list(self.checked())
+        if not checked:
+            return iter(())
+        symbol = self.pool.symbol(parameter_numbers(checked), self.index)
+        return parameter_fills(checked, symbol)
+
+    @property
+    def form(self) -> str:
+        """How code reads the layer's constants: in a function of its own, or as a struct."""
+        if self.code.parameters is None or self._is_own:
+            return self._definition()
+        return str([self.code.parameters.struct, _names(self.code.parameters)])
 
     def checked(self) -> Iterator[Checked]:
         """What has to be whole of the layer beside its arrays."""
@@ -128,7 +151,7 @@ class LayerText:
         if value is None:
             return "NULL"
         if isinstance(value, ConstantArray):
-            return self.pool.symbol(value, self.index)
+            return self.pool.linked(self.pool.symbol(value, self.index))
         return c_number(value)
 
     @property
@@ -171,6 +194,13 @@ class LayerText:
             return f"{outside_pointer(buffer, self.symbols[root], root, inner)}{step}"
         place = f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
         return f"{typed_pointer(element, place, is_input)}{step}"
+
+
+def _names(parameters: Parameters) -> list[object]:
+    return [
+        _names(field.value) if isinstance(field.value, Parameters) else field.name
+        for field in parameters.fields
+    ]
 
 
 def _dims(type_: TensorType) -> str:

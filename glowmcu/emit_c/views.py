@@ -15,6 +15,7 @@ from glowmcu.ir.operation import Array
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.costs_view import CostsView
+    from glowmcu.emit_c.weights_blob import BlobView
 
 
 @dataclass(frozen=True)
@@ -267,6 +268,7 @@ class BundleView:
     labels: tuple[str, ...] = ()
     model_checks: tuple[HeaderCheck, ...] = ()
     costs: CostsView | None = None
+    blob: BlobView | None = None
 
     @property
     def arena_section(self) -> SectionView | None:

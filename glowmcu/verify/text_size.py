@@ -26,7 +26,7 @@ from glowmcu.verify.toolchain import (
     size_script,
 )
 
-_CONSTANT = re.compile(r"\bextern const \w+ (\w+)\[")
+_CONSTANT = re.compile(r"\bextern const \w+ (\w+)[\[;]")
 #: Not near the code, and no address that a short instruction holds.
 _CONSTANTS_AT = 0x08800000
 #: ELF of 32 bits, low byte first: where its section headers begin, their size, number, names.
