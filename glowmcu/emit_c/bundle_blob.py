@@ -26,7 +26,7 @@ def bundle_blob(view: BundleView, body: Layers) -> BlobView:
     ]
     arena = [(buffer.symbol, buffer.offset, buffer.size_bytes) for buffer in view.buffers]
     facts = [borders, arena, view.single_rounding, view.name]
-    return blob_view(view.name, body.arrays, body.fills, code, facts, body.integrity.crc)
+    return blob_view(view.name, body.arrays, body.fills, code, facts)
 
 
 def _no_blob(view: BundleView, problem: str, hint: str) -> Exception:

@@ -271,6 +271,11 @@ class BundleView:
     blob: BlobView | None = None
 
     @property
+    def checked_bytes(self) -> int:
+        """Constants that `<name>_check` sums up."""
+        return self.integrity.bytes + (self.blob.size_bytes if self.blob is not None else 0)
+
+    @property
     def arena_section(self) -> SectionView | None:
         """Where the arena goes if not where all variables do."""
         return next((item for item in self._sections if item.kind == "arena"), None)

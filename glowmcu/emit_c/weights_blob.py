@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glowmcu.emit_c.c_text import wrap_items
 from glowmcu.emit_c.integrity import Checked, CheckedBytes
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
@@ -80,7 +81,8 @@ class BlobView:
     magic: str
     layout: str
     crc: str
-    code_crc: str
+    #: Members that code names; others are reached through parameters alone.
+    named: tuple[int, ...]
 
     @property
     def parameter_bytes(self) -> int:
@@ -93,9 +95,10 @@ class BlobView:
         return (*(member.offset for member in self.members), self.size_bytes)
 
     @property
-    def widths(self) -> tuple[int, ...]:
+    def widths(self) -> str:
         """Bytes of an element of each member, by which the CRC-32 knows the low one."""
-        return tuple(member.array.data.dtype.itemsize for member in self.members)
+        widths = [f"{member.array.data.dtype.itemsize}u" for member in self.members]
+        return wrap_items(widths, " " * 8)
 
     @property
     def intel_hex(self) -> str:
@@ -134,9 +137,10 @@ def blob_view(
     fills: Sequence[Fill],
     code: Iterable[str],
     facts: object,
-    code_crc: str,
 ) -> BlobView:
     """The blob of `arrays`. `code` is all C that reads it, `facts` what else must stay the same."""
+    code = tuple(code)
+    words = {word for text in code for word in re.findall(r"\w+", text)}
     members, offset = [], _HEADER.size + 4 * (len(arrays) + 1)
     for array in arrays:
         offset = -(-offset // array.align) * array.align
@@ -159,7 +163,7 @@ def blob_view(
         f"0x{MAGIC:08X}u",
         f"0x{zlib.crc32(text.encode()):08X}u",
         f"0x{crc:08X}u",
-        code_crc,
+        tuple(index for index, array in enumerate(arrays) if array.symbol in words),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks.stack_bounds import outside_bounds
 from glowmcu.board import PlacementRequest, find_board
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
@@ -203,6 +205,31 @@ def test_a_firmware_without_weights_runs_once_it_has_some(tmp_path: Path) -> Non
     (want,) = Host().run(tmp_path / "bundle", [[x]])
     assert status == 0
     np.testing.assert_array_equal(got, want.outputs[0])
+
+
+def test_the_text_says_how_many_bytes_are_checked_and_names_nothing_unused() -> None:
+    compilation = compiled(1)
+    size = len(blob(compilation))
+    said = [
+        int(found.replace(" ", ""))
+        for file in ("m.h", "README.md")
+        for found in re.findall(r"CRC-32 of ([\d ]+) B", compilation.files[file])
+    ]
+    assert len(said) == 2
+    assert min(said) >= size
+    code = compilation.files["m.c"]
+    for name in re.findall(r"#define (m_w\w+) ", code):
+        assert len(re.findall(rf"\b{name}\b", code)) > 1, name
+    assert all(len(line) <= 100 for line in code.splitlines())
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
+def test_the_bound_of_the_stack_holds_where_parameters_are_in_ram(
+    core: str, tmp_path: Path
+) -> None:
+    found = outside_bounds(compiled(1, core), core, tmp_path / "m", slack=float("inf"))
+    assert found == []
 
 
 def test_weights_that_are_no_single_blob_are_refused() -> None:
