@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -37,7 +37,7 @@ class StepStack:
     stack: KernelStack
 
 
-def planned_apart(parts: Parts, goal: Goal) -> tuple[Program, dict[str, str]]:
+def planned_apart(parts: Parts, goal: Goal) -> tuple[Program, Mapping[str, str]]:
     """The program with every buffer in a place of its own, and the bundle's files."""
     offsets, end = {}, 0
     for buffer in parts.program.lives:

@@ -105,7 +105,8 @@ def build_image(data: bytes, core_name: str, variant: str, goal: Goal, random: G
         exact_outputs=(True,) * len(parts.program.outputs),
     )
     files, _ = bundle_files(parts.program.with_offsets(offsets), parts.chosen, facts)
-    files["m.c"] = _split(files["m.c"], parts.program, parts.again, random)
+    code = _split(files["m.c"], parts.program, parts.again, random)
+    files = files.joined({"m.c": code})
     places = {value: index for index, value in enumerate(graph.outputs)}
     by_rows = tuple(places[selection.node.output] for selection in parts.again.values())
     variants = Counter(selection.kernel_name for selection in parts.selections.values())

@@ -8,7 +8,6 @@ on one machine can be verified on another without its model.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -226,13 +225,9 @@ class Manifest:
         return json.dumps(body, indent=2) + "\n"
 
 
-def with_files(manifest: Manifest, files: Mapping[str, str]) -> Manifest:
-    """The manifest of a bundle that consists of `files` and of it."""
-    listed = {
-        name: hashlib.sha256(text.encode("utf-8")).hexdigest()
-        for name, text in sorted(files.items())
-        if name != FILE_NAME
-    }
+def with_files(manifest: Manifest, digests: Mapping[str, str]) -> Manifest:
+    """The manifest of a bundle that consists of files with these SHA-256, and of it."""
+    listed = {name: digest for name, digest in sorted(digests.items()) if name != FILE_NAME}
     return dataclasses.replace(manifest, files=listed)
 
 

@@ -272,7 +272,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:
-        files = {**files, **_renode_files(options, manifest, facts.vectors)}
+        files = files.joined(_renode_files(options, manifest, facts.vectors))
     files = licensed(files, options.name, options.packaging.details.license)
     files, manifest = listed(files, manifest)
     curve: tuple[PlanPoint, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,6 +30,7 @@ from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_v
 from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
+from glowmcu.emit_c.texts import Texts
 from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView
 from glowmcu.goals import Goal
 from glowmcu.instrument import Instrument
@@ -93,7 +94,7 @@ class BundleFacts:
 
 def bundle_files(
     program: Program, chosen: Mapping[Node, Chosen], facts: BundleFacts
-) -> tuple[dict[str, str], Manifest]:
+) -> tuple[Texts, Manifest]:
     """File name to content, and the manifest (which is one of the files)."""
     check_bundle_name(facts.name)
     if not program.runs:
@@ -106,7 +107,7 @@ def bundle_files(
         view = replace(view, blob=bundle_blob(view, body))
     view = replace(view, costs=_costs(program, chosen, body, facts, view))
     name = facts.name
-    files = {
+    outlines = {
         output.format(name=name): render(f"bundle/{template}", m=view)
         for output, template in {**_TEMPLATES, **_placement_templates(view)}.items()
     }
@@ -115,26 +116,28 @@ def bundle_files(
         used = (*used, "glowmcu_check.h")
     if facts.instrument is not Instrument.OFF:
         used = (*used, "glowmcu_profile.h")
-    files.update({file: stamped(file, text) for file, text in libjit_closure(used).items()})
-    headers = tuple(sorted(file for file in files if file.endswith(".h") and "/" not in file))
-    files = with_digests(files)
+    outlines.update({file: stamped(file, text) for file, text in libjit_closure(used).items()})
+    headers = tuple(sorted(file for file in outlines if file.endswith(".h") and "/" not in file))
+    files = with_digests(Texts(outlines, body.arrays))
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
     manifest = replace(_manifest(program, body, facts, files), costs=cost_entry(view.costs))
+    more = {}
     if view.blob is not None:
-        files[f"{name}_weights.hex"] = view.blob.intel_hex
-    if frames := naked_frames(files):
-        files[f"{name}_assembly.su"] = frames
-    files.update(packages)
-    files[RECORD_FILE] = _misra_record(name, files)
-    files["selftest/golden.json"] = golden_json(facts.vectors, facts.exact_outputs)
-    return listed(files, manifest)
+        more[f"{name}_weights.hex"] = view.blob.intel_hex
+    code = {file: text for file, text in files.outlines.items() if file != f"{name}_weights.c"}
+    if frames := naked_frames(code):
+        more[f"{name}_assembly.su"] = frames
+    more |= packages
+    more[RECORD_FILE] = _misra_record(name, {**code, **more})
+    more["selftest/golden.json"] = golden_json(facts.vectors, facts.exact_outputs)
+    return listed(files.joined(more), manifest)
 
 
-def listed(files: Mapping[str, str], manifest: Manifest) -> tuple[dict[str, str], Manifest]:
+def listed(files: Texts, manifest: Manifest) -> tuple[Texts, Manifest]:
     """A bundle's files with a manifest that lists them all."""
-    full = with_files(manifest, files)
-    return {**files, FILE_NAME: full.to_json()}, full
+    full = with_files(manifest, files.digests)
+    return files.joined({FILE_NAME: full.to_json()}), full
 
 
 def _placement_templates(view: BundleView) -> dict[str, str]:
@@ -148,9 +151,8 @@ def _placement_templates(view: BundleView) -> dict[str, str]:
     return found
 
 
-def _misra_record(name: str, files: Mapping[str, str]) -> str:
-    """The deviations that the C among `files` needs; weights are numbers."""
-    code = {file: text for file, text in files.items() if file != f"{name}_weights.c"}
+def _misra_record(name: str, code: Mapping[str, str]) -> str:
+    """The deviations that the C among the files needs; weights are numbers."""
     deviations, disapplied = table(places(DEVIATIONS, code)), disapplied_table(DISAPPLIED)
     return render("bundle/MISRA.md.j2", name=name, deviations=deviations, disapplied=disapplied)
 
@@ -321,9 +323,7 @@ def _tensor_entries(
     return entries[0], entries[1]
 
 
-def _manifest(
-    program: Program, body: Layers, facts: BundleFacts, files: Mapping[str, str]
-) -> Manifest:
+def _manifest(program: Program, body: Layers, facts: BundleFacts, files: Iterable[str]) -> Manifest:
     sizes = facts.arena_bytes, body.weights_bytes
     entries = _tensor_entries(program, facts)
     return Manifest(

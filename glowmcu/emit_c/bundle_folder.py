@@ -20,6 +20,8 @@ from glowmcu.manifest import FILE_NAME as MANIFEST
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
 _PART = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+ -]*")
 _MOST_NAMED = 5
+#: Bytes of a file that are read together.
+_AT_ONCE = 1 << 18
 
 #: Bundles of 0.1.0 list neither these nor digests. `{name}` is the bundle's.
 _UNLISTED = (
@@ -71,14 +73,18 @@ def passes_a_link(folder: Path, name: str) -> bool:
     return any((folder / parent).is_symlink() for parent in between if str(parent) != ".")
 
 
-def digest(content: bytes) -> str:
-    """SHA-256 as manifests state it."""
-    return hashlib.sha256(content).hexdigest()
-
-
 def holds(path: Path, sha256: str) -> bool:
     """Whether `path` is a file, no link, with this content."""
-    return path.is_file() and not path.is_symlink() and digest(path.read_bytes()) == sha256
+    return path.is_file() and not path.is_symlink() and _digest(path) == sha256
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 as manifests state it."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(_AT_ONCE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def standing_bundle(folder: Path) -> Standing | None:

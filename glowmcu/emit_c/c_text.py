@@ -1,19 +1,16 @@
-"""C spelled out: identifiers, numbers, rows of array elements."""
+"""C spelled out: identifiers, numbers, comments, lines of at most 100 columns."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from glowmcu.errors import error
-from glowmcu.ir.operation import Array
 
 _LINE = 100
-#: Elements of an array that are turned into text together.
-_AT_ONCE = 1 << 16
 _INT32_MIN = "(-2147483647 - 1)"
 _C_KEYWORDS = frozenset(
     """
@@ -123,73 +120,6 @@ def float_literal(value: float) -> str:
         return {"inf": "(1.0f / 0.0f)", "-inf": "(-1.0f / 0.0f)"}.get(str(single), "(0.0f / 0.0f)")
     text = str(single)
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
-
-
-def array_rows(data: Array) -> str:
-    """The elements as right-aligned rows of at most 100 columns, commas between."""
-    flat = data.reshape(-1)
-    if not flat.size:
-        return ""
-    if data.dtype == np.float32:
-        items = [float_literal(float(value)) for value in flat]
-    elif data.dtype == np.int64:
-        items = [_int64_literal(int(value)) for value in flat]
-    elif data.dtype == np.int32 and flat.min() == -(2**31):
-        items = [c_number(value) for value in flat.tolist()]
-    else:
-        return _integer_rows(flat)
-    return _rows(items, max(map(len, items)))
-
-
-def _integer_rows(flat: Array) -> str:
-    """As many as weights are: numpy writes the digits, a number of whole rows at a time."""
-    width = max(len(str(int(flat.min()))), len(str(int(flat.max()))))
-    per_line = _per_line(width)
-    step = per_line * max(1, _AT_ONCE // per_line)
-    parts = [
-        _digit_rows(flat[start : start + step].astype(np.int64), width, per_line)
-        for start in range(0, flat.size, step)
-    ]
-    return ",\n".join(parts)
-
-
-def _digit_rows(items: Array, width: int, per_line: int) -> str:
-    """As `_rows` has them: each cell is its digits, a comma and what follows that."""
-    count = len(items)
-    lines = -(-count // per_line)
-    cells = np.full((lines * per_line, width + 2), ord(" "), np.uint8)
-    cells[:, width] = ord(",")
-    left, sign_at = np.abs(items), np.full(count, width - 1)
-    for column in range(width - 1, -1, -1):
-        shown = slice(None) if column == width - 1 else np.nonzero(left)[0]
-        left[shown], digits = np.divmod(left[shown], 10)
-        cells[:count, column][shown] = digits + ord("0")
-        sign_at[shown] = column - 1
-    negative = np.nonzero(items < 0)[0]
-    cells[negative, sign_at[negative]] = ord("-")
-    rows = np.full((lines, 4 + per_line * (width + 2)), ord(" "), np.uint8)
-    rows[:, 4:] = cells.reshape(lines, -1)
-    rows[:, -1] = ord("\n")
-    missing = lines * per_line - count
-    text = rows.tobytes()[: rows.size - missing * (width + 2)]
-    return text[:-2].decode("ascii")
-
-
-def _per_line(width: int) -> int:
-    return max(1, (_LINE - 4) // (width + 2))
-
-
-def _rows(items: Sequence[str], width: int) -> str:
-    per_line = _per_line(width)
-    lines = [
-        "    " + ", ".join(item.rjust(width) for item in items[start : start + per_line])
-        for start in range(0, len(items), per_line)
-    ]
-    return ",\n".join(lines)
-
-
-def _int64_literal(value: int) -> str:
-    return "(-9223372036854775807LL - 1)" if value == -(2**63) else f"{value}LL"
 
 
 def thousands(value: int) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from glowmcu.emit_c.texts import Texts
 from glowmcu.resources import find_resource, resource_dir
 
 #: What stands for a number in rendered text until all of the text is known: as wide as the number.
@@ -101,16 +102,16 @@ def _conditional_includes(text: str) -> Iterable[str]:
             yield from _INCLUDE.findall(line)
 
 
-def with_digests(files: Mapping[str, str]) -> dict[str, str]:
+def with_digests(files: Texts) -> Texts:
     """`files` with the marks replaced: by a digest of all their C, comments apart, and by the
     compiler's.
     """
-    sources = {name: text for name, text in sorted(files.items()) if name[-2:] in (".c", ".h")}
-    bundle = f"0x{_digest(_code_of(sources))}u"
-    return {
-        name: text.replace(BUNDLE_MARK, bundle).replace(COMPILER_MARK, compiler_digest())
-        for name, text in files.items()
-    }
+    bundle = f"0x{_digest(_code_of(files))}u"
+
+    def stated(_: str, outline: str) -> str:
+        return outline.replace(BUNDLE_MARK, bundle).replace(COMPILER_MARK, compiler_digest())
+
+    return files.changed(stated)
 
 
 @cache
@@ -152,15 +153,12 @@ def _content(path: Path) -> bytes:
     return path.read_bytes().replace(b"\r\n", b"\n")
 
 
-def _code_of(sources: Mapping[str, str]) -> Iterator[bytes]:
-    """Names and texts without comments, piece by piece: constants are megabytes."""
-    for number, (name, text) in enumerate(sources.items()):
+def _code_of(files: Texts) -> Iterator[bytes]:
+    """Names and texts of the C without comments, of which arrays have none."""
+    sources = [name for name in sorted(files) if name.endswith((".c", ".h"))]
+    for number, name in enumerate(sources):
         yield f"{chr(0) if number else ''}{name}".encode()
-        at = 0
-        for comment in _COMMENT.finditer(text):
-            yield text[at : comment.start()].encode()
-            at = comment.end()
-        yield text[at:].encode()
+        yield from files.filled(_COMMENT.sub("", files.outlines[name]))
 
 
 def _digest(pieces: Iterable[bytes]) -> str:

@@ -14,6 +14,7 @@ itself be cut short and begun again. Removing the journal makes the exchange fin
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -22,7 +23,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from glowmcu.emit_c.bundle_folder import digest, holds, is_safe_name, passes_a_link
+from glowmcu.emit_c.bundle_folder import holds, is_safe_name, passes_a_link
+from glowmcu.emit_c.texts import pieces_of
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.manifest import STAGING
 
@@ -66,11 +68,14 @@ def locked(folder: Path) -> Iterator[None]:
 def stage(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
     """Write the files that are to come, beside what is there. Returns their SHA-256 by name."""
     digests = {}
-    for name, text in files.items():
-        path, content = folder / STAGING / _NEW / name, text.encode("utf-8")
+    for name in files:
+        path, digest = folder / STAGING / _NEW / name, hashlib.sha256()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        digests[name] = digest(content)
+        with path.open("wb") as stream:
+            for piece in pieces_of(files, name):
+                stream.write(piece)
+                digest.update(piece)
+        digests[name] = digest.hexdigest()
     return digests
 
 

@@ -8,9 +8,9 @@ whatever its owner says.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from glowmcu.emit_c.texts import Texts
 from glowmcu.resources import find_resource, resource_dir
 
 CODE_LICENSE = "Apache-2.0"
@@ -36,19 +36,19 @@ _COMMENTS = {
 _NAMES = {"Kconfig": "# {}", "Makefile": "# {}", ".gitignore": "# {}"}
 
 
-def licensed(files: Mapping[str, str], name: str, model_license: str = "") -> dict[str, str]:
+def licensed(files: Texts, name: str, model_license: str = "") -> Texts:
     """The files of bundle `name` with their terms, and the text of the license of all code.
 
     `model_license` is an SPDX expression for the weights, where the user gave one.
     """
     weights = f"{name}_weights.c"
     terms = {weights: model_license or MODEL_LICENSE}
-    made = {
-        file: text if _is_foreign(file, name) else _licensed(file, text, terms.get(file, ""))
-        for file, text in files.items()
-    }
-    made[LICENSE_FILE] = find_resource("templates", "bundle/LICENSE").read_text(encoding="utf-8")
-    return made
+
+    def stated(file: str, text: str) -> str:
+        return text if _is_foreign(file, name) else _licensed(file, text, terms.get(file, ""))
+
+    text = find_resource("templates", "bundle/LICENSE").read_text(encoding="utf-8")
+    return files.changed(stated).joined({LICENSE_FILE: text})
 
 
 def _licensed(file: str, text: str, model_license: str) -> str:

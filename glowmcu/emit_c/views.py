@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from glowmcu.emit_c.c_text import array_rows
+from glowmcu.emit_c.array_text import array_rows, row_pieces
 from glowmcu.emit_c.contract import HeaderCheck
 from glowmcu.emit_c.integrity import IntegrityView
 from glowmcu.emit_c.output_checks import CRC, CheckView
@@ -16,6 +18,9 @@ from glowmcu.ir.operation import Array
 if TYPE_CHECKING:
     from glowmcu.emit_c.costs_view import CostsView
     from glowmcu.emit_c.weights_blob import BlobView
+
+#: C has no empty arrays.
+_NO_ELEMENTS = "    0"
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,24 @@ class ArrayView:
 
     @property
     def rows(self) -> str:
-        """The elements as C prints them, made anew for the file that is being written."""
-        return array_rows(self.data) if self.data.size else "    0"
+        """The elements as C prints them."""
+        return array_rows(self.data) if self.data.size else _NO_ELEMENTS
+
+    @property
+    def mark(self) -> str:
+        """What stands for the rows in an outline (`Texts`)."""
+        return f"\x03{self.symbol}\x03"
+
+    def row_pieces(self) -> Iterable[bytes]:
+        """The rows piece by piece, made anew."""
+        if self.data.size and self.data.dtype.kind != "f":
+            return row_pieces(self.data)
+        return (self._kept_rows,)
+
+    @cached_property
+    def _kept_rows(self) -> bytes:
+        """Floats take long to print."""
+        return self.rows.encode("ascii")
 
 
 @dataclass(frozen=True)

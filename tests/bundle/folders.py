@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-
-from glowmcu.emit_c.bundle_folder import digest
 
 _WRITES = {
     "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate",
@@ -27,7 +26,9 @@ def bundle(contents: Mapping[str, str], name: str = "net", lists: bool = True) -
         "headers": [file for file in contents if "/" not in file and file.endswith(".h")],
     }  # fmt: skip
     if lists:
-        body["files"] = {file: digest(text.encode()) for file, text in contents.items()}
+        body["files"] = {
+            file: hashlib.sha256(text.encode()).hexdigest() for file, text in contents.items()
+        }
     return {**contents, "manifest.json": json.dumps(body)}
 
 

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from glowmcu.emit_c.licenses import LICENSE_FILE, licensed
 from glowmcu.emit_c.packages.details import PackageDetails
 from glowmcu.emit_c.packages.package import Packaging
+from glowmcu.emit_c.texts import Texts
 from glowmcu.pipeline import Options, compile_model
 from tests.bundle.models import model_bytes
 from tests.bundle.packages import EVERY, packaged
@@ -50,7 +51,7 @@ def test_headers_of_a_plug_in_and_lines_that_are_there_are_left_alone() -> None:
         "net.h": "int y;\n",
         "net.pdsc": '<?xml version="1.0"?>\n<package/>\n',
     }
-    made = licensed(files, "net")
+    made = licensed(Texts(files), "net")
     assert made["acme_sum.h"] == files["acme_sum.h"]
     assert made["glowmcu_base.h"] == files["glowmcu_base.h"]
     assert made["net.h"] == "/* SPDX-License-Identifier: Apache-2.0 */\nint y;\n"

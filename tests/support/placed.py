@@ -59,7 +59,7 @@ class PlacedLayer:
                 end = offsets[buffer] + max(buffer.size_bytes, 1)
         return offsets
 
-    def files(self, offsets: Mapping[Buffer, int]) -> dict[str, str]:
+    def files(self, offsets: Mapping[Buffer, int]) -> Mapping[str, str]:
         """A bundle with these offsets, which nobody has verified."""
         arena = max(at + buffer.size_bytes for buffer, at in offsets.items())
         facts = BundleFacts(
