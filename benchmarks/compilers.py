@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.random_bundles import CORES, random_bundle
 from glowmcu.manifest import read_manifest
-from glowmcu.verify.host import STRICT_FLAGS
+from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.support.check_model import write_bundle
 
 _UNDEFINED = (

@@ -19,7 +19,8 @@ from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.frontend.tflite.writer_options import schema_enum
 from glowmcu.goals import Goal
 from glowmcu.verify.cortex_m.executor import CortexM
-from glowmcu.verify.host import Host, host_compiler
+from glowmcu.verify.host import Host
+from glowmcu.verify.host_library import host_compiler
 from glowmcu.verify.measurement import Array, Executor
 from glowmcu.verify.qemu import Qemu
 from tests.support.oracle import OracleRefused, open_tflm

@@ -21,7 +21,7 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.pipeline import Compilation, Options, compile_model
-from glowmcu.verify.host import STRICT_FLAGS, host_compiler
+from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 from tests.kernels import test_row_sums
 from tests.support.check_model import write_bundle
 from tests.support.forced_variant import compile_forced

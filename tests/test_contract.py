@@ -30,7 +30,7 @@ from glowmcu.kernels import selection
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.ops.movement import Movement
 from glowmcu.pipeline import Compilation, Options, compile_model
-from glowmcu.verify.host import STRICT_FLAGS, host_compiler
+from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 from tests.ops import (
     test_convolution,
     test_pooling,

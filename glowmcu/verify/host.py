@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,22 +10,13 @@ import numpy as np
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.manifest import Manifest, TensorEntry, read_manifest
+from glowmcu.verify.host_library import host_compiler, host_library
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, Measurement
 
-STRICT_FLAGS = (
-    "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
-    "-Wconversion", "-Wshadow", "-Wcast-qual",
-)  # fmt: skip
 #: Bytes around the arena that must survive a run.
 _GUARD_BYTES = 64
 _POISON = 0xA5
-
-
-def host_compiler() -> str | None:
-    """The C compiler: $CC, else cc, gcc or clang on PATH."""
-    candidates = (os.environ.get("CC", ""), "cc", "gcc", "clang")
-    return next((found for name in candidates if name and (found := shutil.which(name))), None)
 
 
 class Host:
@@ -54,28 +41,8 @@ class Host:
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """One inference for each entry of `inputs`. Raises GM602, GM603, GM604."""
         manifest = read_manifest(bundle_dir)
-        with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
-            library = _build(bundle_dir, manifest, Path(work) / "bundle.so", self.extra_flags)
-            return _run_library(library, manifest, inputs, self.pieces)
-
-
-def _build(bundle_dir: Path, manifest: Manifest, output: Path, extra: Sequence[str]) -> Path:
-    compiler = host_compiler()
-    if compiler is None:
-        raise error("GM602", "no C compiler found", hint="apt-get install gcc, or set CC")
-    sources = [str(bundle_dir / source) for source in manifest.sources]
-    command = [compiler, *STRICT_FLAGS, "-O2", "-fPIC", "-shared", *extra, f"-I{bundle_dir}"]
-    done = subprocess.run(
-        [*command, *sources, "-o", str(output)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise error(
-            "GM603",
-            f"the bundle does not compile on this computer:\n{done.stderr[:2000]}",
-            str(bundle_dir),
-            "were its files edited? compile the model again",
-        )
-    return output
+        library = host_library(bundle_dir, manifest, self.extra_flags)
+        return _run_library(library.path, manifest, inputs, self.pieces)
 
 
 def check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:

@@ -24,7 +24,7 @@ from glowmcu.ir.program import Cascade, Run
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.firmware import firmware_view, write_firmware
 from glowmcu.verify.firmware.port import Port
-from glowmcu.verify.host import STRICT_FLAGS
+from glowmcu.verify.host_library import STRICT_FLAGS
 from glowmcu.verify.qemu import QEMU
 from glowmcu.verify.toolchain import build_elf, compile_object
 from tests.bundle.models import BUILT, SHARED, model_bytes

@@ -19,7 +19,7 @@ import pytest
 import glowmcu
 from glowmcu.cores import core
 from glowmcu.instrument import Instrument
-from glowmcu.verify.host import STRICT_FLAGS
+from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.bundle.models import model_bytes
 from tests.bundle.packages import need_program, packaged, run, selftest_main
 from tests.support.check_model import write_bundle

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from glowmcu.pipeline import Options, compile_model
-from glowmcu.verify.host import STRICT_FLAGS
-from tests.bundle.models import BUILT, SHARED, SHARED_NAMES, model_bytes
+from glowmcu.verify.host_library import STRICT_FLAGS
+from tests.bundle.models import BUILT, SHARED_NAMES, model_bytes
 from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.support.check_model import write_bundle
 
@@ -120,8 +120,6 @@ def test_kernels_for_little_endian_cores_are_right_or_refuse_to_compile(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED_NAMES)
 def test_big_endian_computes_real_models(name: str, tmp_path: Path) -> None:
-    if not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     bundle = bundle_of(model_bytes(name), "generic", tmp_path / "net")
     assert "wrong bytes: 0" in run_on_powerpc(bundle)
 

@@ -12,7 +12,8 @@ from glowmcu.ir.interpreter import run_graph
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import Options, compile_model, reference_graph
 from glowmcu.verify.cortex_m.executor import CortexM
-from glowmcu.verify.host import STRICT_FLAGS, Host
+from glowmcu.verify.host import Host
+from glowmcu.verify.host_library import STRICT_FLAGS
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.verification import random_inputs
 from tests.bundle.conftest import BundleOf

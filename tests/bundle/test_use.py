@@ -15,7 +15,8 @@ import pytest
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.pipeline import reference_graph
-from glowmcu.verify.host import STRICT_FLAGS, Host
+from glowmcu.verify.host import Host
+from glowmcu.verify.host_library import STRICT_FLAGS
 from glowmcu.verify.verification import random_inputs
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import (

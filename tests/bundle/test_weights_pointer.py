@@ -20,7 +20,8 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
-from glowmcu.verify.host import STRICT_FLAGS, Host, host_compiler
+from glowmcu.verify.host import Host
+from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 from tests.support.check_model import random_inputs, write_bundle
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,8 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import Compilation, Options, compile_model
-from glowmcu.verify.host import STRICT_FLAGS, Host
+from glowmcu.verify.host import Host
+from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
 
 NAMES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from glowmcu.resources import resource_dir
-from glowmcu.verify.host import STRICT_FLAGS, host_compiler
+from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 
 LIBJIT = resource_dir("libjit")
 #: Bodies for one instruction set: included by the header that says what they do.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu.resources import find_resource
-from glowmcu.verify.host import STRICT_FLAGS, host_compiler
+from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 
 Array = npt.NDArray[Any]
 RELATIVE, ABSOLUTE = 2e-6, 1.5e-45

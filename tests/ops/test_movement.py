@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from glowmcu.kernels.movement import MAX_LOOPS, StridedCopy, coalesce
 from glowmcu.ops.movement import Copy, Region, whole
 from glowmcu.resources import resource_dir
-from glowmcu.verify.host import host_compiler
+from glowmcu.verify.host_library import host_compiler
 
 cffi = pytest.importorskip("cffi", reason="pip install cffi")
 

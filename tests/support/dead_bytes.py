@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from glowmcu.ir.program import Cascade, Program, Step
 from glowmcu.manifest import read_manifest
-from glowmcu.verify.host import STRICT_FLAGS
+from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.support.generic_runner import SANITIZERS, GenericRunner, libjit_folder, model_arrays
 
 MEMORY_SANITIZER = ("-fsanitize=memory", "-fno-sanitize-recover=all", "-g1", "-O1")

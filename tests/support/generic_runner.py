@@ -17,7 +17,7 @@ import numpy as np
 
 from glowmcu.emit_c.contract import libjit_closure, stamped
 from glowmcu.manifest import Manifest, read_manifest
-from glowmcu.verify.host import STRICT_FLAGS
+from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.support.check_model import Array
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-O1")

@@ -18,7 +18,7 @@ from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.pipeline import Compilation
-from glowmcu.verify.host import STRICT_FLAGS, host_compiler
+from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 
 Array = npt.NDArray[Any]
 

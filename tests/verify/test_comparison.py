@@ -12,7 +12,7 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.manifest import TensorEntry, read_manifest
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.comparison import difference, wrong_elements
-from glowmcu.verify.host import STRICT_FLAGS
+from glowmcu.verify.host_library import STRICT_FLAGS
 from glowmcu.verify.verification import golden_vectors
 from tests.support.check_model import write_bundle
 
