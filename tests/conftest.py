@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 REPO = Path(__file__).resolve().parents[1]
+SHARED = REPO.parent / "shared"
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 # Two busy cores make single examples slow; CI must not depend on the luck of the draw.
@@ -92,16 +93,49 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"needs {what}")
 
 
+# --- files beside the checkout -------------------------------------------------------------------
+
+
+def _skip_without_shared(cause: BaseException | None) -> None:
+    """Skip where `cause`, or what led to it, is a file of a folder of `shared` that is not there.
+
+    A file that is missing from a folder that is there stays a failure.
+    """
+    while cause is not None:
+        if isinstance(cause, FileNotFoundError) and isinstance(cause.filename, (str, Path)):
+            folder = SHARED.joinpath(*Path(cause.filename).parts[len(SHARED.parts) :][:1])
+            if Path(cause.filename).is_relative_to(SHARED) and not folder.is_dir():
+                pytest.skip(f"needs the folder `shared/{folder.name}` beside the checkout")
+        cause = cause.__cause__ or cause.__context__
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except Exception as cause:
+        _skip_without_shared(cause)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except Exception as cause:
+        _skip_without_shared(cause)
+        raise
+
+
 # --- fixtures ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
     """Folder of models and operator cases beside the checkout, too large to be part of it."""
-    path = REPO.parent / "shared"
-    if not (path / "models").is_dir():
+    if not (SHARED / "models").is_dir():
         pytest.skip("needs the folder `shared` (models, cases) beside the checkout")
-    return path
+    return SHARED
 
 
 @pytest.fixture

@@ -85,3 +85,36 @@ def test_absent_shared_models_skip_with_the_reason(run_suite: RunSuite) -> None:
     code, output = run_suite("def test_it(shared_dir):\n    pass\n")
     assert code == 0
     assert "needs the folder `shared`" in output
+
+
+READING_TEST = """
+import pathlib
+import pytest
+SHARED = pathlib.Path(__file__).resolve().parents[2] / "shared"
+@pytest.fixture
+def data():
+    return (SHARED / "models/a.tflite").read_bytes()
+def test_a_fixture(data):
+    pass
+def test_a_function():
+    try:
+        (SHARED / "cases/a.tflite").read_bytes()
+    except OSError as cause:
+        raise ValueError("no model") from cause
+def test_another_file():
+    pathlib.Path("elsewhere").read_bytes()
+"""
+
+
+def test_what_is_not_beside_the_checkout_skips_its_tests_alone(
+    run_suite: RunSuite, tmp_path: Path
+) -> None:
+    """A clone has no `shared`; where its folders are, a file that lacks is a failure."""
+    code, output = run_suite(READING_TEST)
+    assert code == 1
+    assert "1 failed, 2 skipped" in output
+    assert "needs the folder `shared/models` beside the checkout" in output
+    assert "needs the folder `shared/cases` beside the checkout" in output
+    for name in ("models", "cases"):
+        (tmp_path / "shared" / name).mkdir(parents=True)
+    assert "2 failed, 1 error" in run_suite(READING_TEST)[1]

@@ -24,7 +24,6 @@ from benchmarks.fault_page import (
 )
 from benchmarks.fault_run import WILD, FaultyBundle, Outcome, draw_flip
 from benchmarks.kernel_sources import kernel_sources_digest
-from benchmarks.models import SHARED
 
 pytestmark = pytest.mark.arm
 #: Of this file alone: no campaign comes so far.
@@ -142,9 +141,7 @@ def test_no_recorded_run_breaks_a_guarantee() -> None:
             assert counts[kind]["noticed"] == runs_of(counts[kind]), name
 
 
-def test_every_bundle_of_the_campaign_was_run() -> None:
-    if not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
+def test_every_bundle_of_the_campaign_was_run(shared_dir: Path) -> None:
     ledger = Ledger.stored()
     assert list(ledger.cases) == sorted(case.name for case in cases())
     assert all(ledger.runs(name) >= 60 for name in ledger.cases)

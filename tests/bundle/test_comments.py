@@ -12,7 +12,7 @@ import pytest
 from glowmcu.goals import Goal
 from glowmcu.pipeline import compile_model
 from glowmcu.resources import resource_dir
-from tests.bundle.models import BUILT, SHARED, STREAMED, model_bytes, options_of
+from tests.bundle.models import model_bytes, options_of
 from tests.bundle.test_generated_text import ASKED
 
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -46,8 +46,6 @@ def is_c(name: str) -> bool:
     [pytest.param(*case, id=f"{case[0]} for {case[1]}, {case[2].value}") for case in ASKED],
 )
 def test_comments_name_nothing_that_is_not_in_the_bundle(model: str, core: str, goal: Goal) -> None:
-    if model not in BUILT and model not in STREAMED and not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     options = replace(options_of(model), core=core, goal=goal)
     files = compile_model(model_bytes(model), f"{model}.tflite", options).files
     text = {name: content for name, content in files.items() if isinstance(content, str)}
@@ -94,8 +92,6 @@ NAMES_OF_PACKED = ("stream", "blocks", "places", "extras", "starts", "factors")
     ],
 )
 def test_packed_constants_say_what_they_hold(model: str, core: str, goal: Goal) -> None:
-    if not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     options = replace(options_of(model), core=core, goal=goal)
     files = compile_model(model_bytes(model), f"{model}.tflite", options).files
     (text,) = (str(text) for name, text in files.items() if name.endswith("_weights.c"))
@@ -108,8 +104,6 @@ def test_packed_constants_say_what_they_hold(model: str, core: str, goal: Goal) 
 
 
 def test_numbers_that_pack_or_cross_have_a_note() -> None:
-    if not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     options = replace(options_of("vww"), core="cortex-m4")
     files = compile_model(model_bytes("vww"), "vww.tflite", options).files
     text = " ".join(str(files["vww.c"]).split())

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu.emit_c import folding
+from glowmcu.emit_c.array_text import array_rows
 from glowmcu.emit_c.assembly_text import assembly_strings
-from glowmcu.emit_c.c_text import array_rows
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
 from glowmcu.pipeline import Options, compile_model
@@ -165,6 +165,9 @@ INTEGERS = {
     "all of them": np.array([-(2**31) + 1, 2**31 - 1, 0, -1, 10, -10, 99, 100] * 5),
     "zeros": np.zeros(100, np.int64),
     "more than are done at once": np.arange(-70_000, 70_000),
+    "bytes, more than are done at once": np.resize(np.arange(-128, 128), 70_001),
+    "unsigned bytes": np.resize(np.arange(256), 1_000),
+    "digits": np.resize(np.arange(10), 1_000),
 }
 
 

@@ -18,7 +18,7 @@ from glowmcu.pipeline import Options, compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.verification import random_inputs
-from tests.bundle.models import SHARED, model_bytes
+from tests.bundle.models import model_bytes
 from tests.bundle.test_use import selftest_result
 from tests.support.check_model import expect_equal, write_bundle
 
@@ -49,8 +49,6 @@ def bundle_keeping(
 def test_kept_inputs_survive_and_outputs_are_what_they_were(
     name: str, goal: Goal, tmp_path: Path
 ) -> None:
-    if name not in ("digits", "two_in_two_out") and not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     bundle = bundle_keeping(name, INPUTS[name], tmp_path, goal)
     manifest = read_manifest(bundle)
     assert all(entry.kept for entry in manifest.inputs)

@@ -27,7 +27,7 @@ from glowmcu.verify.firmware.port import Port
 from glowmcu.verify.host_library import STRICT_FLAGS
 from glowmcu.verify.qemu import QEMU
 from glowmcu.verify.toolchain import build_elf, compile_object
-from tests.bundle.models import BUILT, SHARED, model_bytes
+from tests.bundle.models import model_bytes
 from tests.bundle.test_compilers import CPP, STRICT, compile_each
 from tests.conftest import REPO
 from tests.memplan.streaming_models import MODELS as STREAMED
@@ -41,8 +41,6 @@ DOCUMENT = REPO / "docs" / "on_target.md"
 def compiled(
     name: str, instrument: Instrument, goal: Goal = Goal.BALANCED, core: str = "cortex-m4"
 ) -> Compilation:
-    if name not in (*BUILT, *STREAMED) and not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     data = STREAMED[name]() if name in STREAMED else model_bytes(name)
     options = Options("m", goal=goal, core=core, instrument=instrument)
     return compile_model(data, "m.tflite", options)
@@ -308,8 +306,6 @@ int main(void)
 
 @pytest.mark.qemu
 def test_the_documented_profile_counts_cycles_on_an_emulated_board(tmp_path: Path) -> None:
-    if not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     options = Options("kws", core="cortex-m4", instrument=Instrument.STEPS)
     compilation = compile_model(model_bytes("kws"), "kws.tflite", options)
     lines = run_firmware(compilation, FIRMWARE.format(example=documented_profile()), tmp_path)

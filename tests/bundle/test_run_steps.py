@@ -17,7 +17,7 @@ from glowmcu.manifest import Manifest, TensorEntry, read_manifest
 from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.verification import random_inputs
-from tests.bundle.models import OUTSIDE, SHARED, model_bytes, options_of
+from tests.bundle.models import OUTSIDE, model_bytes, options_of
 from tests.bundle.test_use import build, run_program
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.support.check_model import expect_close, write_bundle
@@ -41,8 +41,6 @@ NETWORKS = ("kws", "vww", "ic", "ad", "sww")
 
 @cache
 def compiled(name: str, goal: Goal) -> Compilation:
-    if name in NETWORKS and not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     data = tall_image() if name == "tall_image" else model_bytes(name)
     interface = InterfaceOptions(steps=True)
     inputs = options_of(name).inputs

@@ -18,7 +18,7 @@ from glowmcu.manifest import read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.verification import seeded_inputs
-from tests.bundle.models import BUILT, SHARED, SHARED_NAMES, model_bytes
+from tests.bundle.models import BUILT, SHARED_NAMES, model_bytes
 from tests.verify.tiny_bundle import expected_output, random_inputs, write_tiny_bundle
 
 BOARDS = ("esp32c3", "gd32vf103", "generic-rv32imc", "virt")
@@ -122,8 +122,6 @@ def test_digits_gives_the_host_s_bytes_on_every_board(board: str, tmp_path: Path
              *(pytest.param(n, marks=pytest.mark.slow) for n in SHARED_NAMES)],
 )  # fmt: skip
 def test_every_model_gives_the_host_s_bytes(name: str, tmp_path: Path) -> None:
-    if name in SHARED_NAMES and not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     check_same_bytes(name, "generic-rv32imc", tmp_path)
 
 
@@ -192,8 +190,6 @@ def test_the_cortex_m_executor_sends_a_riscv_bundle_to_qemu(tmp_path: Path) -> N
 
 
 def test_a_model_too_large_for_a_small_riscv_board_is_refused_with_numbers(tmp_path: Path) -> None:
-    if not SHARED.is_dir():
-        pytest.skip("needs `shared/models` beside the checkout")
     model = tmp_path / "ad.tflite"
     model.write_bytes(model_bytes("ad"))
     with pytest.raises(GlowmcuError, match="gd32vf103 has 131 072 B") as caught:
