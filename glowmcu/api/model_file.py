@@ -12,10 +12,7 @@ def read_model_file(path: Path) -> bytes:
     """The file's bytes. Raises GM110 when it cannot be read or is far too large."""
     try:
         if path.is_dir():
-            raise error(
-                "GM110", "expected a model file, got a folder", str(path),
-                "`glowmcu run` and `verify` take the folder of a bundle; `compile` takes a .tflite",
-            )  # fmt: skip
+            raise error("GM110", *_folder(path))
         with path.open("rb") as file:
             data = file.read(limits.file_bytes() + 1)  # a pipe or a device does not say its size
         if len(data) > limits.file_bytes():
@@ -29,3 +26,18 @@ def read_model_file(path: Path) -> bytes:
         raise error(
             "GM110", f"cannot read the model: {cause.strerror}", str(path), "check the path"
         ) from cause
+
+
+def _folder(path: Path) -> tuple[str, str, str]:
+    """What is wrong with a folder in place of a model: message, place and hint."""
+    if (path / "saved_model.pb").is_file():
+        return (
+            "expected a model file, got a TensorFlow SavedModel", str(path),
+            "in Python: `tf.lite.TFLiteConverter.from_saved_model(FOLDER).convert()` gives the "
+            "bytes of a .tflite",
+        )  # fmt: skip
+    return (
+        "expected a model file, got a folder", str(path),
+        "`glowmcu run` and `verify` take the folder of a bundle; `compile` takes a .tflite or "
+        ".onnx",
+    )  # fmt: skip

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.frontend.other_files import expect_no_other_format
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
 
 
 def is_onnx(data: bytes, file_name: str) -> bool:
-    """Protobuf has no identifier, so what is not TFLite's flatbuffer goes by its name."""
-    return data[4:8] != b"TFL3" and file_name.lower().endswith(".onnx")
+    """Protobuf has no identifier: what is not TFLite's flatbuffer goes by its name, or begins as an
+    ONNX model does, with the version of its format and a name, a domain or the opset.
+    """
+    if data[4:8] == b"TFL3":
+        return False
+    begins = (
+        data[:1] == b"\x08" and data[1:2] < b"\x20" and data[2:3] in (b"\x12", b"\x1a", b"\x3a")
+    )
+    return begins or file_name.lower().endswith(".onnx")
 
 
 def read_model(
@@ -21,6 +29,7 @@ def read_model(
 
     Raises GlowmcuError (GM1xx) as the readers do.
     """
+    expect_no_other_format(data, file_name)
     if is_onnx(data, file_name):
         from glowmcu.frontend.onnx.reader import read_onnx
 

@@ -110,7 +110,7 @@ def read_container(data: bytes, file_name: str) -> ModelRecord:
             "GM101",
             f"not a TFLite model: expected the identifier TFL3 at byte 4, {found}",
             file_name,
-            "pass a .tflite file as written by the TensorFlow Lite converter",
+            "pass a .tflite as the TensorFlow Lite converter writes it, or an ONNX model as .onnx",
         )
     with damaged_file(file_name, len(data)):
         return _Reader(data, file_name).read()
