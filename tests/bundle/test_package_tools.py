@@ -126,14 +126,21 @@ def test_kconfig_gives_the_symbols_that_the_module_s_build_reads(package: Path) 
     assert all(f"CONFIG_{symbol.name}" in build for symbol in symbols.values())
 
 
-def test_cargo_builds_and_tests_the_crate(package: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="session")
+def cargo_target(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where cargo keeps the crates that are needed, which are compiled once for all tests."""
+    return str(tmp_path_factory.mktemp("cargo"))
+
+
+@pytest.mark.xdist_group("cargo")
+def test_cargo_builds_and_tests_the_crate(package: Path, tmp_path: Path, cargo_target: str) -> None:
     cargo = need_program("cargo")
     crate = tmp_path / "crate"
     run(["cp", "-r", package, crate], tmp_path)
     try:
-        run([cargo, "fetch"], crate)
+        run([cargo, "fetch"], crate, CARGO_NET_RETRY="0")
     except AssertionError as cause:
         pytest.skip(f"needs the crate `cc`: {str(cause).strip().splitlines()[-1].strip()}")
-    said = run([cargo, "test", "--features", "selftest"], crate)
+    said = run([cargo, "test", "--features", "selftest"], crate, CARGO_TARGET_DIR=cargo_target)
     assert said.count("1 passed") == 2  # the self test and the example in the documentation
     assert "warning" not in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class Calls:
         return counted
 
 
+@cache
 def steps_of(name: str, goal: Goal) -> tuple[Compilation, dict[str, int]]:
     places = {
         "plans": (fitter, "plan_memory"),
@@ -76,7 +78,10 @@ def lowered(name: str) -> Graph:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in NETWORKS],
+)
 def test_a_network_of_500_nodes_is_planned_in_so_many_steps(name: str) -> None:
     arenas = {}
     for goal, budget in BUDGETS.items():
@@ -88,6 +93,7 @@ def test_a_network_of_500_nodes_is_planned_in_so_many_steps(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("inverted residual blocks")
 def test_a_streamed_network_of_500_nodes_runs_in_its_arena() -> None:
     compilation, _ = steps_of("inverted residual blocks", Goal.RAM)
     plan = compilation.plan
