@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
@@ -11,8 +12,14 @@ from glowmcu.ir.operation import Array
 def run_graph(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
     """Outputs for one inference; arrays in the order of the graph's inputs and outputs."""
     values = bind_inputs(graph, inputs)
-    for _ in step_graph(graph, values):
-        pass
+    readers = Counter(value for node in graph.nodes for value in set(node.inputs))
+    readers.update(graph.outputs)
+    for node, _ in step_graph(graph, values):
+        for value in set(node.inputs):
+            readers[value] -= 1
+        for value in (*node.inputs, *node.outputs):
+            if not readers[value]:
+                values.pop(value, None)
     return [values[value] for value in graph.outputs]
 
 

@@ -7,8 +7,8 @@ has memory of its own; afterwards all share the arena and a wrong overlap shows 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cache
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from glowmcu.ir.verify_cascade import CascadeMachine
 Tokens = npt.NDArray[np.int64]
 _NOBODY = -1
 _BYTE_BITS = 32
+_MOST_UNIT_BYTES = 256
 
 
 def verify_program(program: Program, arena_bytes: int | None = None) -> None:
@@ -176,24 +177,50 @@ def _consumes(program: Program, step: Step, operand: Buffer, result: Buffer) -> 
     return is_read and program.root(step.outputs[0])[0] is result
 
 
+def _unit_bytes(program: Program, offsets: Mapping[Buffer, int]) -> int:
+    """Bytes that are written, read and moved together: a token stands for so many.
+
+    Every place is a multiple of it. Sizes of whole buffers need not be, since no other buffer
+    begins before the end of their last unit; rows of a cascade may be of any size.
+    """
+    if any(isinstance(step, Cascade) for step in program.steps):
+        return 1
+    bounds = [*offsets.values()]
+    for view in program.views.values():
+        bounds.append(view.offset_bytes)
+        size = view.buffer.size_bytes
+        if view.offset_bytes or size != view.base.size_bytes:
+            bounds.append(size)
+        if view.row_pitch:
+            bounds += [view.row_pitch, size // view.buffer.type.shape[1]]
+    return math.gcd(_MOST_UNIT_BYTES, *bounds)
+
+
 class _Machine:
-    """Symbolic memory: `_NOBODY`, or buffer number and byte number in one int64."""
+    """Symbolic memory: `_NOBODY`, or buffer number and unit number in one int64, for every unit."""
 
     def __init__(self, program: Program, offsets: dict[Buffer, int], size_bytes: int) -> None:
         self.program = program
         self.offsets = offsets
-        self.memory: Tokens = np.full(size_bytes, _NOBODY, np.int64)
+        self.unit = _unit_bytes(program, offsets)
+        self.memory: Tokens = np.full(self._units(size_bytes), _NOBODY, np.int64)
         self.numbers: dict[Buffer, int] = {}
         self.parts: dict[Buffer, list[View]] = {}
         for view in program.views.values():
             if view.role in (ViewRole.PART, ViewRole.COLUMNS):
                 self.parts.setdefault(view.base, []).append(view)
-        self.content = cache(self._content)
+        self.contents: dict[Buffer, Tokens] = {}
         self.written = {buffer for step in program.steps for buffer in step.outputs}
         self.written.update((*program.inputs, *program.written_before))
         self.dying: dict[int, list[Buffer]] = {}
         for buffer, life in program.lives.items():
             self.dying.setdefault(life.last, []).append(buffer)
+        self.views_of: dict[Buffer, list[Buffer]] = {}
+        for buffer in program.views:
+            self.views_of.setdefault(program.root(buffer)[0], []).append(buffer)
+
+    def _units(self, size_bytes: int) -> int:
+        return -(-size_bytes // self.unit)
 
     def run(self) -> None:
         for buffer in self.program.inputs:
@@ -225,17 +252,21 @@ class _Machine:
         """What nobody may write to."""
         return [buffer for buffer in self.program.inputs if buffer.outside]
 
+    def content(self, buffer: Buffer) -> Tokens:
+        """What the buffer's bytes must be when it is read; remembered while it lives."""
+        if buffer not in self.contents:
+            self.contents[buffer] = self._content(buffer)
+        return self.contents[buffer]
+
     def _content(self, buffer: Buffer) -> Tokens:
-        """What the buffer's bytes must be when it is read."""
         view = self.program.views.get(buffer)
         if view is not None and view.role is ViewRole.SLICE:
-            end = view.offset_bytes + buffer.size_bytes
-            return self.content(view.base)[view.offset_bytes : end]
-        number = self.numbers.setdefault(buffer, len(self.numbers))
-        tokens = (number << _BYTE_BITS) + np.arange(buffer.size_bytes, dtype=np.int64)
-        covered = np.zeros(buffer.size_bytes, np.bool_)
+            end = self._units(view.offset_bytes + buffer.size_bytes)
+            return self.content(view.base)[view.offset_bytes // self.unit : end]
+        tokens = self._tokens(buffer, buffer.size_bytes)
+        covered = np.zeros(tokens.shape, np.bool_)
         for part in self.parts.get(buffer, ()):
-            places = part.offset_bytes + _places(part)
+            places = part.offset_bytes // self.unit + _places(part, self.unit)
             if covered[places].any():
                 raise _fail(self.program, f"parts of {buffer.name!r} overlap")
             covered[places] = True
@@ -246,8 +277,8 @@ class _Machine:
 
     def _memory(self, buffer: Buffer) -> Tokens:
         root, inner = self.program.root(buffer)
-        start = self.offsets[root] + inner
-        found: npt.NDArray[Any] = self.memory[start : start + buffer.size_bytes]
+        start = (self.offsets[root] + inner) // self.unit
+        found: npt.NDArray[Any] = self.memory[start : start + self._units(buffer.size_bytes)]
         return found
 
     def _read(self, buffer: Buffer, reader: str) -> None:
@@ -261,6 +292,9 @@ class _Machine:
     def _write(self, buffer: Buffer) -> None:
         """Bytes that are parts of a concatenation are there already and stay."""
         memory, tokens = self._memory(buffer), self.content(buffer)
+        if buffer not in self.parts and buffer not in self.program.views:
+            memory[:] = tokens
+            return
         own = tokens >> _BYTE_BITS == self.numbers.get(buffer, _NOBODY)
         memory[own] = tokens[own]
 
@@ -281,7 +315,8 @@ class _Machine:
 
     def _tokens(self, buffer: Buffer, size: int) -> Tokens:
         number = self.numbers.setdefault(buffer, len(self.numbers))
-        return (number << _BYTE_BITS) + np.arange(size, dtype=np.int64)
+        first = number << _BYTE_BITS
+        return np.arange(first, first + self._units(size), dtype=np.int64)
 
     def _verify_apart(self, cascade: Cascade) -> None:
         """Local buffers keep the distances that the cascade states."""
@@ -295,6 +330,8 @@ class _Machine:
         kept = [(self._memory(buffer), self._memory(buffer).copy()) for buffer in but]
         for root in self.dying.get(step, ()):
             self._memory(root)[:] = _NOBODY
+            for buffer in (root, *self.views_of.get(root, ())):
+                self.contents.pop(buffer, None)
         for memory, tokens in kept:
             memory[:] = tokens
 
@@ -344,13 +381,13 @@ class _Machine:
         return all(rule is not None and rule.is_kept(gap) for rule in rules)
 
 
-def _places(view: View) -> Tokens:
-    """The view's bytes, in order, counted from its first."""
-    places = np.arange(view.buffer.size_bytes, dtype=np.int64)
+def _places(view: View, unit: int = 1) -> Tokens:
+    """The view's units of so many bytes, in order, counted from its first."""
+    places = np.arange(-(-view.buffer.size_bytes // unit), dtype=np.int64)
     if not view.row_pitch:
         return places
-    row_bytes = view.buffer.size_bytes // view.buffer.type.shape[1]
-    return places // row_bytes * view.row_pitch + places % row_bytes
+    row_units = view.buffer.size_bytes // view.buffer.type.shape[1] // unit
+    return places // row_units * (view.row_pitch // unit) + places % row_units
 
 
 def _positions(run: Run, buffer: Buffer) -> list[int]:

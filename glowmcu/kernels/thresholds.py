@@ -34,6 +34,8 @@ _MOST_RIGHT = 22
 #: Where slopes are parted for screening: that of no tilt, where the thresholds of simple scales all
 #: ask for the same, gentler and steeper ones; then neighbours in the order of trial.
 _CUTS, _AT_ONCE = (1, 13), 32
+#: Channels that are looked at together: each has some hundred points for every slope.
+_CHANNELS_AT_ONCE = 512
 _STEPS_AROUND = (0, 1, -1, 2, -2, 3, -3)
 
 
@@ -226,12 +228,15 @@ def solve_lines(
         for near in _STEPS_AROUND if two_sided else (0,):
             if not left.size or (left.size > 1 + _FEW * channels and tilts is _MORE_TILTS):
                 break
-            part = replace(problem, stairs=stairs.pick(left))
-            steps = _base_step(part) + near if two_sided else np.zeros_like(left)
-            found, b, m = _solve(part, steps, tilts, two_sided)
-            addend[left[found]], multiplier[left[found]] = b[found], m[found]
-            step[left[found]] = steps[found]
-            left = left[~found]
+            rest = []
+            for some in np.split(left, range(_CHANNELS_AT_ONCE, len(left), _CHANNELS_AT_ONCE)):
+                part = replace(problem, stairs=stairs.pick(some))
+                steps = _base_step(part) + near if two_sided else np.zeros_like(some)
+                found, b, m = _solve(part, steps, tilts, two_sided)
+                addend[some[found]], multiplier[some[found]] = b[found], m[found]
+                step[some[found]] = steps[found]
+                rest.append(some[~found])
+            left = np.concatenate(rest)
     return None if left.size else (addend, multiplier, step)
 
 

@@ -44,6 +44,8 @@ def _folded(graph: Graph, node: Node, ranges: ValueRanges) -> list[Node] | None:
     # Weights that several layers share would need a copy for each.
     if len(graph.users[node.inputs[1]]) > 1:
         return None
+    if not (out.is_constant.any() or x.is_constant.any()):
+        return None  # weights of megabytes need not be widened to see that nothing changes
     layer = _Layer(node, node.op, weights, bias)
     layer.drop_weights_of_constant_results(x, out)
     layer.fold_constant_operands(x)

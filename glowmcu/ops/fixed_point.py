@@ -7,6 +7,7 @@ Source: TensorFlow Lite `kernels/internal/{common,quantization_util}.cc`, gemmlo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+#: Numbers that are multiplied together.
+_AT_ONCE = 1 << 16
 
 
 def round_half_away(value: float) -> int:
@@ -67,6 +70,33 @@ def multiply_by_quantized_multiplier(
     x: Array, multiplier: Array | int, shift: Array | int, rounding: Rounding
 ) -> Int64Array:
     """x * multiplier * 2^(shift - 31) for int32 `x`; result as int64 in int32's range."""
+    return _in_parts(_multiply, x, multiplier, shift, rounding)
+
+
+def _in_parts(
+    multiply: Callable[[Array, Array | int, Array | int, Rounding], Int64Array],
+    x: Array,
+    multiplier: Array | int,
+    shift: Array | int,
+    rounding: Rounding,
+) -> Int64Array:
+    """Some rows of `x` at a time: what is made on the way takes eight bytes for each number."""
+    x, columns = np.asarray(x), np.shape(x)[-1:]
+    in_rows = all(np.shape(each) in ((), (1,), columns) for each in (multiplier, shift))
+    if x.size <= _AT_ONCE or x.ndim < 2 or not in_rows:
+        return multiply(x, multiplier, shift, rounding)
+    rows = x.reshape(-1, x.shape[-1])
+    result = np.empty(rows.shape, np.int64)
+    step = max(1, _AT_ONCE // x.shape[-1])
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        result[part] = multiply(rows[part], multiplier, shift, rounding)
+    return result.reshape(x.shape)
+
+
+def _multiply(
+    x: Array, multiplier: Array | int, shift: Array | int, rounding: Rounding
+) -> Int64Array:
     shift = np.asarray(shift, np.int64)
     if rounding is Rounding.SINGLE:
         total = 31 - np.minimum(shift, 30)
@@ -75,6 +105,12 @@ def multiply_by_quantized_multiplier(
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     shifted = wrap_int32(np.asarray(x, np.int64) << left)
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, multiplier), right)
+
+
+def _multiply_wrapped(
+    x: Array, multiplier: Array | int, shift: Array | int, rounding: Rounding
+) -> Int64Array:
+    return _multiply(wrap_int32(x), multiplier, shift, rounding)
 
 
 def rises(
@@ -111,9 +147,7 @@ class Requantization:
 
         They are int32: what exceeds that wraps.
         """
-        return multiply_by_quantized_multiplier(
-            wrap_int32(accumulators), self.multipliers, self.shifts, rounding
-        )
+        return _in_parts(_multiply_wrapped, accumulators, self.multipliers, self.shifts, rounding)
 
     def apply_to_reach(
         self, low: Int64Array, high: Int64Array, rounding: Rounding

@@ -12,6 +12,9 @@ import numpy as np
 from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array, ValueRange
 
+#: Weights that are looked at together: what is made of them takes eight bytes for each.
+_AT_ONCE = 1 << 17
+
 
 def accumulator_reach(
     weights: Array, low: Int64Array, high: Int64Array, padded: bool
@@ -25,6 +28,18 @@ def accumulator_reach(
     """
     if padded:
         low, high = np.minimum(low, 0), np.maximum(high, 0)
+    outputs, taps, depth = weights.shape
+    step = max(1, _AT_ONCE // max(taps * depth, 1))
+    least, most = np.zeros(outputs, np.int64), np.zeros(outputs, np.int64)
+    for start in range(0, outputs, step):
+        part = slice(start, start + step)
+        ends = (each if len(each) == 1 else each[part] for each in (low, high))
+        least[part], most[part] = _reach_of(weights[part], *ends)
+    return least, most
+
+
+def _reach_of(weights: Array, low: Int64Array, high: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Of some outputs, with temporary arrays of as many numbers as weights."""
     rising = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
     falling = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
     least = (rising * low).sum(axis=1) + (falling * high).sum(axis=1)
@@ -38,8 +53,9 @@ def conv_2d_reach(
     """Reach of a (grouped) convolution; `weights` is (outputs, height, width, group inputs)."""
     outputs, height, width, depth = weights.shape
     groups = inputs.low.size // depth
-    low = np.repeat((inputs.low - zero_point).reshape(groups, depth), outputs // groups, axis=0)
-    high = np.repeat((inputs.high - zero_point).reshape(groups, depth), outputs // groups, axis=0)
+    low, high = ((each - zero_point).reshape(groups, depth) for each in (inputs.low, inputs.high))
+    if groups > 1:
+        low, high = (np.repeat(each, outputs // groups, axis=0) for each in (low, high))
     return accumulator_reach(weights.reshape(outputs, height * width, depth), low, high, padded)
 
 
