@@ -76,8 +76,8 @@ def _is_read_once(program: Program, item: Cascade, root: Buffer) -> bool:
 
 
 def _of_run(program: Program, step: int, run: Run) -> Iterator[Relation]:
-    others = [*run.outputs[1:], *([run.scratch] if run.scratch is not None else [])]
-    kept = {program.root(other)[0] for other in others}
+    written = [*run.outputs, *([run.scratch] if run.scratch is not None else [])]
+    kept = {program.root(buffer)[0] for buffer in written}
     pairs = [
         (buffer, run.overlaps.get(position))
         for buffer, position in zip(run.inputs, run.positions, strict=True)

@@ -8,7 +8,7 @@ import pytest
 
 from glowmcu.cores import core
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.lying import Lying, standing
+from glowmcu.kernels.lying import Lying, lying, standing
 from glowmcu.kernels.selection import Selection, select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import reference_graph
@@ -20,6 +20,7 @@ DEEP = replace(COLUMN, depth_out=8)
 CASES = {
     "conv_2d.rows_dsp.lying": ("CONV_2D", COLUMN),
     "conv_2d.chunks_dsp.lying": ("CONV_2D", COLUMN),
+    "conv_2d.portable.lying": ("CONV_2D", replace(COLUMN, kernel=(5, 3))),
     "depthwise_conv_2d.taps_dsp.lying": ("DEPTHWISE_CONV_2D", replace(DEEP, strides=(2, 1))),
 }
 
@@ -58,7 +59,19 @@ def test_rows_of_a_lying_layer_are_computed_by_one_that_stands() -> None:
     assert chosen.row_kernel.code.rows == 20
 
 
-@pytest.mark.parametrize("shape", [(1, 20, 2, 8), (2, 20, 1, 8), (1, 1, 1, 8)])
-def test_nothing_lies_but_one_column_of_several_rows(shape: tuple[int, int, int, int]) -> None:
-    found = selected("CONV_2D", replace(COLUMN, shape=shape))
-    assert not any(isinstance(variant, Lying) for variant in found.possible)
+UPRIGHT = {
+    "two columns": replace(COLUMN, shape=(1, 20, 2, 8)),
+    "two columns that become one": Case((1, 20, 2, 8), 12, (5, 2), (1, 1), padding="VALID"),
+    "two images": replace(COLUMN, shape=(2, 20, 1, 8)),
+    "a pixel": replace(COLUMN, shape=(1, 1, 1, 8)),
+}
+
+
+@pytest.mark.parametrize("case", UPRIGHT.values(), ids=UPRIGHT)
+def test_nothing_lies_but_one_column_of_several_rows(case: Case) -> None:
+    found = selected("CONV_2D", case)
+    assert found.site is not None
+    assert found.target is not None
+    for variant in found.possible:
+        assert not isinstance(variant, Lying)
+        assert not lying(variant).accepts(found.site, found.target)

@@ -10,13 +10,16 @@ from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.overlap import (
     NOTHING,
+    ahead_overlaps,
     element_overlaps,
     least_gap,
     lines_of_pixels,
     matrix_overlaps,
     pixel_blocks,
     plane_overlaps,
+    row_overlaps,
 )
+from glowmcu.ops.convolution import Conv2D
 
 I8, I32, F32 = ElementType.I8, ElementType.I32, ElementType.F32
 
@@ -113,3 +116,29 @@ def test_a_line_is_a_row_or_a_column() -> None:
     turns = np.arange(3)
     assert lines_of_pixels(turns, (3, 2), columns=False).tolist() == [0, 0, 1, 1, 2, 2]
     assert lines_of_pixels(turns, (2, 3), columns=True).tolist() == [0, 1, 2, 0, 1, 2]
+
+
+#: Height of the kernel, its stride, rows of padding above and below, and the gap between an image
+#: of 6 rows of 2 bytes and its result, row by row and with two rows of the result at a time, of
+#: which the second takes in what the first did not.
+WINDOWS = {
+    "as it is": (1, 1, (0, 0), 2, 0),
+    "a row above": (3, 1, (1, 1), 4, -2),
+    "every other row": (2, 2, (0, 0), 2, -4),
+    "a first row of padding alone": (1, 1, (1, 0), 4, 2),
+    "a first turn of padding alone": (1, 1, (2, 0), 6, 4),
+}
+
+
+@pytest.mark.parametrize(
+    ("height", "stride", "padding", "one_by_one", "ahead"), WINDOWS.values(), ids=WINDOWS
+)
+def test_rows_may_take_the_place_of_rows_that_were_read(
+    height: int, stride: int, padding: tuple[int, int], one_by_one: int, ahead: int
+) -> None:
+    op = Conv2D((stride, 1), padding=(padding[0], 0, padding[1], 0))
+    image, weights = TensorType((1, 6, 1, 2), I8), TensorType((2, height, 1, 2), I8)
+    operands = image, weights, TensorType((2,), I32)
+    signature = Signature(operands, (TensorType(op.infer(operands)[0], I8),))
+    assert row_overlaps(op, signature) == {0: Overlap(one_by_one)}
+    assert ahead_overlaps(op, signature, 2) == {0: Overlap(ahead)}

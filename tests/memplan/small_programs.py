@@ -163,6 +163,10 @@ class Builder:
         return graph
 
     def program(self, graph: Graph) -> Program:
+        return self.pushed(graph, None)
+
+    def pushed(self, graph: Graph, name: str | None) -> Program:
+        """The program to which the application hands over rows of the input of that name."""
         choices = {
             node: Choice(
                 tuple(range(len(node.inputs))), self.scratch[node], operand_align=self.align[node]
@@ -170,7 +174,7 @@ class Builder:
             for node in graph.nodes
             if not node.op.aliases(node.signature)
         }
-        return build_program(graph, choices)
+        return build_program(graph, choices, pushed=name)
 
 
 def random_inputs(graph: Graph, seed: int = 0) -> list[Array]:

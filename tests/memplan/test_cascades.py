@@ -14,7 +14,11 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
 from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.cascades import Partition
 from glowmcu.memplan.planner import plan_memory
+from glowmcu.memplan.reuse_in_place import reuse_in_place
+from glowmcu.memplan.segments import facts_of
+from glowmcu.memplan.share_views import share_views
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.memplan.streamed import (
     Placed,
@@ -31,6 +35,7 @@ from tests.memplan.streamed import (
     with_shorter_ring,
     without_lifetimes,
 )
+from tests.memplan.streaming_models import MODELS as STREAMING
 from tests.memplan.streaming_models import residual
 
 
@@ -206,3 +211,30 @@ def test_the_verifier_finds_every_short_ring_and_every_early_turn(model: bytes) 
         for wrong in wrongs:
             with pytest.raises(VerificationError):
                 verify_program(wrong, plan.arena_bytes)
+
+
+@pytest.mark.parametrize("name", ["inverted bottlenecks", "one column", "skipped rows"])
+def test_what_cascades_are_said_to_need_is_what_their_plan_takes(name: str) -> None:
+    """Neither tensors that are gone count, nor ones that are read later as free."""
+    program = program_of(lowered(STREAMING[name]()), Goal.RAM, 0)
+    said = Partition(reuse_in_place(share_views(program))).least_peak_bytes
+    plan = plan_memory(program, 0)
+    assert cascades(plan.program)
+    assert aligned(said) == plan.arena_bytes < plan_memory(program).arena_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last", "has_room"),
+    [("global pooling", 0, 5, True), ("valid windows", 0, 1, False),
+     ("two inputs", 0, 3, False)],
+    ids=["sums", "rows", "two operands"],
+)  # fmt: skip
+def test_sums_that_come_late_take_the_place_of_rows_that_were_read(
+    name: str, first: int, last: int, has_room: bool
+) -> None:
+    program = program_of(lowered(STREAMING[name]()), Goal.RAM, 0)
+    segment = Partition(reuse_in_place(share_views(program))).segment(first, last)
+    assert segment is not None
+    free_bytes = facts_of(segment).free_bytes
+    assert (free_bytes > 0) == has_room
+    assert free_bytes <= sum(buffer.size_bytes for buffer in segment.inputs)

@@ -66,6 +66,24 @@ def test_words_are_never_put_between_words() -> None:
     assert joined.name in [run.outputs[0].name for run in program.runs]
 
 
+def test_words_that_a_kernel_reads_elsewhere_do_not_matter() -> None:
+    builder = Builder()
+    x = builder.input(4)
+    other = builder.mix(4, x, align=4)
+    joined = builder.join(builder.mix(3, x), builder.mix(5, x))
+    program = share_views(builder.program(builder.graph(joined, other)))
+    assert {buffer for buffer, *_ in roles(program)} == {"t1_0", "t2_0"}
+
+
+def test_a_pushed_input_is_no_part_of_a_concatenation_but_others_are() -> None:
+    builder = Builder()
+    x, y = builder.input(4), builder.input(4)
+    first, second = builder.join(x, builder.mix(4, x)), builder.join(builder.mix(4, y), y)
+    program = builder.pushed(builder.graph(first, second), "in0")
+    names = {(buffer, base) for buffer, base, *_ in roles(share_views(program))}
+    assert names == {("t0_0", first.name), ("t2_0", second.name), ("in1", second.name)}
+
+
 def test_a_concatenation_that_would_raise_the_peak_is_copied() -> None:
     builder = Builder()
     x = builder.input(4)
