@@ -36,7 +36,7 @@ AREAS = {
         ("kernels/requantization*.py", "kernels/thresholds.py", "ops/fixed_point.py",
          "ops/quantization.py", "quant/*.py"),
         ("tests/kernels/test_requantization.py", "tests/kernels/test_requantization_narrow.py",
-         "tests/ops/test_quantization.py", "tests/quant"),
+         "tests/ops/test_quantization.py", "tests/ops/test_fixed_point.py", "tests/quant"),
     ),
     "planning": Area(
         ("memplan/*.py",),

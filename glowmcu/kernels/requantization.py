@@ -183,14 +183,8 @@ def inputs_of_rows(inputs: ValueRange, length: int) -> ValueRange:
 
 def is_padded(site: Site) -> bool:
     """Whether some window of the convolution reaches outside the image."""
-    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
-    for axis in (0, 1):
-        span = (out.shape[1 + axis] - 1) * op.strides[axis]
-        end = span - op.padding[axis] + (weights.shape[1 + axis] - 1) * op.dilations[axis]
-        if op.padding[axis] > 0 or end >= x.shape[1 + axis]:
-            return True
-    return False
+    assert isinstance(site.node.op, Conv2D | DepthwiseConv2D)
+    return site.node.op.is_padded(site.signature)
 
 
 _CACHE: OrderedDict[tuple[object, ...], Form | None] = OrderedDict()

@@ -88,7 +88,7 @@ def _alike(task: RequantizationTask) -> RequantizationTask:
 
 def _find(task: RequantizationTask) -> NarrowForm | None:
     stairs = task.stairs_to(task.clamp)
-    if task.wraps or stairs.shifts_far:
+    if task.wraps:
         return None
     layout = _layout(task, stairs)
     if layout is None:
@@ -134,7 +134,7 @@ def _layout(task: RequantizationTask, stairs: Staircase) -> _Layout | None:
     postshift = _MOST_POSTSHIFT
     while scale.max(initial=0.0) * 2.0**postshift >= 2**_HALF_BITS - 2:
         postshift -= 1
-    if fine_shift < 1 or postshift < 1 or int(span.max(initial=0)) >= 2**_HALF_BITS:
+    if fine_shift < 1 or postshift < 1:
         return None
     nominal = np.rint(scale * 2.0 ** (postshift + fine_shift)).astype(np.int64)
     return _Layout(
@@ -263,7 +263,10 @@ def _with_constants(
 
 
 def _holds(task: RequantizationTask, layout: _Layout, form: NarrowForm) -> bool:
-    """Every threshold and both ends once more, by the sequence itself; and what 32 bits hold."""
+    """Every threshold and both ends once more, by the sequence itself; and what 32 bits hold.
+
+    Channels that shift too far for the thresholds' closed form differ at these.
+    """
     ends = np.stack([task.low, task.high], axis=1) + task.bias[:, np.newaxis]
     inside = np.where(layout.used, layout.first, ends[:, :1])
     before = np.where(layout.used, layout.first - 1, ends[:, :1])

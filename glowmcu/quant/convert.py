@@ -196,7 +196,8 @@ class _Tensors:
         if data is not None:
             stored = quantize_array(data, type_.quantization, type_.element)
             return self.constant(stored, type_.quantization, value.name)
-        source, form = self._source(value, type_), str(type_.element.numpy)
+        # Stored integers are rescaled where the value has them of itself.
+        source, form = self._own.get(value), str(type_.element.numpy)
         is_output = value in self._outputs and self._int8_interface
         if is_output and type_ == self.formats.type_of(value, wide=False):
             name = value.name
@@ -205,14 +206,6 @@ class _Tensors:
         if source is None:
             return self._append(Quantize(), self._real[value], type_, name)
         return self._append(Requantize(), source, type_, name)
-
-    def _source(self, value: Value, type_: TensorType) -> Value | None:
-        """Stored integers that `type_` is rescaled from; None where real numbers are better."""
-        if value in self._own or type_.element is not ElementType.I8:
-            return self._own.get(value)
-        if value not in self.formats.narrow:
-            return None
-        return self._stored.get((value, self.formats.type_of(value, wide=False)))
 
     def constant(self, data: Array, quantization: Quantization, name: str) -> Value:
         """A new constant of stored values."""

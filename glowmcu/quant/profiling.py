@@ -108,7 +108,7 @@ def run_samples(graph: Graph, samples: Samples, visit: Visit) -> Iterator[int]:
 
 
 def _affordable(graph: Graph) -> int:
-    largest = max((value.type.size_bytes for value in _all_values(graph)), default=1)
+    largest = max(value.type.size_bytes for value in _all_values(graph))
     # A convolution unfolds its input by its window: some ten times.
     return max(1, _LARGEST_BATCH_BYTES // (10 * max(largest, 1)))
 

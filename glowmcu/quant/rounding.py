@@ -102,7 +102,8 @@ def refinement_for(
     """
     linear = [node for node in rules if is_linear(node) and _row_length(node) <= _LONGEST_ROW]
     gathered: Mapping[Node, Moments] = {}
-    if options.adaptive_rounding and samples is not None:
+    if options.adaptive_rounding:
+        assert samples is not None
         gathered = layer_moments(graph, linear, samples)
     names = profiled_values(graph)
 

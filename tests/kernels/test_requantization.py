@@ -136,6 +136,29 @@ def test_a_left_shift_that_wraps_has_no_form() -> None:
     assert find_form(task_of([1 << 30], [12], [0], (-(2**20), 2**20))) is None
 
 
+def test_accumulators_of_all_32_bits_leave_room_for_one_addend() -> None:
+    task = task_of(
+        [1 << 30], [-7], [-128], (-(2**31) + 129, 2**31 - 1), 0, rounding=Rounding.SINGLE
+    )
+    form = find_form(task, preshifts=(0,), kinds=(FormKind.FLOOR,))
+    assert form is not None
+    assert form.addend.tolist() == [0]
+    middle = np.arange(-(2**16), 2**16)
+    accumulators = np.concatenate([task.low, middle, task.high])[np.newaxis, :]
+    wanted = np.clip(task.outputs(accumulators), *task.clamp)
+    assert np.array_equal(computed(form, task, accumulators), wanted)
+
+
+def test_an_addend_may_be_the_greatest_of_32_bits() -> None:
+    bias = 2**31 - 32640
+    task = task_of([1 << 30], [-7], [bias], (-bias - 300, -bias + 300), zero_point=127)
+    form = find_form(task, preshifts=(0,), kinds=(FormKind.FLOOR,))
+    assert form is not None
+    assert form.addend.tolist() == [2**31 - 1]
+    assert form.multiplier.tolist() == [1 << 30]
+    assert_exact(form, task)
+
+
 def test_a_wrong_constant_would_be_seen() -> None:
     form = find_form(TYPICAL)
     assert form is not None

@@ -96,3 +96,17 @@ def test_no_product_exceeds_32_bits() -> None:
     u = form.span << form.span_shift
     assert (u * form.fine < 2**32).all()
     assert (u * form.high + ((u * form.fine) >> form.fine_shift) + form.addend < 2**32).all()
+
+
+def test_products_that_the_thresholds_are_not_proved_for_have_no_form() -> None:
+    assert find_narrow_form(task_of([3e-8], 2**30)) is None
+
+
+def test_factors_that_do_not_fit_16_bits_are_not_packed() -> None:
+    fits = []
+    for steps in range(131_060, 131_085):
+        form = find_narrow_form(task_of([0.0121, 255 / steps], 140_000))
+        if form is not None:
+            assert (form.span < 2**16).all()
+        fits.append(form is not None)
+    assert set(fits) == {True, False}

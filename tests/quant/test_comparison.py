@@ -9,9 +9,10 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.pooling import MaxPool2D
-from glowmcu.quant.comparison import Comparison, compare_graphs
+from glowmcu.quant.comparison import Comparison, Meter, compare_graphs
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize
@@ -118,6 +119,48 @@ def test_saturation_counts_values_that_the_type_cannot_reach() -> None:
     outside = float(np.mean((values < low) | (values > high)))
     assert layers["features"].isolated.saturated == pytest.approx(outside, abs=0.01)
     assert outside > 0.2
+
+
+@pytest.mark.parametrize(
+    ("value", "saturated"),
+    [(62.0, False), (62.24, False), (62.26, True), (-65.5, False), (-65.74, False),
+     (-65.76, True)],
+    ids=["the greatest", "rounds to the greatest", "past the greatest", "the least",
+         "rounds to the least", "past the least"],
+)  # fmt: skip
+def test_what_rounds_to_the_last_step_is_not_saturated(value: float, saturated: bool) -> None:
+    type_ = TensorType((1,), ElementType.I8, Quantization((0.5,), (3,)))
+    meter = Meter()
+    meter.add(np.array([value]), np.array([0.0]), type_)
+    assert meter.finish().saturated == float(saturated)
+
+
+def test_layers_without_any_error_have_no_share_of_it() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 6, 6, 1), "image")
+    finished = graph.finish(graph.add(MaxPool2D((2, 2), (2, 2)), x, name="pool"))
+    # Both ends of -8 to 7.9375 are there, so that a step is 1/16: every value is stored exactly.
+    data = np.random.default_rng(0).integers(-128, 128, (8, 6, 6, 1)) / 16
+    data[:, 0, 0], data[:, 0, 1] = -8, 127 / 16
+    samples = samples_of(finished, data)
+    int8 = quantize(finished, profile_graph(finished, samples)).graph
+    found = compare_graphs(finished, int8, samples)
+    assert [layer.share for layer in found.layers] == [0.0, 0.0]
+    assert found.output_db == math.inf
+
+
+def test_of_several_outputs_each_counts_alike() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 6, 6, 8), "image")
+    w, b = draw(1, 4, 1, 1, 8), draw(2, 4)
+    outputs = [
+        graph.add(Conv2D(), x, graph.constant(w * scale), graph.constant(b * scale), name=name)
+        for name, scale in (("quiet", np.float32(0.01)), ("loud", np.float32(50)))
+    ]
+    found = compared(graph.finish(*outputs))
+    noises = [10 ** (-each.sqnr_db / 10) for each in found.outputs.values()]
+    assert len(noises) == 2
+    assert 10 ** (-found.output_db / 10) == pytest.approx(sum(noises) / 2, rel=1e-6)
 
 
 def reach_of_the_input(int8: Graph) -> tuple[float, float]:

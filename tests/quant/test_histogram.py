@@ -53,7 +53,8 @@ def test_a_constant_takes_few_bins(value: float) -> None:
     assert len(found.counts) == 1
 
 
-def test_at_least_half_of_the_bins_lie_within_the_range() -> None:
+@pytest.mark.parametrize("low", [-0.3, 0.0, 0.9], ids=["both signs", "from zero", "narrow"])
+def test_at_least_half_of_the_bins_lie_within_the_range(low: float) -> None:
     for high in np.linspace(1.0, 4.0, 57):
-        found = histogram(np.array([-0.3, high], np.float32))
+        found = histogram(np.array([low, high], np.float32))
         assert BIN_COUNT // 2 <= len(found.counts) <= BIN_COUNT

@@ -11,6 +11,7 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.interpreter import run_graph_tensors
+from glowmcu.ops.activation import Relu
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.quant.profile import Profile, check_profile, merge, profiled_values, tensor_names
 from glowmcu.quant.profile_file import parse_profile, profile_text, read_profile, write_profile
@@ -58,6 +59,16 @@ def test_a_profile_of_halves_merged_is_the_profile_of_all() -> None:
         assert merged.tensors[name].histogram == tensor.histogram
         assert (merged.tensors[name].low, merged.tensors[name].high) == (tensor.low, tensor.high)
         assert merged.tensors[name].variance == pytest.approx(tensor.variance, rel=1e-9)
+        channels, whole_channels = merged.tensors[name].channels, tensor.channels
+        assert channels is not None
+        assert whole_channels is not None
+        assert np.array_equal(channels.low, whole_channels.low)
+        assert np.array_equal(channels.high, whole_channels.high)
+        np.testing.assert_allclose(channels.mean, whole_channels.mean, atol=1e-6)
+    features = merged.tensors["features"].channels
+    assert features is not None
+    np.testing.assert_allclose(features.mean, data.mean(axis=0), atol=1e-6)
+    assert np.abs(features.mean - data[:64].mean(axis=0)).max() > 0.01
 
 
 def test_a_profile_comes_back_from_its_file(profile: Profile, tmp_path: Path) -> None:
@@ -142,9 +153,28 @@ def test_samples_that_never_vary_are_refused() -> None:
 
 def test_a_tensor_that_overflows_is_named() -> None:
     graph = perceptron()
-    with pytest.raises(GlowmcuError, match="dense") as caught:
+    with pytest.raises(GlowmcuError) as caught:
         profile_graph(graph, samples_of(graph, np.sign(draw(0, 2, 24)) * np.float32(3e38)))
     assert code_of(caught) == "GM311"
+    assert caught.value.problems[0].where == 'fully_connected "dense1"'
+
+
+def test_an_input_that_is_not_finite_is_named() -> None:
+    graph = perceptron()
+    sample = (np.full((1, 24), np.inf, np.float32),)
+    with pytest.raises(GlowmcuError) as caught:
+        profile_graph(graph, Samples(lambda: iter([sample])))
+    assert code_of(caught) == "GM311"
+    assert caught.value.problems[0].where == "input 'features'"
+
+
+def test_a_graph_of_empty_tensors_has_nothing_to_measure() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 0), "x")
+    finished = graph.finish(graph.add(Relu(), x, name="y"))
+    profile = profile_graph(finished, Samples(lambda: iter([(np.zeros((1, 0), np.float32),)])))
+    assert profile.sample_count == 1
+    assert profile.tensors == {}
 
 
 def test_an_iterator_that_ends_at_once_is_refused() -> None:
