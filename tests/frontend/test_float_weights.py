@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.importer import real_values
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.kernels.small_weights import int8_weights
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import Compilation, Options, compile_model, reference_graph
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference
 
@@ -46,6 +47,30 @@ def test_a_float_layer_with_int8_weights_uses_their_real_values(scale: float) ->
         return [inputs[0] @ real.T]
 
     check_model(model.finish(), oracle=real_product, atol=1e-6)
+
+
+def test_numbers_that_a_cast_reads_are_no_weights() -> None:
+    """CAST takes the stored integers as they are."""
+    model = ModelBuilder()
+    x = model.input("x", (3, 4), "float32")
+    stored = model.constant("stored", WEIGHTS, 0.25, 3)
+    cast, y = (model.tensor(name, (3, 4), "float32") for name in ("cast", "y"))
+    model.op("CAST", [stored], [cast])
+    model.op("ADD", [x, cast], [y])
+    model.output(y)
+    check_model(model.finish(), oracle=lambda _, inputs: [inputs[0] + WEIGHTS])
+
+
+def test_float_numbers_are_not_compared_with_int8_ones() -> None:
+    model = ModelBuilder()
+    x = model.input("x", (3, 4), "float32")
+    stored = model.constant("stored", WEIGHTS, 0.25, 0)
+    y = model.tensor("y", (3, 4), "bool")
+    model.op("GREATER", [x, stored], [y])
+    model.output(y)
+    with pytest.raises(GlowmcuError, match="expected one element type for both") as caught:
+        reference_graph(model.finish(), "m.tflite")
+    assert caught.value.code == "GM106"
 
 
 def test_float16_weights_become_float32() -> None:

@@ -52,6 +52,34 @@ def test_an_open_batch_is_one(
     assert open_batches(inputs, InputOptions(symbols=symbols)) == shapes
 
 
+def magnitudes(shape: Shape, signature: Shape) -> bytes:
+    model = ModelBuilder()
+    x = model.input("x", shape, "float32", shape_signature=signature)
+    y = model.tensor("y", shape, "float32", shape_signature=signature)
+    model.op("ABS", [x], [y])
+    model.output(y)
+    return model.finish()
+
+
+@pytest.mark.parametrize(
+    ("shape", "signature", "asks"),
+    [((1,), (-1,), False), ((1, 4), (-1, 4), False), ((4,), (-1,), True), ((1, 4), (1, -1), True)],
+    ids=["a batch of one number", "a batch", "a vector", "not the batch"],
+)
+def test_tflite_files_are_asked_for_sizes_that_are_no_batch(
+    shape: Shape, signature: Shape, asks: bool
+) -> None:
+    if not asks:
+        assert (
+            reference_graph(magnitudes(shape, signature), "m.tflite").inputs[0].type.shape == shape
+        )
+        return
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(magnitudes(shape, signature), "m.tflite")
+    assert caught.value.code == "GM104"
+    assert f"--input-shape x={'x'.join(map(str, shape))}" in caught.value.problems[0].hint
+
+
 def test_what_the_user_says_comes_first() -> None:
     shapes = InputOptions(shapes={"x": (4, 8)}, bind={"y": np.zeros((3, 8), np.float32)})
     assert open_batches({"x": ("N", 8), "y": ("N", 8)}, shapes) == {}
