@@ -126,7 +126,7 @@ WINDOWS = {
     "a row above": (3, 1, (1, 1), 4, -2),
     "every other row": (2, 2, (0, 0), 2, -4),
     "a first row of padding alone": (1, 1, (1, 0), 4, 2),
-    "a first turn of padding alone": (1, 1, (2, 0), 6, 4),
+    "a first turn of padding alone": (1, 2, (4, 0), 6, 4),
 }
 
 
