@@ -152,8 +152,7 @@ def _line_start(stairs: Staircase) -> Int64Array:
         below = (np.int64(1) << (30 + right)) - (np.int64(steps) << (31 + right))
     else:
         below = (np.int64(1) << 30) - ((np.int64(steps) << right) - half) * (np.int64(1) << 31)
-    start: Int64Array = -(below // multiplier)
-    return start
+    return np.asarray(-(below // multiplier), np.int64)
 
 
 @dataclass(frozen=True, eq=False)

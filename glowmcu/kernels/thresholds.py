@@ -199,8 +199,7 @@ def _thresholds(stairs: Staircase) -> Int64Array:
     multiplier = np.maximum(stairs.multipliers, 1)[:, np.newaxis] << left
     if stairs.rounding is Rounding.SINGLE:
         wanted = (steps << (31 + right)) - (np.int64(1) << (30 + right))
-        single: Int64Array = -((-wanted) // multiplier)
-        return single
+        return np.asarray(-((-wanted) // multiplier), np.int64)
     half = np.where(right > 0, (np.int64(1) << right) >> 1, 0)
     away = np.where((steps > 0) | (right == 0), 0, 1)
     doubled = (steps << right) - half + away

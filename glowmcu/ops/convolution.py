@@ -191,7 +191,7 @@ class _Convolution(Operation):
         if signature.output.element.is_float:
             return (clamp_float(self._sums(x, weights) + bias, self.clamp),)
         exact = exact_float(np.moveaxis(weights, self.channel_axis, 0), x.dtype)
-        centred = x.astype(exact) - exact(signature.inputs[0].zero_point)
+        centred = np.subtract(x, signature.inputs[0].zero_point, dtype=exact)
         sums = self._sums(centred, weights.astype(exact))
         return (self._finish(sums, bias, signature, rounding),)
 

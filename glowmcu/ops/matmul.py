@@ -96,7 +96,7 @@ class FullyConnected(Operation):
         points = np.array(quantization.zero_points, np.int16)
         columns = weights - points[:, np.newaxis]
         exact = exact_float(columns, x.dtype)
-        rows = x.astype(exact) - exact(signature.inputs[0].zero_point)
+        rows = np.subtract(x, signature.inputs[0].zero_point, dtype=exact)
         accumulators = (rows @ columns.astype(exact).T).astype(np.int64) + bias
         scaled = self.requantization(signature).apply(accumulators, rounding)
         out = scaled + signature.output.zero_point

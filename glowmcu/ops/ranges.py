@@ -55,7 +55,9 @@ def united(range_: ValueRange, type_: TensorType) -> ValueRange:
     """What any channel of `range_` holds, for all channels of `type_`: channels were mixed."""
     if not range_.low.size:
         return _full(type_)
-    return over_channels(type_, range_.low.min(), range_.high.max())
+    return over_channels(
+        type_, np.min(range_.low, keepdims=True), np.max(range_.high, keepdims=True)
+    )
 
 
 def joined(a: ValueRange, b: ValueRange, type_: TensorType) -> ValueRange:

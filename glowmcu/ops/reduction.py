@@ -120,7 +120,7 @@ class _Summation(PlainReduction):
         x, out = signature.inputs[0], signature.output
         if is_plain(x):
             return super().evaluate(inputs, signature, rounding)
-        sums = inputs[0].astype(np.int64).sum(self.axes, keepdims=self.keep_dims)
+        sums = inputs[0].sum(self.axes, np.int64)
         accumulators = np.asarray(sums - self.reduced_count(x) * x.zero_point)
         scaled = self.requantization(signature).apply(accumulators, rounding)
         stored = saturate(scaled + out.zero_point, *out.element.limits, dtype=out.element.numpy)
@@ -226,7 +226,7 @@ class ReduceMax(_Extreme):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        return (_extreme(np.max, self, inputs[0], -math.inf),)
+        return (_extreme(np.max, inputs[0], self.axes, signature.output.shape, -math.inf),)
 
 
 @operation("reduce_min")
@@ -237,19 +237,19 @@ class ReduceMin(_Extreme):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        return (_extreme(np.min, self, inputs[0], math.inf),)
+        return (_extreme(np.min, inputs[0], self.axes, signature.output.shape, math.inf),)
 
 
 def _extreme(
-    function: Callable[..., Array], reduction: Reduction, x: Array, beyond: float
+    function: Callable[..., Array], x: Array, axes: Shape, shape: Shape, beyond: float
 ) -> Array:
-    """`function` along the axes; of nothing it is `beyond`, or the type's own limit there."""
+    """`function` along the axes, as `shape`; of nothing `beyond`, or the type's own limit there."""
     if x.size:
-        return np.asarray(function(x, axis=reduction.axes, keepdims=reduction.keep_dims))
+        return np.asarray(function(x, axis=axes)).reshape(shape)
     if x.dtype.kind in "iu":
         limits = np.iinfo(x.dtype)
         beyond = limits.min if beyond < 0 else limits.max
-    return np.full(np.sum(x, reduction.axes, keepdims=reduction.keep_dims).shape, beyond, x.dtype)
+    return np.full(shape, beyond, x.dtype)
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ class ReduceAll(_Logical):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        return (np.asarray(inputs[0].all(self.axes, keepdims=self.keep_dims)),)
+        return (np.asarray(inputs[0].all(self.axes)).reshape(signature.output.shape),)
 
 
 @operation("reduce_any")
@@ -281,4 +281,4 @@ class ReduceAny(_Logical):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        return (np.asarray(inputs[0].any(self.axes, keepdims=self.keep_dims)),)
+        return (np.asarray(inputs[0].any(self.axes)).reshape(signature.output.shape),)

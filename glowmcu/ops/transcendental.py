@@ -135,7 +135,7 @@ class Rsqrt(UnaryFunction):
         out = signature.output
         multiplier, shift = quantize_multiplier(1.0 / (math.sqrt(scale) * out.scale))
         results = np.full(256, 127, np.int64)
-        one = np.int64(1)
+        one = np.array(1, np.int64)
         for offset in range(1, 128 - zero_point):
             inverse, inverse_shift = inverse_sqrt(offset)
             fixed = multiply_by_quantized_multiplier(

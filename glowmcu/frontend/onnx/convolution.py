@@ -42,8 +42,7 @@ def arranged(
     """`value` reshaped to `shape`, transposed by `axes`, reshaped to `result`; at once if known."""
     data = state.builder.known.get(value)
     if data is not None:
-        moved = data.reshape(shape).transpose(axes).reshape(result)
-        return state.add_constant(moved, value.name)
+        return state.add_constant(data.reshape(shape).transpose(axes).reshape(result), value.name)
     moved = state.add(op, Transpose(axes), [reshaped(state, op, value, shape)])
     return reshaped(state, op, moved, result)
 

@@ -83,7 +83,7 @@ def _is_coarser(wanted: Quantization, fixed: Quantization, op: Operation) -> boo
     cut = (ElementType.I8.limits[0] - fixed.zero_points[0]) * fixed.scales[0]
     # All other functions of fixed parameters have no values beyond them.
     is_cut = isinstance(op, LogSoftmax) and lowest < cut - wanted.scales[0]
-    return wanted.scales[0] >= np.float32(fixed.scales[0]) and not is_cut
+    return bool(wanted.scales[0] >= np.float32(fixed.scales[0])) and not is_cut
 
 
 def _wanted(graph: Graph) -> dict[Value, Quantization | None]:
