@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from glowmcu.ir.operation import Signature
+from glowmcu.ir.operation import Array, Signature
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.ops.convolution import Conv2D
 
@@ -206,7 +206,7 @@ class ChunkWalk:
         is_first[np.unique(values, return_index=True)[1]] = True
         return np.where(is_first, values, -1)
 
-    def weights(self, weights: Int64Array) -> Int64Array:
+    def weights(self, weights: Array) -> Array:
         """OHWI as (channels, inputs) in the order of the chunks' values."""
         runs = weights.reshape(len(weights), self.runs, -1)
         filled = np.pad(runs, ((0, 0), (0, 0), (0, self.run_values - runs.shape[2])))

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from glowmcu.goals import Goal
+from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
-from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant, is_int8
 from glowmcu.kernels.kernel import (
@@ -25,6 +25,7 @@ from glowmcu.kernels.kernel import (
     Site,
     Target,
     kernel,
+    once_a_site,
 )
 from glowmcu.kernels.overlap import ahead_overlaps
 from glowmcu.kernels.pixel_pairs import PairStream, needs_wide, pair_form, pair_stream
@@ -86,7 +87,7 @@ def window_rows(window: RowWindow, goal: Goal) -> int:
     return window.least_rows + advance * min(range(turns), key=price)
 
 
-def row_chunks(window: RowWindow, weights: Int64Array) -> Int64Array:
+def row_chunks(window: RowWindow, weights: Array) -> Array:
     """Weights OHWI as (channels, chunks, steps, 2), zeros where a chunk is not full."""
     chunk = window.chunk
     values = weights.reshape(-1, window.segment_values)
@@ -104,13 +105,14 @@ def row_chunks(window: RowWindow, weights: Int64Array) -> Int64Array:
     return np.concatenate([inside, ends], axis=2).reshape(*segments.shape[:2], -1, 2)
 
 
+@once_a_site
 def stream_of(site: Site, window: RowWindow) -> PairStream | None:
     """The layer's constants, None where no requantization form is exact."""
     task = requantization_task(site)
     form = pair_form(task)
     if form is None:
         return None
-    weights = constant(site, 1).astype(np.int64)
+    weights = constant(site, 1).astype(np.int32)
     wide = needs_wide(form, task, weights)
     return pair_stream(form, row_chunks(window, weights), window.ways, wide)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
-from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant, is_constant
 from glowmcu.kernels.dense_stream import DenseStream, dense_stream
@@ -110,12 +110,12 @@ def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStrea
 
 
 @once_a_site
-def dense_weights(site: Site) -> Int64Array:
-    """(outputs, inputs), without their zero point."""
+def dense_weights(site: Site) -> Array:
+    """(outputs, inputs), without their zero point: int32."""
     weights_type = site.signature.inputs[1]
-    weights = constant(site, 1).astype(np.int64)
+    weights = constant(site, 1).astype(np.int32)
     assert weights_type.quantization is not None
-    zero_points = np.array(weights_type.quantization.zero_points, np.int64)
+    zero_points = np.array(weights_type.quantization.zero_points, np.int32)
     return weights.reshape(len(weights), -1) - zero_points.reshape(-1, 1)
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization import (
     Form,
@@ -81,11 +82,11 @@ class BlockLayout:
 
 @dataclass(frozen=True, eq=False)
 class DenseStream:
-    """A layer's constants: `weights` (channels, inputs), without their zero point."""
+    """A layer's constants: `weights` (channels, inputs), without their zero point, int32."""
 
     form: Form
     layout: BlockLayout
-    weights: Int64Array
+    weights: Array
 
     @property
     def steps(self) -> int:
@@ -131,19 +132,19 @@ class DenseStream:
         assert words.shape[1] == self.layout.words(self.steps)
         return (words[::-1].reshape(-1) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
-    def _weight_words(self, order: Int64Array) -> Int64Array:
-        """(blocks, steps, words of a step)."""
+    def _weight_words(self, order: Int64Array) -> Array:
+        """(blocks, steps, words of a step), their 32 bits as int32."""
         halves = _picked(input_steps(self.weights), order)
         if not self.layout.wide:
             halves = PACKED_SCALE * halves[0::2] + halves[1::2]
         assert np.abs(halves).max(initial=0) <= 2**15
         words = (halves[..., 0] & 0xFFFF) | ((halves[..., 1] & 0xFFFF) << 16)
-        blocks: Int64Array = words.reshape(self.blocks, -1, self.steps).transpose(0, 2, 1)
+        blocks: Array = words.reshape(self.blocks, -1, self.steps).transpose(0, 2, 1)
         return blocks
 
 
 def dense_stream(
-    task: RequantizationTask, weights: Int64Array, channels: int, uniform: bool = False
+    task: RequantizationTask, weights: Array, channels: int, uniform: bool = False
 ) -> DenseStream | None:
     """The stream for blocks of `channels`; None where no requantization form is exact.
 
@@ -188,12 +189,12 @@ def uniform_form(task: RequantizationTask) -> Form | None:
     )
 
 
-def packs_badly(task: RequantizationTask, form: Form, weights: Int64Array, channels: int) -> bool:
+def packs_badly(task: RequantizationTask, form: Form, weights: Array, channels: int) -> bool:
     """Whether pairs do not fit: weights beside a -128, or a sum that 2^8 times it is too large."""
     ends = np.stack([task.low, task.high]) + task.bias
     if form.kind is not FormKind.FLOOR and np.abs(ends).max(initial=0) >= 2**23:
         return True
-    if np.abs(weights + 0.5).max(initial=0) > 128:
+    if weights.min(initial=0) < -128 or weights.max(initial=0) > 127:
         return True
     ordered = _picked(weights, _channel_order(len(weights), channels))
     packed = PACKED_SCALE * ordered[0::2] + ordered[1::2]
@@ -209,13 +210,13 @@ def _channel_order(count: int, channels: int) -> Int64Array:
     return np.concatenate([whole, last])
 
 
-def _picked(values: Int64Array, order: Int64Array) -> Int64Array:
+def _picked(values: Array, order: Int64Array) -> Array:
     """Along the first axis, zeros for -1."""
     chosen = (order >= 0).reshape(-1, *(1,) * (values.ndim - 1))
-    return np.where(chosen, values[order], 0)
+    return np.where(chosen, values[order], values.dtype.type(0))
 
 
-def input_steps(weights: Int64Array) -> Int64Array:
+def input_steps(weights: Array) -> Array:
     """Weights in the order of the widened inputs: (channels, steps, 2).
 
     Each four inputs are {0, 2}, {1, 3}; up to three more are {0, 1}, {2}.

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.goals import Goal
-from glowmcu.ir.value_range import Int64Array
+from glowmcu.ir.operation import Array
 from glowmcu.kernels.dense_layer import (
     dense_weights,
     is_dense_layer,
@@ -88,7 +88,7 @@ def _form(site: Site) -> Form | None:
     return find_form(task, (8,), (*common, most), (FormKind.FLOOR,))
 
 
-def _stream(weights: Int64Array, form: Form, blocks: _Blocks) -> npt.NDArray[np.int32]:
+def _stream(weights: Array, form: Form, blocks: _Blocks) -> npt.NDArray[np.int32]:
     """A channel: start, words of scaled weights, multiplier. A block of several ends with the way.
 
     The way is what the first pixel's address moves by, 0 after the last block.

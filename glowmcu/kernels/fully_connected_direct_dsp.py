@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from glowmcu.ir.value_range import Int64Array
+from glowmcu.ir.operation import Array
 from glowmcu.kernels.dense_layer import (
     dense_weights,
     is_row_layer,
@@ -86,7 +86,7 @@ def direct_stream(site: Site) -> DenseStream | None:
     return dense_stream(requantization_task(site), weights, DIRECT_CHANNELS, uniform=True)
 
 
-def _rest_first(weights: Int64Array) -> Int64Array:
+def _rest_first(weights: Array) -> Array:
     """(channels, inputs): those that do not fill a four go first and become one, with zeros."""
     depth = weights.shape[1]
     whole = depth // FOUR * FOUR

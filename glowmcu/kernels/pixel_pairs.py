@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask, find_form
 
@@ -57,7 +58,7 @@ def pair_form(task: RequantizationTask) -> Form | None:
     return None
 
 
-def needs_wide(form: Form, task: RequantizationTask, weights: Int64Array) -> bool:
+def needs_wide(form: Form, task: RequantizationTask, weights: Array) -> bool:
     """Whether packed weights of these channels (the first axis) would not do."""
     ends = np.stack([task.low, task.high]) + task.bias
     if form.kind is not FormKind.FLOOR and np.abs(ends).max(initial=0) >= 2**23:
@@ -77,7 +78,7 @@ def channel_order(channels: int) -> npt.NDArray[np.int64]:
     return np.concatenate([np.arange(whole), last])
 
 
-def pair_stream(form: Form, chunks: Int64Array, ways: tuple[int, ...], wide: bool) -> PairStream:
+def pair_stream(form: Form, chunks: Array, ways: tuple[int, ...], wide: bool) -> PairStream:
     """`chunks` are weights (channels, chunks, steps, 2); `ways` from chunk to chunk, in bytes."""
     order = channel_order(len(chunks))
     filled = np.where((order >= 0).reshape(-1, 1, 1, 1), chunks[order], 0)
@@ -93,19 +94,19 @@ def pair_stream(form: Form, chunks: Int64Array, ways: tuple[int, ...], wide: boo
     return PairStream(form, wide, words.reshape(-1), words.shape[1])
 
 
-def _packed_words(weights: Int64Array) -> Words:
+def _packed_words(weights: Array) -> Words:
     """(groups, chunks, steps, 2 channel pairs) from weights in the stream's channel order."""
     packed = 256 * weights[0::2] + weights[1::2]
     assert np.abs(packed).max(initial=0) <= 2**15
     return _as_words(packed.reshape(-1, 2, *packed.shape[1:]))
 
 
-def _wide_words(weights: Int64Array) -> Words:
+def _wide_words(weights: Array) -> Words:
     """(groups, chunks, steps, 4 channels)."""
     return _as_words(weights.reshape(-1, 4, *weights.shape[1:]))
 
 
-def _as_words(values: Int64Array) -> Words:
+def _as_words(values: Array) -> Words:
     """(groups, n, chunks, steps, 2) to words of two halves, (groups, chunks, steps, n)."""
     halves = (values & 0xFFFF).astype(np.uint32)
     words: Words = halves[..., 0] | (halves[..., 1] << np.uint32(16))

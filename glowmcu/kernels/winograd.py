@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import Shape
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.convolution import constant
@@ -37,10 +39,12 @@ from glowmcu.ops.convolution import Conv2D
 Words = npt.NDArray[np.int32]
 
 #: Twice Winograd's: integers.
-_G = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int64)
+_G = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int32)
 #: One place's products are a straight line of that many steps of two channels at most.
 _MOST_STEPS = 32
 _PLACES = 16
+#: Channels that are transformed together: whole groups.
+_CHANNELS_AT_ONCE = 64
 #: Input rows under two output rows, and their distance.
 _ROWS, _ADVANCE = 4, 2
 #: Cycles of a Cortex-M4: two channels in, four out, one place of two tiles; what a group of four
@@ -83,18 +87,34 @@ def tile_walk(site: Site) -> TileWalk:
     )
 
 
-def transformed(weights: Int64Array) -> Int64Array:
+def transformed(weights: Array) -> Array:
     """G g G' of OHWI weights: (channels out, 16 places, channels in), within int16."""
-    product: Int64Array = np.einsum("ay,oyxc,bx->oabc", _G, weights, _G)
+    wide = weights.astype(np.int32)
+    product: Array = np.einsum("ay,oyxc,bx->oabc", _G, wide, _G)
     assert np.abs(product).max(initial=0) < 2**15
-    places: Int64Array = product.reshape(len(weights), _PLACES, -1)
+    places: Array = product.reshape(len(weights), _PLACES, -1)
     return places
 
 
-def group_stream(form: Form, weights: Int64Array) -> Words:
+def group_stream(form: Form, weights: Array) -> Words:
     """The constants of all groups of four channels, (groups, words)."""
     order = channel_order(len(weights))
-    places = transformed(weights)[order]
+    parts = [
+        _groups(form, weights, order[start : start + _CHANNELS_AT_ONCE])
+        for start in range(0, len(order), _CHANNELS_AT_ONCE)
+    ]
+    return np.concatenate(parts)
+
+
+def stream_bytes(form: Form, weights: Shape) -> int:
+    """What the stream takes for OHWI weights of this shape."""
+    channel_words = _PLACES * weights[3] // 2 + len(_form_constants(form))
+    return 4 * -(-weights[0] // 4) * (4 * channel_words + _PLACES)
+
+
+def _groups(form: Form, weights: Array, order: Int64Array) -> Words:
+    """Those of the channels in `order`."""
+    places = transformed(weights[order])
     quads = places.reshape(*places.shape[:2], -1, 4)[..., [0, 2, 1, 3]]
     halves = (quads.reshape(len(order) // 4, 4, _PLACES, -1, 2) & 0xFFFF).astype(np.uint32)
     words = halves[..., 0] | (halves[..., 1] << np.uint32(16))
@@ -121,7 +141,7 @@ def layer_form(site: Site) -> Form | None:
     task = requantization_task(site)
     form = pair_form(task)
     sums = np.abs(np.stack([task.low, task.high]) + task.bias).max(initial=0)
-    raw = 128 * np.abs(constant(site, 1).astype(np.int64)).sum(axis=(1, 2, 3)).max(initial=0)
+    raw = 128 * np.abs(constant(site, 1).astype(np.int32)).sum(axis=(1, 2, 3)).max(initial=0)
     return form if max(sums, raw) < _MOST_SUM else None
 
 
@@ -162,7 +182,7 @@ class WinogradConv2D(Kernel):
     def flash_bytes(self, site: Site, target: Target) -> int:
         form = layer_form(site)
         assert form is not None
-        return group_stream(form, constant(site, 1).astype(np.int64)).nbytes
+        return stream_bytes(form, site.signature.inputs[1].shape)
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         return tile_walk(site).scratch_bytes
@@ -188,7 +208,7 @@ class WinogradConv2D(Kernel):
         walk, form = tile_walk(site), layer_form(site)
         assert form is not None
         weights = constant(site, 1)
-        stream = group_stream(form, weights.astype(np.int64))
+        stream = group_stream(form, weights)
         bound = accumulator_bound(site, weights.reshape(len(weights), -1), constant(site, 2))
         return KernelCode(
             function=_function(walk, form),
