@@ -254,6 +254,8 @@ def _smaller(
     """The fastest plan that the board has RAM for, with a note. Raises `cause` if there is none."""
     if board.placement is None or options.budgets.arena_bytes is not None:
         raise cause
+    if _constants_alone_exceed(large, board):
+        raise cause  # and it says by how much: no arena is small enough to mend that
     room = arena_room(board, arena_region(board, large.places))
     if room <= 0 or large.manifest.arena_bytes <= room:
         raise cause
@@ -269,6 +271,15 @@ def _smaller(
         f"{slower:.0f} % more cycles"
     )
     return replace(small, notes=(*small.notes, note))
+
+
+def _constants_alone_exceed(compilation: Compilation, board: Board) -> bool:
+    """Whether the region that constants go to is smaller than they are, code apart."""
+    manifest, usual = compilation.manifest, board.placement
+    assert usual is not None
+    elsewhere = any(entry.what == "weights" and entry.section for entry in manifest.placement)
+    region = board.region(usual.constants)
+    return not elsewhere and manifest.weights_bytes > region.size_bytes
 
 
 def _too_small(large: Compilation, board: Board, smallest: GlowmcuError) -> GlowmcuError:

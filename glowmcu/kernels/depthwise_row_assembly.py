@@ -48,10 +48,10 @@ class _Column:
     inside: bool
     outputs: tuple[int | None, int | None, int | None]
 
-    def is_like(self, other: _Column) -> bool:
-        """Whether both do the same, somewhere else."""
-        mine, others = ([o is None for o in column.outputs] for column in (self, other))
-        return self.inside and other.inside and mine == others
+    @property
+    def work(self) -> tuple[bool, ...]:
+        """Equal for columns that do the same, somewhere else; nothing beside the image."""
+        return tuple(o is None for o in self.outputs) if self.inside else ()
 
 
 def _columns(shape: RowShape) -> list[_Column]:
@@ -71,15 +71,15 @@ def _columns(shape: RowShape) -> list[_Column]:
 
 def _repeated(columns: Sequence[_Column], stride: int) -> tuple[int, int]:
     """Where the longest run of equal steps begins, and how many: a step is an output."""
+    works = [column.work for column in columns]
+    #: How many columns from each on, `stride` apart, do the same.
+    like = [bool(work) * 1 for work in works]
+    for at in reversed(range(len(columns) - stride)):
+        if works[at] and works[at] == works[at + stride]:
+            like[at] += like[at + stride]
     best = (0, 0)
     for start in range(len(columns) - stride + 1):
-        steps = 0
-        while all(
-            (at := start + steps * stride + i) < len(columns)
-            and columns[at].is_like(columns[start + i])
-            for i in range(stride)
-        ):
-            steps += 1
+        steps = min(like[start : start + stride])
         if columns[start].outputs[2] is not None and steps > best[1]:
             best = (start, steps)
     return best

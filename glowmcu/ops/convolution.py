@@ -26,6 +26,9 @@ from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
 Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
 
+#: Window sums that become results together.
+_AT_ONCE = 1 << 16
+
 
 def window_extent(kernel: int, dilation: int) -> int:
     """Input positions that a dilated kernel spans."""
@@ -196,6 +199,18 @@ class _Convolution(Operation):
         return (self._finish(sums, bias, signature, rounding),)
 
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
+        """Results of window sums, some pixels at a time: sums are widened to eight bytes."""
+        if sums.size <= _AT_ONCE:
+            return self._results(sums, bias, signature, rounding)
+        pixels = sums.reshape(-1, sums.shape[-1])
+        results = np.empty(pixels.shape, signature.output.element.numpy)
+        step = max(1, _AT_ONCE // sums.shape[-1])
+        for start in range(0, len(pixels), step):
+            part = slice(start, start + step)
+            results[part] = self._results(pixels[part], bias, signature, rounding)
+        return results.reshape(sums.shape)
+
+    def _results(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
         accumulators = sums.astype(np.int64) + bias
         scaled = self.requantization(signature).apply(accumulators, rounding)
         out = scaled + signature.output.zero_point

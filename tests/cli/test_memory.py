@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import glowmcu.api.compilation
+from glowmcu.pipeline import Compilation, Options, compile_model
 from glowmcu.report.plots import can_plot
 from glowmcu.resources import resource_dir
 from tests.cli.conftest import Run
@@ -86,6 +88,26 @@ def test_a_board_too_small_for_every_plan_is_told_what_the_least_is(glowmcu_cli:
         assert f"{least} B are the least that was found" in ended.err
         assert "--optimize ram" not in ended.err
     assert not Path("none").exists()
+
+
+def test_no_smaller_arena_is_looked_for_where_constants_alone_are_too_large(
+    glowmcu_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, compilations = Path(board_with(STACK + 16)), list[Options]()
+    text = board.read_text()
+    assert "size_bytes = 1048576" in text
+    board.write_text(text.replace("size_bytes = 1048576", "size_bytes = 4096"))
+
+    def counted(data: bytes, name: str, options: Options) -> Compilation:
+        compilations.append(options)
+        return compile_model(data, name, options)
+
+    monkeypatch.setattr(glowmcu.api.compilation, "compile_model", counted)
+    ended = glowmcu_cli("compile", "digits.tflite", "--board", str(board), "-o", "none")
+    assert ended.exit_code == 4
+    assert ended.err.count("GM401") == 2
+    assert "of flash needed, small has 4 096 B" in ended.err
+    assert len(compilations) == 1
 
 
 def test_an_input_outside_takes_no_arena_and_runs_as_before(glowmcu_cli: Run) -> None:
