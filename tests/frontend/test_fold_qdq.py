@@ -242,3 +242,67 @@ def test_uint8_at_the_border_stays_uint8() -> None:
              onnx.helper.make_node("QuantizeLinear", ["y", "x/s", "x/z"], ["z"])]  # fmt: skip
     data = finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="z")], constants)
     check_model(data, [[ALL]], oracle=run_onnxruntime)
+
+
+def dequantized(name: str, stored: Array, scale: float) -> tuple[Any, list[Any]]:
+    """A constant of the file with a scale, and the real numbers `name` of it."""
+    constants = [
+        onnx.numpy_helper.from_array(stored, f"{name}/q"),
+        onnx.numpy_helper.from_array(np.array(scale, np.float32), f"{name}/s"),
+    ]
+    return onnx.helper.make_node("DequantizeLinear", [f"{name}/q", f"{name}/s"], [name]), constants
+
+
+def between_pairs(
+    kind: str, constants: dict[str, tuple[Array, float | None]], **attributes: Any
+) -> bytes:
+    """An operator on a quantized tensor and constants, which have a scale or are float."""
+    before, data = pair("x", "int8", 0.05, 3)
+    after, more = pair("y", "int8", 0.5, -7)
+    nodes, data = [*before], data + more
+    for name, (values, scale) in constants.items():
+        if scale is None:
+            data.append(onnx.numpy_helper.from_array(values, name))
+        else:
+            node, own = dequantized(name, values, scale)
+            nodes, data = [*nodes, node], data + own
+    nodes += [onnx.helper.make_node(kind, ["x/r", *constants], ["y"], **attributes), *after]
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    return finished(onnx, nodes, [x], [onnx.ValueInfoProto(name="y/r")], data)
+
+
+CODES = (np.arange(256 * 3) % 15 - 7).astype(np.int8).reshape(256, 3)
+SCALE = 0.01 * 0.05
+#: An operator's constants with their scales, and whether it is computed on integers.
+BESIDE = {
+    "weights of a pair": ("Gemm", {"w": (CODES, 0.01)}, True),
+    "float weights": ("Gemm", {"w": (CODES.astype(np.float32), None)}, False),
+    "a large bias": (
+        "Gemm", {"w": (CODES, 0.01), "b": (np.full(3, 2**30 - 2**20, np.int32), SCALE)}, True,
+    ),
+    "a bias that sums could exceed": (
+        "Gemm", {"w": (CODES, 0.01), "b": (np.full(3, 2**30 + 2**20, np.int32), SCALE)}, False,
+    ),
+    "a summand of bytes": ("Add", {"c": (CODES[:1, :1], 0.01)}, True),
+    "a summand of more bits": ("Add", {"c": (CODES[:1, :1].astype(np.int32), 0.01)}, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "constants", "on_integers"), BESIDE.values(), ids=BESIDE)
+def test_an_operator_is_computed_on_integers_where_its_constants_are_such(
+    kind: str, constants: dict[str, tuple[Array, float | None]], on_integers: bool
+) -> None:
+    graph = reference_graph(between_pairs(kind, constants), "m.onnx")
+    (node,) = (n for n in graph.nodes if n.op.name in ("fully_connected", "add"))
+    assert (node.output.type.element is ElementType.I8) == on_integers
+
+
+@pytest.mark.parametrize(("value", "on_integers"), [(0.5, True), (0.52, False), (100.0, False)])
+def test_padding_is_on_integers_where_its_number_is_one(value: float, on_integers: bool) -> None:
+    pads, fill = np.array([0, 2, 0, 1], np.int64), np.array(value, np.float32)
+    data = between_pairs("Pad", {"pads": (pads, None), "fill": (fill, None)})
+    graph = reference_graph(data, "m.onnx")
+    (node,) = (n for n in graph.nodes if n.op.name == "pad")
+    assert (node.output.type.element is ElementType.I8) == on_integers
+    (got,), (want,) = run_graph(graph, [ALL]), run_onnxruntime(data, [ALL])
+    assert np.abs(got - want).max() <= (0.501 if on_integers else 1e-6)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import ExitCode, GlowmcuError
+from glowmcu.frontend.onnx import container
 from glowmcu.frontend.onnx.container import read_onnx_container
 from glowmcu.frontend.onnx.importer import load_importers
 from glowmcu.frontend.read_model import read_model
@@ -128,6 +129,26 @@ def test_everything_unsupported_comes_at_once_with_the_nearest_names() -> None:
     assert 'm.onnx, node 0 "first"' in str(found)
     assert "nearest: Transpose" in str(found)
     assert "operator com.acme.Frobnicate (opset ?) is not supported" in str(found)
+
+
+def test_more_nodes_than_any_model_has_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container, "_MAX_NODES", 2)
+    for count in (2, 3):
+        nodes = [helper.make_node("Abs", [f"t{i}"], [f"t{i + 1}"]) for i in range(count)]
+        data = model_of(nodes, [tensor("t0", [2])], [tensor(f"t{count}", [2])])
+        if count == 2:
+            assert len(read_model(data, "m.onnx").nodes) == 2
+        else:
+            assert [problem.message for problem in refusal(data).problems] == [
+                "the model has 3 nodes"
+            ]
+
+
+def test_a_file_that_is_no_protobuf_is_refused_with_the_parsers_words() -> None:
+    (problem,) = refusal(b"\x08\x08 no model").problems
+    assert problem.code == "GM101"
+    assert problem.message.startswith("the file is damaged or no ONNX model: ")
+    assert "parsing" in problem.message
 
 
 def test_a_model_without_inputs_is_a_constant_that_compiles() -> None:
