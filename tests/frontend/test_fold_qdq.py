@@ -306,3 +306,29 @@ def test_padding_is_on_integers_where_its_number_is_one(value: float, on_integer
     assert (node.output.type.element is ElementType.I8) == on_integers
     (got,), (want,) = run_graph(graph, [ALL]), run_onnxruntime(data, [ALL])
     assert np.abs(got - want).max() <= (0.501 if on_integers else 1e-6)
+
+
+def test_a_clamp_between_pairs_is_in_steps_of_its_result() -> None:
+    low, high = np.array(-1.2, np.float32), np.array(4.6, np.float32)
+    data = between_pairs("Clip", {"low": (low, None), "high": (high, None)})
+    graph = reference_graph(data, "m.onnx")
+    (node,) = (n for n in graph.nodes if n.op.name == "relu")
+    assert node.output.type.element is ElementType.I8
+    (got,), (want,) = run_graph(graph, [ALL]), run_onnxruntime(data, [ALL])
+    assert (got.min(), got.max()) == (want.min(), want.max()) == (-1.0, 4.5)
+    assert np.abs(got - want).max() <= 0.501
+
+
+def test_stored_numbers_that_are_moved_keep_their_scale() -> None:
+    (first, last), constants = pair("x", "int8", 0.05, 3)
+    last.input[0] = "turned"
+    turn = onnx.helper.make_node("Transpose", ["x/q"], ["turned"], perm=[1, 0])
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    output = onnx.ValueInfoProto(name="x/r")
+    data = finished(onnx, [first, turn, last], [x], [output], constants)
+    compilation = check_model(data, [[ALL]], oracle=run_onnxruntime)
+    assert [(node.op.name, str(node.output.type)) for node in compilation.imported.nodes] == [
+        ("quantize", "int8[1x256] scale 0.05 zp 3"),
+        ("transpose", "int8[256x1] scale 0.05 zp 3"),
+        ("dequantize", "float32[256x1]"),
+    ]

@@ -37,10 +37,16 @@ def lines(*labels: str) -> bytes:
     return "".join(f"{label}\n" for label in labels).encode()
 
 
-def onnx_model(properties: dict[str, str], classes: tuple[str, ...] = ()) -> bytes:
+def onnx_model(
+    properties: dict[str, str],
+    classes: tuple[str, ...] = (),
+    keys: tuple[str, ...] = (),
+) -> bytes:
+    """`keys` are strings of another meaning, in front of the classes."""
     node = helper.make_node("Relu", ["x"], ["y"])
-    if classes:
-        node.attribute.append(helper.make_attribute("classlabels_strings", classes))
+    for name, strings in (("keys_strings", keys), ("classlabels_strings", classes)):
+        if strings:
+            node.attribute.append(helper.make_attribute(name, strings))
     types = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in "xy"]
     model = helper.make_model(helper.make_graph([node], "g", types[:1], types[1:]))
     helper.set_model_props(model, properties)
@@ -89,6 +95,8 @@ def test_labels_come_from_the_properties_of_an_onnx_model(
 
 def test_labels_come_from_a_classifier_in_an_onnx_model() -> None:
     assert labels_of_model(onnx_model({}, ("a", "b")), "m.onnx", {2}) == ("a", "b")
+    assert labels_of_model(onnx_model({}, ("a", "b"), ("k", "l")), "m.onnx", {2}) == ("a", "b")
+    assert labels_of_model(onnx_model({}, (), ("k", "l")), "m.onnx", {2}) == ()
 
 
 @pytest.mark.parametrize(

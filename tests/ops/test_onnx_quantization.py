@@ -86,18 +86,26 @@ def test_a_range_measured_at_run_time_equals_onnxruntime(case) -> None:
 
 REFUSED = {
     "blocks that do not divide the axis": (
+        "DequantizeLinear",
         ([("x", "int8", (5, 2)), np.ones((3, 2), np.float32)], {"axis": 0, "block_size": 2}),
-        "DequantizeLinear: blocks of 2 on an axis of 5",
+        "blocks of 2 on an axis of 5",
     ),
     "a scale of zero": (
-        ([("x", "int8", (5,)), scalar(0.0)], {}),
-        "DequantizeLinear: a scale is not positive",
+        "DequantizeLinear", ([("x", "int8", (5,)), scalar(0.0)], {}), "a scale is not positive",
     ),
-}
+    "integers to be quantized": (
+        "QuantizeLinear", ([("x", "int32", (5,)), scalar(1.0), scalar(0, "int8")], {}),
+        "int32[5] to i8 is not supported",
+    ),
+    "a result without kernels": (
+        "QuantizeLinear", ([("x", F32, (5,)), scalar(1.0), scalar(0, "int32")], {}),
+        "float32[5] to i32 is not supported",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "text"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused_says_why(case, text) -> None:
+@pytest.mark.parametrize(("kind", "case", "text"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_says_why(kind, case, text) -> None:
     with pytest.raises(GlowmcuError) as caught:
-        compile_model(onnx_model("DequantizeLinear", *case, opset=21), "m.onnx", Options("m"))
-    assert text in str(caught.value)
+        compile_model(onnx_model(kind, *case, opset=21), "m.onnx", Options("m"))
+    assert f"{kind}: {text}" in str(caught.value)
