@@ -46,7 +46,7 @@ def _integer_rows(flat: Array) -> Iterator[bytes]:
     """As many as weights are: numpy writes the digits, a number of whole rows at a time."""
     least, most = int(flat.min()), int(flat.max())
     width = max(len(str(least)), len(str(most)))
-    is_small = least >= _LEAST_SMALL and most <= _MOST_SMALL and flat.size > _MOST_SMALL
+    is_small = least >= _LEAST_SMALL and most <= _MOST_SMALL
     per_line = _per_line(width)
     step = per_line * max(1, _AT_ONCE // per_line)
     for start in range(0, flat.size, step):

@@ -119,12 +119,18 @@ class Program:
 
     def layers_of(self, life: Life) -> tuple[int, int]:
         """The first and the last of `runs` in the steps of a life; -1 and `len(runs)` outside."""
-        ends = [0]
-        for step in self.steps:
-            ends.append(ends[-1] + (len(step.runs) if isinstance(step, Cascade) else 1))
+        ends = self._run_ends
         first = -1 if life.first < 0 else ends[min(life.first, len(self.steps))]
         last = -1 if life.last < 0 else ends[min(life.last, len(self.steps) - 1) + 1] - 1
         return first, len(self.runs) if life.last >= len(self.steps) else last
+
+    @cached_property
+    def _run_ends(self) -> list[int]:
+        """How many of `runs` come before each step, and in all."""
+        ends = [0]
+        for step in self.steps:
+            ends.append(ends[-1] + (len(step.runs) if isinstance(step, Cascade) else 1))
+        return ends
 
     @cached_property
     def views(self) -> dict[Buffer, View]:

@@ -109,9 +109,16 @@ def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStrea
     return dense_stream(requantization_task(site), dense_weights(site), channels, uniform)
 
 
-@once_a_site
 def dense_weights(site: Site) -> Array:
-    """(outputs, inputs), without their zero point: int32."""
+    """(outputs, inputs), without their zero point: int32, one array for all strips of a layer."""
+    key = dense_weights, id(constant(site, 1))
+    if key not in site.memory:
+        site.memory[key] = _dense_weights(site)
+    found: Array = site.memory[key]
+    return found
+
+
+def _dense_weights(site: Site) -> Array:
     weights_type = site.signature.inputs[1]
     weights = constant(site, 1).astype(np.int32)
     assert weights_type.quantization is not None

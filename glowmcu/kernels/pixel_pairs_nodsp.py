@@ -84,23 +84,23 @@ def pack_direct_outputs(weights: Array) -> PairWeights:
     return PairWeights(_output_fours(kept), np.append(extras, np.int32(-1)))
 
 
-def _output_fours(kept: Int64Array) -> Array:
+def _output_fours(kept: Array) -> Array:
     """Words (output fours, groups, taps) of four outputs' weights + 128."""
     fours = kept.reshape(-1, 4, *kept.shape[1:]).transpose(0, 2, 3, 1)
     words = np.ascontiguousarray((fours + 128).astype(np.uint8)).view("<i4")[..., 0]
     return words.astype(np.int32)
 
 
-def _padded(weights: Array, multiple: int) -> Int64Array:
-    """(outputs, groups, taps) with zeros up to whole groups and a multiple of outputs."""
+def _padded(weights: Array, multiple: int) -> Array:
+    """(outputs, groups, taps) as int16, with zeros up to whole groups and a multiple of outputs."""
     outputs, taps = weights.shape
     groups = group_count(taps)
-    wide = np.zeros((-(-outputs // multiple) * multiple, groups * TAPS), np.int64)
+    wide = np.zeros((-(-outputs // multiple) * multiple, groups * TAPS), np.int16)
     wide[:outputs, :taps] = weights
     return wide.reshape(-1, groups, TAPS)
 
 
-def _split(weights: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _split(weights: Array) -> tuple[Array, Array]:
     """What stays in the groups and what becomes extras, the largest weights first."""
     kept = weights.copy()
     for _ in range(TAPS):
@@ -113,12 +113,12 @@ def _split(weights: Int64Array) -> tuple[Int64Array, Int64Array]:
     return kept, weights - kept
 
 
-def _extras(taken: Int64Array) -> Array:
+def _extras(taken: Array) -> Array:
     output, group, tap = np.nonzero(taken)
     return _fields(GROUP_WORDS * group + 1 + tap, output, taken[output, group, tap])
 
 
-def _fields(upper: Int64Array, lower: Int64Array, weight: Int64Array) -> Array:
+def _fields(upper: Int64Array, lower: Int64Array, weight: Array) -> Array:
     """Two numbers of 12 bits and a weight in a word each."""
     fields = (upper << 20) | (lower << 8) | (weight & 0xFF)
     return fields.astype(np.uint32).view(np.int32)

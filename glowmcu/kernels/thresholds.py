@@ -289,7 +289,7 @@ def _solve(
     """Which channels have a line, and its addend and multiplier."""
     points = _constraints(problem, steps, two_sided)
     slopes = _candidate_slopes(problem, tilts)
-    best = np.full(len(steps), -1, np.int64)
+    best, row = np.full(len(steps), -1, np.int64), np.arange(len(steps))
     addend, multiplier = np.zeros_like(steps), np.zeros_like(steps)
     low, high = problem.reach(two_sided)
     room = -(2**31) - np.minimum(low, 0), 2**31 - 1 - np.maximum(high, 0)
@@ -301,10 +301,8 @@ def _solve(
         end = -_bounds([points.before(hindmost), points.upper], near, -1)
         floor = np.maximum(least, room[0][:, np.newaxis])
         ceiling = np.minimum(end - 1, room[1][:, np.newaxis])
-        widest = (ceiling - floor).argmax(axis=1)[:, np.newaxis]
-        floor, ceiling, slope = (
-            np.take_along_axis(each, widest, 1)[:, 0] for each in (floor, ceiling, near)
-        )
+        widest = (ceiling - floor).argmax(axis=1)
+        floor, ceiling, slope = (each[row, widest] for each in (floor, ceiling, near))
         better = ceiling - floor > best
         best = np.where(better, ceiling - floor, best)
         addend = np.where(better, (floor + ceiling) >> 1, addend)
@@ -325,15 +323,15 @@ def _outermost(points: _Points, slopes: Int64Array) -> tuple[BoolArray, BoolArra
     least, at = points.least.astype(np.float64), points.at.astype(np.float64)
     ends = [least * each - at for each in inverse]
     middle = (ends[0] + ends[1]) / 2
+    row = np.arange(len(least))
     wrong = (np.abs(least) * inverse[0] + np.abs(at)).max(axis=1, keepdims=True, initial=0.0)
     kept = []
     for sign in (1.0, -1.0):
         outside = points.used.copy()
         for view in (ends[0], middle, ends[1]):
-            leader = np.where(points.used, sign * view, -np.inf).argmax(axis=1)[:, np.newaxis]
+            leader = np.where(points.used, sign * view, -np.inf).argmax(axis=1)
             behind = [
-                sign * (end - np.take_along_axis(end, leader, 1)) < -wrong * 2.0**-48
-                for end in ends
+                sign * (end - end[row, leader][:, np.newaxis]) < -wrong * 2.0**-48 for end in ends
             ]
             outside &= ~(behind[0] & behind[1])
         kept.append(outside)
