@@ -8,7 +8,7 @@ import pytest
 
 from glowmcu.cores import core
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.lying import Lying, lying, standing
+from glowmcu.kernels.lying import Lying, can_lie, lying, standing
 from glowmcu.kernels.selection import Selection, select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import reference_graph
@@ -57,6 +57,12 @@ def test_rows_of_a_lying_layer_are_computed_by_one_that_stands() -> None:
     assert chosen.row_kernel is not None
     assert chosen.row_kernel.variant is standing(lying)
     assert chosen.row_kernel.code.rows == 20
+
+
+def test_a_column_that_becomes_a_pixel_can_lie() -> None:
+    found = selected("CONV_2D", replace(COLUMN, kernel=(20, 1), padding="VALID"))
+    assert found.site is not None
+    assert can_lie(found.site.node)
 
 
 UPRIGHT = {

@@ -11,6 +11,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.overlap import (
     NOTHING,
     ahead_overlaps,
+    channel_overlaps,
     element_overlaps,
     least_gap,
     lines_of_pixels,
@@ -20,6 +21,7 @@ from glowmcu.kernels.overlap import (
     row_overlaps,
 )
 from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.pooling import MaxPool2D
 
 I8, I32, F32 = ElementType.I8, ElementType.I32, ElementType.F32
 
@@ -142,3 +144,15 @@ def test_rows_may_take_the_place_of_rows_that_were_read(
     signature = Signature(operands, (TensorType(op.infer(operands)[0], I8),))
     assert row_overlaps(op, signature) == {0: Overlap(one_by_one)}
     assert ahead_overlaps(op, signature, 2) == {0: Overlap(ahead)}
+
+
+@pytest.mark.parametrize(
+    ("width", "channels", "gap"), [(3, 1, 0), (1, 2, 2), (3, 4, 0), (3, 5, 3)],
+    ids=["one channel", "two of one pixel", "as many as at once", "some again"],
+)  # fmt: skip
+def test_channels_that_are_computed_again_are_still_to_be_read(
+    width: int, channels: int, gap: int
+) -> None:
+    type_ = TensorType((1, 1, width, channels), I8)
+    op, signature = MaxPool2D((1, 1)), Signature((type_,), (type_,))
+    assert channel_overlaps(op, signature, (1, 1), 4) == {0: Overlap(gap)}

@@ -181,6 +181,34 @@ def test_a_result_keeps_out_of_an_operand_in_which_another_result_lies() -> None
     assert relations(program.with_instructions([view, *program.instructions])) == []
 
 
+def test_a_result_keeps_out_of_an_operand_in_which_its_scratch_lies() -> None:
+    builder = Builder()
+    x = builder.input(16)
+    choice = Choice((0,), scratch_bytes=8, overlaps={0: Overlap(4)})
+    program = program_with(choice, builder, builder.mix(8, x))
+    (scratch,) = (run.scratch for run in program.runs)
+    assert scratch is not None
+    assert len(relations(program)) == 1
+    view = View(scratch, program.inputs[0], 0, ViewRole.OVERWRITE)
+    assert relations(program.with_instructions([view, *program.instructions])) == []
+
+
+def test_a_part_of_a_result_counts_from_where_it_begins() -> None:
+    builder = Builder()
+    x, y = builder.input(16), builder.input(16)
+    late = builder.mix(8, x)
+    graph = builder.graph(builder.join(builder.mix(12, y), late))
+    choices = {
+        node: Choice(tuple(range(len(node.inputs))), overlaps={0: Overlap(4)})
+        for node in graph.nodes
+    }
+    program = build_program(graph, choices)
+    view = View(program.runs[0].outputs[0], program.outputs[0], 12, ViewRole.PART)
+    program = program.with_instructions([view, *program.instructions])
+    found = {item.operand.name: item.forbidden for item in relations(program)}
+    assert found["in0"] == ((-4 - 12, 16 - 12),)
+
+
 @pytest.mark.parametrize("gaps", [(4, 8), (8, 4), (4, 4, 8), (4, 8, 4), (8, 4, 4)])
 def test_promises_that_differ_for_one_buffer_are_none(gaps: tuple[int, ...]) -> None:
     builder = Builder()
