@@ -110,21 +110,15 @@ def _skip_without_shared(cause: BaseException | None) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup() -> Generator[None, object, object]:
-    try:
-        return (yield)
-    except Exception as cause:
-        _skip_without_shared(cause)
-        raise
-
-
-@pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Generator[None, object, object]:
     try:
         return (yield)
     except Exception as cause:
         _skip_without_shared(cause)
         raise
+
+
+pytest_fixture_setup = pytest_pyfunc_call  # fixtures read files, too
 
 
 # --- fixtures ------------------------------------------------------------------------------------

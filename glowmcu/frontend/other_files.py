@@ -38,6 +38,8 @@ _ARCHIVES = {
 }
 #: Of a text that may be C, so much is looked at.
 _TEXT_BYTES = 4096
+#: A tab. What stands below it in a file is no text; every ONNX model begins with such a byte.
+_LEAST_OF_TEXT = 9
 
 
 def expect_no_other_format(data: bytes, file_name: str) -> None:
@@ -57,7 +59,7 @@ def _found(data: bytes) -> Iterator[tuple[str, str]]:
         # Names of members stand uncompressed at the beginning and again at the end.
         yield next(found for name, found in _ARCHIVES.items() if name in data)
     text = data[:_TEXT_BYTES]
-    if b"[] = {" in text or b"[]={" in text:
+    if min(text, default=0) >= _LEAST_OF_TEXT and (b"[] = {" in text or b"[]={" in text):
         yield (
             "C with the bytes of a model in an array",
             "pass the .tflite that it was made from (`xxd -i` or a script wrote this)",

@@ -111,10 +111,12 @@ def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStrea
 
 def dense_weights(site: Site) -> Array:
     """(outputs, inputs), without their zero point: int32, one array for all strips of a layer."""
-    key = dense_weights, id(constant(site, 1))
+    data = constant(site, 1)
+    key = dense_weights, id(data)
     if key not in site.memory:
-        site.memory[key] = _dense_weights(site)
-    found: Array = site.memory[key]
+        # `data` is kept with what is made of it: an array that is gone leaves its id to the next.
+        site.memory[key] = data, _dense_weights(site)
+    found: Array = site.memory[key][1]
     return found
 
 

@@ -72,7 +72,7 @@ def test_an_onnx_model_is_known_without_its_name() -> None:
     onnx = pytest.importorskip("onnx")
     x, y = (onnx.helper.make_tensor_value_info(name, 1, [1, 4]) for name in "xy")
     graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
-    for producer in ("", "pytorch"):
+    for producer in ("", "pytorch", "char code[] = {};"):
         model = onnx.helper.make_model(graph, producer_name=producer).SerializeToString()
         assert read_model(model, "download").inputs[0].type.shape == (1, 4)
 

@@ -11,7 +11,8 @@ import pytest
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels import dense_stream
-from glowmcu.kernels.dense_layer import layer_stream
+from glowmcu.kernels.convolution import constant
+from glowmcu.kernels.dense_layer import dense_weights, layer_stream
 from glowmcu.kernels.dense_stream import BlockLayout, DenseStream
 from glowmcu.kernels.fully_connected_direct_assembly import FOUR, ROUND_FOURS, walk
 from glowmcu.kernels.fully_connected_direct_dsp import direct_stream
@@ -135,3 +136,13 @@ def test_the_least_arena_of_a_dense_layer_is_its_operand_and_result() -> None:
     compilation = compile_model(data, "m.tflite", options)
     assert variants_of(compilation) == {NAME}
     assert compilation.manifest.arena_bytes == 640 + 128
+
+
+def test_sites_with_other_weights_do_not_take_those_of_one_that_is_gone() -> None:
+    """Sites made of one share its memory; an array that is freed leaves its id to the next."""
+    site = site_for(Dense(1, 12, 8))
+    shape = constant(site, 1).shape
+    for fill in range(-20, 20):
+        constants = (None, np.full(shape, fill, np.int8), *site.constants[2:])
+        found = dense_weights(replace(site, constants=constants))
+        assert (found == fill).all()

@@ -31,7 +31,7 @@ def test_the_verdict_on_units_is_that_on_bytes(name: str, monkeypatch: pytest.Mo
     buffers = list(plan.program.lives)
     for _ in range(60):
         moved = buffers[random.integers(len(buffers))]
-        place = int(random.integers(arena_bytes // 16)) * 16
+        place = int(random.integers(arena_bytes // moved.align)) * moved.align
         program = plan.program.with_offsets({**plan.program.offsets, moved: place})
         monkeypatch.setattr(glowmcu.ir.verify_program, "_MOST_UNIT_BYTES", 256)
         in_units = is_sound(program, arena_bytes)
