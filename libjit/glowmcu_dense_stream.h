@@ -129,8 +129,7 @@ static inline const int32_t *glowmcu_dense_results(const glowmcu_dense_shape *k,
         if (k->wide == 0 && (i & 1) == 0) {
             const int32_t high = (int32_t)((uint32_t)sums[i] - (uint32_t)sums[i + 1]);
             if (k->form == GLOWMCU_FORM_FLOOR) {
-                const int32_t in_sum[2] = {0, c[0]};
-                out[i] = glowmcu_dense_requantize(k, high, 0, in_sum);
+                out[i] = (int8_t)glowmcu_saturate_s8(glowmcu_smmla(high, c[0], 0) >> k->postshift);
                 ++c;
                 continue;
             }
