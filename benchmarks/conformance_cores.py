@@ -14,7 +14,7 @@ from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 
-from benchmarks.kernel_sources import kernel_sources_digest
+from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 from tests.support.conformance import KINDS, Case, Outcome, by_model, read_cases, run_cases
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
@@ -87,6 +87,7 @@ def result_of(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> CoreResult:
 
 def main() -> None:
     """Exit code 1 when a case failed."""
+    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance_cores")
     parser.add_argument("--core", action="append", choices=CORES)
     parser.add_argument("--jobs", type=int, default=1)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import glowmcu
-from benchmarks.kernel_sources import kernel_sources_digest
+from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 from benchmarks.models import MODELS, TARGETS, Model, Target
 from glowmcu.goals import Goal
 from glowmcu.verify.cortex_m.executor import CortexM
@@ -128,6 +128,7 @@ def page(rows: Sequence[Equality]) -> str:
 
 def main() -> None:
     """Exit code 1 when anything differs from the oracle."""
+    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.equality")
     parser.add_argument("--core", action="append")
     parser.add_argument("--goal", action="append", choices=[goal.value for goal in Goal])

@@ -21,12 +21,14 @@ from itertools import islice
 from benchmarks.fault_cases import Case, cases
 from benchmarks.fault_page import Ledger
 from benchmarks.fault_run import run_seeds
+from benchmarks.kernel_sources import list_sources
 
 _STEP = 60  # seeds a process takes at a time, and ten times that for small bundles
 _SMALL_INSTRUCTIONS = 200_000
 
 
 def main() -> int:
+    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fault_campaign")
     parser.add_argument("--hours", type=float)
     parser.add_argument("--runs", type=int)

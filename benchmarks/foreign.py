@@ -21,7 +21,7 @@ from benchmarks.__main__ import compiler_version
 from benchmarks.equality import count_different
 from benchmarks.foreign_models import MODELS
 from benchmarks.foreign_page import CHAIN, MCUNET, Row, page
-from benchmarks.kernel_sources import kernel_sources_digest
+from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 from benchmarks.mcunet import mcunet_vww
 from benchmarks.models import TARGETS
 from benchmarks.tflm_arena import TflmArena, tflm_arena
@@ -109,6 +109,7 @@ def record(fresh: Row) -> None:
 
 def main() -> None:
     """Exit code 1 when anything differs from the oracle."""
+    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foreign")
     parser.add_argument("--model", action="append", choices=[*MODELS, MCUNET, CHAIN])
     wanted = parser.parse_args().model or [*MODELS, MCUNET, CHAIN]

@@ -1,26 +1,69 @@
-"""A digest of the kernels' C: what was measured with another one may be stale."""
+"""A digest of the kernels' C: what was measured with another one may be stale.
+
+The files behind each digest that a record names are listed in `kernel_sources.json`. What was
+measured before a file was added is as true as it was; it is stale once a file that there was has
+changed or is gone.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
+from glowmcu.file_writing import write_text_file
 from glowmcu.resources import resource_dir
 
 _UNSEEN = re.compile(r"/\*.*?\*/|\{#.*?#\}|\s+", re.DOTALL)
+SOURCES_FILE = Path(__file__).with_suffix(".json")
+
+
+@cache
+def kernel_sources() -> dict[str, str]:
+    """libjit's files and the kernels' templates by name, with digests: no comments and blanks."""
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:8] for name, text in _texts()}
 
 
 @cache
 def kernel_sources_digest() -> str:
-    """Of libjit and the kernels' templates, comments and blanks apart."""
-    folders = (resource_dir("libjit"), resource_dir("templates") / "kernels")
+    """Of all of them."""
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*.[hj]*")):
-            text = visible(path.read_text(encoding="utf-8"))
-            digest.update(f"{path.name}\0{text}\0".encode())
+    for name, text in _texts():
+        digest.update(f"{name}\0{text}\0".encode())
     return digest.hexdigest()[:12]
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    for folder in (resource_dir("libjit"), resource_dir("templates") / "kernels"):
+        for path in sorted(folder.rglob("*.[hj]*")):
+            yield path.name, visible(path.read_text(encoding="utf-8"))
+
+
+def list_sources() -> None:
+    """For a record that will name today's digest: list the files behind it."""
+    states = _states()
+    if kernel_sources_digest() not in states:
+        states[kernel_sources_digest()] = kernel_sources()
+        write_text_file(SOURCES_FILE, json.dumps(states, indent=1, sort_keys=True) + "\n")
+
+
+def is_of_today(digest: str) -> bool:
+    """Whether every file that there was when `digest` was recorded is as it was."""
+    files = _states().get(digest)
+    if files is None:
+        return False
+    now = kernel_sources()
+    return all(now.get(name) == content for name, content in files.items())
+
+
+def _states() -> dict[str, dict[str, str]]:
+    if not SOURCES_FILE.is_file():
+        return {}
+    states: dict[str, dict[str, str]] = json.loads(SOURCES_FILE.read_text(encoding="utf-8"))
+    return states
 
 
 def visible(text: str) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.fault_cases import Case
 from benchmarks.fault_machine import Flip
 from benchmarks.fault_run import FaultyBundle
-from benchmarks.kernel_sources import kernel_sources_digest
+from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 from benchmarks.ledger import read_ledger, write_ledger
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
@@ -138,6 +138,7 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
+    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.vector_coverage")
     parser.add_argument("--model", action="append", choices=MODELS)
     parser.add_argument("--flips", type=int, default=400)
