@@ -13,6 +13,7 @@ from benchmarks.calibration_layers import model, sample_count
 from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.ops import test_matmul, test_pooling, test_scan, test_wide_functions, test_wide_layers
 from tests.support.onnx_models import onnx_model
+from tests.support.stream_models import random_stream_model
 
 #: Samples of a kind of layer in one program, and alone.
 _TOGETHER, _ALONE = (0, 3, 5, 8), (1, 4, 0)
@@ -45,6 +46,7 @@ def other_models() -> Iterator[bytes]:
             yield test_wide_functions.reduction_model(kind, *reduction)
     for product in test_matmul.WIDE.values():
         yield test_matmul.product_model(product, 0, "int16")
+    yield random_stream_model(6)
     yield from _pools()
     yield from scans()
     yield from _onnx()

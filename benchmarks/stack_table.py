@@ -2,7 +2,8 @@
 
 Layers of every variant are compiled into programs of their own, alone and a few together, whole and
 by rows; the machine code is walked (`stack_walk.py`) and the greatest of each function is kept.
-Then the same of what calls them, in random bundles. `--core` renews one and keeps the rest.
+Then the same of what calls them, in random bundles. `--core` renews one and keeps the rest;
+`--variant` adds kernels that are new.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import argparse
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -22,7 +23,7 @@ from typing import Any
 from benchmarks.__main__ import compiler_version
 from benchmarks.calibrate import may_compute
 from benchmarks.calibration_layers import KINDS
-from benchmarks.kernel_sources import kernel_sources_digest
+from benchmarks.kernel_sources import is_of_today, kernel_sources_digest, list_sources
 from benchmarks.random_bundles import random_bundle
 from benchmarks.random_layers import random_model
 from benchmarks.stack_frames import frames, nothing_taken, walked
@@ -67,10 +68,12 @@ class Job:
     which: tuple[Which, ...] = (Which.ALL,)
 
 
-def jobs(core_name: str, goal: Goal) -> Iterator[Job]:
-    """Programs of several layers; with single rounding at the usual optimization only."""
+def jobs(core_name: str, goal: Goal, chosen: Sequence[str]) -> Iterator[Job]:
+    """Programs of several layers; with single rounding at the usual optimization only. Where
+    variants are `chosen`, theirs and those of which nobody knows before what they need.
+    """
     for entry in stored():
-        if entry.core != core_name:
+        if entry.core != core_name or (chosen and entry.variant not in chosen):
             continue
         together = random_model(entry.family, entry.seed, entry.first)
         yield Job(core_name, entry.variant, together)
@@ -78,6 +81,7 @@ def jobs(core_name: str, goal: Goal) -> Iterator[Job]:
             yield Job(core_name, entry.variant, together, Rounding.SINGLE)
     for kind in KINDS:
         names = [name for name in _unswept() if may_compute(name, kind)]
+        names = [name for name in names if not chosen or name in chosen]
         yield from (Job(core_name, name, several(kind)) for name in names)
     for data in other_models():
         yield Job(core_name, "", data)
@@ -119,19 +123,21 @@ def layers_alone(core_name: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
                 yield from ((name, make) for make in singles(kind))
 
 
-def kernels(core_name: str, goal: Goal) -> Kernels:
-    """The greatest of every function."""
+def kernels(core_name: str, goal: Goal, chosen: Sequence[str] = ()) -> Kernels:
+    """The greatest of every function, or of those of the `chosen` variants."""
     found: Kernels = {}
-    for job in jobs(core_name, goal):
+    for job in jobs(core_name, goal, chosen):
         _add(found, steps(job, goal))
     done: Counter[str] = Counter()
     for variant, make in layers_alone(core_name):
+        if chosen and variant not in chosen:
+            continue
         uses = found.get(variant, {}).values()
         wanted = _MOST_ALONE if any(use.once is None for use in uses) else _LEAST_ALONE
         if done[variant] < wanted:
             done[variant] += 1
             _add(found, steps(Job(core_name, variant, make(), which=_ALONE), goal))
-    return found
+    return {name: kinds for name, kinds in found.items() if not chosen or name in chosen}
 
 
 def _add(found: Kernels, stacks: Iterable[StepStack]) -> None:
@@ -175,16 +181,30 @@ def _sizes(stack: KernelStack | None) -> list[int] | None:
     return None if stack is None else [stack.called_bytes, stack.inlined_bytes]
 
 
-def row(core_name: str, goal: Goal) -> dict[str, Any]:
-    """What the table says of a core at an optimization."""
-    known = kernels(core_name, goal)
+def row(core_name: str, goal: Goal, chosen: Sequence[str] = ()) -> dict[str, Any]:
+    """What the table says of a core at an optimization; of `chosen` variants those alone."""
+    known = kernels(core_name, goal, chosen)
     sizes = {
         variant: {
             kind: [_sizes(use.once), _sizes(use.often)] for kind, use in sorted(kinds.items())
         }
         for variant, kinds in sorted(known.items())
     }
+    if chosen:
+        return {"kernels": sizes}
     return {"frames": caller_frames(core_name, goal, known), "kernels": sizes}
+
+
+def _store_chosen(core_name: str, rows: Mapping[str, Any]) -> None:
+    """Some variants anew; what is known of the others stays, and is as old as it is."""
+    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
+    same = table["compiler"] == compiler_version() and is_of_today(table["sources"])
+    assert same, "the others are of another compiler or of older kernels: measure all of them"
+    table["sources"] = kernel_sources_digest()
+    for name, found in rows.items():
+        table["cores"][core_name][name]["kernels"] |= found["kernels"]
+    text = json.dumps(table, indent=1, sort_keys=True)
+    TABLE_FILE.write_text(text + "\n", encoding="utf-8")
 
 
 def _store(core_name: str, rows: Mapping[str, Any]) -> None:
@@ -202,15 +222,19 @@ def _store(core_name: str, rows: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
+    list_sources()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--core", action="append", choices=CORES, help="repeatable")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--variant", action="append", default=[], help="repeatable; new ones")
     options = parser.parse_args()
-    chosen = options.core or list(CORES)
+    cores = options.core or list(CORES)
+    store = _store_chosen if options.variant else _store
     with ProcessPoolExecutor(options.jobs) as pool:
-        found = pool.map(row, *zip(*product(chosen, GOALS), strict=True))
-        for core_name in chosen:
-            _store(core_name, {optimization(goal): next(found) for goal in GOALS})
+        work = partial(row, chosen=options.variant)
+        found = pool.map(work, *zip(*product(cores, GOALS), strict=True))
+        for core_name in cores:
+            store(core_name, {optimization(goal): next(found) for goal in GOALS})
             print(core_name, flush=True)
 
 

@@ -17,6 +17,7 @@ from glowmcu.verify.text_size import text_sizes
 
 if TYPE_CHECKING:
     from glowmcu.verify.measurement import Array, Measurement
+    from glowmcu.verify.measurement import Session as ExecutorSession
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,25 @@ class MemoryPass:
     before_bytes: int
     after_bytes: int
     note: str
+
+
+class Session:
+    """One stream of a bundle's invocations."""
+
+    def __init__(self, steps: ExecutorSession) -> None:
+        self._steps = steps
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Outputs of the next invocation, in model order; `inputs` are as for `Bundle.run`."""
+        return list(self.measure(inputs).outputs)
+
+    def measure(self, inputs: Sequence[Array]) -> Measurement:
+        """The next invocation with what it costs, where the executor can tell."""
+        return self._steps.measure(inputs)
+
+    def reset(self) -> None:
+        """Begin a new stream."""
+        self._steps.reset()
 
 
 @dataclass(frozen=True)
@@ -139,6 +159,21 @@ class Bundle:
 
         return executor(on, self.board, core, wait_states).run(self.path, [inputs])[0]
 
+    def session(self, on: str = "host", core: str | None = None) -> Session:
+        """A stream of invocations in one arena. Where the model has states, each depends on those
+        before it.
+
+        `session.run(inputs)` gives the outputs of the next one, `session.reset()` begins a new
+        stream. On `qemu` and `renode` every run boots the board and repeats the stream. Raises
+        GlowmcuError GM6xx.
+        """
+        from glowmcu.verify.executors import executor
+        from glowmcu.verify.measurement import Replay
+
+        found = executor(on, self.board, core)
+        begin = getattr(found, "session", None)
+        return Session(begin(self.path) if begin is not None else Replay(found, self.path))
+
     def measure_all(
         self, inputs: Sequence[Sequence[Array]], on: str = "cortex-m", core: str | None = None
     ) -> list[Measurement]:
@@ -168,7 +203,7 @@ def code_by_region(folder: Path, manifest: Manifest, board: Board) -> dict[str, 
         return None
     placed = [entry for entry in manifest.placement if entry.what == "code" and entry.section]
     text_bytes, placed_bytes = text_sizes(
-        folder, manifest.name, flags, manifest.entry_points, manifest.weights_bytes,
+        folder, manifest.name, flags, manifest.functions, manifest.weights_bytes,
         [entry.section for entry in placed],
     )  # fmt: skip
     regions = {entry.region: size for entry, size in zip(placed, placed_bytes, strict=True)}

@@ -102,6 +102,17 @@ class BufferEntry:
 
 
 @dataclass(frozen=True)
+class StateEntry:
+    """Memory that outlives a run, `bytes` at `offset` of the arena."""
+
+    name: str
+    offset: int
+    bytes: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
 class SimplifiedLayer:
     """A layer that lost output channels, which never change or nobody reads, or input channels."""
 
@@ -170,7 +181,8 @@ class Manifest:
     `packages` names the build systems whose files lie in the bundle's folder.
     Of `macs`, `extra_macs` are computed again at the seams of strips. `files` are all files of the
     bundle but the manifest itself, by their path in it, with the SHA-256 of their content: what a
-    later compilation may replace (bundles of 0.1.0 have none).
+    later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
+    run leaves for the next one; a stream begins with `reset_function`.
     """
 
     name: str
@@ -198,6 +210,7 @@ class Manifest:
     compiler: str = ""
     costs: CostEntry = field(default_factory=CostEntry)
     files: dict[str, str] = field(default_factory=dict)
+    states: tuple[StateEntry, ...] = ()
 
     @property
     def streamed_input(self) -> int | None:
@@ -218,6 +231,16 @@ class Manifest:
         rows = self.inputs[self.streamed_input].rows
         assert rows is not None
         return (f"{self.name}_start", rows.function)
+
+    @property
+    def reset_function(self) -> str:
+        """The C function that begins a stream, empty where runs have nothing to do with others."""
+        return f"{self.name}_reset" if self.states else ""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The C functions that an application calls to compute."""
+        return (*filter(None, [self.reset_function]), *self.entry_points)
 
     def to_json(self) -> str:
         """Stable text: keys in field order, two-space indent, final newline."""
@@ -267,6 +290,9 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["placement"] = tuple(
         PlacementEntry(**{**row, "layers": tuple(row["layers"])})
         for row in body.get("placement", ())
+    )
+    body["states"] = tuple(
+        StateEntry(**{**row, "shape": tuple(row["shape"])}) for row in body.get("states", ())
     )
     body["costs"] = CostEntry(**body.get("costs", {}))
     return Manifest(**body)

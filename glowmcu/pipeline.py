@@ -37,8 +37,9 @@ from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Rounding
-from glowmcu.ir.vector_search import choose_vectors
+from glowmcu.ir.vector_search import choose_vectors, pattern_inputs
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.known_costs import known_costs
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
 
 #: How many golden vectors a bundle has at most.
 _VECTORS = 4
+#: How often the self test of a model with states goes through them, with other numbers each time.
+_TURNS_OF_STREAM = 3
 
 
 @dataclass(frozen=True)
@@ -222,8 +225,20 @@ def export_model(
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
-    """What the graph gives for the self test's inputs, which are those that show most."""
-    return tuple(GoldenVector(one.seed, one.outputs) for one in choose_vectors(graph, _VECTORS))
+    """What the graph gives for the self test's inputs, which are those that show most.
+
+    With states, vectors are the invocations of one stream, in order.
+    """
+    chosen = choose_vectors(graph, _VECTORS)
+    if not graph.states:
+        return tuple(GoldenVector(one.seed, one.outputs) for one in chosen)
+    session, vectors = Session(graph), []
+    for turn in range(_TURNS_OF_STREAM):
+        for one in chosen:
+            seed = one.seed + turn
+            outputs = session.run(pattern_inputs(graph, seed))
+            vectors.append(GoldenVector(seed, tuple(outputs)))
+    return tuple(vectors)
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
@@ -316,7 +331,7 @@ def _labels(
     data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the classes, and a note where no output has as many. Raises GM124 to GM127."""
-    sizes = {value.type.shape[-1] for value in graph.outputs if value.type.shape}
+    sizes = {value.type.shape[-1] for value in graph.results if value.type.shape}
     labels = interface.labels
     if labels is None:
         labels = labels_of_model(data, file_name, sizes)

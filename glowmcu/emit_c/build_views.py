@@ -37,6 +37,7 @@ from glowmcu.emit_c.integrity import (
 )
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.stream_view import MARK, StreamView, stream_view
 from glowmcu.emit_c.views import (
     ArrayView,
     BufferView,
@@ -82,6 +83,7 @@ class Layers:
     integrity: IntegrityView
     fills: tuple[Fill, ...] = ()
     forms: tuple[str, ...] = ()
+    stream: StreamView | None = None
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -103,6 +105,10 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
         if isinstance(item, Cascade) and item.source is not None and program.pushed is not None:
             made[program.pushed.counter] = "AT_ROWS_PUSHED"
             made[item.stages[item.source].result] = made[program.pushed.buffer]
+    for number, state in enumerate(program.states):
+        made.setdefault(program.root(state.buffer)[0], f"AT_STATE{number}")
+    if program.mark is not None:
+        made[program.mark] = MARK
     for step, run in enumerate(program.runs):
         for number, buffer in enumerate(run.outputs):
             suffix = f"_{number}" if len(run.outputs) > 1 else ""
@@ -258,6 +264,11 @@ class _Body:
                 self._add_cascade(item)
             else:
                 self._add(item, self.chosen[item.node].code, is_called=True)
+        stream = stream_view(self.program, self.symbols, self.name)
+        for state in stream.states if stream else ():
+            if state.array is not None:
+                self.checked.append(checked_array(state.array.symbol, state.array))
+                self.forms.append(state.array.rows)
         arrays = [checked_array(symbol, array) for symbol, array in self.pool.arrays()]
         headers = libjit_closure(tuple(self.headers)).values()
         tables = [table for text in headers for table in checked_tables(text)]
@@ -277,7 +288,7 @@ class _Body:
         views = self.pool.views()
         return Layers(
             functions, steps, views, groups, last, sizes, self.regions, integrity,
-            tuple(self.fills), tuple(self.forms),
+            tuple(self.fills), tuple(self.forms), stream,
         )  # fmt: skip
 
     def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:

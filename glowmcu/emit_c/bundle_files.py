@@ -30,6 +30,7 @@ from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_v
 from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
+from glowmcu.emit_c.stream_view import state_entries
 from glowmcu.emit_c.texts import Texts
 from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView
 from glowmcu.goals import Goal
@@ -203,6 +204,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         has_assembly=has_naked(_code(body)),
         push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
         run_steps=_run_steps(body, facts),
+        stream=body.stream,
         labels=tuple(map(c_literal, facts.labels)),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
@@ -240,6 +242,8 @@ def _costs(
         del names["run"]
     if view.run_steps is not None:
         names |= {"begin": f"{name}_begin", "steps": view.steps_entry}
+    if view.stream is not None:
+        names["reset"] = f"{name}_reset"
     names |= {"check": f"{name}_check", "selftest": f"{name}_selftest"}
     return costs_view(facts.costs, names, program, chosen, body, facts.instrument, view.for_size)
 
@@ -352,6 +356,7 @@ def _manifest(program: Program, body: Layers, facts: BundleFacts, files: Iterabl
         ),
         extra_macs=facts.extra_macs,
         compiler=compiler_digest(),
+        states=state_entries(program),
     )
 
 

@@ -12,8 +12,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from glowmcu.ir.kernel_code import ConstantArray, Parameters
+
+if TYPE_CHECKING:
+    from glowmcu.emit_c.views import ArrayView
 
 _NUMBER_BYTES = 4
 _TABLE = re.compile(
@@ -122,7 +126,7 @@ def _number(value: int | float | ConstantArray | None) -> bytes:
     return struct.pack("<I", int(value) & 0xFFFFFFFF)
 
 
-def checked_array(symbol: str, constant: ConstantArray) -> CheckedBytes:
+def checked_array(symbol: str, constant: ConstantArray | ArrayView) -> CheckedBytes:
     """All elements of an array."""
     data = constant.data
     little = data.astype(data.dtype.newbyteorder("<"), copy=False)

@@ -96,8 +96,8 @@ def stack_bounds(
     measured: CoreStacks,
     entries: Iterable[str],
 ) -> StackBounds:
-    """Of the `entries` that the bundle has: "run" or "push", "infer", "check", "selftest", "begin"
-    and "steps".
+    """Of the `entries` that the bundle has: "run" or "push", "infer", "check", "selftest", "begin",
+    "reset" and "steps".
     """
     kernels, missing = [], []
     entries = tuple(entries)
@@ -127,6 +127,7 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
         "steps": caller.depth(frames.steps),
         "check": frames.check + POINTER_BYTES * pointers + _MARGIN_BYTES,
         "begin": frames.begin + _MARGIN_BYTES,
+        "reset": frames.begin + _MARGIN_BYTES,
     }
 
 

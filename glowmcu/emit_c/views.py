@@ -17,6 +17,7 @@ from glowmcu.ir.operation import Array
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.costs_view import CostsView
+    from glowmcu.emit_c.stream_view import StreamView
     from glowmcu.emit_c.weights_blob import BlobView
 
 #: C has no empty arrays.
@@ -290,6 +291,7 @@ class BundleView:
     model_checks: tuple[HeaderCheck, ...] = ()
     costs: CostsView | None = None
     blob: BlobView | None = None
+    stream: StreamView | None = None
 
     @property
     def checked_bytes(self) -> int:
@@ -313,8 +315,10 @@ class BundleView:
     @property
     def selftest_turns(self) -> tuple[str, ...]:
         """How the self test runs each vector: once more `again`, without the inputs that are kept,
-        and in `steps`.
+        and in `steps`. Runs of a stream come once each, the second half of them in steps.
         """
+        if self.stream is not None:
+            return ("once",)
         again = ("again",) if any(tensor.kept for tensor in self.inputs) else ()
         return ("once", *again, *(("steps",) if self.run_steps else ()))
 

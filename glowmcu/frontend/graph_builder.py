@@ -9,7 +9,7 @@ import numpy as np
 
 from glowmcu import limits
 from glowmcu.frontend.unsupported import Unsupported
-from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import (
     Array,
     Operation,
@@ -65,6 +65,8 @@ class GraphBuilder:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.known: dict[Value, Array] = {}
+        #: What outlives a run, and what it becomes in one.
+        self.states: dict[State, Value] = {}
         self._result_bytes = 0
 
     def add_known(self, value: Value, data: Array) -> Value:
@@ -120,6 +122,33 @@ class GraphBuilder:
         else:
             self.nodes.append(Node(operation, tuple(inputs), values, names[0], source))
         return values
+
+    def add_state(self, name: str, type_: TensorType, initial: Array) -> Value:
+        """What a run leaves for the next one: its value before the run, `initial` in the first.
+
+        `assign` says what it becomes; without that it stays what it is.
+        """
+        self.afford(type_.shape, type_.element.size_bytes, "a state")
+        value = Value(type_, name)
+        self.states[State(value, initial)] = value
+        return value
+
+    def assign(self, state: Value, value: Value) -> None:
+        """At the end of the run the state is `value`, which has its type."""
+        assert state.type == value.type, f"{state.name!r} is {state.type}, not {value.type}"
+        (found,) = (item for item in self.states if item.value is state)
+        self.states[found] = value
+
+    def graph(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
+        """All nodes so far, between the model's inputs and outputs."""
+        states = tuple(self.states)
+        return Graph(
+            "main",
+            (*inputs, *(state.value for state in states)),
+            tuple(self.nodes),
+            (*outputs, *self.states.values()),
+            states=states,
+        )
 
     def afford(self, shape: Shape, element_bytes: int, what: str) -> None:
         """Pay for a tensor that is not in the file, before anything is allocated.

@@ -50,6 +50,7 @@ def _graph_key(graph: Graph) -> Hashable:
         tuple((value.name, value.type) for value in graph.inputs),
         tuple(nodes),
         tuple(places[value] for value in graph.outputs),
+        tuple(_key(state.initial) for state in graph.states),
         graph.rounding,
         _key(dict(graph.metadata)),
     )

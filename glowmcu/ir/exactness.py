@@ -12,12 +12,17 @@ from glowmcu.ir.graph import Graph, Node, Value
 
 
 def exact_outputs(graph: Graph) -> tuple[bool, ...]:
-    """For each output of `graph` whether every byte of it is defined."""
-    inexact: set[Value] = set()
-    for node in graph.nodes:
-        if computes_in_float(node) or not inexact.isdisjoint(node.inputs):
-            inexact.update(node.outputs)
-    return tuple(value not in inexact for value in graph.outputs)
+    """For each result of `graph` whether every byte of it is defined, in every run."""
+    states, before = set[Value](), -1
+    while len(states) != before:
+        before = len(states)
+        inexact = set(states)
+        for node in graph.nodes:
+            if computes_in_float(node) or not inexact.isdisjoint(node.inputs):
+                inexact.update(node.outputs)
+        pairs = zip(graph.states, graph.assigned, strict=True)
+        states.update(state.value for state, value in pairs if value in inexact)
+    return tuple(value not in inexact for value in graph.results)
 
 
 def computes_in_float(node: Node) -> bool:

@@ -45,13 +45,28 @@ class Node:
         return self.op.macs(self.signature)
 
 
+@dataclass(frozen=True, eq=False)
+class State:
+    """A value that outlives a run: an input of the graph that holds what the run before left of it,
+    and `initial` (of its shape and dtype) at the beginning of a stream.
+    """
+
+    value: Value
+    initial: Array
+
+
 class VerificationError(AssertionError):
     """A graph breaks its own rules after a pass: our bug. The text names the node and the rule."""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A model: inputs, nodes in topological order, outputs. `kept` inputs survive a run."""
+    """A model: inputs, nodes in topological order, outputs. `kept` inputs survive a run.
+
+    The values of `states` are the last inputs, in order, and as many last outputs are what they
+    become. So a pass that keeps to inputs and outputs keeps states; what the application sees are
+    `arguments` and `results`.
+    """
 
     name: str
     inputs: tuple[Value, ...]
@@ -60,6 +75,22 @@ class Graph:
     rounding: Rounding = Rounding.DOUBLE
     metadata: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[Value, ...] = ()
+    states: tuple[State, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """Inputs that the application writes."""
+        return self.inputs[: len(self.inputs) - len(self.states)]
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """Outputs that the application reads."""
+        return self.outputs[: len(self.outputs) - len(self.states)]
+
+    @property
+    def assigned(self) -> tuple[Value, ...]:
+        """What each of `states` is at the end of a run."""
+        return self.outputs[len(self.outputs) - len(self.states) :]
 
     @cached_property
     def producers(self) -> dict[Value, Node]:
@@ -100,6 +131,7 @@ class Graph:
             self.rounding if rounding is None else rounding,
             self.metadata,
             self.kept if kept is None else tuple(kept),
+            self.states,
         )
 
     def verify(self) -> None:
@@ -117,6 +149,24 @@ class Graph:
         for value in self.outputs:
             if value not in known:
                 raise VerificationError(f"{self.name}: output {value.name!r} is never computed")
+        self._verify_states()
+
+    def _verify_states(self) -> None:
+        count = len(self.states)
+        values = tuple(state.value for state in self.states)
+        if count > len(self.outputs) or self.inputs[len(self.inputs) - count :] != values:
+            raise VerificationError(f"{self.name}: states are not the last inputs and outputs")
+        for state, value in zip(self.states, self.assigned, strict=True):
+            type_ = state.value.type
+            if value.type != type_:
+                raise VerificationError(
+                    f"{self.name}: state {state.value.name!r} is {type_}, and becomes {value.type}"
+                )
+            if (state.initial.shape, state.initial.dtype) != (type_.shape, type_.element.numpy):
+                raise VerificationError(
+                    f"{self.name}: state {state.value.name!r} is {type_}, and begins as "
+                    f"{state.initial.dtype}{list(state.initial.shape)}"
+                )
 
 
 def _verify_node(node: Node, known: set[Value]) -> None:

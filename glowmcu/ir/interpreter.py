@@ -9,8 +9,31 @@ from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array
 
 
+class Session:
+    """A stream of invocations: what the graph's states hold lives from one to the next."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._states: list[Array] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """A new stream: states are what they begin as."""
+        self._states = [state.initial for state in self._graph.states]
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """Results of one invocation; arrays in the order of the graph's arguments and results."""
+        outputs = run_graph(self._graph, [*arguments, *self._states])
+        count = len(self._graph.results)
+        self._states = outputs[count:]
+        return outputs[:count]
+
+
 def run_graph(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
-    """Outputs for one inference; arrays in the order of the graph's inputs and outputs."""
+    """Outputs for one inference; arrays in the order of the graph's inputs and outputs.
+
+    Those of states are among them: `Session` takes care of them.
+    """
     values = bind_inputs(graph, inputs)
     readers = Counter(value for node in graph.nodes for value in set(node.inputs))
     readers.update(graph.outputs)

@@ -133,6 +133,12 @@ class Operation:
         """Operands whose buffer the first result may overwrite, element by element in order."""
         return ()
 
+    def updates(self, signature: Signature) -> Mapping[int, int]:
+        """`{result: operand}`: results that may lie where an operand of the same type does, which
+        the kernel has read by the time it writes: the old and the new value of a state.
+        """
+        return {}
+
     def turned(self) -> Operation | None:
         """The operator where rows are columns: axes 1 and 2 of all that has four are exchanged.
 

@@ -24,6 +24,7 @@ from glowmcu.ir.instructions import (
     ViewRole,
     aligned,
 )
+from glowmcu.ir.operation import Array
 
 __all__ = [
     "ARENA_ALIGN",
@@ -37,6 +38,7 @@ __all__ = [
     "Program",
     "PushedInput",
     "Run",
+    "StateBuffer",
     "Step",
     "View",
     "ViewRole",
@@ -74,11 +76,23 @@ class PushedInput:
 
 
 @dataclass(frozen=True, eq=False)
+class StateBuffer:
+    """Memory that outlives a run: `buffer` holds what the run before left, and a run leaves
+    `updated` in the same bytes. A stream begins with `initial`.
+    """
+
+    buffer: Buffer
+    updated: Buffer
+    initial: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Program:
     """Instructions in order. `offsets` maps root buffers (no views) to bytes once planned.
 
     `kept` inputs hold after the run what the application wrote before it; some inputs may be
-    outside of the arena.
+    outside of the arena. `states` are no inputs and outputs here; `mark` tells an arena in which a
+    stream was begun.
     """
 
     name: str
@@ -87,21 +101,27 @@ class Program:
     instructions: tuple[Instruction, ...]
     offsets: Mapping[Buffer, int] = field(default_factory=dict)
     kept: tuple[Buffer, ...] = ()
+    pushed: PushedInput | None = None
+    states: tuple[StateBuffer, ...] = ()
+    mark: Buffer | None = None
 
     @property
     def lasting(self) -> tuple[Buffer, ...]:
-        """What the application reads after the run."""
-        return (*self.outputs, *self.kept)
+        """What must be there after the run, for the application or the next run."""
+        return (*self.outputs, *self.kept, *(state.updated for state in self.states))
 
-    pushed: PushedInput | None = None
+    @property
+    def constantly_there(self) -> tuple[Buffer, ...]:
+        """What steps leave alone, and is there before, in and after a run."""
+        counter = () if self.pushed is None else (self.pushed.counter,)
+        return counter if self.mark is None else (*counter, self.mark)
 
     @cached_property
     def written_before(self) -> tuple[Buffer, ...]:
-        """What is in memory before the first step: inputs but for one that is pushed."""
-        if self.pushed is None:
-            return self.inputs
-        whole = (buffer for buffer in self.inputs if buffer is not self.pushed.buffer)
-        return (*whole, self.pushed.counter)
+        """What is in memory before the first step: inputs but for one that is pushed, states."""
+        pushed = None if self.pushed is None else self.pushed.buffer
+        whole = (buffer for buffer in self.inputs if buffer is not pushed)
+        return (*whole, *(state.buffer for state in self.states), *self.constantly_there)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -183,8 +203,8 @@ class Program:
                 touched.setdefault(self.root(buffer)[0], []).append(step)
         for buffer in self.lasting:
             touched.setdefault(self.root(buffer)[0], []).append(len(self.steps))
-        if self.pushed is not None:
-            touched[self.pushed.counter].append(len(self.steps))
+        for buffer in self.constantly_there:
+            touched[buffer].append(len(self.steps))
         return {
             buffer: Life(min(steps), max(steps))
             for buffer, steps in touched.items()

@@ -75,15 +75,20 @@ def _gain(shown: Shown, hidden: Shown, sizes: Mapping[Node, int]) -> float:
     return sum(size * float(np.mean(hidden[node] * shown[node])) for node, size in sizes.items())
 
 
-def _try(graph: Graph, seed: int) -> Tried:
-    inputs = [
+def pattern_inputs(graph: Graph, seed: int) -> list[Array]:
+    """What the self test writes for a seed, in the order of the graph's arguments."""
+    return [
         pattern_tensor(value.type.shape, str(value.type.element.numpy), seed + number)
-        for number, value in enumerate(graph.inputs)
+        for number, value in enumerate(graph.arguments)
     ]
+
+
+def _try(graph: Graph, seed: int) -> Tried:
+    inputs = [*pattern_inputs(graph, seed), *(state.initial for state in graph.states)]
     values = bind_inputs(graph, inputs)
     for _ in step_graph(graph, values):
         pass
-    outputs = tuple(values[value] for value in graph.outputs)
+    outputs = tuple(values[value] for value in graph.results)
     return Tried(seed, outputs, _shown(graph, values))
 
 

@@ -15,13 +15,15 @@ def run(graph: Graph) -> Graph:
     """Copies of the outputs that need one."""
     copies: list[Node] = []
     outputs: list[Value] = []
-    for value in graph.outputs:
+    for value in graph.results:
         result = value
         if value in outputs or value in graph.inputs or _is_constant(graph, value):
             result = Value(value.type, value.name)
             copies.append(Node(Copy(), (value,), (result,), value.name, "output"))
         outputs.append(result)
-    return graph.replace((*graph.nodes, *copies), outputs) if copies else graph
+    if not copies:
+        return graph
+    return graph.replace((*graph.nodes, *copies), (*outputs, *graph.assigned))
 
 
 def _is_constant(graph: Graph, value: Value) -> bool:

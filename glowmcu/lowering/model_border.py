@@ -62,8 +62,8 @@ def border_notes(graph: Graph, options: InputOptions) -> tuple[str, ...]:
     return tuple(
         f"--io {options.io}: {role} {value.name!r} stays float32, {reason}"
         for role, values, reason in (
-            ("input", graph.inputs, "since it is not only quantized, in one way"),
-            ("output", graph.outputs, "since it is computed in float"),
+            ("input", graph.arguments, "since it is not only quantized, in one way"),
+            ("output", graph.results, "since it is computed in float"),
         )
         for value in values
         if value.type.element is ElementType.F32
@@ -86,7 +86,7 @@ def _with(
 def _channels_last(graph: Graph, names: Iterable[str], file_name: str) -> Graph:
     """Inputs and outputs called `names` are NHWC outside, with a transposition behind them."""
     wanted = dict.fromkeys(names)
-    border = {value.name: value for value in (*graph.inputs, *graph.outputs)}
+    border = {value.name: value for value in (*graph.arguments, *graph.results)}
     problems = [
         Problem("GM120", text, file_name, f"inputs and outputs are: {', '.join(border)}")
         for name in wanted
@@ -95,12 +95,12 @@ def _channels_last(graph: Graph, names: Iterable[str], file_name: str) -> Graph:
     if problems:
         raise GlowmcuError(problems, ExitCode.USAGE)
     inputs, before, after = list(graph.inputs), [], []
-    for index, value in enumerate(inputs):
+    for index, value in enumerate(graph.arguments):
         if value.name in wanted:
             inputs[index] = _permuted(value, _TO_NHWC, value.name)
             before.append(_transposition(_TO_NCHW, inputs[index], value))
     outputs = list(graph.outputs)
-    for index, value in enumerate(outputs):
+    for index, value in enumerate(graph.results):
         if value.name in wanted and value not in graph.inputs:
             outputs[index] = _permuted(value, _TO_NHWC, value.name)
             after.append(_transposition(_TO_NHWC, value, outputs[index]))
@@ -176,7 +176,7 @@ def _with_stored_inputs(graph: Graph, element: ElementType) -> Graph:
     before: list[Node] = []
     changed: dict[Node, Node] = {}
     renamed: dict[Value, Value] = {}
-    for index, value in enumerate(inputs):
+    for index, value in enumerate(graph.arguments):
         if _is_byte(value):
             inputs[index] = _in_element(value, element, value.type, before, renamed)
             continue
@@ -259,7 +259,7 @@ def _filled(op: Operation, quantize: Operation, type_: TensorType) -> Operation:
 def _with_stored_outputs(graph: Graph, element: ElementType) -> Graph:
     outputs = list(graph.outputs)
     after: list[Node] = []
-    for index, value in enumerate(outputs):
+    for index, value in enumerate(graph.results):
         if _is_byte(value):
             if value.type.element is not element and graph.outputs.count(value) == 1:
                 outputs[index] = _last(value, value, element, after)

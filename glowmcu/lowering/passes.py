@@ -20,9 +20,12 @@ from glowmcu.lowering import (
     forward_parts,
     lower_to_tables,
     materialize_outputs,
+    materialize_states,
     merge_common_subexpressions,
     merge_concatenations,
+    merge_depthwise_parts,
     merge_transposes,
+    narrow_states,
     put_time_in_rows,
     remove_dead_nodes,
     remove_identities,
@@ -44,6 +47,7 @@ SIMPLIFY = "simplify"
 PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
     ("fold_constants", fold_constants.run),
+    ("narrow_states", narrow_states.run),
     ("remove_identities", remove_identities.run),
     ("merge_common_subexpressions", merge_common_subexpressions.run),
     ("merge_transposes", merge_transposes.run),
@@ -54,6 +58,7 @@ PASSES: tuple[NamedPass, ...] = (
     ("forward_parts", forward_parts.run),
     ("merge_concatenations", merge_concatenations.run),
     ("fold_padding", fold_padding.run),
+    ("merge_depthwise_parts", merge_depthwise_parts.run),
     ("turn_depthwise_into_convolutions", turn_depthwise_into_convolutions.run),
     ("lower_to_tables", lower_to_tables.run),
     ("fold_clamp_into_producer", fold_clamp_into_producer.run),
@@ -61,6 +66,7 @@ PASSES: tuple[NamedPass, ...] = (
     (SIMPLIFY, simplify.run),
     ("stack_elementwise", stack_elementwise.run),
     ("materialize_outputs", materialize_outputs.run),
+    ("materialize_states", materialize_states.run),
 )
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Constant
-from glowmcu.ir.program import Buffer, Instruction, Program, PushedInput, Run, View
+from glowmcu.ir.program import (
+    Buffer,
+    Instruction,
+    Program,
+    PushedInput,
+    Run,
+    StateBuffer,
+    View,
+    ViewRole,
+)
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.memplan.instructions import arranged
 
 
 class KernelChoice(Protocol):
@@ -52,12 +63,31 @@ def build_program(
             instructions.append(_run(node, choices[node], buffers, with_rows))
         else:
             instructions.extend(_views(node, buffers))
-    outputs = tuple(buffers[value] for value in graph.outputs)
-    inputs = tuple(buffers[value] for value in graph.inputs)
+    outputs = tuple(buffers[value] for value in graph.results)
+    inputs = tuple(buffers[value] for value in graph.arguments)
     kept = tuple(buffers[value] for value in graph.kept)
     taken = next((_pushed(buffer) for buffer in inputs if buffer.name == pushed), None)
     assert pushed is None or taken is not None, f"no input is named {pushed!r}"
-    return Program(graph.name, inputs, outputs, tuple(instructions), kept=kept, pushed=taken)
+    program = Program(graph.name, inputs, outputs, tuple(instructions), kept=kept, pushed=taken)
+    return _with_states(program, graph, buffers) if graph.states else program
+
+
+def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]) -> Program:
+    """What a state becomes lies where it is: who makes that writes there."""
+    states = tuple(
+        StateBuffer(buffers[state.value], buffers[value], state.initial)
+        for state, value in zip(graph.states, graph.assigned, strict=True)
+    )
+    updated = {state.updated for state in states}
+    views = [View(item.updated, item.buffer, 0, ViewRole.OVERWRITE) for item in states]
+    # Rows as they come would overwrite what others still read.
+    runs = [
+        replace(run, rows=None) if updated.intersection(run.outputs) else run
+        for run in program.runs
+    ]
+    mark = Buffer("mark of a stream", TensorType((1,), ElementType.I32))
+    program = replace(program, states=states, mark=mark)
+    return arranged(program, runs, [*program.views.values(), *views])
 
 
 def _pushed(buffer: Buffer) -> PushedInput:

@@ -23,14 +23,17 @@ from glowmcu.memplan.execute_rows import held_constants
 
 __all__ = ["GARBAGE", "execute_program"]
 
-#: Stands for how many rows were pushed: must stay what it is.
+#: Stands for how many rows were pushed, and for the mark of a stream: must stay what it is.
 _COUNT = np.array([0x01020304], np.int32)
 
 
 def execute_program(
     program: Program, graph: Graph, inputs: Sequence[Array], arena_bytes: int
 ) -> list[Array]:
-    """Outputs of one inference. `graph` gives the constants that kernels hold, and the rounding."""
+    """Outputs of one inference; inputs and outputs in the graph's order, with those of states.
+
+    `graph` gives the constants that kernels hold, and the rounding.
+    """
     return _Machine(program, graph, arena_bytes).run(inputs)
 
 
@@ -41,13 +44,14 @@ class _Machine:
         self.arena = ByteArena(program, arena_bytes)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        counter = None if self.program.pushed is None else self.program.pushed.counter
-        for buffer, array in zip(self.program.inputs, inputs, strict=True):
+        counters = self.program.constantly_there
+        states = [state.buffer for state in self.program.states]
+        for buffer, array in zip((*self.program.inputs, *states), inputs, strict=True):
             if self.program.pushed is not None and buffer is self.program.pushed.buffer:
                 self.arena.pushed = array.tobytes()
             else:
                 self.arena.give(buffer, array)
-        if counter is not None:
+        for counter in counters:
             self.arena.write(counter, _COUNT)
         self._bury(-1, ())
         for step, item in enumerate(self.program.steps):
@@ -56,11 +60,13 @@ class _Machine:
             else:
                 self._run(item)
             self._bury(step, item.outputs)
-        for buffer, array in zip(self.program.inputs, inputs, strict=True):
+        for buffer, array in zip(self.program.inputs, inputs, strict=False):
             if buffer in self.program.kept:
                 assert np.array_equal(self.arena.read(buffer), array), buffer.name
-        assert counter is None or self.arena.read(counter) == _COUNT, "the counter was written"
-        return [self.arena.read(buffer) for buffer in self.program.outputs]
+        for counter in counters:
+            assert self.arena.read(counter) == _COUNT, f"{counter.name!r} was written"
+        left = [state.updated for state in self.program.states]
+        return [self.arena.read(buffer) for buffer in (*self.program.outputs, *left)]
 
     def _run(self, run: Run) -> None:
         sharing = sharing_operands(run, self.arena)

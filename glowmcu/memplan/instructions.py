@@ -12,7 +12,7 @@ def arranged(program: Program, runs: Sequence[Run], views: Iterable[View]) -> Pr
     by_buffer = {view.buffer: view for view in views}
     instructions: list[Instruction] = []
     done: set[Buffer] = set()
-    for buffer in program.inputs:
+    for buffer in (*program.inputs, *(state.buffer for state in program.states)):
         _add_views(buffer, by_buffer, done, instructions)
     for run in runs:
         for buffer in run.operands:

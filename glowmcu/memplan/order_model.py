@@ -52,8 +52,9 @@ class OrderModel:
         self.all_done = ((1 << self.count) - 1) << 1
         roots = _roots(program)
         producers = _Producers(program)
+        old = _old_readers(program)
         self.runs = [
-            _run_facts(program, index, run, roots, producers)
+            _run_facts(program, index, run, roots, producers, old)
             for index, run in enumerate(program.runs)
         ]
         self.start_bytes = sum(root.size_bytes for root in roots.values() if root.before)
@@ -151,11 +152,14 @@ def _run_facts(
     run: Run,
     roots: dict[Buffer, _Root],
     producers: _Producers,
+    old_readers: dict[Buffer, int],
 ) -> _RunFacts:
     touched = dict.fromkeys(program.root(buffer)[0] for buffer in run.operands)
     needs = 0
     for buffer in run.inputs:
         needs |= producers.of(buffer)
+    for buffer in run.outputs:
+        needs |= old_readers.get(buffer, 0)
     reusable = {
         program.root(operand)[0]: None
         for operand in overwritable(program, run)
@@ -170,6 +174,23 @@ def _run_facts(
     )
 
 
+def _old_readers(program: Program) -> dict[Buffer, int]:
+    """What states become to the runs that read what they were: those come first."""
+    found: dict[Buffer, int] = {}
+    for state in program.states:
+        old, before = {state.buffer}, 0
+        while len(old) != before:
+            before = len(old)
+            for view in program.views.values():
+                if view.role is ViewRole.SLICE and view.base in old:
+                    old.add(view.buffer)
+                elif view.role is ViewRole.PART and view.buffer in old:
+                    old.add(view.base)
+        readers = (2 << i for i, run in enumerate(program.runs) if old.intersection(run.inputs))
+        found[state.updated] = sum(readers)
+    return found
+
+
 class _Producers:
     """Which runs must be done before a buffer can be read."""
 
@@ -181,7 +202,6 @@ class _Producers:
         }
         self._parts: dict[Buffer, list[Buffer]] = {}
         for view in program.views.values():
-            assert view.role is not ViewRole.OVERWRITE, "order is chosen before in-place"
             if view.role is ViewRole.PART:
                 self._parts.setdefault(view.base, []).append(view.buffer)
 

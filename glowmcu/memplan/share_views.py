@@ -2,8 +2,10 @@
 
 An operand moves when it is a whole buffer of its own (no constant, not part of something else, read
 once by the run), may be as little aligned as its place in the result, and the peak does not rise:
-the result's life now begins with its first part. When all operands move, the run goes; otherwise
-its kernel leaves alone what is in place. Splits and outer slices are views from the start.
+the result's life now begins with its first part. A state moves whatever the peak: its rows and the
+new ones are a queue then, and no row is copied but to move up. When all operands move, the run
+goes; otherwise its kernel leaves alone what is in place. Splits and outer slices are views from the
+start.
 """
 
 from __future__ import annotations
@@ -18,9 +20,16 @@ def share_views(program: Program) -> Program:
     """Operands of concatenations become parts of the results where that is free."""
     for run in program.runs:
         shared = _contained(program, run)
-        if shared is not None and peak_bytes(shared) <= peak_bytes(program):
+        if shared is None:
+            continue
+        if _holds_state(program, run) or peak_bytes(shared) <= peak_bytes(program):
             program = shared
     return program
+
+
+def _holds_state(program: Program, run: Run) -> bool:
+    states = {state.buffer for state in program.states}
+    return any(program.root(buffer)[0] in states for buffer in run.inputs)
 
 
 def _contained(program: Program, run: Run) -> Program | None:

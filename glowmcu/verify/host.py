@@ -39,10 +39,16 @@ class Host:
         return None
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
-        """One inference for each entry of `inputs`. Raises GM602, GM603, GM604."""
-        manifest = read_manifest(bundle_dir)
-        library = host_library(bundle_dir, manifest, self.extra_flags)
-        return _run_library(library.path, manifest, inputs, self.pieces)
+        """One inference for each entry of `inputs`, of a bundle with states those of one stream.
+
+        Raises GM602, GM603, GM604.
+        """
+        with self.session(bundle_dir) as session:
+            return [session.measure(arrays) for arrays in inputs]
+
+    def session(self, bundle_dir: Path) -> HostSession:
+        """A stream of inferences, one at a time. Raises GM602, GM603, GM620."""
+        return HostSession(bundle_dir, self.extra_flags, self.pieces)
 
 
 def check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
@@ -91,76 +97,144 @@ def _input_hint(entry: TensorEntry, array: Array) -> str:
     return "`glowmcu inspect` of the model shows its inputs; the shape is fixed when it is compiled"
 
 
-def _run_library(
-    library: Path, manifest: Manifest, inputs: Sequence[Sequence[Array]], pieces: Sequence[int]
-) -> list[Measurement]:
-    import cffi
+class HostSession:
+    """The loaded library and one arena: `Session`."""
 
-    ffi: Any = cffi.FFI()
-    if manifest.streamed_input is None:
-        pointers = ", const void *" * len(manifest.outside)
-        ffi.cdef(f"void {manifest.entry_points[0]}(void *arena{pointers});")
-    else:
-        start, push = manifest.entry_points
-        ffi.cdef(f"void {start}(void *arena);")
-        ffi.cdef(f"int32_t {push}(void *arena, const void *rows, int32_t count);")
-    ffi.cdef(f"int32_t {manifest.name}_check(void);")
-    loaded = ffi.dlopen(str(library))
-    _expect_whole(loaded, manifest)
-    functions = [getattr(loaded, name) for name in manifest.entry_points]
-    results = []
-    for arrays in inputs:
+    def __init__(
+        self, bundle_dir: Path, extra_flags: Sequence[str] = (), pieces: Sequence[int] = ()
+    ) -> None:
+        import cffi
+
+        self._ffi: Any = cffi.FFI()
+        self._manifest = manifest = read_manifest(bundle_dir)
+        self._pieces = pieces
+        self._declare()
+        # While a session has it, the library's file stays.
+        self._file = host_library(bundle_dir, manifest, extra_flags)
+        self._loaded = self._ffi.dlopen(str(self._file.path))
+        self._expect_whole()
+        self._functions = [getattr(self._loaded, name) for name in manifest.entry_points]
+        self._arena = _Arena(manifest)
+        self.reset()
+
+    def _declare(self) -> None:
+        manifest = self._manifest
+        if manifest.streamed_input is None:
+            pointers = ", const void *" * len(manifest.outside)
+            self._ffi.cdef(f"void {manifest.entry_points[0]}(void *arena{pointers});")
+        else:
+            start, push = manifest.entry_points
+            self._ffi.cdef(f"void {start}(void *arena);")
+            self._ffi.cdef(f"int32_t {push}(void *arena, const void *rows, int32_t count);")
+        self._ffi.cdef(f"int32_t {manifest.name}_check(void);")
+        if manifest.states:
+            self._ffi.cdef(f"int32_t {manifest.reset_function}(void *arena);")
+
+    def __enter__(self) -> HostSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ffi.dlclose(self._loaded)
+
+    def _expect_whole(self) -> None:
+        """Raise GM620 where a constant is not what was compiled; bundles before 0.1.0 cannot
+        say.
+        """
+        manifest = self._manifest
+        if manifest.compiler and getattr(self._loaded, f"{manifest.name}_check")() != 0:
+            raise error(
+                "GM620",
+                f"{manifest.name}_check() found a constant that is not what glowmcu wrote",
+                manifest.name,
+                "were its files edited? compile the model again",
+            )
+
+    def reset(self) -> None:
+        """Begin a stream."""
+        if self._manifest.states:
+            reset = getattr(self._loaded, self._manifest.reset_function)
+            reset(self._ffi.cast("void *", self._arena.address))
+
+    def measure(self, arrays: Sequence[Array]) -> Measurement:
+        """One run in a poisoned arena; inputs outside of it must not change. Raises GM604,
+        GM605.
+        """
+        manifest, memory = self._manifest, self._arena
         check_inputs(manifest, arrays)
-        results.append(_infer(ffi, functions, manifest, arrays, pieces))
-    ffi.dlclose(loaded)
-    return results
-
-
-def _expect_whole(loaded: Any, manifest: Manifest) -> None:
-    """Raise GM620 where a constant is not what was compiled; bundles before 0.1.0 cannot say."""
-    if manifest.compiler and getattr(loaded, f"{manifest.name}_check")() != 0:
-        raise error(
-            "GM620",
-            f"{manifest.name}_check() found a constant that is not what glowmcu wrote",
-            manifest.name,
-            "were its files edited? compile the model again",
+        memory.poison()
+        held, outside = memory.bytes, []
+        for array, entry in zip(arrays, manifest.inputs, strict=True):
+            raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+            if entry.outside:
+                outside.append((_aligned_copy(raw, entry.outside_align), raw))
+            elif entry.rows is None:
+                held[entry.start : entry.start + entry.bytes] = raw
+        arena = self._ffi.cast("void *", memory.address)
+        if manifest.streamed_input is None:
+            pointers = (self._ffi.cast("const void *", copy.ctypes.data) for copy, _ in outside)
+            self._functions[0](arena, *pointers)
+        else:
+            self._push(arena, arrays[manifest.streamed_input])
+        if not memory.is_guarded or any((copy != raw).any() for copy, raw in outside):
+            where = manifest.name
+            raise error("GM605", "the bundle wrote outside its arena", where, "report this bug")
+        expect_kept(manifest, arrays, lambda at, count: held[at:][:count].tobytes())
+        outputs = tuple(
+            np.frombuffer(
+                held[entry.start : entry.start + entry.bytes].tobytes(), entry.dtype
+            ).reshape(entry.shape)
+            for entry in manifest.outputs
         )
+        return Measurement(outputs)
+
+    def _push(self, arena: Any, array: Array) -> None:
+        """Every row of the streamed input, each piece from memory of its own. Raises GM617."""
+        begin, push = self._functions
+        assert self._manifest.streamed_input is not None
+        rows = self._manifest.inputs[self._manifest.streamed_input].rows
+        assert rows is not None
+        data, sizes, place, wanted = array.tobytes(), list(self._pieces), 0, rows.read
+        begin(arena)
+        while place < rows.count:
+            most = rows.count - place
+            count = min(most, (sizes.pop(0) if len(sizes) > 1 else sizes[0]) if sizes else most)
+            piece = np.frombuffer(data, np.uint8, count * rows.bytes, place * rows.bytes).copy()
+            wanted = push(arena, self._ffi.cast("void *", piece.ctypes.data), count)
+            place += count
+            if wanted != max(rows.read - place, 0):
+                message = f"after {place} of {rows.count} rows the bundle waits for {wanted} more"
+                raise error("GM617", message, self._manifest.name, "report this bug")
 
 
-def _infer(
-    ffi: Any,
-    functions: Sequence[Any],
-    manifest: Manifest,
-    arrays: Sequence[Array],
-    pieces: Sequence[int],
-) -> Measurement:
-    """One run in a poisoned arena between two guards; inputs outside of it must not change."""
-    size, align = manifest.arena_bytes, manifest.arena_align
-    memory = np.full(size + 2 * _GUARD_BYTES + align, _POISON, np.uint8)
-    start = _GUARD_BYTES + (-(memory.ctypes.data + _GUARD_BYTES)) % align
-    outside = []
-    for array, entry in zip(arrays, manifest.inputs, strict=True):
-        raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
-        if entry.outside:
-            outside.append((_aligned_copy(raw, entry.outside_align), raw))
-        elif entry.rows is None:
-            memory[start + entry.start : start + entry.start + entry.bytes] = raw
-    arena = ffi.cast("void *", memory.ctypes.data + start)
-    if manifest.streamed_input is None:
-        functions[0](arena, *(ffi.cast("const void *", copy.ctypes.data) for copy, _ in outside))
-    else:
-        _push(ffi, functions, arena, manifest, arrays[manifest.streamed_input], pieces)
-    around = np.concatenate([memory[:start], memory[start + size :]])
-    if (around != _POISON).any() or any((copy != raw).any() for copy, raw in outside):
-        raise error("GM605", "the bundle wrote outside its arena", manifest.name, "report this bug")
-    expect_kept(manifest, arrays, lambda at, count: memory[start + at :][:count].tobytes())
-    outputs = tuple(
-        np.frombuffer(
-            memory[start + entry.start : start + entry.start + entry.bytes].tobytes(), entry.dtype
-        ).reshape(entry.shape)
-        for entry in manifest.outputs
-    )
-    return Measurement(outputs)
+class _Arena:
+    """An arena between two guards. What no state holds is poison before each run."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        size, align = manifest.arena_bytes, manifest.arena_align
+        self._memory = np.full(size + 2 * _GUARD_BYTES + align, _POISON, np.uint8)
+        start = _GUARD_BYTES + (-(self._memory.ctypes.data + _GUARD_BYTES)) % align
+        self.bytes: Array = self._memory[start : start + size]
+        self._around = [self._memory[:start], self._memory[start + size :]]
+        self._states = [
+            slice(entry.offset, entry.offset + entry.bytes) for entry in manifest.states
+        ]
+
+    @property
+    def address(self) -> int:
+        """Of the first byte."""
+        return int(self.bytes.ctypes.data)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether nothing was written around it."""
+        return all((guard == _POISON).all() for guard in self._around)
+
+    def poison(self) -> None:
+        """Make what a run must not rely on hurt."""
+        kept = [self.bytes[place].copy() for place in self._states]
+        self.bytes[:] = _POISON
+        for place, data in zip(self._states, kept, strict=True):
+            self.bytes[place] = data
 
 
 def _aligned_copy(raw: Array, align: int) -> Array:
@@ -170,29 +244,3 @@ def _aligned_copy(raw: Array, align: int) -> Array:
     copy: Array = memory[start : start + raw.size]
     copy[:] = raw
     return copy
-
-
-def _push(
-    ffi: Any,
-    functions: Sequence[Any],
-    arena: Any,
-    manifest: Manifest,
-    array: Array,
-    pieces: Sequence[int],
-) -> None:
-    """Every row of the streamed input, each piece from memory of its own. Raises GM617."""
-    begin, push = functions
-    assert manifest.streamed_input is not None
-    rows = manifest.inputs[manifest.streamed_input].rows
-    assert rows is not None
-    data, sizes, place, wanted = array.tobytes(), list(pieces), 0, rows.read
-    begin(arena)
-    while place < rows.count:
-        most = rows.count - place
-        count = min(most, (sizes.pop(0) if len(sizes) > 1 else sizes[0]) if sizes else most)
-        piece = np.frombuffer(data, np.uint8, count * rows.bytes, place * rows.bytes).copy()
-        wanted = push(arena, ffi.cast("void *", piece.ctypes.data), count)
-        place += count
-        if wanted != max(rows.read - place, 0):
-            message = f"after {place} of {rows.count} rows the bundle waits for {wanted} more"
-            raise error("GM617", message, manifest.name, "report this bug")

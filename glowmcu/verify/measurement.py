@@ -33,6 +33,35 @@ class Measurement:
     layers: tuple[LayerCost, ...] = ()
 
 
+class Session(Protocol):
+    """One stream of invocations of a bundle: what it remembers lives from one to the next."""
+
+    def reset(self) -> None:
+        """Begin a new stream."""
+
+    def measure(self, arrays: Sequence[Array]) -> Measurement:
+        """The next invocation. Raises GlowmcuError (GM6xx) as `Executor.run` does."""
+
+
+class Replay:
+    """The stream of an executor that runs whole lists only: each time from its beginning."""
+
+    def __init__(self, executor: Executor, bundle_dir: Path) -> None:
+        self._executor = executor
+        self._bundle_dir = bundle_dir
+        self._given: list[Sequence[Array]] = []
+
+    def reset(self) -> None:
+        """Begin a new stream."""
+        self._given.clear()
+
+    def measure(self, arrays: Sequence[Array]) -> Measurement:
+        """The next invocation, after all before it."""
+        measured = self._executor.run(self._bundle_dir, [*self._given, arrays])
+        self._given.append([array.copy() for array in arrays])
+        return measured[-1]
+
+
 class Executor(Protocol):
     """A place where a bundle can run: `host`, `cortex-m`, `qemu` or `renode`."""
 
@@ -43,7 +72,8 @@ class Executor(Protocol):
         """What has to be installed before this executor works here, or None."""
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
-        """Run one inference for each entry of `inputs` (arrays in model input order).
+        """Run one inference for each entry of `inputs` (arrays in model input order). Where the
+        bundle has states, they are the invocations of one stream, in order.
 
         Raises GlowmcuError (GM6xx) when the bundle does not build or run here.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import glowmcu.ir.verify_program
+import glowmcu.ir.program_machine
 from glowmcu.ir.graph import VerificationError
 from glowmcu.ir.program import Program
 from glowmcu.ir.verify_program import verify_program
@@ -33,9 +33,9 @@ def test_the_verdict_on_units_is_that_on_bytes(name: str, monkeypatch: pytest.Mo
         moved = buffers[random.integers(len(buffers))]
         place = int(random.integers(arena_bytes // moved.align)) * moved.align
         program = plan.program.with_offsets({**plan.program.offsets, moved: place})
-        monkeypatch.setattr(glowmcu.ir.verify_program, "_MOST_UNIT_BYTES", 256)
+        monkeypatch.setattr(glowmcu.ir.program_machine, "_MOST_UNIT_BYTES", 256)
         in_units = is_sound(program, arena_bytes)
-        monkeypatch.setattr(glowmcu.ir.verify_program, "_MOST_UNIT_BYTES", 1)
+        monkeypatch.setattr(glowmcu.ir.program_machine, "_MOST_UNIT_BYTES", 1)
         assert in_units == is_sound(program, arena_bytes)
         verdicts.append(in_units)
     assert 0 < sum(verdicts) < len(verdicts)
@@ -49,6 +49,6 @@ def test_few_tokens_stand_for_large_tensors(monkeypatch: pytest.MonkeyPatch) -> 
         sizes.append(shape)
         return full(shape, *arguments)
 
-    monkeypatch.setattr(glowmcu.ir.verify_program.np, "full", watched)
+    monkeypatch.setattr(glowmcu.ir.program_machine.np, "full", watched)
     verify_program(program)
     assert 0 < 4 * max(sizes) <= sum(buffer.size_bytes for buffer in program.lives)

@@ -51,7 +51,7 @@ def read_onnx(
         raise GlowmcuError(problems, exit_code_for(problems))
     if not outputs:
         raise error("GM101", "the model has no outputs", file_name)
-    graph = fold_qdq(Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs)))
+    graph = fold_qdq(state.builder.graph(inputs, outputs))
     return _with_output_names(graph, model.outputs)
 
 
@@ -75,7 +75,7 @@ def _with_output_names(graph: Graph, names: Sequence[str]) -> Graph:
     A value that is an input or another output as well keeps its name.
     """
     renamed: dict[Value, Value] = {}
-    for value, name in zip(graph.outputs, names, strict=True):
+    for value, name in zip(graph.results, names, strict=True):
         if value in graph.producers and value not in renamed and value.name != name:
             renamed[value] = Value(value.type, name)
     nodes = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import tflite
 from tflite.utils import BUILTIN_OPCODE2NAME
 
-from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.types import Shape
 
 MAX_RANK = 8
@@ -36,7 +36,8 @@ class TensorRecord:
     """A tensor as the file declares it. `data` is None for what is computed at run time.
 
     `type_name` is TFLite's (`INT8`, `FLOAT32`, …); `scales` is empty where it is not quantized.
-    `variable_axes` are those that the exporter left open (-1 in `shape_signature`).
+    `variable_axes` are those that the exporter left open (-1 in `shape_signature`). What
+    `is_variable` lives from run to run: an operator reads and writes it.
     """
 
     index: int
@@ -48,6 +49,7 @@ class TensorRecord:
     quantized_axis: int
     variable_axes: tuple[int, ...]
     data: memoryview | None
+    is_variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,21 @@ class OperatorRecord:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """The main subgraph of a model file."""
+    """A subgraph of a model file; the main one has the `others`, which control flow refers to by
+    their number in the file.
+    """
 
     tensors: tuple[TensorRecord, ...]
     operators: tuple[OperatorRecord, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    others: tuple[ModelRecord, ...] = ()
+
+    def subgraph(self, number: int) -> ModelRecord:
+        """One of the others. Raises ValueError for a number that no other has."""
+        if not 1 <= number <= len(self.others):
+            raise ValueError(f"it refers to subgraph {number} of {1 + len(self.others)}")
+        return self.others[number - 1]
 
 
 @contextmanager
@@ -101,9 +112,7 @@ def damaged_file(file_name: str, size_bytes: int) -> Iterator[None]:
 
 
 def read_container(data: bytes, file_name: str) -> ModelRecord:
-    """Parse `data`. Raises GM101 (no flatbuffer, truncated, damaged) or GM103 (several
-    subgraphs).
-    """
+    """Parse `data`. Raises GM101 (no flatbuffer, truncated, damaged)."""
     if len(data) < 8 or data[4:8] != b"TFL3":
         found = f"got {data[4:8]!r}" if data else "the file is empty"
         raise error(
@@ -138,17 +147,14 @@ class _Reader:
 
     def read(self) -> ModelRecord:
         model = tflite.Model.GetRootAs(self.data, 0)
-        count = model.SubgraphsLength()
-        if count != 1:
-            raise error(
-                "GM103",
-                f"the model has {count} subgraphs; expected one",
-                self.file_name,
-                "control flow (IF, WHILE, CALL_ONCE) is not supported: export without it",
-                ExitCode.UNSUPPORTED,
-            )
-        graph = model.Subgraphs(0)
         codes = [self.code(model, i) for i in range(self.spend(model.OperatorCodesLength()))]
+        count = self.spend(model.SubgraphsLength())
+        if count == 0:
+            raise ValueError("it has no subgraph")
+        main, *others = (self.subgraph(model, model.Subgraphs(i), codes) for i in range(count))
+        return replace(main, others=tuple(others))
+
+    def subgraph(self, model: Any, graph: Any, codes: list[str]) -> ModelRecord:
         tensors = [self.tensor(model, graph, i) for i in range(self.spend(graph.TensorsLength()))]
         operators = [
             self.operator(graph.Operators(i), i, codes, len(tensors))
@@ -202,6 +208,7 @@ class _Reader:
             axis,
             tuple(axis for axis, size in enumerate(signature) if size < 0),
             self.buffer(model, record.Buffer()),
+            bool(record.IsVariable()),
         )
 
     def text(self, record: Any) -> str:

@@ -6,24 +6,29 @@ and emits nodes. Whatever does not fit raises `Unsupported`; the driver gathers 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from glowmcu.discovery import import_members
-from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck, check_tensor_size
+from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
-from glowmcu.frontend.tflite.int4 import unpack_int4
+from glowmcu.frontend.tflite.tensors import (
+    constant_data,
+    dynamic_shape,
+    real_values,
+    tensor_type,
+)
 from glowmcu.frontend.tflite.unsigned import as_int8, as_int8_operation, knows_int8_alone
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array, Operation, OperationError
-from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
+from glowmcu.ir.types import Quantization, Shape, TensorType, element_type_of
 from glowmcu.ops.quantization import Requantize
 
 __all__ = [
@@ -31,19 +36,8 @@ __all__ = [
     "tensor_type",
 ]  # fmt: skip
 
-_ELEMENTS = {
-    "INT8": ElementType.I8,
-    "INT4": ElementType.I8,
-    "UINT8": ElementType.UI8,
-    "INT16": ElementType.I16,
-    "INT32": ElementType.I32,
-    "INT64": ElementType.I64,
-    "FLOAT32": ElementType.F32,
-    "FLOAT16": ElementType.F32,  # constants alone
-    "BOOL": ElementType.BOOL,
-}
 
-
+_Table = TypeVar("_Table")
 ImportFunction = Callable[["Import", OperatorRecord], None]
 _IMPORTERS: dict[str, ImportFunction] = {}
 
@@ -76,6 +70,7 @@ class Import:
         self._options = options
         self._resized = False
         self._twins: dict[Value, Value] = {}
+        self._tables: dict[type[Any], Any] = {}
         self._batches = open_batches(input_sizes(model), options)
 
     def graph_input(self, index: int) -> Value:
@@ -83,7 +78,7 @@ class Import:
         record = self.model.tensors[index]
         wanted = self._options.shapes.get(record.name, self._batches.get(record.name))
         if wanted is None and _is_open(record):
-            raise _dynamic_shape(record)
+            raise dynamic_shape(record)
         if wanted is not None and wanted != record.shape:
             record = replace(record, shape=wanted)
             self._resized = True
@@ -153,6 +148,14 @@ class Import:
     ) -> Value:
         """A constant that is not in the file (a missing bias, say)."""
         return self.builder.add_constant(data, name, quantization)
+
+    def set_value(self, op: OperatorRecord, value: Value) -> None:
+        """The operator's only result is `value`, which is there already."""
+        self._values[op.outputs[0]] = value
+
+    def side_table(self, kind: type[_Table]) -> _Table:
+        """What a family of importers notes of this model: made when it is first asked for."""
+        return cast(_Table, self._tables.setdefault(kind, kind()))
 
     def bind(self, op: OperatorRecord, data: Array) -> None:
         """The operator's result is `data`, known at compile time (a shape, say)."""
@@ -288,106 +291,3 @@ def input_sizes(model: ModelRecord) -> dict[str, Sizes]:
 def _is_open(record: TensorRecord) -> bool:
     """Whether a size is missing; a vector of one element may be a batch of one number."""
     return bool(record.variable_axes) and (record.variable_axes, record.shape) != ((0,), (1,))
-
-
-def _dynamic_shape(record: TensorRecord) -> Unsupported:
-    shape = "x".join(
-        "?" if a in record.variable_axes else str(n) for a, n in enumerate(record.shape)
-    )
-    fixed = "x".join(str(max(size, 1)) for size in record.shape)
-    return Unsupported(
-        "GM104",
-        f"input {record.name!r} has a dynamic shape, {shape}; expected every size fixed",
-        f"fix it: --input-shape {record.name}={fixed}",
-    )
-
-
-def tensor_type(record: TensorRecord) -> TensorType:
-    """IR type of a tensor. Raises Unsupported for types and quantization that we don't have."""
-    element = _ELEMENTS.get(record.type_name)
-    if element is None or (record.type_name == "FLOAT16" and record.data is None):
-        known = ", ".join(name for name in _ELEMENTS if name != "FLOAT16")
-        raise Unsupported(
-            "GM105", f"tensor {record.name!r} is {record.type_name}; supported: {known}"
-        )
-    if any(size < 0 for size in record.shape):
-        raise _dynamic_shape(record)
-    check_tensor_size(record.shape, element.size_bytes, f"tensor {record.name[:120]!r}")
-    return TensorType(record.shape, element, _quantization(record, element))
-
-
-def _quantization(record: TensorRecord, element: ElementType) -> Quantization | None:
-    if not record.scales or element in (ElementType.F32, ElementType.BOOL, ElementType.I64):
-        return None
-    try:
-        return _checked_quantization(record, element)
-    except Unsupported:
-        if element is ElementType.I32 and record.data is not None:
-            return None  # a bias is at the product of other scales: no interpreter reads its own
-        raise
-
-
-def _checked_quantization(record: TensorRecord, element: ElementType) -> Quantization:
-    """Raises GM105 for parameters that do not fit the tensor."""
-    if len(record.scales) > 1 and record.data is None:
-        # What is computed has one scale: the first, as TensorFlow Lite Micro reads it.
-        record = replace(record, scales=record.scales[:1], zero_points=record.zero_points[:1])
-    axis = record.quantized_axis if len(record.scales) > 1 else None
-    if axis is not None and not (
-        0 <= axis < len(record.shape) and record.shape[axis] == len(record.scales)
-    ):
-        raise Unsupported(
-            "GM105",
-            f"tensor {record.name!r} has {len(record.scales)} scales along axis {axis} "
-            f"of {record.shape}",
-        )
-    lowest, highest = element.limits
-    zero_points = record.zero_points
-    if len(zero_points) == 1:
-        zero_points = zero_points * len(record.scales)
-    elif len(record.scales) == 1:
-        zero_points = zero_points[:1]
-    outside = [point for point in zero_points if not lowest <= point <= highest]
-    if outside or len(zero_points) != len(record.scales):
-        got = f"zero point {outside[0]}" if outside else f"{len(zero_points)} zero points"
-        raise Unsupported(
-            "GM105",
-            f"tensor {record.name!r} has {got}; expected one a scale ({len(record.scales)}) "
-            f"within {element.value}, {lowest} to {highest}",
-            "converters never write that: quantize the model again",
-        )
-    if not all(0.0 < scale < math.inf for scale in record.scales):
-        raise Unsupported("GM105", f"tensor {record.name!r} has a scale that is not positive")
-    return Quantization(record.scales, zero_points, axis)
-
-
-def constant_data(record: TensorRecord) -> Array:
-    """Data of a constant tensor in its numpy dtype; int4 is unpacked to int8."""
-    type_ = tensor_type(record)
-    data: memoryview | bytes = b"" if record.data is None else record.data
-    if record.type_name == "INT4":
-        return unpack_int4(data, type_.element_count).reshape(type_.shape)
-    stored = np.dtype(np.float16) if record.type_name == "FLOAT16" else type_.element.numpy
-    if len(data) != type_.element_count * stored.itemsize:
-        raise Unsupported(
-            "GM105",
-            f"constant {record.name!r} holds {len(data)} bytes; {type_} needs "
-            f"{type_.element_count * stored.itemsize}",
-        )
-    raw: Array = np.frombuffer(data, dtype=stored.newbyteorder("<"))
-    return raw.astype(type_.element.numpy).reshape(type_.shape)
-
-
-def real_values(data: Array, type_: TensorType) -> Array:
-    """scale * (data - zero point) as float32; `data` itself where it is not quantized."""
-    if type_.quantization is None:
-        return data.astype(np.float32)
-    shape = [1] * type_.rank
-    if type_.quantization.axis is not None:
-        shape[type_.quantization.axis] = -1
-    scales = np.array(type_.quantization.scales, np.float32)
-    points = np.array(type_.quantization.zero_points, np.int64)
-    if type_.quantization.axis is not None:
-        scales, points = scales.reshape(shape), points.reshape(shape)
-    offsets = (data.astype(np.int64) - points).astype(np.float32)
-    return np.asarray(offsets * scales, np.float32).reshape(data.shape)

@@ -49,7 +49,7 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
             "GM101", "the model has no inputs or no outputs", file_name,
             "there is nothing to compute: was the right graph exported?",
         )  # fmt: skip
-    return Graph("main", tuple(inputs), tuple(state.builder.nodes), tuple(outputs))
+    return state.builder.graph(inputs, outputs)
 
 
 def _outputs(state: Import, file_name: str, problems: list[Problem]) -> list[Value]:

@@ -12,7 +12,6 @@ _RECURRENT = "export it unrolled (Keras: unroll=True), so that it becomes ordina
 _COMPLEX = "compute the spectrum in the application and feed it to the model"
 #: What a converter offers instead, where a similar name would mislead.
 _ALTERNATIVES = {
-    "CALL_ONCE": "freeze the variables before the export",
     "CONV_3D": "CONV_2D over frames stacked as channels is supported",
     "EMBEDDING_LOOKUP": "GATHER is supported",
     "IF": "export the branch that is used",

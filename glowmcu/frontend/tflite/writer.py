@@ -34,7 +34,7 @@ _SCHEMA_VERSION = 3
 
 
 class ModelBuilder:
-    """One model with one subgraph; `finish()` gives the bytes of the file.
+    """One model; `finish()` gives the bytes of the file. `subgraph()` adds more than one graph.
 
     Same calls, same bytes. Raises GM190 to GM193 for names the schema does not have and for
     constants whose type it cannot hold; it does not check that an operator makes sense.
@@ -47,6 +47,15 @@ class ModelBuilder:
         self._operators: list[OperatorRef] = []
         self._inputs: list[int] = []
         self._outputs: list[int] = []
+        self._others: list[ModelBuilder] = []
+
+    def subgraph(self, name: str) -> tuple[ModelBuilder, int]:
+        """Another graph of the model and its number, for operators that refer to one.
+
+        It is written with this one: its own `finish` is not called.
+        """
+        self._others.append(ModelBuilder(name=name))
+        return self._others[-1], len(self._others)
 
     def tensor(
         self,
@@ -143,13 +152,17 @@ class ModelBuilder:
     def finish(self) -> bytes:
         """The `.tflite` file. More calls may follow, and another `finish()`."""
         builder = flatbuffers.Builder(1024)
-        buffers = write_buffers(builder, self._tensors)
-        codes = list(dict.fromkeys(op.code for op in self._operators))
-        subgraph = self._write_subgraph(builder, codes)
+        graphs = (self, *self._others)
+        buffers = write_buffers(builder, [ref for graph in graphs for ref in graph._tensors])
+        codes = list(dict.fromkeys(op.code for graph in graphs for op in graph._operators))
+        written, held = list[int](), 0
+        for graph in graphs:
+            written.append(graph._write_subgraph(builder, codes, held))
+            held += sum(ref.data is not None for ref in graph._tensors)
         code_offsets = [write_operator_code(builder, *code) for code in codes]
         description = builder.CreateString(self._description)
         code_vector = offset_vector(builder, code_offsets)
-        subgraphs = offset_vector(builder, [subgraph])
+        subgraphs = offset_vector(builder, written)
         buffer_vector = offset_vector(builder, buffers)
         tflite.ModelStart(builder)
         tflite.ModelAddVersion(builder, _SCHEMA_VERSION)
@@ -181,9 +194,9 @@ class ModelBuilder:
         self._tensors.append(ref)
         return ref
 
-    def _write_subgraph(self, builder: Any, codes: list[OperatorCode]) -> int:
+    def _write_subgraph(self, builder: Any, codes: list[OperatorCode], data_count: int) -> int:
+        """Its constants are the buffers behind the first `data_count`."""
         name = builder.CreateString(self._name)
-        data_count = 0
         tensor_offsets = []
         for ref in self._tensors:
             data_count += ref.data is not None

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from glowmcu.ir.graph import Graph, Node, Value, VerificationError
+import numpy as np
+
+from glowmcu.ir.graph import Graph, Node, State, Value, VerificationError
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding
 from glowmcu.ir.text.attribute_text import AttributeParser, AttributePrinter, operator_name
 from glowmcu.ir.text.fields import FieldError, FieldReader, Operations
@@ -30,6 +32,8 @@ from glowmcu.ir.types import TensorType
 #: Attributes that are ours, not an operator's.
 _NAME, _SOURCE, _RESULTS = "glowmcu.name", "glowmcu.source", "glowmcu.results"
 _INPUTS, _ROUNDING, _METADATA = "glowmcu.inputs", "glowmcu.rounding", "glowmcu.metadata"
+#: What states begin as: the last arguments of the function, and its last results.
+_STATES = "glowmcu.states"
 _ALIAS_LINE = re.compile(r"(?P<name>![A-Za-z_]\w*)\s*=")
 
 
@@ -69,6 +73,9 @@ class _GraphPrinter:
         graph = self._graph
         attributes = {_ROUNDING: quoted(graph.rounding.value)}
         attributes |= self._value_names(_INPUTS, graph.inputs)
+        if graph.states:
+            initial = tuple(state.initial for state in graph.states)
+            attributes[_STATES] = self._attributes.value(initial, "state")
         if graph.metadata:
             attributes[_METADATA] = self._attributes.value(dict(graph.metadata), "")
         return attributes
@@ -138,8 +145,11 @@ class _GraphParser:
         inputs = self._inputs(function)
         nodes = [self._node(operation) for operation in function.operations[:-1]]
         outputs = self._operands(function.operations[-1])
+        states = self._states(function, inputs)
         rounding, metadata = self._function_attributes(function)
-        graph = Graph(function.name, inputs, tuple(nodes), outputs, rounding, metadata)
+        graph = Graph(
+            function.name, inputs, tuple(nodes), outputs, rounding, metadata, states=states
+        )
         self._verify(graph, function)
         return graph
 
@@ -150,6 +160,16 @@ class _GraphParser:
             self._values.define(id_, Value(type_, name), 0)
             for (id_, type_), name in zip(function.arguments, names, strict=True)
         )
+
+    def _states(
+        self, function: FunctionText[TensorType], inputs: tuple[Value, ...]
+    ) -> tuple[State, ...]:
+        initial = function.attributes.pop(_STATES, [])
+        fits = isinstance(initial, list) and len(initial) <= len(inputs)
+        if not fits or not all(isinstance(data, np.ndarray) for data in initial):
+            raise self._scanner.fail("GM214", f"{_STATES} must be dense elements, an input each")
+        values = inputs[len(inputs) - len(initial) :]
+        return tuple(State(value, data) for value, data in zip(values, initial, strict=True))
 
     def _function_attributes(
         self, function: FunctionText[TensorType]
@@ -209,6 +229,10 @@ class _GraphParser:
                 text = str(cause).partition(": ")[2] or str(cause)
                 message = f"{operation.name} does not fit its types: {text}"
                 raise self._scanner.fail("GM218", message, at=operation.at) from cause
+        try:
+            graph.verify()
+        except VerificationError as cause:
+            raise self._scanner.fail("GM218", str(cause)) from cause
 
 
 #: What a shape rule may raise when it meets operands in a number or of a rank that it never sees.

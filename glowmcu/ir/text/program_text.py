@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+import numpy as np
+
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Node
 from glowmcu.ir.operation import Array
@@ -24,6 +26,7 @@ from glowmcu.ir.program import (
     Program,
     PushedInput,
     Run,
+    StateBuffer,
     View,
 )
 from glowmcu.ir.text.attribute_text import AttributeParser, AttributePrinter, Raw
@@ -92,6 +95,8 @@ class _ProgramPrinter:
             *(buffer for item in program.instructions for buffer in _operands(item)[0]),
             *program.lasting,
             *_pushed_buffers(program),
+            *(state.buffer for state in program.states),
+            *program.constantly_there,
         ]
         self._buffers = list(dict.fromkeys(mentioned))
         for buffer in self._buffers:
@@ -107,6 +112,11 @@ class _ProgramPrinter:
             body.append(self._line("glowmcu.kept", program.kept, {"access": access}))
         if program.pushed is not None:
             body.append(self._line("glowmcu.pushed", _pushed_buffers(program), {}))
+        for state in program.states:
+            initial = {"initial": self._attributes.value(state.initial, state.buffer.name)}
+            body.append(self._line("glowmcu.state", (state.buffer, state.updated), initial))
+        if program.mark is not None:
+            body.append(self._line("glowmcu.mark", (program.mark,), {}))
         body += map(self._instruction, program.instructions)
         body.append(self._line("func.return", program.outputs, {}))
         results = [print_memref(buffer.type) for buffer in program.outputs]
@@ -171,6 +181,8 @@ class _ProgramParser:
         inputs: tuple[Buffer, ...] = ()
         kept: tuple[Buffer, ...] = ()
         pushed: PushedInput | None = None
+        states: list[StateBuffer] = []
+        mark: Buffer | None = None
         instructions: list[Instruction] = []
         for line in function.operations[:-1]:
             if line.name in ("glowmcu.buffer", "glowmcu.flash"):
@@ -181,11 +193,32 @@ class _ProgramParser:
                 kept = self._buffers_of(line)
             elif line.name == "glowmcu.pushed":
                 pushed = self._pushed(line, inputs)
+            elif line.name == "glowmcu.state":
+                states.append(self._state(line))
+            elif line.name == "glowmcu.mark":
+                (mark,) = self._some(line, 1, "the buffer of a mark")
             else:
                 instructions.append(self._instruction(line))
         outputs = self._buffers_of(function.operations[-1])
         body = tuple(instructions)
-        return Program(function.name, inputs, outputs, body, self._offsets, kept, pushed)
+        return Program(
+            function.name, inputs, outputs, body, self._offsets, kept, pushed, tuple(states), mark
+        )
+
+    def _some(self, line: OperationText[_Memref], count: int, what: str) -> tuple[Buffer, ...]:
+        buffers = self._buffers_of(line)
+        if len(buffers) != count:
+            raise self._fail(line, "GM218", f"{line.name} takes {what}")
+        return buffers
+
+    def _state(self, line: OperationText[_Memref]) -> StateBuffer:
+        old, new = self._some(line, 2, "a state and what it becomes")
+        initial = line.attributes.get("initial")
+        if not isinstance(initial, np.ndarray):
+            raise self._fail(line, "GM214", "initial must be dense elements")
+        if (initial.shape, initial.dtype) != _numpy(old.type):
+            raise self._fail(line, "GM218", f"the data is no {print_memref(old.type)}")
+        return StateBuffer(old, new, initial)
 
     def _pushed(self, line: OperationText[_Memref], inputs: tuple[Buffer, ...]) -> PushedInput:
         buffers = self._buffers_of(line)

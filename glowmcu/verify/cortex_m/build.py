@@ -67,7 +67,7 @@ def build_bundle(
     calls. Raises GM61x as `toolchain.build_elf` does.
     """
     debug = ("-g1",) if debug_lines else ()
-    entry, others = manifest.entry_points[-1], " ".join((*manifest.entry_points, *also))
+    entry, others = manifest.entry_points[-1], " ".join((*manifest.functions, *also))
     with tempfile.TemporaryDirectory(prefix="glowmcu_cortex_m_") as scratch:
         folder = Path(scratch)
         script, header = folder / "bundle.ld", folder / "markers.h"

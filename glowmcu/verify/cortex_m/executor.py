@@ -193,13 +193,18 @@ class _Bench:
         self._timeout_seconds = timeout_seconds
         self._counter = counter
         self._accountant = accountant
+        #: What the run before left for the next one, once a stream was begun.
+        self._states: list[bytes] = []
 
     def infer(
         self, manifest: Manifest, arrays: Sequence[Array]
     ) -> tuple[Measurement, Account | None]:
-        """One inference from a fresh state; the measurement has no layers yet."""
+        """One inference on a fresh machine, of a bundle with states the next of its stream; the
+        measurement has no layers yet.
+        """
         machine = self._machine
         machine.reset()
+        self._restore_states(manifest)
         outside = iter(machine.outside_addresses)
         for entry, array in zip(manifest.inputs, arrays, strict=True):
             data = np.ascontiguousarray(array).tobytes()
@@ -224,6 +229,7 @@ class _Bench:
             .copy()
             for entry in manifest.outputs
         )
+        self._states = [machine.read_arena(e.offset, e.bytes) for e in manifest.states]
         account = self._accountant.settle(counts) if self._accountant and counts else None
         measurement = Measurement(
             outputs,
@@ -232,6 +238,13 @@ class _Bench:
             stack_bytes=machine.stack_used_bytes(),
         )
         return measurement, account
+
+    def _restore_states(self, manifest: Manifest) -> None:
+        if manifest.states and not self._states:
+            arena = self._machine.arena_address
+            self._machine.call(manifest.reset_function, [arena], self._timeout_seconds)
+        for entry, data in zip(manifest.states, self._states, strict=False):
+            self._machine.write_arena(entry.offset, data)
 
     def _calls(self, manifest: Manifest, arrays: Sequence[Array]) -> list[tuple[str, list[int]]]:
         """What an inference calls, of which the last is measured: a streamed input is one piece."""

@@ -73,6 +73,8 @@ class FirmwareView:
     inputs: tuple[TensorView, ...]
     outputs: tuple[TensorView, ...]
     entry: str
+    reset: str
+    gaps: tuple[tuple[int, int], ...]
     regions: tuple[LinkRegion, ...]
     placement: Placement
     stack_bytes: int
@@ -108,12 +110,24 @@ def firmware_view(
         inputs=_tensors(manifest.inputs),
         outputs=_tensors(manifest.outputs),
         entry=manifest.entry_points[-1],
+        reset=manifest.reset_function,
+        gaps=_gaps(manifest),
         regions=_own_regions(board) if is_shipped else _link_regions(board),
         placement=board.placement,
         stack_bytes=_stack_bytes(manifest, board, arena_bytes, pushed_bytes, is_shipped),
         places=_places(manifest, board),
         is_shipped=is_shipped,
     )
+
+
+def _gaps(manifest: Manifest) -> tuple[tuple[int, int], ...]:
+    """Parts of the arena that outlive no run: offsets and bytes."""
+    found, end = [], 0
+    for entry in sorted(manifest.states, key=lambda entry: entry.offset):
+        found.append((end, entry.offset - end))
+        end = entry.offset + entry.bytes
+    found.append((end, manifest.arena_bytes - end))
+    return tuple((offset, size) for offset, size in found if size > 0)
 
 
 def _places(manifest: Manifest, board: Board) -> FirmwarePlaces:

@@ -1,0 +1,53 @@
+"""What a state becomes is written where the state lies: by who makes it, else by a copy at the end.
+
+Who makes it may do so if nobody reads the old value any more, or if it is the maker itself that
+reads it and says that it may (`Operation.updates`).
+"""
+
+from __future__ import annotations
+
+from glowmcu.ir.graph import Graph, Node, State, Value
+from glowmcu.ops.assign import Assign
+
+
+def run(graph: Graph) -> Graph:
+    """Copies of what cannot be made in place. Runs last: other passes would see through them."""
+    copies: list[Node] = []
+    assigned: list[Value] = []
+    for state, value in zip(graph.states, graph.assigned, strict=True):
+        result = value
+        if not _is_made_in_place(graph, state, value) or graph.outputs.count(value) > 1:
+            result = Value(value.type, f"{state.value.name}/next")
+            copies.append(Node(Assign(), (value,), (result,), result.name, "state"))
+        assigned.append(result)
+    if not copies:
+        return graph
+    return graph.replace((*graph.nodes, *copies), (*graph.results, *assigned))
+
+
+def _is_made_in_place(graph: Graph, state: State, value: Value) -> bool:
+    maker = graph.producers.get(value)
+    if maker is None or maker.op.aliases(maker.signature) or graph.constant_data(value) is not None:
+        return False
+    old = _shown(graph, state.value)
+    if any(item.value in old for item in graph.states if item is not state):
+        return False
+    later = graph.nodes[graph.nodes.index(maker) + 1 :]
+    if old.intersection(graph.outputs) or any(old.intersection(node.inputs) for node in later):
+        return False
+    read = [position for position, operand in enumerate(maker.inputs) if operand in old]
+    updated = maker.op.updates(maker.signature).get(maker.outputs.index(value))
+    return not read or (read == [updated] and maker.inputs[read[0]] is state.value)
+
+
+def _shown(graph: Graph, value: Value) -> set[Value]:
+    """The value and whatever shows its bytes, or may have them as its own."""
+    found = {value}
+    for node in graph.nodes:
+        contained = node.op.contained_operands(node.signature)
+        if any(node.inputs[operand] in found for operand in contained):
+            found.add(node.outputs[0])
+        for result, operand in node.op.aliases(node.signature).items():
+            if node.inputs[operand] in found:
+                found.add(node.outputs[result])
+    return found
