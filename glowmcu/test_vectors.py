@@ -25,7 +25,9 @@ PATTERN_EXPRESSIONS = {
     "uint8": "(uint8_t)(128 + (((int32_t)(pattern(i, seed) >> 24) - 128) >> (seed >> 28)))",
     "int16": "(int16_t)(((int32_t)(pattern(i, seed) >> 16) - 32768) >> (seed >> 28))",
     "int32": "(int32_t)(pattern(i, seed) >> 28)",
+    "uint32": "(uint32_t)(pattern(i, seed) >> (seed >> 28))",
     "int64": "(int64_t)(pattern(i, seed) >> 28)",
+    "uint64": "(uint64_t)(pattern(i, seed) >> (seed >> 28)) << 20",
     "float32": "(float)(((int32_t)(pattern(i, seed) >> 24) - 128) >> (seed >> 28)) * 0.0625f",
     "bool": "(uint8_t)(pattern(i, seed) >> 31)",
 }
@@ -57,6 +59,8 @@ def pattern_tensor(shape: Sequence[int], dtype: str, seed: int) -> npt.NDArray[A
         return (bits >> 31).astype(np.bool_)
     if dtype in ("int32", "int64"):
         return (bits >> 28).astype(dtype)
+    if dtype in ("uint32", "uint64"):
+        return ((bits >> quieter) << (20 if dtype == "uint64" else 0)).astype(dtype)
     if dtype == "int16":
         return (((bits >> 16) - 32768) >> quieter).astype(np.int16)
     level = ((bits >> 24) - 128) >> quieter

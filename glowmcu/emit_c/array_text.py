@@ -34,6 +34,8 @@ def row_pieces(data: Array) -> Iterator[bytes]:
         items = [float_literal(float(value)) for value in flat]
     elif data.dtype == np.int64:
         items = [_int64_literal(int(value)) for value in flat]
+    elif data.dtype in (np.uint32, np.uint64):
+        items = [f"{int(value)}u{'ll' * (data.dtype == np.uint64)}" for value in flat]
     elif data.dtype == np.int32 and flat.min() == -(2**31):
         items = [c_number(value) for value in flat.tolist()]
     else:

@@ -22,7 +22,9 @@ class ElementType(Enum):
     UI8 = "ui8"
     I16 = "i16"
     I32 = "i32"
+    UI32 = "ui32"
     I64 = "i64"
+    UI64 = "ui64"
     F32 = "f32"
     BOOL = "i1"
 
@@ -52,7 +54,7 @@ class ElementType(Enum):
         if self is ElementType.BOOL:
             return 0, 1
         bits = 8 * self.size_bytes
-        if self is ElementType.UI8:
+        if self.numpy.kind == "u":
             return 0, 2**bits - 1
         return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
@@ -62,7 +64,9 @@ _NUMPY: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.UI8: np.dtype(np.uint8),
     ElementType.I16: np.dtype(np.int16),
     ElementType.I32: np.dtype(np.int32),
+    ElementType.UI32: np.dtype(np.uint32),
     ElementType.I64: np.dtype(np.int64),
+    ElementType.UI64: np.dtype(np.uint64),
     ElementType.F32: np.dtype(np.float32),
     ElementType.BOOL: np.dtype(np.bool_),
 }
@@ -71,7 +75,9 @@ _C_NAME = {
     ElementType.UI8: "uint8_t",
     ElementType.I16: "int16_t",
     ElementType.I32: "int32_t",
+    ElementType.UI32: "uint32_t",
     ElementType.I64: "int64_t",
+    ElementType.UI64: "uint64_t",
     ElementType.F32: "float",
     ElementType.BOOL: "uint8_t",
 }

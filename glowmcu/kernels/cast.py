@@ -9,6 +9,11 @@ from glowmcu.kernels.overlap import element_overlaps
 from glowmcu.ops.cast import Cast
 
 _LEAST = {ElementType.I32: "INT32_MIN", ElementType.I64: "INT64_MIN"}
+_MOST = {
+    ElementType.I64: "INT64_MAX",
+    ElementType.UI32: "UINT32_MAX",
+    ElementType.UI64: "UINT64_MAX",
+}
 
 
 def conversion(source: ElementType, target: ElementType, x: str) -> str:
@@ -20,7 +25,7 @@ def conversion(source: ElementType, target: ElementType, x: str) -> str:
     lowest, highest = target.limits
     low, end = f"{float(lowest)}f", f"{float(highest + 1)}f"
     least = _LEAST.get(target, str(lowest))
-    most = "INT64_MAX" if target is ElementType.I64 else str(highest)
+    most = _MOST.get(target, str(highest))
     # Not-a-number fails every comparison and ends at 0.
     inside = f"({x} < {end} ? ({target.c_name}){x} : {most})"
     return f"({target.c_name})({x} >= {low} ? {inside} : ({x} < {low} ? {least} : 0))"

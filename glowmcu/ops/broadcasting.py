@@ -18,6 +18,7 @@ from glowmcu.ops.fixed_point import quantize_multiplier
 from glowmcu.ops.ranges import all_known, enumerated, is_enumerable, unrestricted
 
 MAX_BROADCAST_RANK = 6
+_NOT_COUNTED = (ElementType.F32, ElementType.BOOL, ElementType.UI32, ElementType.UI64)
 
 #: |value| * scale must stay below this, so that a zero point can be added in int32.
 _REACH_END = float(2**31 - 2**16)
@@ -107,11 +108,15 @@ def expect_quantized(types: Sequence[TensorType], *elements: ElementType) -> Non
 
 
 def is_plain_integer(signature: Signature) -> bool:
-    """One integer type throughout, without scales: counts, masks, shapes. Results wrap."""
+    """One integer type throughout, without scales: counts, masks, shapes. Results wrap.
+
+    Spectra of 32 and 64 bits without a sign are none: no interpreter computes on them.
+    """
     types = (*signature.inputs, signature.output)
-    return all(
-        type_.element is types[0].element and type_.quantization is None for type_ in types
-    ) and types[0].element not in (ElementType.F32, ElementType.BOOL)
+    return (
+        all(type_.element is types[0].element and type_.quantization is None for type_ in types)
+        and types[0].element not in _NOT_COUNTED
+    )
 
 
 def expect_reach(what: str, largest: int, scale: float) -> None:

@@ -117,6 +117,8 @@ def _random_tensor(entry: TensorEntry, generator: np.random.Generator) -> Array:
     if entry.dtype in ("int32", "int64"):
         return generator.integers(0, 16, entry.shape).astype(entry.dtype)
     limits = np.iinfo(np.dtype(entry.dtype).name)
+    if entry.dtype == "uint64":
+        return generator.integers(0, limits.max, entry.shape, np.uint64, endpoint=True)
     return generator.integers(limits.min, limits.max + 1, entry.shape).astype(entry.dtype)
 
 

@@ -54,6 +54,8 @@ def _random(generator: np.random.Generator, type_: Any) -> Array:
     if type_.element.is_float:
         return generator.normal(0, 2, type_.shape).astype(np.float32)
     low, high = type_.element.limits
+    if type_.element.numpy == np.uint64:
+        return generator.integers(0, high, type_.shape, np.uint64, endpoint=True)
     return generator.integers(low, high + 1, type_.shape).astype(type_.element.numpy)
 
 

@@ -26,7 +26,7 @@ _CMAKE_TARGETS = frozenset({
 })  # fmt: skip
 _RUST_TYPES = {
     "int8_t": "i8", "uint8_t": "u8", "int16_t": "i16", "uint16_t": "u16", "int32_t": "i32",
-    "int64_t": "i64", "float": "f32",
+    "uint32_t": "u32", "int64_t": "i64", "uint64_t": "u64", "float": "f32",
 }  # fmt: skip
 
 

@@ -61,6 +61,7 @@ class OperatorRecord:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options_table: Any
+    custom_options: bytes = b""
 
     def options(self, table: Callable[[], _T]) -> _T:
         """The builtin options as `table`, a class of the `tflite` package such as
@@ -186,7 +187,8 @@ class _Reader:
                 raise ValueError(f"operator {index} {name} refers to tensor {tensor}")
         if any(tensor < 0 for tensor in outputs):
             raise ValueError(f"operator {index} {name} lacks an output")
-        return OperatorRecord(index, name, inputs, outputs, record.BuiltinOptions())
+        custom = self.ints(record.CustomOptionsLength(), record.CustomOptionsAsNumpy, 1)
+        return OperatorRecord(index, name, inputs, outputs, record.BuiltinOptions(), bytes(custom))
 
     def tensor(self, model: Any, graph: Any, index: int) -> TensorRecord:
         record = graph.Tensors(index)

@@ -20,11 +20,18 @@ _ELEMENTS = {
     "UINT8": ElementType.UI8,
     "INT16": ElementType.I16,
     "INT32": ElementType.I32,
+    "UINT32": ElementType.UI32,
     "INT64": ElementType.I64,
+    "UINT64": ElementType.UI64,
     "FLOAT32": ElementType.F32,
     "FLOAT16": ElementType.F32,  # constants alone
     "BOOL": ElementType.BOOL,
 }
+#: Their scales, if any, mean nothing to an interpreter.
+_UNSCALED = (
+    *(ElementType.F32, ElementType.BOOL, ElementType.I64),
+    *(ElementType.UI32, ElementType.UI64),
+)
 
 
 def dynamic_shape(record: TensorRecord) -> Unsupported:
@@ -55,7 +62,7 @@ def tensor_type(record: TensorRecord) -> TensorType:
 
 
 def _quantization(record: TensorRecord, element: ElementType) -> Quantization | None:
-    if not record.scales or element in (ElementType.F32, ElementType.BOOL, ElementType.I64):
+    if not record.scales or element in _UNSCALED:
         return None
     try:
         return _checked_quantization(record, element)
