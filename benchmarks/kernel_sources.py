@@ -2,11 +2,14 @@
 
 The files behind each digest that a record names are listed in `kernel_sources.json`. What was
 measured before a file was added is as true as it was; it is stale once a file that there was has
-changed or is gone.
+changed or is gone. A change that leaves the machine code as it was is none:
+
+    python -m benchmarks.kernel_sources --same-code FILE
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import re
@@ -47,7 +50,11 @@ def list_sources() -> None:
     states = _states()
     if kernel_sources_digest() not in states:
         states[kernel_sources_digest()] = kernel_sources()
-        write_text_file(SOURCES_FILE, json.dumps(states, indent=1, sort_keys=True) + "\n")
+        _store(states)
+
+
+def _store(states: dict[str, dict[str, str]]) -> None:
+    write_text_file(SOURCES_FILE, json.dumps(states, indent=1, sort_keys=True) + "\n")
 
 
 def is_of_today(digest: str) -> bool:
@@ -69,3 +76,21 @@ def _states() -> dict[str, dict[str, str]]:
 def visible(text: str) -> str:
     """C or a template without comments and blanks."""
     return _UNSEEN.sub("", text)
+
+
+def main() -> None:
+    """Takes a file's text of today as the one that was measured: its machine code is the same."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernel_sources")
+    parser.add_argument(
+        "--same-code", action="append", required=True, metavar="FILE", choices=[*kernel_sources()],
+        help="compare first: python -m benchmarks.sweep --same-as OLDER_CHECKOUT, or objdump",
+    )  # fmt: skip
+    names = parser.parse_args().same_code
+    states = _states()
+    for state in states.values():
+        state.update((name, kernel_sources()[name]) for name in names if name in state)
+    _store(states)
+
+
+if __name__ == "__main__":
+    main()

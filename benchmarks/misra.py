@@ -28,6 +28,7 @@ from glowmcu.resources import resource_dir
 from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets
 from tests.support.check_model import write_bundle
 from tests.support.misra import Finding, findings
+from tests.support.stream_models import random_stream_model
 
 REPO = Path(__file__).resolve().parents[1]
 PAGE = Path(__file__).resolve().with_suffix(".md")
@@ -69,6 +70,7 @@ def bundles() -> dict[str, Checked]:
     found["rows streamed, cortex-m4"] = Checked(rows_and_offsets, "cortex-m4", ("lines",))
     found["float borders, cortex-m4"] = Checked(float_borders, "cortex-m4")
     found["softmax of int16, cortex-m4"] = Checked(_softmax_of_int16, "cortex-m4")
+    found["stream, cortex-m4"] = Checked(partial(random_stream_model, 6), "cortex-m4")
     for core in ("cortex-m0plus", "cortex-m4", "cortex-m55"):
         for name in ("kws_int8", "sww_int8", "kws_float"):
             found[f"{name}, {core}"] = Checked(partial(_shared, name), core)

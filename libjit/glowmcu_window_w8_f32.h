@@ -161,7 +161,11 @@ static inline void glowmcu_window_w8_f32_blocks(const glowmcu_window_f32 *p, int
     const int32_t *w = p->weights;
 
     for (int32_t block = 0; block < p->blocks; ++block) {
-        float sums[2][8] = { { 0.0f }, { 0.0f } };
+        float sums[2][8] = {
+            { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f },
+            { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f }
+        };
+
         w = glowmcu_window_w8_f32_sums(p, pixels, w, width, sums);
         for (int32_t c = 0; c < width; ++c, ++w) {
             float scale;

@@ -12,7 +12,7 @@ from glowmcu.bundle import Bundle
 from glowmcu.errors import error
 from glowmcu.input_options import bound_text, options_of_bundle
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import bundle_reference
 from glowmcu.quant.choices import options_of_text
@@ -62,8 +62,11 @@ def verify_bundle(
     """
     executors = [executor(name, bundle.board) for name in names]
     inputs = random_inputs(bundle.manifest, samples, seed)
-    outputs, reference = _expected(bundle, inputs, model, bind or {}, profile)
     vectors = golden_vectors(bundle.path, bundle.manifest)
+    # With states all are one stream, and what comes depends on what was.
+    before = [vector.inputs for vector in vectors] if bundle.manifest.states else []
+    outputs, reference = _expected(bundle, [*before, *inputs], model, bind or {}, profile)
+    outputs = outputs[len(before) :]
     vectors += [
         Vector(f"random {index}", arrays, tuple(expected))
         for index, (arrays, expected) in enumerate(zip(inputs, outputs, strict=True))
@@ -91,7 +94,8 @@ def _expected(
         return [result.outputs for result in results], "golden vectors, host C for random inputs"
     data = checked_model(bundle, model, bind)
     graph = _reference(bundle, data, str(model), bind, profile)
-    return [run_graph(graph, arrays) for arrays in inputs], "Python reference of the model"
+    session = Session(graph)
+    return [session.run(arrays) for arrays in inputs], "Python reference of the model"
 
 
 def checked_model(bundle: Bundle, model: Path, bind: Mapping[str, Array]) -> bytes:

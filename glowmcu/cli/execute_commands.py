@@ -11,6 +11,7 @@ import numpy as np
 from glowmcu.bundle import load
 from glowmcu.cli.input_arguments import read_array
 from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.cli.stream_file import joined, read_stream
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.report.json_report import run_json
@@ -51,6 +52,8 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
               help=f"One of {', '.join(EXECUTOR_NAMES)}.")  # fmt: skip
 @click.option("--input", "inputs", multiple=True, type=click.Path(path_type=Path),
               help="A .npy file a model input, in order.")  # fmt: skip
+@click.option("--stream", type=click.Path(path_type=Path), metavar="FILE.npz",
+              help="Inputs of many invocations, N x shape by input name: one stream.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for out_0.npy, out_1.npy …")
 @json_option
 def run_command(
@@ -58,12 +61,22 @@ def run_command(
     board: str | None,
     where: str,
     inputs: tuple[Path, ...],
+    stream: Path | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Run one inference of BUNDLE and show its outputs."""
+    """Run one inference of BUNDLE and show its outputs.
+
+    With --stream many, one behind the other in one arena: outputs are N x shape then, and the costs
+    those of the dearest.
+    """
     loaded = load(bundle, board)
-    measured = loaded.measure([read_array(path) for path in inputs], on=where)
+    if stream is not None and inputs:
+        raise click.UsageError("--input is one inference, --stream are many: give one of them")
+    if stream is not None:
+        measured = joined(loaded.measure_all(read_stream(stream, loaded.manifest), on=where))
+    else:
+        measured = loaded.measure([read_array(path) for path in inputs], on=where)
     files = _write_outputs(output, measured)
     if as_json:
         print_json(run_json(loaded.manifest, measured, files))

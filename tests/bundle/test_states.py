@@ -140,3 +140,11 @@ def test_the_header_says_what_outlives_a_run(tmp_path: Path) -> None:
     assert all(state.value.name in header for state in graph.states)
     assert bundle.manifest.reset_function == "net_reset"
     assert sum(entry.bytes for entry in bundle.manifest.states) == total + 4
+
+
+def test_readme_and_crate_begin_a_stream(tmp_path: Path) -> None:
+    bundle, _ = compiled(tmp_path, SEED, emit=["rust"])
+    assert "net_reset(arena);" in (bundle.path / "README.md").read_text(encoding="utf-8")
+    crate = next(bundle.path.rglob("lib.rs")).read_text(encoding="utf-8")
+    assert "pub fn reset(&mut self)" in crate
+    assert "arena.reset();" in crate

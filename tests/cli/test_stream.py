@@ -1,0 +1,111 @@
+"""`glowmcu run --stream`: many invocations, one behind the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.cli import main
+from glowmcu.ir.interpreter import Session
+from glowmcu.pipeline import reference_graph
+from tests.support.stream_models import random_stream_model
+
+STEPS = 7
+#: Exit code and text of a call.
+Invoke = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> glowmcu.Bundle:
+    folder = tmp_path_factory.mktemp("stream")
+    (folder / "net.tflite").write_bytes(random_stream_model(6))
+    return glowmcu.compile(folder / "net.tflite", board="nrf52", output=folder / "net")
+
+
+def stream() -> tuple[np.ndarray, np.ndarray]:
+    graph = reference_graph(random_stream_model(6), "net.tflite")
+    random, session = np.random.default_rng(4), Session(graph)
+    shape = (STEPS, *graph.arguments[0].type.shape)
+    inputs = random.integers(-128, 128, shape).astype(np.int8)
+    return inputs, np.stack([session.run([x])[0] for x in inputs])
+
+
+@pytest.fixture
+def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
+    def call(*arguments: object) -> tuple[int, str]:
+        capsys.readouterr()
+        code = main([str(item) for item in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out or captured.err
+
+    return call
+
+
+@pytest.mark.parametrize("name", ["x_1", "inputs", "anything"])
+def test_the_outputs_of_a_stream_are_written_together(
+    invoke: Invoke, name: str, bundle: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    inputs, wanted = stream()
+    np.savez(tmp_path / "in.npz", **{name: inputs})
+    code, text = invoke(
+        "run", bundle.path, "--stream", tmp_path / "in.npz", "--output", tmp_path / "out", "--json"
+    )
+    assert code == 0, text
+    assert json.loads(text)["outputs"][0]["shape"] == list(wanted.shape)
+    assert np.array_equal(np.load(tmp_path / "out" / "out_0.npy"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"a": np.zeros((3, 1), np.int8), "b": np.zeros(2)}, "no array"),
+        ({"x": np.zeros((3, 1, 1), np.int8)}, "for input"),
+        ({"x": "float"}, "for input"),
+        ({"x": "empty"}, "0"),
+        ({}, "holds nothing"),
+    ],
+)
+def test_a_stream_that_does_not_fit_is_refused(
+    invoke: Invoke, arrays: dict[str, object], said: str, bundle: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    inputs, _ = stream()
+    made = {"float": inputs.astype(np.float32), "empty": inputs[:0]}
+    np.savez(tmp_path / "in.npz", **{k: made.get(v, v) if isinstance(v, str) else v
+                                     for k, v in arrays.items()})  # fmt: skip
+    code, text = invoke("run", bundle.path, "--stream", tmp_path / "in.npz")
+    assert code == 2
+    assert "GM730" in text
+    assert said in text
+
+
+def test_a_file_that_is_no_archive_is_refused(
+    invoke: Invoke, bundle: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    (tmp_path / "in.npz").write_bytes(b"no archive")
+    for file in (tmp_path / "in.npz", tmp_path / "missing.npz"):
+        code, text = invoke("run", bundle.path, "--stream", file)
+        assert code == 2
+        assert "GM730" in text
+
+
+def test_one_inference_or_a_stream(invoke: Invoke, bundle: glowmcu.Bundle, tmp_path: Path) -> None:
+    inputs, _ = stream()
+    np.savez(tmp_path / "in.npz", inputs=inputs)
+    np.save(tmp_path / "x.npy", inputs[0])
+    code, text = invoke(
+        "run", bundle.path, "--stream", tmp_path / "in.npz", "--input", tmp_path / "x.npy"
+    )
+    assert code == 2
+    assert "give one of them" in text
+
+
+def test_golden_and_random_vectors_are_one_stream(invoke: Invoke, bundle: glowmcu.Bundle) -> None:
+    model = bundle.path.parent / "net.tflite"
+    for arguments in ((), ("--model", model)):
+        code, text = invoke("verify", bundle.path, "--on", "host", "--samples", 4, *arguments)
+        assert code == 0, text
