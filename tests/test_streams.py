@@ -1,0 +1,108 @@
+"""Real models with state, invocation by invocation, against what TensorFlow Lite Micro computed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import glowmcu
+from glowmcu.ir.interpreter import Session
+from glowmcu.lowering.passes import lower
+from glowmcu.pipeline import reference_graph
+from glowmcu.verify.executors import executor
+
+FOLDER = Path(__file__).resolve().parents[2] / "shared" / "streams"
+MODELS = (
+    "wake_v1_okay_nabu", "wake_v2_okay_nabu", "wake_v2_hey_home_assistant", "wake_v2_vad",
+    "micro_speech_quantized",
+)  # fmt: skip
+#: On an emulated core: enough that every row of every queue is one that came.
+FEW = 12
+
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="needs shared/streams, which lies beside the repository"
+)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A model, its inputs and the outputs of each invocation."""
+
+    path: Path
+    inputs: npt.NDArray[np.int8]
+    outputs: npt.NDArray[np.generic]
+
+
+@cache
+def stream(name: str) -> Stream:
+    (entry,) = (
+        row for row in json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
+        if row["model"] == f"{name}.tflite"
+    )  # fmt: skip
+    arrays = np.load(FOLDER / entry["steps"])
+    return Stream(FOLDER / entry["model"], arrays["inputs"], arrays["outputs"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_graph_is_what_tflm_computes(name: str) -> None:
+    found = stream(name)
+    graph = reference_graph(found.path.read_bytes(), found.path.name)
+    for one in (graph, lower(graph)):
+        session = Session(one)
+        for x, want in zip(found.inputs[:60], found.outputs, strict=False):
+            assert np.array_equal(session.run([x])[0], want)
+
+
+@pytest.mark.parametrize("goal", ["balanced", "ram", "speed", "size"])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_invocation_in_c(name: str, goal: str, tmp_path: Path) -> None:
+    found = stream(name)
+    bundle = glowmcu.compile(found.path, board="nrf52", output=tmp_path, optimize=goal)
+    measured = bundle.measure_all([[x] for x in found.inputs], on="host")
+    got = np.stack([one.outputs[0] for one in measured])
+    assert np.array_equal(got, found.outputs)
+
+
+@pytest.mark.parametrize(
+    ("board", "on"),
+    [
+        pytest.param("rp2040", "cortex-m", marks=pytest.mark.arm),
+        pytest.param("nrf52", "cortex-m", marks=pytest.mark.arm),
+        pytest.param("mps3-an547", "qemu", marks=pytest.mark.qemu),
+    ],
+)
+@pytest.mark.parametrize("name", MODELS)
+def test_invocations_on_cores(name: str, board: str, on: str, tmp_path: Path) -> None:
+    found = stream(name)
+    bundle = glowmcu.compile(found.path, board=board, output=tmp_path)
+    if (missing := executor(on, bundle.board).missing()) is not None:
+        pytest.skip(missing)
+    measured = bundle.measure_all([[x] for x in found.inputs[:FEW]], on=on)
+    for one, want in zip(measured, found.outputs, strict=False):
+        assert np.array_equal(one.outputs[0], want)
+
+
+#: Bytes of the arena and modelled cycles of an invocation, at most; Cortex-M4, balanced.
+GOALS = {
+    "wake_v1_okay_nabu": (8_400, 160_000),
+    "wake_v2_okay_nabu": (4_000, 50_000),
+    "wake_v2_hey_home_assistant": (4_700, 58_000),
+    "wake_v2_vad": (1_500, 25_500),
+}
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", GOALS)
+def test_streams_stay_small_and_fast(name: str, tmp_path: Path) -> None:
+    found = stream(name)
+    bundle = glowmcu.compile(found.path, board="nrf52", output=tmp_path)
+    assert bundle.manifest.arena_bytes <= GOALS[name][0]
+    measured = bundle.measure_all([[x] for x in found.inputs[:2]], on="cortex-m")
+    assert measured[-1].cycles is not None
+    assert measured[-1].cycles <= GOALS[name][1]
