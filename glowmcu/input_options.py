@@ -24,7 +24,9 @@ class InputOptions:
     names the inputs that hold after a run what was written to them before it, `streamed` those
     whose rows the application hands over as they come, `outside` those that stay in memory of the
     application's. `io` is int8 or uint8 where what the model quantizes at its border is handed over
-    so; `nhwc` names inputs and outputs (NCHW in the file) with channels last.
+    so; `nhwc` names inputs and outputs (NCHW in the file) with channels last. `states` are inputs
+    by name and the outputs that they become for the next run; without them such pairs are looked
+    for unless `finds_states` is false.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -35,6 +37,25 @@ class InputOptions:
     outside: tuple[str, ...] = ()
     io: str = ""
     nhwc: tuple[str, ...] = ()
+    states: Mapping[str, str] = field(default_factory=dict)
+    finds_states: bool = True
+
+    @property
+    def states_given(self) -> Mapping[str, str] | None:
+        """As Python's API takes them: None where they are looked for."""
+        return None if self.finds_states else self.states
+
+
+def inputs_of(
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    symbols: Mapping[str, int] | None,
+    bind: Mapping[str, npt.NDArray[Any]] | None,
+    states: Mapping[str, str] | None = None,
+) -> InputOptions:
+    """What a function of the API was given; without `states` they are looked for."""
+    return InputOptions(
+        shapes or {}, symbols or {}, bind or {}, states=states or {}, finds_states=states is None
+    )
 
 
 def options_of_bundle(
@@ -48,7 +69,10 @@ def options_of_bundle(
         name: (shape[0], shape[3], shape[1], shape[2]) if name in nhwc else shape
         for name, shape in inputs.items()
     }
-    return InputOptions(shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc)
+    states = dict(pair.split("=", 1) for pair in said.get("state", "").split(",") if pair)
+    return InputOptions(
+        shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states, finds_states=False
+    )
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:

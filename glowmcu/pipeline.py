@@ -30,6 +30,7 @@ from glowmcu.errors import error
 from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.state_pairs import PAIRS, state_notes, with_states
 from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.input_options import InputOptions, bound_text, pushed_input
 from glowmcu.instrument import Instrument
@@ -37,9 +38,8 @@ from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Rounding
-from glowmcu.ir.vector_search import choose_vectors, pattern_inputs
+from glowmcu.ir.vector_search import vector_runs
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.known_costs import known_costs
@@ -62,10 +62,9 @@ if TYPE_CHECKING:
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
     from glowmcu.quant.sample_source import SampleSource
 
-#: How many golden vectors a bundle has at most.
+
+#: How many golden vectors a bundle has at most; a stream has as many at a time.
 _VECTORS = 4
-#: How often the self test of a model with states goes through them, with other numbers each time.
-_TURNS_OF_STREAM = 3
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,11 @@ def reference_graph(
     inputs: InputOptions | None = None,
 ) -> Graph:
     """The model as imported: what its numbers are defined by."""
-    graph = read_model(data, file_name, inputs).replace(rounding=rounding)
+    inputs = inputs or InputOptions()
+    # What a state is bound to is its beginning, no constant.
+    bound = {name: data for name, data in inputs.bind.items() if name not in inputs.states}
+    graph = read_model(data, file_name, replace(inputs, bind=bound)).replace(rounding=rounding)
+    graph = with_states(graph, inputs, file_name)
     graph.verify()
     return graph
 
@@ -225,20 +228,8 @@ def export_model(
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
-    """What the graph gives for the self test's inputs, which are those that show most.
-
-    With states, vectors are the invocations of one stream, in order.
-    """
-    chosen = choose_vectors(graph, _VECTORS)
-    if not graph.states:
-        return tuple(GoldenVector(one.seed, one.outputs) for one in chosen)
-    session, vectors = Session(graph), []
-    for turn in range(_TURNS_OF_STREAM):
-        for one in chosen:
-            seed = one.seed + turn
-            outputs = session.run(pattern_inputs(graph, seed))
-            vectors.append(GoldenVector(seed, tuple(outputs)))
-    return tuple(vectors)
+    """What the graph gives for the self test's inputs, which are those that show most."""
+    return tuple(GoldenVector(seed, outputs) for seed, outputs in vector_runs(graph, _VECTORS))
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
@@ -275,7 +266,10 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     facts = BundleFacts(
         name=options.name, tool_version=__version__, model_file=Path(file_name).name,
         model_sha256=_sha256(data), board=options.board,
-        options={**_options_text(options), **(quantized.text if quantized else {})},
+        options={
+            **_options_text(options), **_state_text(imported),
+            **(quantized.text if quantized else {}),
+        },
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
         arena_align=ARENA_ALIGN, single_rounding=options.rounding is Rounding.SINGLE,
         vectors=golden_vectors(imported), exact_outputs=exact_outputs(imported),
@@ -294,7 +288,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     if options.wants_curve:
         curve = memory_curve(*wanted, planning)
     notes = model_notes(data, file_name, options.inputs) + border_notes(imported, options.inputs)
-    notes = (*notes, *dump.notes, *label_notes)
+    notes = (*notes, *state_notes(imported, options.inputs), *dump.notes, *label_notes)
     done = Compilation(imported, graph, selections, plan, files, manifest, notes, fit.cycles, curve)
     done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
@@ -369,6 +363,11 @@ def _options_text(options: Options) -> dict[str, str]:
         **options.interface.text,
     }
     return {key: value for key, value in text.items() if value}
+
+
+def _state_text(graph: Graph) -> dict[str, str]:
+    """Inputs and the outputs that they become, where such pairs are states."""
+    return {"state": graph.metadata[PAIRS]} if PAIRS in graph.metadata else {}
 
 
 def packaging(names: str | Iterable[str], settings: Iterable[str]) -> Packaging:

@@ -17,7 +17,7 @@ from glowmcu.board.placing import arena_region, arena_room
 from glowmcu.bundle import Bundle, MemoryPass, code_by_region
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
-from glowmcu.input_options import InputOptions, channels_last
+from glowmcu.input_options import InputOptions, channels_last, inputs_of
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
@@ -57,6 +57,7 @@ def compile(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    states: Mapping[str, str] | None = None,
     keep_inputs: Sequence[str] = (),
     stream_inputs: Sequence[str] = (),
     outside_inputs: Sequence[str] = (),
@@ -86,12 +87,12 @@ def compile(
     """
     path, found, data = Path(model), find_board(board), read_model_file(Path(model))
     chosen, border = border_of(io, quantization, profile is None and samples is None)
-    inputs = _inputs(input_shapes, define, bind, keep_inputs, stream_inputs, outside_inputs)
+    inputs = inputs_of(input_shapes, define, bind, states)
     options = Options(
         name=default_name(path) if name is None else name, board=found.name, core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=replace(inputs, io=border, nhwc=channels_last(input_layouts or {})),
+        inputs=_placed(inputs, keep_inputs, stream_inputs, outside_inputs, border, input_layouts),
         quantization=_request(profile, samples, preprocess, chosen, observer),
         budgets=budgets_of(flash_budget, arena_budget), simplify=simplify,
         kernels=None if kernels is None else _choices(Path(kernels), data, found),
@@ -101,6 +102,20 @@ def compile(
         interface=_interface(steps, labels, weights), planning_observer=planning_observer,
     )  # fmt: skip
     return _written(data, path, options, found, output)
+
+
+def _placed(
+    inputs: InputOptions,
+    keep: Sequence[str],
+    stream: Sequence[str],
+    outside: Sequence[str],
+    io: str,
+    layouts: Mapping[str, str] | None,
+) -> InputOptions:
+    """Where they lie and what they look like besides."""
+    kept, streamed, away = (tuple(dict.fromkeys(given)) for given in (keep, stream, outside))
+    nhwc = channels_last(layouts or {})
+    return replace(inputs, kept=kept, streamed=streamed, outside=away, io=io, nhwc=nhwc)
 
 
 def _interface(
@@ -128,18 +143,6 @@ def _choices(file: Path, data: bytes, board: Board) -> KernelChoices:
     from glowmcu.tuning.kernel_file import choices_for
 
     return choices_for(file, data, board.core)
-
-
-def _inputs(
-    shapes: Mapping[str, Shape] | None,
-    define: Mapping[str, int] | None,
-    bind: Mapping[str, Array] | None,
-    keep: Sequence[str],
-    stream: Sequence[str],
-    outside: Sequence[str],
-) -> InputOptions:
-    kept, streamed, away = (tuple(dict.fromkeys(given)) for given in (keep, stream, outside))
-    return InputOptions(shapes or {}, define or {}, bind or {}, kept, streamed, away)
 
 
 def _written(

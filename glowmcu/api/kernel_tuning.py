@@ -14,7 +14,7 @@ from glowmcu.board import find_board
 from glowmcu.errors import error
 from glowmcu.file_writing import check_not_the_model, write_text_file
 from glowmcu.goals import Goal
-from glowmcu.input_options import InputOptions
+from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.pipeline import Options
@@ -71,6 +71,7 @@ def tune_kernels(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    states: Mapping[str, str] | None = None,
     cache: str | Path | None = None,
     observer: Observer | None = None,
 ) -> KernelTuningResult:
@@ -90,7 +91,7 @@ def tune_kernels(
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
+        inputs=inputs_of(input_shapes, define, bind, states),
         quantization=quantization_request(profile, None, None, None, None),
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,

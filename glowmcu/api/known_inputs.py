@@ -26,7 +26,7 @@ def compile_for_inputs(
     bound: dict[str, Array] = {}
     while True:
         shapes = {name: array.shape for name, array in inputs.items() if name not in bound}
-        given = replace(options, inputs=InputOptions(shapes, bind=bound))
+        given = replace(options, inputs=InputOptions(shapes, bind=bound, finds_states=False))
         try:
             return compile_model(data, file_name, given), tuple(bound)
         except GlowmcuError as cause:

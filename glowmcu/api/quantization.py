@@ -9,7 +9,7 @@ from pathlib import Path
 from glowmcu.api.model_file import read_model_file
 from glowmcu.errors import error
 from glowmcu.file_writing import check_not_the_model, write_file
-from glowmcu.input_options import InputOptions
+from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import Shape
 from glowmcu.pipeline import export_model, model_notes, profile_model
@@ -38,6 +38,7 @@ def profile(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
 ) -> Profile:
     """Measure what every tensor of a float model holds on `samples`; written to `output` if given.
@@ -49,7 +50,7 @@ def profile(
     """
     path = Path(model)
     check_not_the_model(output, path)
-    inputs = InputOptions(input_shapes or {}, define or {}, bind or {})
+    inputs = inputs_of(input_shapes, define, bind, states)
     source = _source(samples, preprocess, limit)
     made = profile_model(read_model_file(path), str(path), source, inputs, observer)
     for other in merge_with:
@@ -65,9 +66,10 @@ def notes_on(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    states: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """What a model file leaves open and is taken for granted, in sentences."""
-    inputs = InputOptions(input_shapes or {}, define or {}, bind or {})
+    inputs = inputs_of(input_shapes, define, bind, states)
     return model_notes(read_model_file(Path(model)), str(model), inputs)
 
 
@@ -89,6 +91,7 @@ def export(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
 ) -> ExportedModel:
     """Write a model as `.tflite`: in int8 by a profile or samples, else as it is.
@@ -99,7 +102,7 @@ def export(
     path, target = Path(model), Path(output)
     check_not_the_model(target, path)
     request = quantization_request(profile, samples, preprocess, quantization, observer)
-    inputs = InputOptions(input_shapes or {}, define or {}, bind or {})
+    inputs = inputs_of(input_shapes, define, bind, states)
     data = export_model(read_model_file(path), str(path), request, inputs)
     try:
         write_file(target, data)

@@ -16,7 +16,7 @@ from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.file_writing import check_not_the_model
 from glowmcu.goals import Goal
-from glowmcu.input_options import InputOptions
+from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
@@ -83,6 +83,7 @@ def tune(
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
+    states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
 ) -> TuningResult:
     """Search the quantization of a float model for the greatest accuracy on labelled samples, or
@@ -105,19 +106,16 @@ def tune(
         processes=_positive(jobs, "jobs"),
     )
     options = Options(
-        name="tuned",
-        board=found.name,
-        core=found.core,
+        name="tuned", board=found.name, core=found.core,
         goal=_choice(Goal, optimize, "optimize"),
         rounding=_choice(Rounding, rounding, "rounding"),
-        inputs=InputOptions(input_shapes or {}, define or {}, bind or {}),
-        simplify=simplify,
-    )
+        inputs=inputs_of(input_shapes, define, bind, states), simplify=simplify,
+    )  # fmt: skip
     source = SampleSource(samples, read_preprocessing(Path(preprocess)) if preprocess else None)
     classes = Path(labels) if isinstance(labels, str | Path) else labels
+    folder = None if output is None else Path(output)
     build = Build(read_model_file(path), str(path), options, found)
     job, sha256 = _job(build, source, classes, profile, measure)
-    folder = None if output is None else Path(output)
     state = StateFile(_state_path(folder), _key(job, sha256, settings, options))
     return _result(run_search(job, settings, state, observer), job, folder)
 

@@ -118,6 +118,7 @@ def compile_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            states=inputs.states_given,
             stream_inputs=inputs.streamed,
             outside_inputs=inputs.outside,
             input_layouts=dict.fromkeys(inputs.nhwc, "nhwc"),

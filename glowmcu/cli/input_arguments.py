@@ -31,11 +31,13 @@ def input_options(function: _F) -> _F:
         input_shapes: tuple[str, ...],
         define: tuple[str, ...],
         bind: tuple[str, ...],
+        states: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         inputs = InputOptions(
-            parse_input_shapes(input_shapes), parse_defines(define), read_bound(bind)
-        )
+            parse_input_shapes(input_shapes), parse_defines(define), read_bound(bind),
+            states=parse_states(states), finds_states=not states,
+        )  # fmt: skip
         return function(inputs=inputs, **others)
 
     options = (
@@ -44,6 +46,9 @@ def input_options(function: _F) -> _F:
         click.option("--define", multiple=True, metavar="N=1",
                      help="Give a symbolic size of an ONNX model its value."),
         bind_option,
+        click.option("--state", "states", multiple=True, metavar="INPUT=OUTPUT",
+                     help="What comes out comes in again in the next run: no input, no output any "
+                          "more. Plain names (h0=hn) are found; `none` leaves them."),
     )  # fmt: skip
     wrapped: Any = with_inputs
     for option in (*options, memory_limit_option):
@@ -136,6 +141,23 @@ def parse_defines(texts: tuple[str, ...]) -> dict[str, int]:
             )
         symbols[name] = int(size)
     return symbols
+
+
+def parse_states(texts: tuple[str, ...]) -> dict[str, str]:
+    """`INPUT=OUTPUT`, several times, as a dictionary; `none` alone is no state. Raises GM731."""
+    if texts == ("none",):
+        return {}
+    states: dict[str, str] = {}
+    for text in texts:
+        name, _, result = text.partition("=")
+        if not name or not result or name in states:
+            raise error(
+                "GM731",
+                f"--state takes INPUT=OUTPUT, each input once, got {text!r}",
+                hint="for example --state h0=hn; `--state none` keeps inputs and outputs apart",
+            )
+        states[name] = result
+    return states
 
 
 def read_bound(texts: tuple[str, ...]) -> Mapping[str, Array]:

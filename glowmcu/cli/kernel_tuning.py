@@ -82,6 +82,7 @@ def run_kernel_tuning(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            states=inputs.states_given,
             observer=observer,
             **common,
         )

@@ -61,9 +61,10 @@ def profile_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            states=inputs.states_given,
             observer=observers.profiling,
         )
-    notes = notes_on(model, inputs.shapes, inputs.symbols, inputs.bind)
+    notes = notes_on(model, inputs.shapes, inputs.symbols, inputs.bind, inputs.states_given)
     if as_json:
         print_json({**profile_json(made, file), "notes": list(notes)})
         return
@@ -103,6 +104,7 @@ def export_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            states=inputs.states_given,
             observer=observers.profiling,
         )
     if as_json:

@@ -108,6 +108,7 @@ def tune_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            states=inputs.states_given,
             observer=observer,
             **others,  # type: ignore[arg-type]
         )

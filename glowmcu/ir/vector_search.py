@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.interpreter import bind_inputs, step_graph
+from glowmcu.ir.interpreter import Session, bind_inputs, step_graph
 from glowmcu.ir.operation import Array
 from glowmcu.test_vectors import pattern_tensor, vector_seed
 
@@ -33,6 +33,8 @@ _PATTERNS = (
 #: is no larger, and of a larger one.
 _SEARCH_MACS = 40_000_000
 _FEWEST, _OF_LARGE = 4, 2
+#: How often the vectors of a graph with states are gone through.
+_TURNS_OF_STREAM = 3
 #: Operators whose results say how sure the network is: close to an end nothing changes them.
 _SURE = frozenset({"softmax", "logistic"})
 
@@ -46,6 +48,20 @@ class Tried:
     seed: int
     outputs: tuple[Array, ...]
     shown: Shown
+
+
+def vector_runs(graph: Graph, most: int) -> list[tuple[int, tuple[Array, ...]]]:
+    """Seeds of the chosen vectors and the graph's results for them.
+
+    With states they are the invocations of one stream, in order: each vector some times, with other
+    numbers every time.
+    """
+    chosen = choose_vectors(graph, most)
+    if not graph.states:
+        return [(one.seed, one.outputs) for one in chosen]
+    session = Session(graph)
+    seeds = [one.seed + turn for turn in range(_TURNS_OF_STREAM) for one in chosen]
+    return [(seed, tuple(session.run(pattern_inputs(graph, seed)))) for seed in seeds]
 
 
 def choose_vectors(graph: Graph, most: int) -> tuple[Tried, ...]:

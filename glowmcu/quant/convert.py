@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array, Constant, Operation, OperationError, constant
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
@@ -111,7 +111,9 @@ class _Tensors:
         #: Values as the node or the application that makes them stores them.
         self._own: dict[Value, Value] = {}
         self._outputs = set(graph.outputs)
-        self._inputs = tuple(map(self._add_input, graph.inputs))
+        arguments = map(self._add_input, graph.arguments)
+        states = (self._add_state(state.value) for state in graph.states)
+        self._inputs = (*arguments, *states)
         self.nodes: list[Node] = []
 
     def _add_input(self, value: Value) -> Value:
@@ -121,6 +123,23 @@ class _Tensors:
         type_ = self.formats.type_of(value, wide=False)
         self._own[value] = self._stored[value, type_] = Value(type_, value.name)
         return self._own[value]
+
+    def _add_state(self, value: Value) -> Value:
+        """A state is stored as those store it that compute with it; real where nobody does."""
+        type_ = self._state_type(value)
+        if type_ == value.type:
+            self._real[value] = value
+            return value
+        self._own[value] = self._stored[value, type_] = Value(type_, value.name)
+        return self._own[value]
+
+    def _state_type(self, value: Value) -> TensorType:
+        """16 bits where any reader or maker has them: a state is rounded again in every run."""
+        if value in self.formats.wide:
+            return self.formats.type_of(value, wide=True)
+        return (
+            self.formats.type_of(value, wide=False) if value in self.formats.narrow else value.type
+        )
 
     def data(self, value: Value) -> Array:
         """Data of a constant."""
@@ -219,13 +238,35 @@ class _Tensors:
         return value
 
     def finish(self) -> Graph:
-        outputs = tuple(map(self._output, self._graph.outputs))
-        return replace(self._graph, inputs=self._inputs, nodes=tuple(self.nodes), outputs=outputs)
+        outputs = [self._output(value) for value in self._graph.results]
+        pairs = zip(self._graph.states, self._graph.assigned, strict=True)
+        outputs += [self._assigned(state.value, value) for state, value in pairs]
+        count = len(self._graph.states)
+        states = zip(self._graph.states, self._inputs[len(self._inputs) - count :], strict=True)
+        return replace(
+            self._graph,
+            inputs=self._inputs,
+            nodes=tuple(self.nodes),
+            outputs=tuple(outputs),
+            states=tuple(_stored_state(state, value) for state, value in states),
+        )
+
+    def _assigned(self, state: Value, value: Value) -> Value:
+        """What a state becomes, stored as the state is."""
+        type_ = self._state_type(state)
+        return self.real(value) if type_ == value.type else self.stored(value, type_)
 
     def _output(self, value: Value) -> Value:
         if value.type.element is ElementType.F32 and self._int8_interface:
             return self.stored(value, self.formats.type_of(value, wide=False))
         return self.real(value)
+
+
+def _stored_state(state: State, value: Value) -> State:
+    quantization = value.type.quantization
+    if quantization is None:
+        return State(value, state.initial)
+    return State(value, quantize_array(state.initial, quantization, value.type.element))
 
 
 def stored_type(value: Value, quantization: Quantization) -> TensorType:

@@ -142,7 +142,7 @@ class _Sea:
 
     def touches_int8_interface(self, node: Node) -> bool:
         """Whether the node reads an int8 input of the model or makes an int8 output."""
-        border = {*self.graph.inputs, *self.graph.outputs}
+        border = {*self.graph.arguments, *self.graph.results}
         tensors = self._tensors((*node.inputs, *node.outputs))
         return self.int8_interface and any(value in border for value in tensors)
 

@@ -50,6 +50,10 @@ class _Groups:
             value = self._parent[value]
         return value
 
+    def members_of_any(self) -> Iterable[Value]:
+        """All values of all groups."""
+        return self._parent.keys()
+
     def fixed_of(self, value: Value) -> Quantization | None:
         return self.fixed.get(self.root(value))
 
@@ -87,6 +91,8 @@ def assign_parameters(
         groups.root(value)
     for node, rule in rules.items():
         _group(groups, node, rule)
+    for state, value in zip(graph.states, graph.assigned, strict=True):
+        _join_state(groups, state.value, value)
     ranges = _Ranges(graph, profile, calibration)
     parameters: Parameters = {}
     for root, members in groups.members().items():
@@ -97,6 +103,15 @@ def assign_parameters(
             chosen = choose(low, high, calibration.schema)
         parameters.update(dict.fromkeys(members, chosen))
     return parameters
+
+
+def _join_state(groups: _Groups, state: Value, value: Value) -> None:
+    """What a state becomes is stored as it is: nothing is lost from run to run."""
+    known = set(groups.members_of_any())
+    if state in known or value in known:
+        fixed = {groups.fixed_of(item) for item in (state, value)} - {None}
+        if len(fixed) < 2:
+            groups.join(state, value)
 
 
 def _group(groups: _Groups, node: Node, rule: QuantizationRule) -> None:

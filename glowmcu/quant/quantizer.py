@@ -77,7 +77,7 @@ def quantize(
     int8_interface = options.interface is Interface.INT8
     border = [
         value
-        for value in (*graph.inputs, *graph.outputs)
+        for value in (*graph.arguments, *graph.results)
         if int8_interface and value.type.element is ElementType.F32
     ]
     refused: dict[Node, str] = {}

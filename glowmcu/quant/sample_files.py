@@ -18,7 +18,7 @@ from glowmcu.quant.images import IMAGE_SUFFIXES, Preprocessing, read_image
 from glowmcu.quant.samples import Samples, samples_of, single_files
 
 _RAW_SUFFIXES = (".bin", ".raw")
-_SINGLE_SUFFIXES = (".npy", ".npz", *_RAW_SUFFIXES)
+SINGLE_SUFFIXES = (".npy", ".npz", *_RAW_SUFFIXES)
 
 
 def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None = None) -> Samples:
@@ -34,7 +34,7 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
         return samples_of(graph, _load_npz(path), str(path))
     if path.suffix in _RAW_SUFFIXES:
         return single_files(graph, [path], lambda file: _load_raw(graph, file))
-    known = ", ".join(_SINGLE_SUFFIXES)
+    known = ", ".join(SINGLE_SUFFIXES)
     what = "no such file or folder" if not path.exists() else f"expected a folder or one of {known}"
     raise error("GM307", f"cannot read samples: {what}", str(path))
 
@@ -42,7 +42,7 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
 def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> Samples:
     """One sample a file; all files of one kind, images wherever they lie below the folder."""
     images = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in IMAGE_SUFFIXES]
-    files = [f for f in sorted(folder.iterdir()) if f.suffix in _SINGLE_SUFFIXES]
+    files = [f for f in sorted(folder.iterdir()) if f.suffix in SINGLE_SUFFIXES]
     if images and files:
         raise error(
             "GM307",
@@ -53,7 +53,7 @@ def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> 
     if images:
         return _images(graph, folder, images, preprocessing)
     if not files:
-        known = ", ".join((*_SINGLE_SUFFIXES, *IMAGE_SUFFIXES))
+        known = ", ".join((*SINGLE_SUFFIXES, *IMAGE_SUFFIXES))
         raise error("GM306", f"no samples: the folder has none of {known}", str(folder))
     return single_files(graph, files, lambda file: _load_single(graph, file))
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph
 from glowmcu.quant.images import Preprocessing
-from glowmcu.quant.sample_files import read_samples
+from glowmcu.quant.sample_files import SINGLE_SUFFIXES, read_samples
 from glowmcu.quant.samples import Sample, SampleData, Samples, samples_of
+from glowmcu.quant.trajectories import along_trajectories, without_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +26,32 @@ class SampleSource:
     def read(self, graph: Graph) -> Samples:
         """The samples, checked against the inputs of `graph`. Raises GM304 to GM309."""
         paths = paths_of(self.data)
-        if paths is None:
+        if graph.states:
+            samples = along_trajectories(graph, self._sequences(without_states(graph), paths))
+        elif paths is None:
             samples = samples_of(graph, self.data)  # type: ignore[arg-type]
         elif not paths:
             raise error("GM306", "no samples: no file or folder was named")
         else:
             samples = _joined([read_samples(graph, path, self.preprocessing) for path in paths])
         return samples if self.limit is None else evenly_picked(samples, self.limit)
+
+    def _sequences(self, graph: Graph, paths: Sequence[Path] | None) -> list[Samples]:
+        """Of a model with states: each file is a sequence, but where all hold a single sample."""
+        if paths is None:
+            return [samples_of(graph, self.data)]  # type: ignore[arg-type]
+        if not paths:
+            raise error("GM306", "no samples: no file or folder was named")
+        files = [file for path in paths for file in _files(path)]
+        parts = [read_samples(graph, file, self.preprocessing) for file in files]
+        return [_joined(parts)] if all(part.count == 1 for part in parts) else parts
+
+
+def _files(path: Path) -> list[Path]:
+    """What a folder holds of arrays, by name; a file, or a folder of other things, as it is."""
+    found = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else []
+    arrays = [file for file in found if file.suffix in SINGLE_SUFFIXES]
+    return arrays or [path]
 
 
 def paths_of(data: object) -> list[Path] | None:

@@ -23,8 +23,9 @@ INT16_MAX = 2**15 - 1
 def choose_wide_nodes(
     graph: Graph, rules: Rules, names: Iterable[str], refused: Mapping[Node, str]
 ) -> set[Node]:
-    """The nodes of `rules` that become int16: those named, and what only moves elements between
-    them. Raises GM312 for an unknown name, GM313 for a node that was named and is in `refused`.
+    """The nodes of `rules` that become int16: those named, those that accumulate in a state, and
+    what only moves elements between them. Raises GM312 for an unknown name, GM313 for a node that
+    was named and is in `refused`.
     """
     named = nodes_named(graph, (name for name in names if name != ALL), "--int16")
     for node in graph.nodes:
@@ -38,7 +39,33 @@ def choose_wide_nodes(
             )
     if ALL in names:
         return {node for node in rules if node not in refused}
-    return named | _between(graph, rules, named, refused)
+    wide = named | {node for node in _accumulating(graph) if node in rules and node not in refused}
+    return wide | _between(graph, rules, wide, refused)
+
+
+def _accumulating(graph: Graph) -> set[Node]:
+    """What makes the new value of a state from the old one element by element.
+
+    Such a state is rounded again in every run: the cell of an LSTM, the hidden state of a GRU, a
+    running sum. One that goes through weights forgets its rounding there.
+    """
+    found: set[Node] = set()
+    for state, value in zip(graph.states, graph.assigned, strict=True):
+        reached, behind = {state.value}, list[Node]()
+        for node in graph.nodes:
+            if _keeps_elements(node) and not reached.isdisjoint(node.inputs):
+                reached.update(node.outputs)
+                behind.append(node)
+        needed = {value}
+        for node in reversed(behind):
+            if not needed.isdisjoint(node.outputs):
+                needed.update(node.inputs)
+                found.add(node)
+    return {node for node in found if node.op.elementwise}
+
+
+def _keeps_elements(node: Node) -> bool:
+    return node.op.elementwise or bool(node.op.aliases(node.signature))
 
 
 def _between(

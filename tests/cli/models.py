@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import tflite
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from tests.conftest import REPO
 
 #: The vtable entry of `Model.subgraphs` in the schema.
-_SUBGRAPHS = 8
 DIGITS = REPO / "examples" / "digits"
 
 
@@ -90,13 +88,20 @@ def two_lists() -> bytes:
 
 
 def control_flow() -> bytes:
-    """Two subgraphs by its own account, as files with WHILE and IF have them."""
-    data = bytearray(digits())
-    table = tflite.Model.GetRootAs(data)._tab
-    length = table.Vector(table.Offset(_SUBGRAPHS)) - 4
-    assert data[length] == 1
-    data[length] = 2
-    return bytes(data)
+    """One of two subgraphs by a condition."""
+    model = ModelBuilder()
+    condition = model.input("louder", (), "bool")
+    x = model.input("x", (1, 4), "int8", 0.5, 0)
+    y = model.tensor("y", (1, 4), "int8", 0.5, 0)
+    numbers = []
+    for name in ("then", "else"):
+        inner, number = model.subgraph(name)
+        inner.output(inner.input("x", (1, 4), "int8", 0.5, 0))
+        numbers.append(number)
+    options = {"then_subgraph_index": numbers[0], "else_subgraph_index": numbers[1]}
+    model.op("IF", [condition, x], [y], options)
+    model.output(y)
+    return model.finish()
 
 
 MODELS: dict[str, Callable[[], bytes]] = {

@@ -1,0 +1,161 @@
+"""Inputs and outputs that are one state: said by the user, or plain by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.state_pairs import found_pairs
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.interpreter import Session, run_graph
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.pipeline import reference_graph
+
+pytest.importorskip("onnx")
+from tests.support.recurrent_models import recurrent_step, smooth
+
+APART = InputOptions(finds_states=False)
+
+
+def by_hand(data: bytes, xs: np.ndarray) -> list[np.ndarray]:
+    """Each run's result, with states handed over by the application."""
+    graph = reference_graph(data, "m.onnx", inputs=APART)
+    states = [np.zeros(value.type.shape, np.float32) for value in graph.inputs[1:]]
+    results = []
+    for x in xs:
+        y, *states = run_graph(graph, [x, *states])
+        results.append(y)
+    return results
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_plain_names_are_found(kind: str) -> None:
+    data, xs = recurrent_step(kind), smooth(12, 8, 1)
+    graph = reference_graph(data, "m.onnx")
+    assert [value.name for value in graph.arguments] == ["x"]
+    assert [value.name for value in graph.results] == ["y"]
+    session = Session(graph)
+    for x, want in zip(xs, by_hand(data, xs), strict=True):
+        assert np.array_equal(session.run([x])[0], want)
+
+
+def test_what_is_said_is_done() -> None:
+    data, xs = recurrent_step(names=("what", "ever")), smooth(6, 8, 2)
+    assert not reference_graph(data, "m.onnx").states
+    graph = reference_graph(data, "m.onnx", inputs=InputOptions(states={"what": "ever"}))
+    session = Session(graph)
+    for x, want in zip(xs, by_hand(data, xs), strict=True):
+        assert np.array_equal(session.run([x])[0], want)
+
+
+def test_none_leaves_plain_names_alone() -> None:
+    assert not reference_graph(recurrent_step(), "m.onnx", inputs=APART).states
+
+
+def test_a_state_begins_with_what_it_is_bound_to() -> None:
+    data, initial = recurrent_step(), np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 1, 12)
+    options = InputOptions(states={"h0": "hn"}, bind={"h0": initial})
+    session = Session(reference_graph(data, "m.onnx", inputs=options))
+    (x,) = smooth(1, 8, 3)
+    plain = reference_graph(data, "m.onnx", inputs=APART)
+    assert np.array_equal(session.run([x])[0], run_graph(plain, [x, initial])[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "got", "are"),
+    [
+        ("h0", "hn", True), ("h_0", "h_n", True), ("state_in", "state_out", True),
+        ("prevState", "nextState", True), ("past_key", "present_key", True),
+        ("hidden.in", "hidden.out", True), ("conv1.cache.in", "conv1.cache.out", True),
+        ("conv1.cache.in", "conv2.cache.out", False), ("image_in", "image_out", False),
+        ("input", "output", False), ("state", "state_out", False), ("x0", "xn", False),
+        ("state_a", "state_b", False), ("h0", "h0_n", False),
+    ],
+)  # fmt: skip
+def test_which_names_are_plain(given: str, got: str, are: bool) -> None:
+    assert found_pairs(bordered([given, "x"], [got, "y"])) == ({given: got} if are else {})
+
+
+def bordered(inputs: list[str], outputs: list[str], shape: tuple[int, ...] = (1, 4)) -> Graph:
+    def value(name: str) -> Value:
+        return Value(TensorType((1, 9) if name in "xy" else shape, ElementType.F32), name)
+
+    return Graph("main", tuple(map(value, inputs)), (), tuple(map(value, outputs)))
+
+
+def test_names_that_fit_twice_are_not_plain() -> None:
+    assert not found_pairs(bordered(["state_in", "x"], ["state_out", "state.out", "y"]))
+    assert not found_pairs(bordered(["state_in", "state.in", "x"], ["state_out", "y"]))
+
+
+def test_the_application_keeps_an_input_and_an_output() -> None:
+    assert not found_pairs(bordered(["state_in"], ["state_out", "y"]))
+    assert not found_pairs(bordered(["state_in", "x"], ["state_out"]))
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        ({"nothing": "hn"}, "no input is named 'nothing'"),
+        ({"h0": "nothing"}, "nothing assigns the state 'h0'"),
+        ({"h0": "y"}, "which it is to become"),
+        ({"h0": "hn", "x": "hn"}, "two states"),
+        ({"h0": "hn", "x": "y"}, "which it is to become"),
+    ],
+)
+def test_pairs_that_are_no_state_are_refused(states: dict[str, str], said: str) -> None:
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(recurrent_step(), "m.onnx", inputs=InputOptions(states=states))
+    assert {problem.code for problem in caught.value.problems} == {"GM129"}
+    assert any(said in problem.message for problem in caught.value.problems)
+    assert "inputs: x, h0" in caught.value.problems[0].hint
+
+
+def test_a_beginning_of_another_shape_is_refused() -> None:
+    options = InputOptions(states={"h0": "hn"}, bind={"h0": np.zeros(3, np.float32)})
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(recurrent_step(), "m.onnx", inputs=options)
+    assert caught.value.code == "GM129"
+
+
+def quantized_pair(scale: float, point: int) -> bytes:
+    """`total` becomes `total + x`, which the exporter gave a scale of its own."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 4), "int8", 0.5, 1)
+    before = model.input("total_state_in", (1, 4), "int8", 0.5, 1)
+    after = model.tensor("total_state_out", (1, 4), "int8", scale, point)
+    y = model.tensor("y", (1, 4), "int8", 0.25, -3)
+    model.op("ADD", [x, before], [after])
+    model.op("ADD", [x, x], [y])
+    model.output(after)
+    model.output(y)
+    return model.finish()
+
+
+def test_a_state_keeps_its_scale() -> None:
+    data = quantized_pair(0.75, -5)
+    graph = reference_graph(data, "m.tflite")
+    (state,), (assigned,) = graph.states, graph.assigned
+    assert assigned.type == state.value.type
+    assert set(state.initial.ravel().tolist()) == {1}
+    graph.verify()
+    same = reference_graph(quantized_pair(0.5, 1), "m.tflite")
+    assert len(same.nodes) == len(graph.nodes) - 1
+
+
+def test_a_bundle_says_which_names_made_a_state(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(recurrent_step())
+    bundle = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "found")
+    assert any("h0=hn" in note and "--state none" in note for note in bundle.notes)
+    assert bundle.manifest.options["state"] == "h0=hn"
+    said = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "said", states={"h0": "hn"})
+    assert not any("h0=hn" in note for note in said.notes)
+    apart = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "apart", states={})
+    assert [entry.name for entry in apart.manifest.inputs] == ["x", "h0"]
+    assert "state" not in apart.manifest.options
