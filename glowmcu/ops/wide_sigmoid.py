@@ -100,7 +100,11 @@ def _interpolated(steps: Array, bits: int) -> Array:
 
 def logistic(x: Array, scale: float) -> Array:
     """Stored results, Q0.15."""
-    steps = argument_scale(scale, (0,)).steps(x)
+    return logistic_at(argument_scale(scale, (0,)).steps(x))
+
+
+def logistic_at(steps: Array) -> Array:
+    """Stored results, Q0.15, of arguments in steps of the table."""
     magnitude = np.abs(steps)
     inside = magnitude >> 9 < _LAST
     result = np.where(inside, _interpolated(magnitude, 9), 0x7FFF << 10)
@@ -110,7 +114,11 @@ def logistic(x: Array, scale: float) -> Array:
 
 def tanh(x: Array, scale: float) -> Array:
     """Stored results, Q0.15."""
-    steps = argument_scale(scale, (0, 1)).steps(x)
+    return tanh_at(argument_scale(scale, (0, 1)).steps(x))
+
+
+def tanh_at(steps: Array) -> Array:
+    """Stored results, Q0.15, of arguments in steps of the table."""
     magnitude = np.abs(steps)
     inside = magnitude >> 8 < _LAST
     result = np.where(inside, _interpolated(magnitude, 8), 0xFFFF << 8) - (1 << 23)

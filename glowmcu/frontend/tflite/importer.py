@@ -198,6 +198,19 @@ class Import:
         self._values.update(zip(op.outputs, values, strict=True))
         return values
 
+    def emit_with_states(
+        self, op: OperatorRecord, operation: Operation, inputs: Sequence[Value],
+        states: Sequence[Value],
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """A node whose first result is the operator's; what it returns is what `states` become."""
+        names = [self.model.tensors[op.outputs[0]].name, *(f"{s.name}/next" for s in states)]
+        types = [self.output_type(op), *(state.type for state in states)]
+        check = self._check_shapes(op)
+        first = None if check is None else lambda shapes: check(shapes[:1])
+        result, *rest = self._emit(op, operation, inputs, types, names, first)
+        self.set_value(op, result)
+        return tuple(rest)
+
     def _signed(self, op: OperatorRecord, value: Value) -> Value:
         """A quantized uint8 operand as the same real numbers in int8."""
         type_ = as_int8(value.type)

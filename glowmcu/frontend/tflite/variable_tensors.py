@@ -1,0 +1,61 @@
+"""Tensors that an operator reads and writes, from run to run: states of the graph.
+
+A stream begins with zeros, an int8 tensor with its zero point, as `MicroInterpreter::Reset` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from glowmcu.frontend.tflite.container import OperatorRecord
+from glowmcu.frontend.tflite.importer import Import, Unsupported, tensor_type
+from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import Operation
+from glowmcu.ir.types import ElementType
+
+
+@dataclass
+class VariableTensors:
+    """Those of one subgraph, by tensor: the state, and what it is so far in this run."""
+
+    states: dict[int, Value] = field(default_factory=dict)
+    values: dict[int, Value] = field(default_factory=dict)
+
+
+def variable(state: Import, op: OperatorRecord, position: int, what: str) -> Value:
+    """What operand `position` is before the operator; `what` names it in errors."""
+    tensors = state.side_table(VariableTensors)
+    index = op.inputs[position] if position < len(op.inputs) else -1
+    if index < 0 or not state.model.tensors[index].is_variable:
+        raise Unsupported(
+            "GM105", f"{op.name}: its {what} (operand {position}) is no variable tensor",
+            "export it as the TensorFlow Lite converter does, with a state of its own",
+        )  # fmt: skip
+    if index not in tensors.states:
+        record = state.model.tensors[index]
+        type_ = tensor_type(record)
+        state.builder.afford(type_.shape, type_.element.size_bytes, "a state")
+        is_int8 = type_.element is ElementType.I8 and type_.quantization is not None
+        first = np.full(type_.shape, type_.zero_point if is_int8 else 0, type_.element.numpy)
+        tensors.states[index] = state.builder.add_state(record.name, type_, first)
+        tensors.values[index] = tensors.states[index]
+    return tensors.values[index]
+
+
+def emit_updating(
+    state: Import, op: OperatorRecord, operation: Operation, inputs: Sequence[Value],
+    positions: Sequence[int],
+) -> None:  # fmt: skip
+    """The operator, whose further results are what its operands `positions` become."""
+    tensors = state.side_table(VariableTensors)
+    indices = [op.inputs[position] for position in positions]
+    if len(set(indices)) != len(indices):
+        raise Unsupported("GM105", f"{op.name}: two of its states are one tensor")
+    old = [tensors.values[index] for index in indices]
+    new = state.emit_with_states(op, operation, inputs, old)
+    for index, value in zip(indices, new, strict=True):
+        tensors.values[index] = value
+        state.builder.assign(tensors.states[index], value)
