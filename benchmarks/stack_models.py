@@ -47,6 +47,8 @@ def other_models() -> Iterator[bytes]:
     for product in test_matmul.WIDE.values():
         yield test_matmul.product_model(product, 0, "int16")
     yield random_stream_model(6)
+    for outputs in (1, 4):
+        yield test_matmul.dense_model(test_matmul.Dense(1, 2048, outputs))
     yield from _pools()
     yield from scans()
     yield from _onnx()
