@@ -13,6 +13,7 @@ from glowmcu.api.model_file import read_model_file
 from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.state_pairs import with_states
 from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_model
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
@@ -29,6 +30,7 @@ class Inspection:
     macs: tuple[int | None, ...]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
+    states: tuple[TensorSummary, ...] = ()
 
 
 def inspect_model(path: Path, options: InputOptions | None = None) -> Inspection:
@@ -37,8 +39,11 @@ def inspect_model(path: Path, options: InputOptions | None = None) -> Inspection
     model = summarize_model(data, str(path))
     macs: list[int | None] = [None] * len(model.operators)
     problems: tuple[Problem, ...] = ()
+    states: tuple[TensorSummary, ...] = ()
     try:
-        graph = read_model(data, str(path), options)
+        asked = options or InputOptions()
+        graph = with_states(read_model(data, str(path), asked), asked, str(path))
+        states = tuple(_inferred(state.value.name, state.value) for state in graph.states)
         model = _with_inferred_types(model, graph)
         for node in graph.nodes:
             if node.source:
@@ -47,7 +52,7 @@ def inspect_model(path: Path, options: InputOptions | None = None) -> Inspection
     except GlowmcuError as cause:
         problems = cause.problems
     notes = notes_on_file(data, str(path), options)
-    return Inspection(path, len(data), model, tuple(macs), problems, notes)
+    return Inspection(path, len(data), model, tuple(macs), problems, notes, states)
 
 
 def _with_inferred_types(model: ModelSummary, graph: Graph) -> ModelSummary:
@@ -105,7 +110,8 @@ def inspection_lines(found: Inspection) -> list[RenderableType]:
         f"{len(model.operators)} operators, {count(model.constant_bytes)} B of constants"
     )
     lines: list[RenderableType] = [head + (f", {count(total)} MACs" if not found.problems else "")]
-    for role, tensors in (("input", model.inputs), ("output", model.outputs)):
+    tensors_by_role = (("input", model.inputs), ("output", model.outputs), ("state", found.states))
+    for role, tensors in tensors_by_role:
         for tensor in tensors:
             lines.append(f"  {role:7}{escape(tensor.name)}  {escape(_type_text(tensor))}")
     table = plain_table("", ("#", "r"), ("operator", "l"), ("result", "l"), ("MACs", "r"))
@@ -129,6 +135,7 @@ def inspection_json(found: Inspection) -> dict[str, object]:
         "file_bytes": found.file_bytes,
         "inputs": [_tensor_json(tensor) for tensor in model.inputs],
         "outputs": [_tensor_json(tensor) for tensor in model.outputs],
+        "states": [_tensor_json(tensor) for tensor in found.states],
         "operators": [
             {
                 "index": op.index,

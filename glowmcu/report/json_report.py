@@ -32,6 +32,7 @@ def compile_json(bundle: Bundle) -> Json:
         "extra_macs": manifest.extra_macs,
         "inputs": [tensor_json(entry) for entry in report.inputs],
         "outputs": [tensor_json(entry) for entry in report.outputs],
+        "states": [dataclasses.asdict(entry) for entry in manifest.states],
         "layers": [
             {**dataclasses.asdict(layer), **choices.get(layer.index, {})} for layer in report.layers
         ],

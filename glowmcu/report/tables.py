@@ -42,6 +42,11 @@ def summary_lines(bundle: Bundle) -> list[str]:
         f"lower bound {count(report.arena_lower_bound_bytes)} B, {proof}",
         f"  weights  {count(report.weights_bytes)} B",
     ]
+    if manifest.states:
+        # The first is the mark of a stream.
+        names = ", ".join(escape(entry.name) for entry in manifest.states[1:])
+        held = sum(entry.bytes for entry in manifest.states[1:])
+        lines.insert(2, f"  state    {count(held)} B of it outlive a run: {names}")
     outside = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.outside]
     if outside:
         lines.insert(2, f"  outside  {', '.join(outside)}: read where the application has it")

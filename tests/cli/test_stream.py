@@ -109,3 +109,17 @@ def test_golden_and_random_vectors_are_one_stream(invoke: Invoke, bundle: glowmc
     for arguments in ((), ("--model", model)):
         code, text = invoke("verify", bundle.path, "--on", "host", "--samples", 4, *arguments)
         assert code == 0, text
+
+
+def test_states_are_shown(invoke: Invoke, bundle: glowmcu.Bundle, tmp_path: Path) -> None:
+    model = bundle.path.parent / "net.tflite"
+    states = reference_graph(model.read_bytes(), "net.tflite").states
+    _, text = invoke("inspect", model)
+    assert all(f"state  {state.value.name}" in text for state in states)
+    _, text = invoke("inspect", model, "--json")
+    assert [row["name"] for row in json.loads(text)["states"]] == [s.value.name for s in states]
+    _, text = invoke("compile", model, "--board", "nrf52", "-o", tmp_path / "again")
+    held = sum(state.initial.nbytes for state in states)
+    assert f"{held:,} B of it outlive a run".replace(",", " ") in " ".join(text.split())
+    _, text = invoke("compile", model, "--board", "nrf52", "-o", tmp_path / "json", "--json")
+    assert sum(row["bytes"] for row in json.loads(text)["states"]) == held + 4
