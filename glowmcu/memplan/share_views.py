@@ -20,11 +20,17 @@ def share_views(program: Program) -> Program:
     """Operands of concatenations become parts of the results where that is free."""
     for run in program.runs:
         shared = _contained(program, run)
-        if shared is None:
+        if shared is None or _gives_state(shared):
             continue
         if _holds_state(program, run) or peak_bytes(shared) <= peak_bytes(program):
             program = shared
     return program
+
+
+def _gives_state(program: Program) -> bool:
+    """Whether a result lies where a state does: it would be overwritten at the end of the run."""
+    states = {program.root(state.buffer)[0] for state in program.states}
+    return any(program.root(buffer)[0] in states for buffer in program.outputs)
 
 
 def _holds_state(program: Program, run: Run) -> bool:
