@@ -11,7 +11,17 @@ import numpy as np
 
 from benchmarks.calibration_layers import model, sample_count
 from tests.hostile.operator_models import OPERATOR_MODELS
-from tests.ops import test_matmul, test_pooling, test_scan, test_wide_functions, test_wide_layers
+from tests.ops import (
+    test_matmul,
+    test_pooling,
+    test_scan,
+    test_signal_fft,
+    test_signal_filter_bank,
+    test_signal_frame,
+    test_signal_queue,
+    test_wide_functions,
+    test_wide_layers,
+)
 from tests.support.onnx_models import onnx_model
 from tests.support.stream_models import random_stream_model
 
@@ -51,6 +61,7 @@ def other_models() -> Iterator[bytes]:
         yield test_matmul.dense_model(test_matmul.Dense(1, 2048, outputs))
     yield from _pools()
     yield from scans()
+    yield from signals()
     yield from _onnx()
 
 
@@ -70,6 +81,26 @@ def scans() -> Iterator[bytes]:
             yield test_scan.arg_model("ARG_MAX", shape, axis, dtype)
         yield test_scan.cumsum_model(shape, axis, False, False)
         yield test_scan.cumsum_model(shape, axis, True, True)
+
+
+def signals() -> Iterator[bytes]:
+    """Spectra of all types and radices, filter banks, and what is around them."""
+    for dtype in test_signal_fft.TYPES:
+        for length, samples in ((60, 60), (128, 127), (512, 480)):
+            yield test_signal_fft.fft_model("SignalRfft", dtype, length, (2,), samples)
+            yield test_signal_fft.fft_model("SignalIrfft", dtype, length)
+    yield test_signal_frame.window_model((3, 16), np.ones(16, np.int16), 12)
+    yield test_signal_frame.auto_scale_model(31)
+    yield test_signal_frame.energy_model(60, 4, 21)
+    for dtype in ("int16", "float32"):
+        yield test_signal_queue.overlap_add_model(dtype, (2, 3, 8), 3)
+    for sign in (1, -1):
+        weights = np.full(20, sign, np.int16)
+        yield test_signal_filter_bank.sums_model(20, weights, 20)
+    for operation in test_signal_filter_bank.VARIANTS.values():
+        yield test_signal_filter_bank.subtraction_model(operation, 7)
+    yield test_signal_filter_bank.pcan_model(np.ones(125, np.int16), 7, 6)
+    yield test_signal_filter_bank.log_model(7, 64, 3)
 
 
 def _onnx() -> Iterator[bytes]:

@@ -17,7 +17,9 @@ typedef enum {
     GLOWMCU_I32,
     GLOWMCU_I64,
     GLOWMCU_F32,
-    GLOWMCU_BOOL
+    GLOWMCU_BOOL,
+    GLOWMCU_UI32,
+    GLOWMCU_UI64
 } glowmcu_element;
 
 /* The offset of a tensor that has no place in the arena. */

@@ -23,15 +23,18 @@ _INTEGER: dict[type[PlainArithmetic], tuple[str, str]] = {
     TruncMod: ("remainder", "integer_division"),
     Pow: ("integer_pow", "integer_pow"),
 }
+#: Of 32 bits and less.
+_WORDS = ("word_quotient", "word_division")
 
 
 @element_code(*_REAL)
 def division_code(op: PlainArithmetic, signature: Signature) -> ElementCode:
     element = signature.output.element
     if not element.is_float:
-        function, header = _INTEGER[type(op)]
+        is_word = type(op) is Div and element.size_bytes <= 4
+        function, header = _WORDS if is_word else _INTEGER[type(op)]
         text = narrowed(element, f"glowmcu_{function}({{0}}, {{1}})")
-        return ElementCode(text, 60, 60, (f"glowmcu_{header}.h",))
+        return ElementCode(text, 20 if is_word else 60, 60, (f"glowmcu_{header}.h",))
     expression, cycles, code_bytes, header = _REAL[type(op)]
     limited = clamped(expression, op.clamp)
     headers = (*limited.headers, *((f"glowmcu_{header}.h",) if header else ()))

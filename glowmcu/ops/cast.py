@@ -21,7 +21,7 @@ from glowmcu.ops.registry import operation
 @operation("cast")
 @dataclass(frozen=True)
 class Cast(Operation):
-    """To the result's element type. Free where that is the operand's."""
+    """To the result's element type. Free where that is the operand's, but for the sign."""
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs
@@ -55,5 +55,11 @@ class Cast(Operation):
         return (enumerated(self, known[0], signature, rounding),)
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:
-        same = signature.inputs[0].element is signature.output.element
-        return {0: 0} if same else {}
+        x, out = signature.inputs[0].element, signature.output.element
+        return {0: 0} if x is out or _has_same_bits(x, out) else {}
+
+
+def _has_same_bits(x: ElementType, out: ElementType) -> bool:
+    """Integers with and without a sign."""
+    kinds = {x.numpy.kind, out.numpy.kind}
+    return kinds <= {"i", "u"} and x.size_bytes == out.size_bytes

@@ -9,7 +9,7 @@ square_root_64,filter_bank_spectral_subtraction,pcan_argc_fixed,filter_bank_log,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,6 +167,9 @@ class FilterBankSpectralSubtraction(Operation):
 
     def in_place(self, signature: Signature) -> tuple[int, ...]:
         return (0,)
+
+    def updates(self, signature: Signature) -> Mapping[int, int]:
+        return {1: 1}
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding

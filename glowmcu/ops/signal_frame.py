@@ -8,7 +8,7 @@ the kernels around them in `signal/micro/kernels`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,6 +167,9 @@ class OverlapAdd(Operation):
         if x not in (ElementType.I16, ElementType.F32):
             raise OperationError(f"expected i16 or f32, got {signature.inputs[0]}")
         expect_elements("sums and results", (signature.inputs[1], *signature.outputs), x, x, x)
+
+    def updates(self, signature: Signature) -> Mapping[int, int]:
+        return {1: 1}
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding

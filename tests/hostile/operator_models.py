@@ -13,6 +13,7 @@ import numpy as np
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
+from tests.support.signal_models import front_end
 
 QUANTIZATION = (0.05, -3)
 
@@ -170,10 +171,14 @@ def reduction() -> bytes:
     return fan.add("GATHER", (1, 2, 4, 3), fan.ints(3, 0), options={"axis": 1}).finish()
 
 
+def signals() -> bytes:
+    return front_end()
+
+
 OPERATOR_MODELS: dict[str, Callable[[], bytes]] = {
     function.__name__: function
     for function in (
         convolution, matmul, pooling, elementwise, functions, normalization, reshaping, slicing,
-        joining, space, reduction,
+        joining, space, reduction, signals,
     )
 }  # fmt: skip

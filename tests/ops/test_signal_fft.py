@@ -17,6 +17,8 @@ from tests.support.single_op import Tensor
 TYPES = {"int16": 7, "int32": 2, "float32": 0}
 POWERS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 MIXED = [6, 10, 12, 18, 20, 24, 30, 36, 40, 50, 90, 100, 150, 250, 400, 480, 640, 960]
+#: Every radix first, last and in between.
+IN_C = [4, 6, 8, 10, 12, 50, 64, 90, 128, 150, 480, 512, 2048]
 
 
 def fft_model(code: str, dtype: str, length: int, outer: tuple[int, ...] = (), samples=0) -> bytes:
@@ -49,7 +51,7 @@ def test_spectra_equal_tflm(dtype: str, length: int) -> None:
     data = fft_model("SignalRfft", dtype, length)
     count = 40 if length <= 512 else 10
     sets = [*islice(signals((length,), dtype, length), count), *tones(length, dtype, 5)]
-    expect_as_tflm(data, ([x] for x in sets))
+    expect_as_tflm(data, ([x] for x in sets), with_c=length in IN_C)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -57,13 +59,20 @@ def test_spectra_equal_tflm(dtype: str, length: int) -> None:
 def test_samples_from_spectra_equal_tflm(dtype: str, length: int) -> None:
     data = fft_model("SignalIrfft", dtype, length)
     count = 40 if length <= 512 else 10
-    expect_as_tflm(data, ([x] for x in islice(signals((length + 2,), dtype, length), count)))
+    sets = islice(signals((length + 2,), dtype, length), count)
+    expect_as_tflm(data, ([x] for x in sets), with_c=length in IN_C)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_samples_that_lack_are_zero_and_spectra_are_of_the_last_axis(dtype: str) -> None:
     data = fft_model("SignalRfft", dtype, 64, (2, 3), samples=50)
     expect_as_tflm(data, ([x] for x in islice(signals((2, 3, 50), dtype, 1), 10)))
+
+
+@pytest.mark.parametrize("samples", [1, 2, 31, 47, 63], ids=str)
+def test_any_number_of_samples_may_lack(samples: int) -> None:
+    data = fft_model("SignalRfft", "int16", 64, samples=samples)
+    expect_as_tflm(data, ([x] for x in islice(signals((samples,), "int16", 1), 10)))
 
 
 @pytest.mark.parametrize("length", [0, 2, -512, 511, 14, 2**17], ids=str)

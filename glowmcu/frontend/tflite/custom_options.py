@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tflite
 
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.flexbuffer import read_numbers
 from glowmcu.frontend.tflite.importer import Import, Unsupported
 from glowmcu.ir.graph import Value
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, TensorType
 
 _TYPES = {
     tflite.TensorType.INT16: ElementType.I16,
@@ -42,6 +43,14 @@ def expect_stated_type(op: OperatorRecord, stated: int, x: Value) -> None:
     """GM128 unless the option `T` names the operand's type, by which TFLM chooses its kernel."""
     if _TYPES.get(stated) is not x.type.element:
         raise Unsupported("GM128", f"{op.name}: T is tensor type {stated}, its operand {x.type}")
+
+
+def new_state(state: Import, op: OperatorRecord, what: str, type_: TensorType, fill: int) -> Value:
+    """Something that the operator keeps from run to run; all of it begins as `fill`."""
+    name = f"{state.model.tensors[op.outputs[0]].name}/{what}"
+    state.builder.afford(type_.shape, type_.element.size_bytes, "a state")
+    initial = np.full(type_.shape, fill, type_.element.numpy)
+    return state.builder.add_state(name, type_, initial)
 
 
 def operands(state: Import, op: OperatorRecord, count: int, results: int = 1) -> list[Value]:

@@ -149,9 +149,18 @@ class Import:
         """A constant that is not in the file (a missing bias, say)."""
         return self.builder.add_constant(data, name, quantization)
 
-    def set_value(self, op: OperatorRecord, value: Value) -> None:
-        """The operator's only result is `value`, which is there already."""
-        self._values[op.outputs[0]] = value
+    def set_value(self, op: OperatorRecord, value: Value, position: int = 0) -> None:
+        """A result of the operator, the only one mostly, is `value`, which is there already."""
+        self._values[op.outputs[position]] = value
+
+    def expect_declared(self, op: OperatorRecord, position: int, value: Value) -> None:
+        """GM106 unless the file declares a result as `value` is."""
+        record, declared = self.model.tensors[op.outputs[position]], self.output_type(op, position)
+        is_fit = self._resized or _fits(value.type.shape, record)
+        if not is_fit or declared.element is not value.type.element:
+            raise Unsupported(
+                "GM106", f"{op.name}: result {position} is {value.type}, declared as {declared}"
+            )
 
     def side_table(self, kind: type[_Table]) -> _Table:
         """What a family of importers notes of this model: made when it is first asked for."""
@@ -234,8 +243,19 @@ class Import:
         self, op: OperatorRecord, operation: Operation, inputs: Sequence[Value], type_: TensorType
     ) -> Value:
         """A node in front of the operator's own: `type_` with its shape inferred anew."""
+        return self.emit_all(op, operation, inputs, [type_])[0]
+
+    def emit_all(
+        self,
+        op: OperatorRecord,
+        operation: Operation,
+        inputs: Sequence[Value],
+        types: Sequence[TensorType],
+    ) -> tuple[Value, ...]:
+        """The same with any number of results."""
         name = f"{self.model.tensors[op.outputs[0]].name}/{operation.name}"
-        return self._emit(op, operation, inputs, [type_], [name])[0]
+        names = [name if place == 0 else f"{name}_{place}" for place in range(len(types))]
+        return self._emit(op, operation, inputs, types, names)
 
     def _emit(
         self,

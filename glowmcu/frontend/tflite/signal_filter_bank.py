@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.custom_options import operands, whole_options
+from glowmcu.frontend.tflite.custom_options import new_state, operands, whole_options
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, element_type_of
 from glowmcu.ops.signal_filter_bank import (
     FilterBank,
     FilterBankLog,
+    FilterBankSpectralSubtraction,
     FilterBankSquareRoot,
     Pcan,
 )
 
-_TABLES = ("frequency starts", "weight starts", "widths")
+_CONSTANTS = ("weights", "unweights", "frequency starts", "weight starts", "widths")
 
 
 @importer("CUSTOM SignalFilterBank")
 def import_filter_bank(state: Import, op: OperatorRecord) -> None:
-    """Energies, weights, unweights, and three tables that must be known."""
+    """Energies, weights, unweights, and three tables; all but the first must be known."""
     channels = whole_options(op, "num_channels")["num_channels"]
     inputs = operands(state, op, 6)
+    known = [state.constant(op, 1 + i, what) for i, what in enumerate(_CONSTANTS)]
     starts, weight_starts, widths = (
-        _table(op, state.constant(op, 3 + i, what), what, channels)
-        for i, what in enumerate(_TABLES)
+        _table(op, data, what, channels)
+        for data, what in zip(known[2:], _CONSTANTS[2:], strict=True)
     )
     # Where a channel that takes nothing would begin is never looked at.
     taken = [width > 0 for width in widths]
@@ -53,6 +55,29 @@ def import_square_root(state: Import, op: OperatorRecord) -> None:
     """Sums, and the bits of SignalFftAutoScale."""
     whole_options(op)
     state.emit(op, FilterBankSquareRoot(), operands(state, op, 2))
+
+
+_COEFFICIENTS = (
+    *("smoothing", "one_minus_smoothing", "alternate_smoothing"),
+    *("alternate_one_minus_smoothing", "min_signal_remaining"),
+    *("smoothing_bits", "spectral_subtraction_bits"),
+)
+
+
+@importer("CUSTOM SignalFilterBankSpectralSubtraction")
+def import_spectral_subtraction(state: Import, op: OperatorRecord) -> None:
+    """The noise is a state, and the second result."""
+    options = whole_options(op, *_COEFFICIENTS, "clamping", "num_channels")
+    (x,) = operands(state, op, 1, results=2)
+    if x.type.shape != (options["num_channels"],):
+        raise Unsupported(
+            "GM106", f"{op.name}: {x.type} does not have {options['num_channels']} channels"
+        )
+    operation = FilterBankSpectralSubtraction(
+        **{name: options[name] for name in _COEFFICIENTS}, clamping=bool(options["clamping"])
+    )
+    noise = new_state(state, op, "noise", x.type, 0)
+    state.builder.assign(noise, state.emit(op, operation, [x, noise])[1])
 
 
 @importer("CUSTOM SignalPCAN")
