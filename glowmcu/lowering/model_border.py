@@ -261,7 +261,7 @@ def _with_stored_outputs(graph: Graph, element: ElementType) -> Graph:
     after: list[Node] = []
     for index, value in enumerate(graph.results):
         if _is_byte(value):
-            if value.type.element is not element and graph.outputs.count(value) == 1:
+            if value.type.element is not element and graph.results.count(value) == 1:
                 outputs[index] = _last(value, value, element, after)
             continue
         read = value in graph.users or graph.outputs.count(value) > 1

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.interpreter import Session
 from glowmcu.lowering import materialize_states, narrow_states
+from glowmcu.lowering.model_border import with_border
 from glowmcu.lowering.passes import lower
 from glowmcu.ops.assign import Assign
 from glowmcu.ops.elementwise import Add
@@ -135,3 +137,17 @@ def test_states_that_are_exchanged_are_copied() -> None:
     graph = reference_graph(model.finish(), "m.tflite")
     assert same_stream(graph, materialize_states.run(graph))
     assert updates(graph) >= 1
+
+
+def test_a_result_that_is_a_state_as_well_has_the_border_that_is_asked_for() -> None:
+    graph = reference_graph(random_stream_model(7), "m.tflite")
+    assert graph.results[0] in graph.assigned
+    outer = with_border(graph, InputOptions(io="uint8"), "m.tflite")
+    outer.verify()
+    one, other = Session(graph), Session(outer)
+    random = np.random.default_rng(0)
+    for _ in range(STEPS):
+        x = random.integers(-128, 128, graph.arguments[0].type.shape).astype(np.int8)
+        (want,), (got,) = one.run([x]), other.run([(x.astype(np.int16) + 128).astype(np.uint8)])
+        assert got.dtype == np.uint8
+        assert np.array_equal(got, want.astype(np.int16) + 128)
