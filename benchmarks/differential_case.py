@@ -24,6 +24,7 @@ from glowmcu.verify.host_library import host_compiler
 from glowmcu.verify.measurement import Array, Executor
 from glowmcu.verify.qemu import Qemu
 from tests.support.oracle import OracleRefused, open_tflm
+from tests.support.stream_models import random_stream_model
 
 #: Boards of all families of kernels, with one memory and with several.
 BOARDS = (
@@ -45,6 +46,10 @@ REFUSALS = {
 }  # fmt: skip
 #: One case in so many runs on the emulated core, too.
 ON_CORE = 8
+#: One network in so many has states; seeds before that were drawn without.
+_STREAMS, _STREAMS_FROM = 4, 144
+#: Runs of a stream, beside those with inputs at their ends.
+_STREAM_RUNS = 12
 #: For networks that do not fit their board.
 _ROOMY = "mps2-an386"
 
@@ -88,7 +93,7 @@ def run_case(seed: int, folder: Path) -> Outcome:
 
 def _run(seed: int, folder: Path) -> Outcome:
     random = np.random.default_rng([8147, seed])
-    data = random_network(seed)
+    data = network(seed)
     names, operators = _facts(data)
     board, goal = str(pick(random, BOARDS)), pick(random, tuple(Goal)).value
     way = _way(random, names, board)
@@ -105,7 +110,7 @@ def _run(seed: int, folder: Path) -> Outcome:
         bundle, unmet = _compiled(model, folder / "bundle", board, goal, way)
         if unmet:
             facts["modes"], facts["unmet"] = (), unmet
-        inputs = _inputs(bundle, random)
+        inputs = _inputs(bundle, random, _STREAM_RUNS if bundle.manifest.states else 2)
         executors = _executors(bundle, seed, random)
         facts["executors"] = tuple(executor.name for executor in executors)
         wanted = [[np.asarray(output) for output in oracle(arrays)] for arrays in inputs]
@@ -117,6 +122,13 @@ def _run(seed: int, folder: Path) -> Outcome:
     except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
         return Outcome(**facts, failure=traceback.format_exc(limit=-3))
     return Outcome(**facts, inputs=len(inputs), failure=failure)
+
+
+def network(seed: int) -> bytes:
+    """One in four is a network of variables, whose runs are one stream."""
+    if seed >= _STREAMS_FROM and seed % _STREAMS == 0:
+        return random_stream_model(seed)
+    return random_network(seed)
 
 
 def _way(random: Generator, names: Sequence[str], board: str) -> Way:
@@ -173,11 +185,11 @@ def _facts(data: bytes) -> tuple[list[str], tuple[str, ...]]:
     return names, tuple(sorted(words[code] for code in codes))
 
 
-def _inputs(bundle: glowmcu.Bundle, random: Generator) -> list[list[Array]]:
-    """Two random sets, all lowest, and each input at an end or its zero point."""
+def _inputs(bundle: glowmcu.Bundle, random: Generator, count: int) -> list[list[Array]]:
+    """`count` random sets, all lowest, and each input at an end or its zero point."""
     entries = bundle.manifest.inputs
     sets: list[list[Array]] = []
-    for kind in range(4):
+    for kind in range(2 - count, 4):
         arrays = []
         for entry in entries:
             limits = (0, 1) if entry.dtype == "bool" else (-128, 127)

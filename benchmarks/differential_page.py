@@ -21,7 +21,8 @@ network of one to twelve random layers (operators, shapes, batches, scales, zero
 the wiring between them are drawn, with several inputs and outputs, shared weights and inputs that
 are outputs) and a way to compile it: board, goal, modes. The bundle runs on this computer, with one
 of several sets of compiler flags, and one in eight on its board's emulated core as well. Outputs
-for two random inputs and two at the ends of their range are compared in every byte.
+for two random inputs and two at the ends of their range are compared in every byte. From seed 144
+on one network in four has variables: fourteen runs, each of which depends on those before.
 """
 
 
