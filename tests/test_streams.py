@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import wave
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from glowmcu.verify.executors import executor
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "streams"
 MODELS = (
     "wake_v1_okay_nabu", "wake_v2_okay_nabu", "wake_v2_hey_home_assistant", "wake_v2_vad",
-    "micro_speech_quantized",
+    "micro_speech_quantized", "audio_preprocessor_int8",
 )  # fmt: skip
 #: On an emulated core: enough that every row of every queue is one that came.
 FEW = 12
@@ -35,7 +36,7 @@ class Stream:
     """A model, its inputs and the outputs of each invocation."""
 
     path: Path
-    inputs: npt.NDArray[np.int8]
+    inputs: npt.NDArray[np.integer]
     outputs: npt.NDArray[np.generic]
 
 
@@ -94,6 +95,7 @@ GOALS = {
     "wake_v2_okay_nabu": (4_000, 48_000),
     "wake_v2_hey_home_assistant": (4_700, 51_500),
     "wake_v2_vad": (1_500, 25_000),
+    "audio_preprocessor_int8": (2_300, 54_000),
 }
 
 
@@ -106,3 +108,25 @@ def test_streams_stay_small_and_fast(name: str, tmp_path: Path) -> None:
     measured = bundle.measure_all([[x] for x in found.inputs[:2]], on="cortex-m")
     assert measured[-1].cycles is not None
     assert measured[-1].cycles <= GOALS[name][1]
+
+
+def test_sound_becomes_a_wake_word(tmp_path: Path) -> None:
+    """Frames of 30 ms, one every 10 ms, to features, three of them to a decision: as TFLM's two
+    interpreters one behind the other.
+    """
+    with wave.open(str(FOLDER / "okay_nabu.wav")) as file:
+        sound = np.frombuffer(file.readframes(file.getnframes()), np.int16)
+    features = np.load(FOLDER / "okay_nabu_features_10ms.npz")["outputs"]
+    front = glowmcu.compile(
+        FOLDER / "audio_preprocessor_int8.tflite", board="nrf52", output=tmp_path / "front"
+    )
+    words = stream("wake_v2_okay_nabu")
+    wake = glowmcu.compile(words.path, board="nrf52", output=tmp_path / "wake")
+    frames = [[sound[160 * k : 160 * k + 480].reshape(1, 480)] for k in range(len(features))]
+    heard = np.stack([one.outputs[0] for one in front.measure_all(frames, on="host")])
+    assert np.array_equal(heard, features.reshape(heard.shape))
+    shape = words.inputs.shape[1:]
+    windows = [[heard[k : k + 3].reshape(shape)] for k in range(0, 3 * len(words.inputs), 3)]
+    got = np.stack([one.outputs[0] for one in wake.measure_all(windows, on="host")])
+    assert np.array_equal(got, words.outputs)
+    assert (got == 255).any()
