@@ -42,7 +42,7 @@ def import_window(state: Import, op: NodeRecord) -> None:
 
 @importer("MelWeightMatrix")
 def import_mel_weight_matrix(state: Import, op: NodeRecord) -> None:
-    """Triangles on the mel scale: [bins of a spectrum, channels]."""
+    """Triangles on the mel scale: a row for each bin of a spectrum, a column for each channel."""
     channels, length, rate = (
         _scalar_integer(state, op, i, what)
         for i, what in enumerate(("its channels", "its dft_length", "its sample rate"))
