@@ -26,7 +26,7 @@ class InputOptions:
     application's. `io` is int8 or uint8 where what the model quantizes at its border is handed over
     so; `nhwc` names inputs and outputs (NCHW in the file) with channels last. `states` are inputs
     by name and the outputs that they become for the next run; without them such pairs are looked
-    for unless `finds_states` is false.
+    for unless `finds_states` is false. `slides` says of how many rows a run gets new ones.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -39,6 +39,7 @@ class InputOptions:
     nhwc: tuple[str, ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)
     finds_states: bool = True
+    slides: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def states_given(self) -> Mapping[str, str] | None:
@@ -65,14 +66,28 @@ def options_of_bundle(
 ) -> InputOptions:
     """What decides the numbers of a bundle that says `said` and takes `inputs`."""
     nhwc = tuple(name for name in said.get("layout_nhwc", "").split(",") if name)
+    # The model has the whole window of an input that slides, and the file its shape.
+    slides = _slides(said.get("slide", ""))
     shapes = {
         name: (shape[0], shape[3], shape[1], shape[2]) if name in nhwc else shape
         for name, shape in inputs.items()
+        if name not in slides
     }
     states = dict(pair.split("=", 1) for pair in said.get("state", "").split(",") if pair)
     return InputOptions(
-        shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states, finds_states=False
-    )
+        shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states,
+        finds_states=False, slides=slides,
+    )  # fmt: skip
+
+
+def slides_text(slides: Mapping[str, int]) -> str:
+    """Inputs that slide with their hops, as a bundle's options say it."""
+    return ",".join(f"{name}={hop}" for name, hop in slides.items())
+
+
+def _slides(text: str) -> dict[str, int]:
+    pairs = (pair.rpartition("=") for pair in text.split(",") if pair)
+    return {name: int(hop) for name, _, hop in pairs}
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:

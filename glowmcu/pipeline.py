@@ -32,7 +32,7 @@ from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import PAIRS, state_notes, with_states
 from glowmcu.goals import Budgets, Goal, PlanPoint
-from glowmcu.input_options import InputOptions, bound_text, pushed_input
+from glowmcu.input_options import InputOptions, bound_text, pushed_input, slides_text
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
@@ -47,6 +47,7 @@ from glowmcu.kernels.selection import Selection, code_bytes
 from glowmcu.lowering.model_border import border_notes, with_border
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
+from glowmcu.lowering.slide_windows import with_slides
 from glowmcu.manifest import Manifest
 from glowmcu.memory_fit import Fit, fit_in_steps, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
@@ -210,7 +211,7 @@ def bundle_reference(
         graph = reference_graph(data, name, rounding, inputs)
     else:
         graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
-    return with_border(graph, inputs, name)
+    return with_slides(with_border(graph, inputs, name), inputs.slides, name)[0]
 
 
 def export_model(
@@ -248,6 +249,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         imported = quantized.quantized.graph
         dump.graph("quantize", imported)
     imported = with_border(imported, options.inputs, file_name)
+    imported, slide_notes = with_slides(imported, options.inputs.slides, file_name)
     watch = SimplificationWatch(dump.graph)
     lowered = lower(imported, watch, options.simplify)
     outside = outside_inputs(lowered, imported, options.inputs)
@@ -288,7 +290,13 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     if options.wants_curve:
         curve = memory_curve(*wanted, planning)
     notes = model_notes(data, file_name, options.inputs) + border_notes(imported, options.inputs)
-    notes = (*notes, *state_notes(imported, options.inputs), *dump.notes, *label_notes)
+    notes = (
+        *notes,
+        *state_notes(imported, options.inputs),
+        *slide_notes,
+        *dump.notes,
+        *label_notes,
+    )
     done = Compilation(imported, graph, selections, plan, files, manifest, notes, fit.cycles, curve)
     done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
@@ -357,6 +365,7 @@ def _options_text(options: Options) -> dict[str, str]:
         "place": ",".join(placed),
         "border": options.inputs.io,
         "layout_nhwc": ",".join(options.inputs.nhwc),
+        "slide": slides_text(options.inputs.slides),
         "outside_input": ",".join(sorted(options.inputs.outside)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),

@@ -58,6 +58,7 @@ def compile(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
+    slide: Mapping[str, int] | None = None,
     keep_inputs: Sequence[str] = (),
     stream_inputs: Sequence[str] = (),
     outside_inputs: Sequence[str] = (),
@@ -87,7 +88,7 @@ def compile(
     """
     path, found, data = Path(model), find_board(board), read_model_file(Path(model))
     chosen, border = border_of(io, quantization, profile is None and samples is None)
-    inputs = inputs_of(input_shapes, define, bind, states)
+    inputs = replace(inputs_of(input_shapes, define, bind, states), slides=slide or {})
     options = Options(
         name=default_name(path) if name is None else name, board=found.name, core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),

@@ -119,6 +119,7 @@ def compile_command(
             define=inputs.symbols,
             bind=inputs.bind,
             states=inputs.states_given,
+            slide=inputs.slides,
             stream_inputs=inputs.streamed,
             outside_inputs=inputs.outside,
             input_layouts=dict.fromkeys(inputs.nhwc, "nhwc"),

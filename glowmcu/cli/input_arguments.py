@@ -72,8 +72,8 @@ def parse_layouts(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def place_options(function: _F) -> _F:
-    """`--stream-input`, `--outside-input` and `--input-layout`, into the argument `inputs` that
-    `input_options` makes.
+    """`--stream-input`, `--outside-input`, `--input-layout` and `--slide`, into the argument
+    `inputs` that `input_options` makes.
     """
 
     @functools.wraps(function)
@@ -82,10 +82,13 @@ def place_options(function: _F) -> _F:
         streamed: tuple[str, ...],
         outside: tuple[str, ...],
         layouts: tuple[str, ...],
+        slides: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         nhwc = channels_last(parse_layouts(layouts))
-        inputs = dataclasses.replace(inputs, streamed=streamed, outside=outside, nhwc=nhwc)
+        inputs = dataclasses.replace(
+            inputs, streamed=streamed, outside=outside, nhwc=nhwc, slides=parse_slides(slides)
+        )
         return function(inputs=inputs, **others)
 
     options = (
@@ -95,6 +98,9 @@ def place_options(function: _F) -> _F:
                      help="This input stays in memory of yours (frame buffer, flash)."),
         click.option("--input-layout", "layouts", multiple=True, metavar="NAME=nhwc",
                      help="An NCHW input or output has its channels last in C."),
+        click.option("--slide", "slides", metavar="NAME=ROWS", multiple=True,
+                     help="Windows of this input overlap: so many rows are new in a run, and only "
+                          "what they change is computed."),
     )  # fmt: skip
     wrapped: Any = with_places
     for option in options:
@@ -141,6 +147,21 @@ def parse_defines(texts: tuple[str, ...]) -> dict[str, int]:
             )
         symbols[name] = int(size)
     return symbols
+
+
+def parse_slides(texts: tuple[str, ...]) -> dict[str, int]:
+    """`NAME=ROWS` as a dictionary. Raises GM732."""
+    slides: dict[str, int] = {}
+    for text in texts:
+        name, _, rows = text.rpartition("=")
+        if not name or not re.fullmatch(r"[1-9]\d{0,8}", rows):
+            raise error(
+                "GM732",
+                f"--slide takes NAME=ROWS, the number of rows that are new in a run, got {text!r}",
+                hint="for example --slide input_1=2",
+            )
+        slides[name] = int(rows)
+    return slides
 
 
 def parse_states(texts: tuple[str, ...]) -> dict[str, str]:

@@ -13,7 +13,7 @@ def outside_inputs(graph: Graph, imported: Graph, options: InputOptions) -> froz
     Raises GM408 for an input that is a constant by now or that is streamed, and for one whose bytes
     are an output too: outputs lie in the arena.
     """
-    names = [value.name for value in imported.inputs]
+    names = [value.name for value in imported.arguments]
     problems = [
         _cannot(graph, name, "it was bound to a constant", "leave out --bind or --outside-input")
         for name in options.outside
@@ -22,9 +22,9 @@ def outside_inputs(graph: Graph, imported: Graph, options: InputOptions) -> froz
     if options.outside and options.streamed:
         why = f"the bundle streams {options.streamed[0]!r}, and takes inputs in one way only"
         problems.append(_cannot(graph, options.outside[0], why, "leave out --stream-input"))
-    pairs = zip(graph.inputs, names, strict=True)
+    pairs = zip(graph.arguments, names, strict=True)
     found = [value for value, name in pairs if name in options.outside]
-    for output in graph.outputs:
+    for output in graph.results:
         source = _aliased(graph, output)
         if source in found:
             why = (

@@ -1,0 +1,406 @@
+"""A model on windows that overlap computes what is new in each: `--slide INPUT=HOP`.
+
+Every run the newest HOP rows come, and results are those of the whole window of the newest N rows.
+A row of a layer that reads nothing but inner rows of its operand, no padding and no row that does,
+is what it was a run before, only further down: such rows are kept as states. Rows that see the
+window's edges are computed again, and so is what needs all rows. All of it is slices,
+concatenations and states of the graph; equality with a run on the whole window follows row by row.
+
+A stream begins with a window of zeros (zero points), and states with what the model makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.ir.graph import Graph, Node, State, Value
+from glowmcu.ir.interpreter import bind_inputs, step_graph
+from glowmcu.ir.operation import Array, Operation
+from glowmcu.lowering.passes import PASSES
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, window_extent
+from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
+from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Slice
+
+_WINDOWED = Conv2D | DepthwiseConv2D | AveragePool2D | MaxPool2D
+#: Passes up to this one bring a model into the form whose rows are plain: paddings are attributes.
+_PREPARED_BY = "fold_padding"
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Rows `[first, end)` of a tensor see no edge of the window; they move up by `step` a run."""
+
+    first: int
+    end: int
+    step: int
+
+    @property
+    def kept(self) -> int:
+        """Rows that are there from the run before."""
+        return max(0, self.end - self.step - self.first)
+
+    @property
+    def first_new(self) -> int:
+        """The row from which on they are computed."""
+        return self.first + self.kept
+
+
+@dataclass(frozen=True)
+class Slid:
+    """The graph that takes new rows only; `macs` are those of a run on a whole window.
+
+    `whole_from` names the first layer that is computed in full, and why.
+    """
+
+    graph: Graph
+    macs: int
+    whole_from: str = ""
+
+
+def with_slides(
+    graph: Graph, slides: Mapping[str, int], file_name: str
+) -> tuple[Graph, tuple[str, ...]]:
+    """The graph whose inputs slide by so many rows, and what that saves, in sentences.
+
+    Raises GM130 for more than one input, and where it cannot be.
+    """
+    if not slides:
+        return graph, ()
+    if len(slides) > 1:
+        raise error(
+            "GM130",
+            f"one input can slide, not {len(slides)}: {', '.join(map(repr, slides))}",
+            file_name,
+            "the others are written as a whole",
+            ExitCode.USAGE,
+        )
+    ((name, hop),) = slides.items()
+    slid = slide(graph, name, hop, file_name)
+    part = 100 * slid.graph.macs / max(slid.macs, 1)
+    text = (
+        f"input {name!r} slides by {hop} rows: a run computes {slid.graph.macs} of {slid.macs} "
+        f"multiply-accumulates ({part:.0f} %)"
+    )
+    whole = f"; in full from {slid.whole_from}" if slid.whole_from else ""
+    return slid.graph, (text + whole,)
+
+
+def slide(graph: Graph, name: str, hop: int, file_name: str) -> Slid:
+    """The model with `hop` new rows of input `name` a run. Raises GM130 where that cannot be."""
+    for title, run in PASSES:
+        graph = run(graph)
+        if title == _PREPARED_BY:
+            break
+    return _Slider(graph, name, hop, file_name).run()
+
+
+class _Slider:
+    def __init__(self, graph: Graph, name: str, hop: int, file_name: str) -> None:
+        self.graph, self.hop, self.file_name = graph, hop, file_name
+        self.input = self._input(name)
+        self.skipped: set[Node] = set()
+        self.image = self._image()
+        rows = self.image.type.shape[1]
+        if not 0 < hop < rows:
+            raise self._cannot(f"{hop} new rows of {rows}", f"give a hop from 1 to {rows - 1}")
+        self.nodes: list[Node] = []
+        self.states: list[State] = []
+        self.assigned: list[Value] = []
+        self.inner: dict[Value, Inner] = {self.image: Inner(0, rows, hop)}
+        self.whole_from = ""
+        for node in graph.nodes:
+            self._look_at(node)
+        for node in reversed(graph.nodes):
+            self._give_up(node)
+        self.begin = self._of_zeros()
+        #: By tensor its rows above the inner ones, and all others: those kept and the new ones.
+        self.parts: dict[Value, tuple[Value | None, Value]] = {}
+
+    def run(self) -> Slid:
+        """Node by node."""
+        given = self._new_rows()
+        for node in self.graph.nodes:
+            if node not in self.skipped:
+                self._add(node)
+        arguments = tuple(given if v is self.input else v for v in self.graph.arguments)
+        slid = replace(
+            self.graph,
+            inputs=(*arguments, *(state.value for state in self.states)),
+            nodes=tuple(self.nodes),
+            outputs=(*self.graph.results, *self.assigned),
+            states=tuple(self.states),
+        )
+        slid.verify()
+        return Slid(slid, self.graph.macs, self.whole_from)
+
+    def _input(self, name: str) -> Value:
+        names = [value.name for value in self.graph.arguments]
+        if name not in names:
+            raise error(
+                "GM130",
+                f"no input is named {name!r}",
+                self.file_name,
+                f"the inputs are: {', '.join(names)}",
+                ExitCode.USAGE,
+            )
+        if self.graph.states:
+            raise error(
+                "GM130",
+                f"{name!r} cannot slide: the model has states of its own",
+                self.file_name,
+                "it sees each row once already; --slide is for models without states",
+                ExitCode.UNSUPPORTED,
+            )
+        return self.graph.arguments[names.index(name)]
+
+    def _image(self) -> Value:
+        """The input as layers see it, [1, rows, columns, channels]; reshapes before it go."""
+        value = self.input
+        while value.type.rank != 4 or value.type.shape[0] != 1:
+            users = self.graph.users.get(value, [])
+            if len(users) != 1 or not isinstance(users[0].op, Reshape):
+                break
+            self.skipped.add(users[0])
+            value = users[0].output
+        if value.type.rank != 4 or value.type.shape[0] != 1 or value in self.graph.outputs:
+            raise self._cannot(f"layers read it as {value.type}", "rows are those of one image")
+        return value
+
+    def _of_zeros(self) -> dict[Value, Array]:
+        """What every tensor is where all inputs are zeros."""
+        inputs = [
+            np.full(
+                value.type.shape,
+                value.type.zero_point if value.type.quantization is not None else 0,
+                value.type.element.numpy,
+            )
+            for value in self.graph.inputs
+        ]
+        values = bind_inputs(self.graph, inputs)
+        with np.errstate(all="ignore"):
+            for _ in step_graph(self.graph, values):
+                pass
+        return values
+
+    def _new_rows(self) -> Value:
+        """The new argument, behind the rows that are kept of the input."""
+        rows, rest = self.image.type.shape[1], self.image.type.shape[2:]
+        shape = self.input.type.shape
+        is_rows = len(shape) > 1 and shape[:2] == (1, rows)
+        new = (1, self.hop, *(shape[2:] if is_rows else (int(np.prod(rest)),)))
+        if not is_rows and len(shape) == 2:
+            new = (1, self.hop * int(np.prod(rest)))
+        given = Value(self.input.type.with_shape(new), self.input.name)
+        seen = given
+        if new != (1, self.hop, *rest):
+            seen = self._node(Reshape((1, self.hop, *rest)), [given], f"{given.name}/rows",
+                              (1, self.hop, *rest), given)  # fmt: skip
+        self._keep(self.image, None, seen)
+        return given
+
+    def _look_at(self, node: Node) -> None:
+        """Note the inner rows of what a node makes, where there are any."""
+        if node in self.skipped:
+            return
+        inner = self._inner(node)
+        if inner is not None and inner.end > inner.first:
+            self.inner[node.output] = inner
+        elif not self.whole_from and any(value in self.inner for value in node.inputs):
+            self.whole_from = self._why(node, inner)
+
+    def _give_up(self, node: Node) -> None:
+        """What keeps no row and is read as a whole is computed in one piece."""
+        for value in node.outputs:
+            inner = self.inner.get(value)
+            if inner is not None and not inner.kept and self._is_read_whole(value):
+                del self.inner[value]
+
+    def _add(self, node: Node) -> None:
+        result = node.outputs[0]
+        if self._takes_rows(node):
+            assert isinstance(node.op, Slice)
+            first = node.op.begin[1]
+            rows = self._cut(node.inputs[0], first, first + node.op.size[1])
+            same = Reshape(result.type.shape)
+            self.nodes.append(Node(same, (rows,), (result,), node.name, node.source))
+            return
+        if result not in self.inner:
+            self.nodes.append(node)
+            return
+        inner, height = self.inner[result], result.type.shape[1]
+        above = self._piece(node, 0, inner.first) if inner.first else None
+        self._keep(result, above, self._piece(node, inner.first_new, height))
+
+    def _keep(self, value: Value, above: Value | None, new: Value) -> None:
+        """The rows of a tensor: `above`, those of the run before, `new`.
+
+        What was at rows first + step to end is at first to end - step now. Where somebody reads the
+        whole tensor it is in one piece, else what others read of it is the piece without `above`.
+        """
+        inner, rows = self.inner[value], value.type.shape[1]
+        pieces = [new]
+        if inner.kept:
+            shape = _with_rows(value, inner.kept)
+            kept = Value(value.type.with_shape(shape), f"{value.name}/kept")
+            before = self.begin[value][:, inner.first + inner.step : inner.end]
+            self.states.append(State(kept, before.copy()))
+            pieces.insert(0, kept)
+        if above is None or self._is_read_whole(value):
+            pieces = [*([above] if above else []), *pieces]
+            self.nodes.append(Node(Concatenation(1), tuple(pieces), (value,), value.name, "slide"))
+        else:
+            shape = _with_rows(value, rows - inner.first)
+            name = f"{value.name}/window"
+            joined = self._node(Concatenation(1), pieces, name, shape, value)
+            self.parts[value] = above, joined
+        if inner.kept:
+            self.assigned.append(self._cut(value, inner.first + inner.step, inner.end))
+
+    def _is_read_whole(self, value: Value) -> bool:
+        users = self.graph.users.get(value, [])
+        return value in self.graph.outputs or any(
+            user.outputs[0] not in self.inner and not self._takes_rows(user) for user in users
+        )
+
+    def _takes_rows(self, node: Node) -> bool:
+        """Whether it is a slice of some rows of a tensor that moves up, and all of each."""
+        if not isinstance(node.op, Slice) or node.inputs[0] not in self.inner:
+            return False
+        shape, op = node.inputs[0].type.shape, node.op
+        whole = all(op.size[axis] == shape[axis] for axis in (0, 2, 3))
+        return whole and set(op.step) == {1}
+
+    def _inner(self, node: Node) -> Inner | None:
+        """The inner rows of a node's result; None where rows do not follow from rows."""
+        images = self._images(node)
+        if not images or len(node.outputs) != 1 or any(v not in self.inner for v in images):
+            return None
+        known = [self.inner[value] for value in images]
+        if len({inner.step for inner in known}) != 1:
+            return None
+        first, end = max(i.first for i in known), min(i.end for i in known)
+        step = known[0].step
+        if not isinstance(node.op, _WINDOWED):
+            return Inner(first, end, step)
+        stride, top, extent = _window(node)
+        if step % stride:
+            return None
+        return Inner(
+            -(-(first + top) // stride), (end + top - extent) // stride + 1, step // stride
+        )
+
+    def _images(self, node: Node) -> list[Value]:
+        """Operands with rows, where rows of the result follow from them; else none."""
+        constants = [value for value in node.inputs if self._is_constant(value)]
+        images = [value for value in node.inputs if not self._is_constant(value)]
+        out = node.output.type if len(node.outputs) == 1 else None
+        if out is None or any(v.type.rank != 4 or v.type.shape[0] != 1 for v in images):
+            return []
+        if isinstance(node.op, _WINDOWED):
+            return images[:1] if len(images) == 1 and images[0] is node.inputs[0] else []
+        if isinstance(node.op, Concatenation):
+            return images if node.op.axis > 1 and not constants else []
+        rows = out.shape[1] if out.rank == 4 else 0
+        same = all(value.type.shape[1] == rows for value in images)
+        flat = all(v.type.rank < 3 or v.type.shape[-3] == 1 for v in constants)
+        return images if node.op.elementwise and same and flat else []
+
+    def _is_constant(self, value: Value) -> bool:
+        return self.graph.constant_data(value) is not None
+
+    def _piece(self, node: Node, first: int, end: int) -> Value:
+        """Rows of the node's result, computed from those under them."""
+        op, wanted = _of_rows(node, first, end)
+        images = self._images(node)
+        inputs = [self._cut(v, *wanted) if v in images else v for v in node.inputs]
+        shape = _with_rows(node.output, end - first)
+        name = f"{node.output.name}/rows{first}"
+        result = Value(node.output.type.with_shape(shape), name)
+        self.nodes.append(Node(op, tuple(inputs), (result,), name, node.source))
+        return result
+
+    def _cut(self, value: Value, first: int, end: int) -> Value:
+        """Rows of a tensor, from the piece or the two that they are in."""
+        if value in self.parts:
+            above, window = self.parts[value]
+            assert above is not None
+            start = above.type.shape[1]
+            if first >= start:
+                return self._cut(window, first - start, end - start)
+            if end <= start:
+                return self._cut(above, first, end)
+            both = [self._cut(above, first, start), self._cut(window, 0, end - start)]
+            shape = _with_rows(value, end - first)
+            return self._node(Concatenation(1), both, f"{value.name}/{first}", shape, value)
+        shape = value.type.shape
+        if (first, end) == (0, shape[1]):
+            return value
+        size = _with_rows(value, end - first)
+        op = Slice((0, first, 0, 0), size, (1, 1, 1, 1))
+        return self._node(op, [value], f"{value.name}/{first}", size, value)
+
+    def _node(
+        self, op: Operation, inputs: Sequence[Value], name: str, shape: tuple[int, ...], like: Value
+    ) -> Value:
+        result = Value(like.type.with_shape(shape), name)
+        self.nodes.append(Node(op, tuple(inputs), (result,), name, "slide"))
+        return result
+
+    def _state(self, value: Value, first: int, end: int) -> Value:
+        """Rows of `value` as the run before left them."""
+        kept = Value(value.type.with_shape(_with_rows(value, end - first)), f"{value.name}/kept")
+        self.states.append(State(kept, self.begin[value][:, first:end].copy()))
+        return kept
+
+    def _assign(self, value: Value, first: int, end: int) -> None:
+        self.assigned.append(self._cut(value, first, end))
+
+    def _join(self, parts: list[Value], result: Value) -> None:
+        self.nodes.append(Node(Concatenation(1), tuple(parts), (result,), result.name, "slide"))
+
+    def _why(self, node: Node, inner: Inner | None) -> str:
+        said = f'{node.op.name} "{node.name}"'
+        steps = {self.inner[v].step for v in node.inputs if v in self.inner}
+        stride = _window(node)[0] if isinstance(node.op, Conv2D | DepthwiseConv2D) else 1
+        if any(step % stride for step in steps):
+            return f"{said}, whose stride does not divide {min(steps)} new rows"
+        return f"{said}, of which no row stays" if inner else f"{said}, which needs all rows"
+
+    def _cannot(self, why: str, hint: str) -> GlowmcuError:
+        message = f"input {self.input.name!r} cannot slide: {why}"
+        return error("GM130", message, self.file_name, hint, ExitCode.UNSUPPORTED)
+
+
+def _with_rows(value: Value, rows: int) -> tuple[int, ...]:
+    shape = value.type.shape
+    return (shape[0], rows, *shape[2:])
+
+
+def _window(node: Node) -> tuple[int, int, int]:
+    """Stride, padding above and extent along the rows."""
+    op = node.op
+    assert isinstance(op, _WINDOWED)
+    if isinstance(op, AveragePool2D | MaxPool2D):
+        kernel = op.kernel[0]
+    else:
+        kernel = node.inputs[1].type.shape[1]
+    return op.strides[0], op.padding[0], window_extent(kernel, op.dilations[0])
+
+
+def _of_rows(node: Node, first: int, end: int) -> tuple[Operation, tuple[int, int]]:
+    """The operator for these rows of its result, and the operand's rows under them."""
+    if not isinstance(node.op, _WINDOWED):
+        return node.op, (first, end)
+    stride, top, extent = _window(node)
+    rows = node.inputs[0].type.shape[1]
+    above = first * stride - top
+    below = (end - 1) * stride - top + extent
+    _, left, _, right = node.op.padding
+    padding = (max(-above, 0), left, max(below - rows, 0), right)
+    return replace(node.op, padding=padding), (max(above, 0), min(below, rows))
