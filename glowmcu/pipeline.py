@@ -44,10 +44,9 @@ from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.known_costs import known_costs
 from glowmcu.kernels.selection import Selection, code_bytes
-from glowmcu.lowering.model_border import border_notes, with_border
+from glowmcu.lowering.application_side import as_application_sees
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
-from glowmcu.lowering.slide_windows import with_slides
 from glowmcu.manifest import Manifest
 from glowmcu.memory_fit import Fit, fit_in_steps, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
@@ -211,7 +210,7 @@ def bundle_reference(
         graph = reference_graph(data, name, rounding, inputs)
     else:
         graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
-    return with_slides(with_border(graph, inputs, name), inputs.slides, name)[0]
+    return as_application_sees(graph, inputs, name)[0]
 
 
 def export_model(
@@ -248,13 +247,12 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         )
         imported = quantized.quantized.graph
         dump.graph("quantize", imported)
-    imported = with_border(imported, options.inputs, file_name)
-    imported, slide_notes = with_slides(imported, options.inputs.slides, file_name)
+    imported, side_notes = as_application_sees(imported, options.inputs, file_name)
     watch = SimplificationWatch(dump.graph)
     lowered = lower(imported, watch, options.simplify)
     outside = outside_inputs(lowered, imported, options.inputs)
-    kept = {value for value in lowered.inputs if value.name in options.inputs.kept} - outside
-    lowered = lowered.replace(kept=[value for value in lowered.inputs if value in kept])
+    kept = (value for value in lowered.arguments if value.name in options.inputs.kept)
+    lowered = lowered.replace(kept=[value for value in kept if value not in outside])
     dump.finish(lowered)
     target = Target(core(options.core), options.goal)
     wanted = lowered, target, options.budgets, options.kernels, pushed, outside
@@ -268,10 +266,7 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     facts = BundleFacts(
         name=options.name, tool_version=__version__, model_file=Path(file_name).name,
         model_sha256=_sha256(data), board=options.board,
-        options={
-            **_options_text(options), **_state_text(imported),
-            **(quantized.text if quantized else {}),
-        },
+        options=_options_text(options, imported) | (quantized.text if quantized else {}),
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
         arena_align=ARENA_ALIGN, single_rounding=options.rounding is Rounding.SINGLE,
         vectors=golden_vectors(imported), exact_outputs=exact_outputs(imported),
@@ -286,17 +281,11 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
         files = files.joined(_renode_files(options, manifest, facts.vectors))
     files = licensed(files, options.name, options.packaging.details.license)
     files, manifest = listed(files, manifest)
-    curve: tuple[PlanPoint, ...] = ()
-    if options.wants_curve:
-        curve = memory_curve(*wanted, planning)
-    notes = model_notes(data, file_name, options.inputs) + border_notes(imported, options.inputs)
+    curve = memory_curve(*wanted, planning) if options.wants_curve else ()
     notes = (
-        *notes,
-        *state_notes(imported, options.inputs),
-        *slide_notes,
-        *dump.notes,
-        *label_notes,
-    )
+        *model_notes(data, file_name, options.inputs), *side_notes,
+        *state_notes(imported, options.inputs), *dump.notes, *label_notes,
+    )  # fmt: skip
     done = Compilation(imported, graph, selections, plan, files, manifest, notes, fit.cycles, curve)
     done = replace(done, places=places)
     return done if quantized is None else _with_float_side(done, quantized.quantized)
@@ -346,7 +335,7 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _options_text(options: Options) -> dict[str, str]:
+def _options_text(options: Options, imported: Graph) -> dict[str, str]:
     """What the bundle says about how it was made; what is not used is not named."""
     symbols = sorted(options.inputs.symbols.items())
     placed = [
@@ -369,14 +358,10 @@ def _options_text(options: Options) -> dict[str, str]:
         "outside_input": ",".join(sorted(options.inputs.outside)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
+        "state": imported.metadata.get(PAIRS, ""),
         **options.interface.text,
     }
     return {key: value for key, value in text.items() if value}
-
-
-def _state_text(graph: Graph) -> dict[str, str]:
-    """Inputs and the outputs that they become, where such pairs are states."""
-    return {"state": graph.metadata[PAIRS]} if PAIRS in graph.metadata else {}
 
 
 def packaging(names: str | Iterable[str], settings: Iterable[str]) -> Packaging:

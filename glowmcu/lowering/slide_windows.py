@@ -21,34 +21,14 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.interpreter import bind_inputs, step_graph
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.lowering.passes import PASSES
-from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D, window_extent
+from glowmcu.lowering.window_rows import WINDOWED, Inner, of_rows, window_of, with_rows
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.joining import Concatenation
-from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice
 
-_WINDOWED = Conv2D | DepthwiseConv2D | AveragePool2D | MaxPool2D
 #: Passes up to this one bring a model into the form whose rows are plain: paddings are attributes.
 _PREPARED_BY = "fold_padding"
-
-
-@dataclass(frozen=True)
-class Inner:
-    """Rows `[first, end)` of a tensor see no edge of the window; they move up by `step` a run."""
-
-    first: int
-    end: int
-    step: int
-
-    @property
-    def kept(self) -> int:
-        """Rows that are there from the run before."""
-        return max(0, self.end - self.step - self.first)
-
-    @property
-    def first_new(self) -> int:
-        """The row from which on they are computed."""
-        return self.first + self.kept
 
 
 @dataclass(frozen=True)
@@ -246,7 +226,7 @@ class _Slider:
         inner, rows = self.inner[value], value.type.shape[1]
         pieces = [new]
         if inner.kept:
-            shape = _with_rows(value, inner.kept)
+            shape = with_rows(value, inner.kept)
             kept = Value(value.type.with_shape(shape), f"{value.name}/kept")
             before = self.begin[value][:, inner.first + inner.step : inner.end]
             self.states.append(State(kept, before.copy()))
@@ -255,7 +235,7 @@ class _Slider:
             pieces = [*([above] if above else []), *pieces]
             self.nodes.append(Node(Concatenation(1), tuple(pieces), (value,), value.name, "slide"))
         else:
-            shape = _with_rows(value, rows - inner.first)
+            shape = with_rows(value, rows - inner.first)
             name = f"{value.name}/window"
             joined = self._node(Concatenation(1), pieces, name, shape, value)
             self.parts[value] = above, joined
@@ -286,9 +266,9 @@ class _Slider:
             return None
         first, end = max(i.first for i in known), min(i.end for i in known)
         step = known[0].step
-        if not isinstance(node.op, _WINDOWED):
+        if not isinstance(node.op, WINDOWED):
             return Inner(first, end, step)
-        stride, top, extent = _window(node)
+        stride, top, extent = window_of(node)
         if step % stride:
             return None
         return Inner(
@@ -302,7 +282,7 @@ class _Slider:
         out = node.output.type if len(node.outputs) == 1 else None
         if out is None or any(v.type.rank != 4 or v.type.shape[0] != 1 for v in images):
             return []
-        if isinstance(node.op, _WINDOWED):
+        if isinstance(node.op, WINDOWED):
             return images[:1] if len(images) == 1 and images[0] is node.inputs[0] else []
         if isinstance(node.op, Concatenation):
             return images if node.op.axis > 1 and not constants else []
@@ -316,10 +296,10 @@ class _Slider:
 
     def _piece(self, node: Node, first: int, end: int) -> Value:
         """Rows of the node's result, computed from those under them."""
-        op, wanted = _of_rows(node, first, end)
+        op, wanted = of_rows(node, first, end)
         images = self._images(node)
         inputs = [self._cut(v, *wanted) if v in images else v for v in node.inputs]
-        shape = _with_rows(node.output, end - first)
+        shape = with_rows(node.output, end - first)
         name = f"{node.output.name}/rows{first}"
         result = Value(node.output.type.with_shape(shape), name)
         self.nodes.append(Node(op, tuple(inputs), (result,), name, node.source))
@@ -336,12 +316,12 @@ class _Slider:
             if end <= start:
                 return self._cut(above, first, end)
             both = [self._cut(above, first, start), self._cut(window, 0, end - start)]
-            shape = _with_rows(value, end - first)
+            shape = with_rows(value, end - first)
             return self._node(Concatenation(1), both, f"{value.name}/{first}", shape, value)
         shape = value.type.shape
         if (first, end) == (0, shape[1]):
             return value
-        size = _with_rows(value, end - first)
+        size = with_rows(value, end - first)
         op = Slice((0, first, 0, 0), size, (1, 1, 1, 1))
         return self._node(op, [value], f"{value.name}/{first}", size, value)
 
@@ -354,7 +334,7 @@ class _Slider:
 
     def _state(self, value: Value, first: int, end: int) -> Value:
         """Rows of `value` as the run before left them."""
-        kept = Value(value.type.with_shape(_with_rows(value, end - first)), f"{value.name}/kept")
+        kept = Value(value.type.with_shape(with_rows(value, end - first)), f"{value.name}/kept")
         self.states.append(State(kept, self.begin[value][:, first:end].copy()))
         return kept
 
@@ -367,7 +347,7 @@ class _Slider:
     def _why(self, node: Node, inner: Inner | None) -> str:
         said = f'{node.op.name} "{node.name}"'
         steps = {self.inner[v].step for v in node.inputs if v in self.inner}
-        stride = _window(node)[0] if isinstance(node.op, Conv2D | DepthwiseConv2D) else 1
+        stride = window_of(node)[0] if isinstance(node.op, Conv2D | DepthwiseConv2D) else 1
         if any(step % stride for step in steps):
             return f"{said}, whose stride does not divide {min(steps)} new rows"
         return f"{said}, of which no row stays" if inner else f"{said}, which needs all rows"
@@ -375,32 +355,3 @@ class _Slider:
     def _cannot(self, why: str, hint: str) -> GlowmcuError:
         message = f"input {self.input.name!r} cannot slide: {why}"
         return error("GM130", message, self.file_name, hint, ExitCode.UNSUPPORTED)
-
-
-def _with_rows(value: Value, rows: int) -> tuple[int, ...]:
-    shape = value.type.shape
-    return (shape[0], rows, *shape[2:])
-
-
-def _window(node: Node) -> tuple[int, int, int]:
-    """Stride, padding above and extent along the rows."""
-    op = node.op
-    assert isinstance(op, _WINDOWED)
-    if isinstance(op, AveragePool2D | MaxPool2D):
-        kernel = op.kernel[0]
-    else:
-        kernel = node.inputs[1].type.shape[1]
-    return op.strides[0], op.padding[0], window_extent(kernel, op.dilations[0])
-
-
-def _of_rows(node: Node, first: int, end: int) -> tuple[Operation, tuple[int, int]]:
-    """The operator for these rows of its result, and the operand's rows under them."""
-    if not isinstance(node.op, _WINDOWED):
-        return node.op, (first, end)
-    stride, top, extent = _window(node)
-    rows = node.inputs[0].type.shape[1]
-    above = first * stride - top
-    below = (end - 1) * stride - top + extent
-    _, left, _, right = node.op.padding
-    padding = (max(-above, 0), left, max(below - rows, 0), right)
-    return replace(node.op, padding=padding), (max(above, 0), min(below, rows))

@@ -13,6 +13,7 @@ import glowmcu
 from glowmcu.cli import main
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
+from tests.memplan.spatial_models import SpatialModel, Window
 from tests.support.stream_models import random_stream_model
 
 STEPS = 7
@@ -123,3 +124,41 @@ def test_states_are_shown(invoke: Invoke, bundle: glowmcu.Bundle, tmp_path: Path
     assert f"{held:,} B of it outlive a run".replace(",", " ") in " ".join(text.split())
     _, text = invoke("compile", model, "--board", "nrf52", "-o", tmp_path / "json", "--json")
     assert sum(row["bytes"] for row in json.loads(text)["states"]) == held + 4
+
+
+def test_a_window_slides(invoke: Invoke, tmp_path: Path) -> None:
+    model = SpatialModel(3)
+    data = model.finish(model.conv(model.input(20, 4, 2), 4, Window((3, 3))))
+    (tmp_path / "m.tflite").write_bytes(data)
+    graph = reference_graph(data, "m.tflite")
+    name = graph.arguments[0].name
+    code, text = invoke(
+        "compile", tmp_path / "m.tflite", "--slide", f"{name}=2", "-o", tmp_path / "net"
+    )
+    assert code == 0, text
+    assert "slides by 2 rows" in " ".join(text.split())
+    code, text = invoke(
+        "verify", tmp_path / "net", "--on", "host", "--model", tmp_path / "m.tflite"
+    )
+    assert code == 0, text
+
+
+@pytest.mark.parametrize(
+    ("given", "code"), [("x", "GM732"), ("x=0", "GM732"), ("=3", "GM732"), ("nothing=2", "GM130")]
+)
+def test_a_slide_that_says_nothing_is_refused(
+    given: str, code: str, invoke: Invoke, bundle: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    model = bundle.path.parent / "net.tflite"
+    _, text = invoke("compile", model, "--slide", given, "-o", tmp_path / "out")
+    assert code in text
+    assert not (tmp_path / "out").exists()
+
+
+def test_pairs_that_say_nothing_are_refused(
+    invoke: Invoke, bundle: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    model = bundle.path.parent / "net.tflite"
+    for given in ("h0", "=hn", "h0="):
+        _, text = invoke("compile", model, "--state", given, "-o", tmp_path / "out")
+        assert "GM731" in text

@@ -1,0 +1,22 @@
+"""What an application hands over and gets, where it is not what the file says: types, layouts and
+windows that slide.
+"""
+
+from __future__ import annotations
+
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.graph import Graph
+from glowmcu.lowering.model_border import border_notes, with_border
+from glowmcu.lowering.slide_windows import with_slides
+
+
+def as_application_sees(
+    graph: Graph, inputs: InputOptions, file_name: str
+) -> tuple[Graph, tuple[str, ...]]:
+    """The graph with the inputs and outputs of the bundle, and what to tell of them.
+
+    Raises GM120 and GM130 for options that do not fit the model.
+    """
+    bordered = with_border(graph, inputs, file_name)
+    slid, notes = with_slides(bordered, inputs.slides, file_name)
+    return slid, (*border_notes(bordered, inputs), *notes)
