@@ -59,7 +59,7 @@ static inline int32_t glowmcu_lstm_product(const glowmcu_lstm_scale *p, int32_t 
  * may be the same.
  */
 GLOWMCU_CODE
-static int32_t glowmcu_lstm_unit(const glowmcu_lstm_cell *p, const int32_t gates[4],
+static inline int32_t glowmcu_lstm_unit(const glowmcu_lstm_cell *p, const int32_t gates[4],
     const int16_t *before, int16_t *after)
 {
     const glowmcu_sigmoid_scale scale = {3, 0};

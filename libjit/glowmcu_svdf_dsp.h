@@ -1,13 +1,58 @@
 /*
  * glowmcu_svdf_dsp.h: rank-1 filters over time, int8 with a state of int8, four filters at a time.
  *
- * A filter's queue moves up by a byte while words of it are multiplied.
+ * A filter's queue moves up by a byte while words of it are multiplied. The stream has for each
+ * four filters:
+ *
+ *   packed   whether weights of two filters are one int16, 256 * high + low, so that their sums are
+ *            S = 256 * H + L and, of the low bytes, L
+ *   starts   of the sums: S, L, S, L, or one a filter
+ *   inputs   weights, for every four inputs {x0, x2}, {x1, x3} of the first two filters, then of
+ *            the others, or a word a filter; zeros behind the last input
+ *   times    for each filter what the unit's sum grows by, then its weights of time, [memory]
  */
 #ifndef GLOWMCU_SVDF_DSP_H
 #define GLOWMCU_SVDF_DSP_H
 
 #include "glowmcu_dsp.h"
-#include "glowmcu_svdf.h"
+#include "glowmcu_requantize.h"
+
+/* A sum times multiplier * 2^(-shift - 31); `half` is what the shift drops, halved. */
+typedef struct {
+    int32_t multiplier;
+    int32_t half;
+    int32_t shift; /* in [1, 31] */
+} glowmcu_svdf_scale;
+
+typedef struct {
+    int32_t batches;
+    int32_t depth;
+    int32_t filters;
+    int32_t state_zero_point;
+    int32_t out_zero_point;
+    glowmcu_svdf_scale feature; /* to the state */
+    glowmcu_svdf_scale time;    /* to the result */
+    const uint32_t *stream;
+} glowmcu_svdf_streamed;
+
+/* |sum| stays below 2^30. */
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_feature_byte(const glowmcu_svdf_streamed *p,
+    int32_t sum)
+{
+    const int32_t x = glowmcu_smmlar(sum * 2, p->feature.multiplier, p->feature.half);
+
+    return glowmcu_saturate_s8((x + (sum >> 31)) >> p->feature.shift) + p->state_zero_point;
+}
+
+/* Of any sum, wrapped as the reference's; multiplier + half stays below 2^31. */
+static GLOWMCU_ALWAYS_INLINE int8_t glowmcu_svdf_output(const glowmcu_svdf_streamed *p,
+    int32_t sum)
+{
+    const int32_t x = glowmcu_doubling_high_mul(sum, p->time.multiplier);
+    const int32_t y = (x + (x >> 31) + p->time.half) >> p->time.shift;
+
+    return (int8_t)glowmcu_saturate_s8(y + p->out_zero_point);
+}
 
 /* sum + four int8 products. */
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_four(uint32_t x, uint32_t w, int32_t sum)
@@ -16,121 +61,156 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_four(uint32_t x, uint32_t w, i
     return glowmcu_smlad(glowmcu_sxtb16_ror8(x), glowmcu_sxtb16_ror8(w), sum);
 }
 
-/* What four filters, whose weights begin at `rows`, make of the input. */
-GLOWMCU_CODE
-static void glowmcu_svdf_features(const glowmcu_svdf *p, const int8_t *x,
-    const int8_t *const rows[4], int32_t sums[4])
+/* Four inputs with their weights of four filters. */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_step(uint32_t four, const uint32_t *w,
+    int32_t packed, int32_t sums[4])
 {
-    const int8_t *w0 = rows[0];
-    const int8_t *w1 = rows[1];
-    const int8_t *w2 = rows[2];
-    const int8_t *w3 = rows[3];
-    int32_t sum0 = sums[0];
-    int32_t sum1 = sums[1];
-    int32_t sum2 = sums[2];
-    int32_t sum3 = sums[3];
+    const uint32_t even = glowmcu_sxtb16(four);
+    const uint32_t odd = glowmcu_sxtb16_ror8(four);
+    const uint32_t w0 = w[0];
+    const uint32_t w1 = w[1];
+    const uint32_t w2 = w[2];
+    const uint32_t w3 = w[3];
+
+    if (packed == 0) {
+        sums[0] = glowmcu_smlad(even, glowmcu_sxtb16(w0), sums[0]);
+        sums[0] = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w0), sums[0]);
+        sums[1] = glowmcu_smlad(even, glowmcu_sxtb16(w1), sums[1]);
+        sums[1] = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w1), sums[1]);
+        sums[2] = glowmcu_smlad(even, glowmcu_sxtb16(w2), sums[2]);
+        sums[2] = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w2), sums[2]);
+        sums[3] = glowmcu_smlad(even, glowmcu_sxtb16(w3), sums[3]);
+        sums[3] = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w3), sums[3]);
+        return;
+    }
+    sums[0] = glowmcu_smlad(even, w0, sums[0]);
+    sums[1] = glowmcu_smlad(even, glowmcu_sxtb16(w0), sums[1]);
+    sums[0] = glowmcu_smlad(odd, w1, sums[0]);
+    sums[1] = glowmcu_smlad(odd, glowmcu_sxtb16(w1), sums[1]);
+    sums[2] = glowmcu_smlad(even, w2, sums[2]);
+    sums[3] = glowmcu_smlad(even, glowmcu_sxtb16(w2), sums[3]);
+    sums[2] = glowmcu_smlad(odd, w3, sums[2]);
+    sums[3] = glowmcu_smlad(odd, glowmcu_sxtb16(w3), sums[3]);
+}
+
+/* All inputs of four filters; `tail` is depth % 8, `rest` the last depth % 4 inputs. */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_inputs(const int8_t *x, const int8_t *end,
+    const uint32_t *w, uint32_t rest, int32_t tail, int32_t packed, int32_t sums[4])
+{
+    while (x != end) {
+        glowmcu_svdf_step(glowmcu_load_word(x), w, packed, sums);
+        glowmcu_svdf_step(glowmcu_load_word(x + 4), w + 4, packed, sums);
+        x += 8;
+        w += 8;
+    }
+    if (tail >= 4) {
+        glowmcu_svdf_step(glowmcu_load_word(x), w, packed, sums);
+        w += 4;
+    }
+    if (tail % 4 != 0) {
+        glowmcu_svdf_step(rest, w, packed, sums);
+    }
+}
+
+/* The newest bytes of four filters, the first one lowest. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_svdf_newest(const glowmcu_svdf_streamed *p,
+    const int8_t *x, const uint32_t *w, uint32_t rest, int32_t tail)
+{
+    const int8_t *end = x + (p->depth - tail);
+    int32_t sums[4] = {(int32_t)w[1], (int32_t)w[2], (int32_t)w[3], (int32_t)w[4]};
+
+    if (w[0] != 0u) {
+        glowmcu_svdf_inputs(x, end, w + 5, rest, tail, 1, sums);
+        sums[0] = glowmcu_wrapping_add(sums[0], -sums[1]) >> 8;
+        sums[2] = glowmcu_wrapping_add(sums[2], -sums[3]) >> 8;
+    } else {
+        glowmcu_svdf_inputs(x, end, w + 5, rest, tail, 0, sums);
+    }
+    return glowmcu_pack_bytes(glowmcu_svdf_feature_byte(p, sums[0]),
+        glowmcu_svdf_feature_byte(p, sums[1]), glowmcu_svdf_feature_byte(p, sums[2]),
+        glowmcu_svdf_feature_byte(p, sums[3]));
+}
+
+/* What a template makes of it. */
+typedef uint32_t (*glowmcu_svdf_features)(const glowmcu_svdf_streamed *p, const int8_t *x,
+    const uint32_t *w, uint32_t rest);
+
+/* A word of a queue, from its second byte on, becomes the new queue's; sum + products. */
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_move_word(const int8_t *state, int8_t *after,
+    const uint32_t *times, int32_t at, int32_t sum)
+{
+    const uint32_t word = glowmcu_load_word(state + 4 * at + 1);
+
+    glowmcu_store_word(after + 4 * at, word);
+    return glowmcu_svdf_four(word, times[at], sum);
+}
+
+/*
+ * sum + products of a filter's queue with its weights; `memory` bytes move up by one and end with
+ * the lowest of `newest`. The new queue may be where the old one is: a word is read before the byte
+ * that follows it is written.
+ */
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_move(const int8_t *state, int8_t *after,
+    const uint32_t *times, int32_t memory, uint32_t newest, int32_t sum)
+{
+    const int32_t last = memory / 4 - 1;
+    uint32_t word;
     int32_t i = 0;
 
-    for (; i + 4 <= p->depth; i += 4) {
-        const uint32_t four = glowmcu_load_word(x + i);
-        const uint32_t even = glowmcu_sxtb16(four);
-        const uint32_t odd = glowmcu_sxtb16_ror8(four);
-        uint32_t w = glowmcu_load_word(w0 + i);
-        sum0 = glowmcu_smlad(even, glowmcu_sxtb16(w), sum0);
-        sum0 = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w), sum0);
-        w = glowmcu_load_word(w1 + i);
-        sum1 = glowmcu_smlad(even, glowmcu_sxtb16(w), sum1);
-        sum1 = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w), sum1);
-        w = glowmcu_load_word(w2 + i);
-        sum2 = glowmcu_smlad(even, glowmcu_sxtb16(w), sum2);
-        sum2 = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w), sum2);
-        w = glowmcu_load_word(w3 + i);
-        sum3 = glowmcu_smlad(even, glowmcu_sxtb16(w), sum3);
-        sum3 = glowmcu_smlad(odd, glowmcu_sxtb16_ror8(w), sum3);
+    for (; i < last % 4; ++i) {
+        sum = glowmcu_svdf_move_word(state, after, times, i, sum);
     }
-    for (; i < p->depth; ++i) {
-        sum0 += x[i] * w0[i];
-        sum1 += x[i] * w1[i];
-        sum2 += x[i] * w2[i];
-        sum3 += x[i] * w3[i];
+    for (; i < last; i += 4) {
+        sum = glowmcu_svdf_move_word(state, after, times, i, sum);
+        sum = glowmcu_svdf_move_word(state, after, times, i + 1, sum);
+        sum = glowmcu_svdf_move_word(state, after, times, i + 2, sum);
+        sum = glowmcu_svdf_move_word(state, after, times, i + 3, sum);
     }
-    sums[0] = sum0;
-    sums[1] = sum1;
-    sums[2] = sum2;
-    sums[3] = sum3;
+    word = (glowmcu_load_word(state + 4 * last) >> 8) | (newest << 24);
+    glowmcu_store_word(after + 4 * last, word);
+    return glowmcu_svdf_four(word, times[last], sum);
 }
 
 /*
- * sum + products of a filter's queue with its weights; `memory` bytes, a multiple of four, move up
- * by one and end with `newest`. The new queue may be where the old one is: a word is read, from its
- * second byte on, before the byte that follows it is written.
+ * x is [batches][depth], out [batches][filters / rank], states [batches][filters][memory]; the new
+ * state may be where the old one is.
  */
-GLOWMCU_CODE
-static inline int32_t glowmcu_svdf_move(const int8_t *state, int8_t *after, const int8_t *times,
-    int32_t memory, uint32_t newest, int32_t sum)
+static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_rows(const glowmcu_svdf_streamed *p,
+    glowmcu_svdf_features features, const int8_t *x, const int8_t *state, int8_t *out,
+    int8_t *after, int32_t memory, int32_t rank)
 {
-    uint32_t word;
+    const int32_t input_words = 5 + 4 * ((p->depth + 3) / 4);
 
-    for (int32_t i = 4; i < memory; i += 4) {
-        word = glowmcu_load_word(state + 1);
-        glowmcu_store_word(after, word);
-        sum = glowmcu_svdf_four(word, glowmcu_load_word(times), sum);
-        state += 4;
-        after += 4;
-        times += 4;
-    }
-    word = (glowmcu_load_word(state) >> 8) | (newest << 24);
-    glowmcu_store_word(after, word);
-    return glowmcu_svdf_four(word, glowmcu_load_word(times), sum);
-}
+    for (int32_t batch = 0; batch < p->batches; ++batch, x += p->depth) {
+        const uint32_t *w = p->stream;
+        uint32_t rest = 0;
+        int32_t left = rank;
+        int32_t sum = 0;
 
-/*
- * x is [batches][depth], out [batches][units], states [batches][units][rank][memory]; the new state
- * may be where the old one is.
- */
-GLOWMCU_CODE
-static void glowmcu_svdf_s8_dsp(const glowmcu_svdf *p, const int8_t *x, const int8_t *state,
-    int8_t *out, int8_t *after)
-{
-    const int32_t filters = p->units * p->rank;
+        for (int32_t i = 1; i <= (p->depth & 3); ++i) {
+            rest = (rest << 8) | (uint8_t)x[p->depth - i];
+        }
+        for (int32_t first = 0; first < p->filters; first += 4) {
+            const int32_t count = (p->filters - first < 4) ? p->filters - first : 4;
+            uint32_t newest = features(p, x, w, rest);
 
-    for (int32_t batch = 0; batch < p->batches; ++batch) {
-        const int8_t *times = (const int8_t *)p->times;
-        const int32_t *bias = p->biases;
-        int32_t sum = *bias;
-        int32_t left = p->rank;
-
-        for (int32_t first = 0; first < filters; first += 4) {
-            const int8_t *rows[4];
-            int32_t sums[4];
-
-            for (int32_t i = 0; i < 4; ++i) {
-                const int32_t filter = (first + i < filters) ? first + i : filters - 1;
-                rows[i] = p->features + filter * p->depth;
-                sums[i] = p->feature_biases[filter];
-            }
-            glowmcu_svdf_features(p, x, rows, sums);
-            for (int32_t i = 0; i < 4 && first + i < filters; ++i) {
-                const int32_t scaled =
-                    glowmcu_requantize(sums[i], p->feature_multiplier, p->feature_shift);
-                const int32_t newest = glowmcu_saturate_s8(scaled) + p->state_zero_point;
-                sum = glowmcu_svdf_move(state, after, times, p->memory, (uint32_t)newest, sum);
-                times += p->memory;
-                state += p->memory;
-                after += p->memory;
+            w += input_words;
+            for (int32_t i = 0; i < count; ++i) {
+                sum = glowmcu_wrapping_add(sum, (int32_t)w[0]);
+                sum = glowmcu_svdf_move(state, after, w + 1, memory, newest, sum);
+                newest >>= 8;
+                w += 1 + memory / 4;
+                state += memory;
+                after += memory;
                 --left;
                 if (left == 0) {
-                    *out = glowmcu_svdf_result(p, (uint32_t)sum);
+                    *out = glowmcu_svdf_output(p, sum);
                     ++out;
-                    ++bias;
-                    if (first + i + 1 < filters) {
-                        sum = *bias;
-                    }
-                    left = p->rank;
+                    sum = 0;
+                    left = rank;
                 }
             }
         }
-        x += p->depth;
     }
 }
 

@@ -8,7 +8,7 @@ four begin with their rest, a word that is in r4 already: it is entered behind t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from glowmcu.kernels.dense_stream import BlockLayout
@@ -25,6 +25,9 @@ _HIGH, _LOW = _SUMS[:4], _SUMS[4:]
 
 #: The stack frame, in the order of the registers that fill it.
 _OUT, _REST, _FIRST, _END, _ENTRY, _JUMP, _MULTIPLIER, _STEP, _SHIFT, _FRAME = range(0, 40, 4)
+
+#: Where results find, on the stack, the pointer to them and the layer's sixth word.
+OUT_PLACE, SIXTH_PLACE = _OUT, _MULTIPLIER
 
 #: Bytes of instructions, and what short loads reach.
 _SHORT, _LONG, _SHORT_REACH = 2, 4, 128
@@ -88,11 +91,16 @@ def walk(depth: int, layout: BlockLayout) -> Walk:
 
 def row_assembly(layout: BlockLayout, postshift: int) -> tuple[str, ...]:
     """The whole function: r0 is the layer, r1 the inputs, r2 the result, r3 the inputs' rest."""
+    return row_with(layout, _requantize(layout, postshift))
+
+
+def row_with(layout: BlockLayout, results: Iterable[str]) -> tuple[str, ...]:
+    """The function with other `results`: what becomes of a block's sums, zero set in the last."""
     return (
         *_enter(),
         *_start(layout),
         *_round(layout),
-        *_requantize(layout, postshift),
+        *results,
         "bne 8b",
         f"add sp, #{_FRAME}",
         "pop {r4-r11, pc}",
@@ -114,6 +122,12 @@ def _start(layout: BlockLayout) -> Iterator[str]:
     yield from (f"ldr r3, [sp, #{_JUMP}]", f"ldr r2, [sp, #{_ENTRY}]")
     yield from (f"mov {register}, #0" for register in _SUMS[layout.before :])
     yield from ("add r1, r3", "movs r3, #0", "bx r2")
+
+
+def pair_sums(layout: BlockLayout) -> tuple[tuple[str, str], ...]:
+    """The registers of each two channels' sums: 256 * H + L and L where weights are packed."""
+    firsts, seconds = (_SUMS[0::2], _SUMS[1::2]) if layout.wide else (_HIGH, _LOW)
+    return tuple(zip(firsts, seconds, strict=True))
 
 
 def _four_bytes(layout: BlockLayout) -> int:
@@ -204,8 +218,7 @@ def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
         yield f"ldr r2, [sp, #{_MULTIPLIER}]"
         yield from (f"ldr r3, [sp, #{_STEP}]", f"ldr r4, [sp, #{_SHIFT}]")
     yield from ("adds r1, #4", "lsrs r5, r5, #1", "add r0, r5")
-    firsts, seconds = (_SUMS[0::2], _SUMS[1::2]) if layout.wide else (_HIGH, _LOW)
-    for pair, (high, low) in enumerate(zip(firsts, seconds, strict=True)):
+    for pair, (high, low) in enumerate(pair_sums(layout)):
         for words, lines in _parts(layout, postshift, high, low):
             if words:
                 yield f"ldm r1!, {{{', '.join(('r2', 'r3', 'r4')[:words])}}}"

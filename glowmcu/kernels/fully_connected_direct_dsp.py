@@ -82,11 +82,11 @@ class FullyConnectedDirect(Kernel):
 
 def direct_stream(site: Site) -> DenseStream | None:
     """The constants; None where no requantization form is exact."""
-    weights = _rest_first(dense_weights(site))
+    weights = rest_first(dense_weights(site))
     return dense_stream(requantization_task(site), weights, DIRECT_CHANNELS, uniform=True)
 
 
-def _rest_first(weights: Array) -> Array:
+def rest_first(weights: Array) -> Array:
     """(channels, inputs): those that do not fill a four go first and become one, with zeros."""
     depth = weights.shape[1]
     whole = depth // FOUR * FOUR

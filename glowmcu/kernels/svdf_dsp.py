@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.convolution import constant, is_constant
-from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, kernel
-from glowmcu.kernels.svdf import POINTERS, feature_biases, svdf_parameters, svdf_shape
+from glowmcu.kernels.dense_stream import PACKED_SCALE
+from glowmcu.kernels.kernel import (
+    ConstantArray,
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+    once_a_site,
+)
+from glowmcu.kernels.svdf import POINTERS, feature_biases, svdf_shape, time_biases
+from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.svdf import Svdf
 
+#: Filters of a block, and inputs of a word.
+_FILTERS, _FOUR = 4, 4
+#: Twice a sum of the input stays within int32; 256 times one where filters share words.
+_SUM_END, _PACKED_END = 2**30, 2**23
 _INT32_END = 2**31
 
 
@@ -21,30 +40,108 @@ class SvdfDsp(Kernel):
         if not target.core.has_dsp or not is_constant(site, 1, 2, 3):
             return False
         is_short = site.signature.inputs[4].element is ElementType.I8
-        return is_short and svdf_shape(site).memory % 4 == 0 and not _wraps(site)
+        if not is_short or site.rounding is not Rounding.DOUBLE:
+            return False
+        return svdf_shape(site).memory % _FOUR == 0 and _is_exact(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
         shape = svdf_shape(site)
-        flash = sum(site.signature.inputs[n].size_bytes for n in (1, 2, 3))
         features = shape.batches * shape.filters * shape.depth
         moved = shape.batches * shape.filters * shape.memory
-        cycles = 1.9 * features + 3.0 * moved + 45.0 * shape.batches * shape.filters
-        return Cost(cycles, 560, flash + 4 * shape.filters)
+        cycles = 1.9 * features + 3.2 * moved + 40.0 * shape.batches * shape.filters
+        flash = 4 * len(_stream(site))
+        return Cost(cycles, 420, flash, code_key=_function(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        _, note = feature_biases(site)
+        op, shape = site.node.op, svdf_shape(site)
+        assert isinstance(op, Svdf)
+        fields = (
+            Field("batches", shape.batches),
+            Field("depth", shape.depth),
+            Field("filters", shape.filters),
+            Field("state_zero_point", site.signature.inputs[4].zero_point),
+            Field("out_zero_point", site.signature.output.zero_point),
+            _scale("feature", op.feature_requantization(site.signature)),
+            _scale("time", op.time_requantization(site.signature)),
+            Field("stream", ConstantArray("stream", _stream(site), "see glowmcu_svdf_dsp.h")),
+        )
         return KernelCode(
-            function="glowmcu_svdf_s8_dsp",
+            function=_function(site),
             operands=POINTERS,
-            header="glowmcu_svdf_dsp.h",
-            parameters=svdf_parameters(site),
-            notes=(note,),
+            template="svdf_dsp.c.j2",
+            view={
+                "headers": ("glowmcu_svdf_dsp.h",),
+                "memory": shape.memory,
+                "rank": shape.rank,
+                "tail": shape.depth % (2 * _FOUR),
+            },
+            parameters=Parameters("glowmcu_svdf_streamed", fields),
+            notes=(feature_biases(site)[1],),
         )
 
 
-def _wraps(site: Site) -> bool:
-    """Whether a sum over time can exceed int32."""
+def _function(site: Site) -> str:
     shape = svdf_shape(site)
-    times = np.abs(constant(site, 2).astype(np.int64)).reshape(shape.units, -1).sum(axis=1)
-    bias = np.abs(constant(site, 3).astype(np.int64))
-    return bool((512 * times + bias).max() >= _INT32_END)
+    tail = shape.depth % (2 * _FOUR)
+    return f"glowmcu_svdf_dsp_m{shape.memory}_r{shape.rank}_t{tail}"
+
+
+def _scale(name: str, scale: Requantization) -> Field:
+    shift = -int(scale.shifts[0])
+    fields = (
+        Field("multiplier", int(scale.multipliers[0])),
+        Field("half", 1 << (shift - 1)),
+        Field("shift", shift),
+    )
+    return Field(name, Parameters("glowmcu_svdf_scale", fields))
+
+
+def _is_exact(site: Site) -> bool:
+    """Whether both rescalings are shifts to the right, of sums that are small enough."""
+    op = site.node.op
+    assert isinstance(op, Svdf)
+    feature, time = (
+        op.feature_requantization(site.signature),
+        op.time_requantization(site.signature),
+    )
+    if not all(1 <= -int(scale.shifts[0]) <= 31 for scale in (feature, time)):
+        return False
+    if int(time.multipliers[0]) + (1 << (-int(time.shifts[0]) - 1)) >= _INT32_END:
+        return False
+    return _reach(site) < _SUM_END
+
+
+def _reach(site: Site) -> int:
+    """What no sum of the input exceeds, nor one on its way: the zero point is part of the bias."""
+    return int(512 * np.abs(constant(site, 1).astype(np.int64)).sum(axis=1).max())
+
+
+@once_a_site
+def _stream(site: Site) -> npt.NDArray[np.uint32]:
+    """Blocks of four filters, see glowmcu_svdf_dsp.h."""
+    shape = svdf_shape(site)
+    missing, depth = -shape.filters % _FILTERS, -shape.depth % _FOUR
+    starts = np.pad(feature_biases(site)[0].astype(np.int64), (0, missing))
+    features = np.pad(constant(site, 1).astype(np.int64), ((0, missing), (0, depth)))
+    grown = np.pad(time_biases(site)[:, np.newaxis], ((0, 0), (0, shape.rank - 1))).reshape(-1, 1)
+    times = np.concatenate([grown.astype("<i4").view("<u4"), constant(site, 2).view("<u4")], axis=1)
+    can_pack = _reach(site) < _PACKED_END
+    parts: list[Array] = []
+    for first in range(0, shape.filters, _FILTERS):
+        block = slice(first, first + _FILTERS)
+        parts += [*_inputs(starts[block], features[block], can_pack), times[block].reshape(-1)]
+    words: npt.NDArray[np.uint32] = (np.concatenate(parts) & 0xFFFFFFFF).astype(np.uint32)
+    return words
+
+
+def _inputs(starts: Array, features: Array, can_pack: bool) -> tuple[Array, ...]:
+    """Of four filters: whether weights are packed, what sums start from, and weights."""
+    pairs = PACKED_SCALE * features[0::2] + features[1::2]
+    if not can_pack or pairs.min() < -(2**15):
+        words = np.ascontiguousarray(features.astype(np.int8)).view("<u4")
+        return np.zeros(1, np.int64), starts, words.T.reshape(-1)
+    high, low = starts[0::2], starts[1::2]
+    fours = (pairs & 0xFFFF).reshape(2, -1, _FOUR)
+    words = fours[:, :, :2] | (fours[:, :, 2:] << 16)
+    packed = np.stack([PACKED_SCALE * high + low, low], axis=1)
+    return np.ones(1, np.int64), packed.reshape(-1), words.swapaxes(0, 1).reshape(-1)

@@ -1,0 +1,68 @@
+"""lstm.dsp and svdf.dsp: sizes around words, blocks and parts, C and assembly, run after run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glowmcu.ir.interpreter import Session
+from glowmcu.pipeline import reference_graph
+from glowmcu.verify.executors import executor
+from tests.ops.test_lstm import bundle_of, stream
+from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
+
+LSTM = {
+    **{f"{n} inputs": LstmCase(depth=n, units=5, steps=2) for n in (1, 3, 4, 7, 31, 32, 33, 70)},
+    **{f"{n} units": LstmCase(depth=5, units=n, steps=2) for n in (1, 2, 15, 16, 17, 32, 35)},
+    "many steps": LstmCase(steps=20, units=9, depth=10),
+    "many steps, shifts to the left": LstmCase(steps=9, units=9, depth=10, weight_scale=0.9),
+    "shifts to the left": LstmCase(steps=2, units=9, depth=10, weight_scale=0.9),
+    "shifts either way": LstmCase(steps=3, units=6, depth=10, weight_scale=0.014),
+    "far shifts to the right": LstmCase(steps=3, units=6, depth=10, weight_scale=1e-5),
+    "weights that do not pack": LstmCase(steps=3, units=18, depth=21, extreme=True),
+    "many steps, weights that do not pack": LstmCase(steps=9, units=5, depth=21, extreme=True),
+    "batch of three": LstmCase(batches=3, steps=3, units=7, cell_clip=0.5),
+    "batch of three, time first": LstmCase(batches=3, steps=3, units=7, time_major=True),
+    "cell state of Q0.15": LstmCase(cell_power=-15, units=9, steps=5),
+    "cell state of 2^-9": LstmCase(cell_power=-9, units=9, steps=5),
+    "fine hidden state": LstmCase(hidden_scale=1 / 256, hidden_zero_point=-128, steps=5),
+}
+SVDF = {
+    **{f"{n} inputs": SvdfCase(depth=n) for n in (1, 4, 5, 8, 11, 12, 15, 24, 33)},
+    **{f"{n} units": SvdfCase(units=n, depth=9) for n in (1, 3, 4, 6, 17)},
+    **{f"remembers {n} runs": SvdfCase(memory=n, units=9) for n in (8, 12, 16, 20, 36)},
+    "rank 2": SvdfCase(rank=2, units=7, memory=8),
+    "rank 3, batch of two": SvdfCase(rank=3, batches=2, memory=8),
+    "products saturate": SvdfCase(narrow=0.05, state_zero_point=100, memory=8),
+}
+RUNS = 12
+
+
+def check(data: bytes, kernel: str, on: str, folder: Path) -> None:
+    """Every run of the kernel is what the graph means."""
+    bundle = bundle_of(data, folder, optimize="speed")
+    assert [layer.kernel for layer in bundle.manifest.layers] == [kernel]
+    if (missing := executor(on, bundle.board).missing()) is not None:
+        pytest.skip(missing)
+    inputs = stream(data, RUNS, 4)
+    session = Session(reference_graph(data, "m.tflite"))
+    measured = bundle.measure_all([[x] for x in inputs], on=on)
+    for x, one in zip(inputs, measured, strict=True):
+        assert np.array_equal(one.outputs[0], session.run([x])[0])
+
+
+CORES = ["host", pytest.param("cortex-m", marks=pytest.mark.arm)]
+
+
+@pytest.mark.parametrize("on", CORES)
+@pytest.mark.parametrize("name", LSTM)
+def test_lstm_is_what_it_means(name: str, on: str, tmp_path: Path) -> None:
+    check(lstm_model(LSTM[name], 3), "lstm.dsp", on, tmp_path)
+
+
+@pytest.mark.parametrize("on", CORES)
+@pytest.mark.parametrize("name", SVDF)
+def test_svdf_is_what_it_means(name: str, on: str, tmp_path: Path) -> None:
+    check(svdf_model(SVDF[name], 3), "svdf.dsp", on, tmp_path)
