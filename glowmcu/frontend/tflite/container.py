@@ -187,8 +187,9 @@ class _Reader:
                 raise ValueError(f"operator {index} {name} refers to tensor {tensor}")
         if any(tensor < 0 for tensor in outputs):
             raise ValueError(f"operator {index} {name} lacks an output")
-        custom = self.ints(record.CustomOptionsLength(), record.CustomOptionsAsNumpy, 1)
-        return OperatorRecord(index, name, inputs, outputs, record.BuiltinOptions(), bytes(custom))
+        size_bytes = self.spend(record.CustomOptionsLength(), 1)
+        custom = record.CustomOptionsAsNumpy().tobytes() if size_bytes else b""
+        return OperatorRecord(index, name, inputs, outputs, record.BuiltinOptions(), custom)
 
     def tensor(self, model: Any, graph: Any, index: int) -> TensorRecord:
         record = graph.Tensors(index)
