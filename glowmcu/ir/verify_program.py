@@ -24,6 +24,7 @@ from glowmcu.ir.program import (
     aligned,
 )
 from glowmcu.ir.program_machine import ProgramMachine, failure
+from glowmcu.ir.state_pieces import state_pieces
 
 
 def verify_program(program: Program, arena_bytes: int | None = None) -> None:
@@ -144,12 +145,17 @@ def _verify_disjoint(program: Program) -> None:
     that meet at one run only: that run's kernel has the say (`ProgramMachine`).
     """
     alive: list[tuple[Buffer, Life]] = []
+    pieces = state_pieces(program)
     for buffer, life in sorted(program.lives.items(), key=lambda item: item[1].first):
         alive = [other for other in alive if other[1].last >= life.first]
         offset, end = program.offsets[buffer], program.offsets[buffer] + buffer.size_bytes
         for other, other_life in alive:
             start = program.offsets[other]
             shares = buffer.size_bytes and start < end and offset < start + other.size_bytes
+            if shares and {buffer, other} & pieces.of_states.keys():
+                difference = offset - start
+                forbidden = pieces.forbidden((other, other_life), (buffer, life))
+                shares = any(low < difference < high for low, high in forbidden)
             meet = min(other_life.last, life.last)
             if shares and not (
                 meet == life.first < len(program.steps)

@@ -1,4 +1,5 @@
-"""What a state becomes is written where the state lies: by who makes it, else by a copy at the end.
+"""What a state becomes is written where the state lies: by who makes it, else by a copy as soon as
+nobody reads the old value any more.
 
 Who makes it may do so if nobody reads the old value any more, or if it is the maker itself that
 reads it and says that it may (`Operation.updates`).
@@ -12,17 +13,35 @@ from glowmcu.ops.assign import Assign
 
 def run(graph: Graph) -> Graph:
     """Copies of what cannot be made in place. Runs last: other passes would see through them."""
-    copies: list[Node] = []
+    copies: dict[int, list[Node]] = {}
     assigned: list[Value] = []
     for state, value in zip(graph.states, graph.assigned, strict=True):
         result = value
         if not _is_made_in_place(graph, state, value) or graph.outputs.count(value) > 1:
             result = Value(value.type, f"{state.value.name}/next")
-            copies.append(Node(Assign(), (value,), (result,), result.name, "state"))
+            copy = Node(Assign(), (value,), (result,), result.name, "state")
+            copies.setdefault(_last_use(graph, state.value, value), []).append(copy)
         assigned.append(result)
     if not copies:
         return graph
-    return graph.replace((*graph.nodes, *copies), (*graph.results, *assigned))
+    nodes = list(copies.get(-1, []))
+    for index, node in enumerate(graph.nodes):
+        nodes += [node, *copies.get(index, [])]
+    return graph.replace(nodes, (*graph.results, *assigned))
+
+
+def _last_use(graph: Graph, state: Value, value: Value) -> int:
+    """The last node that reads the old value, or makes the new one: -1 where there is none.
+
+    Right behind it what lies beside the state is free for others.
+    """
+    old = _shown(graph, state)
+    needed = [
+        index
+        for index, node in enumerate(graph.nodes)
+        if old.intersection(node.inputs) or value in node.outputs
+    ]
+    return max(needed, default=-1)
 
 
 def _is_made_in_place(graph: Graph, state: State, value: Value) -> bool:

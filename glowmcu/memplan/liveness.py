@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from glowmcu.ir.program import Cascade, Program, aligned
+from glowmcu.ir.state_pieces import state_pieces
 
 
 def live_bytes(program: Program) -> list[int]:
     """Bytes alive at steps -1 (before the run), 0, …, `len(steps)` (after it); roots rounded up."""
     changes = [0] * (len(program.steps) + 3)
-    for buffer, life in program.lives.items():
-        size = aligned(buffer.size_bytes)
-        changes[life.first + 1] += size
-        changes[life.last + 2] -= size
+    pieces = state_pieces(program)
+    for buffer, whole in program.lives.items():
+        for first, end, life in pieces.of(buffer, whole):
+            size = aligned(end - first)
+            changes[life.first + 1] += size
+            changes[life.last + 2] -= size
     totals, total = [], 0
     for change in changes[:-1]:
         total += change

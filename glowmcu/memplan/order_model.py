@@ -50,11 +50,12 @@ class OrderModel:
     def __init__(self, program: Program) -> None:
         self.count = len(program.runs)
         self.all_done = ((1 << self.count) - 1) << 1
-        roots = _roots(program)
+        keys = _Keys(program)
+        roots = _roots(program, keys)
         producers = _Producers(program)
         old = _old_readers(program)
         self.runs = [
-            _run_facts(program, index, run, roots, producers, old)
+            _run_facts(program, index, run, roots, keys, producers, old)
             for index, run in enumerate(program.runs)
         ]
         self.start_bytes = sum(root.size_bytes for root in roots.values() if root.before)
@@ -128,21 +129,51 @@ def indices(mask: int) -> list[int]:
     return found
 
 
-def _roots(program: Program) -> dict[Buffer, _Root]:
-    masks: dict[Buffer, int] = dict.fromkeys(program.lives, 0)
+#: A root buffer, or with True the bytes beside the states in it.
+_Key = tuple[Buffer, bool]
+
+
+class _Keys:
+    """Which of a program's `_Key`s a buffer touches."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._kept: dict[Buffer, list[tuple[int, int]]] = {}
+        for state in program.states:
+            root, start, end = program.span(state.buffer)
+            self._kept.setdefault(root, []).append((start, end))
+
+    def of(self, buffer: Buffer) -> list[_Key]:
+        root, start, end = self._program.span(buffer)
+        kept = self._kept.get(root)
+        if kept is None:
+            return [(root, False)]
+        beside = not any(first <= start and end <= last for first, last in kept)
+        return [(root, False), (root, True)] if beside else [(root, False)]
+
+    def size_bytes(self, key: _Key) -> int:
+        root, beside = key
+        kept = sum(end - start for start, end in self._kept.get(root, ()))
+        if root not in self._kept:
+            return root.size_bytes
+        return root.size_bytes - kept if beside else kept
+
+
+def _roots(program: Program, keys: _Keys) -> dict[_Key, _Root]:
+    masks: dict[_Key, int] = {(buffer, False): 0 for buffer in program.lives}
     for index, run in enumerate(program.runs):
         for buffer in run.operands:
-            root = program.root(buffer)[0]
-            if root.in_arena:
-                masks[root] |= 2 << index
+            if program.root(buffer)[0].in_arena:
+                for key in keys.of(buffer):
+                    masks[key] = masks.get(key, 0) | 2 << index
     for buffer in program.lasting:
-        root = program.root(buffer)[0]
-        if root.in_arena:
-            masks[root] |= _AFTERWARDS
-    inputs = {program.root(buffer)[0] for buffer in program.written_before}
+        if program.root(buffer)[0].in_arena:
+            for key in keys.of(buffer):
+                masks[key] = masks.get(key, 0) | _AFTERWARDS
+    inputs = {key for buffer in program.written_before for key in keys.of(buffer)}
     return {
-        buffer: _Root(aligned(buffer.size_bytes), mask, buffer in inputs)
-        for buffer, mask in masks.items()
+        key: _Root(aligned(keys.size_bytes(key)), mask, key in inputs)
+        for key, mask in masks.items()
     }
 
 
@@ -150,11 +181,12 @@ def _run_facts(
     program: Program,
     index: int,
     run: Run,
-    roots: dict[Buffer, _Root],
+    roots: dict[_Key, _Root],
+    keys: _Keys,
     producers: _Producers,
     old_readers: dict[Buffer, int],
 ) -> _RunFacts:
-    touched = dict.fromkeys(program.root(buffer)[0] for buffer in run.operands)
+    touched = dict.fromkeys(key for buffer in run.operands for key in keys.of(buffer))
     needs = 0
     for buffer in run.inputs:
         needs |= producers.of(buffer)
@@ -168,8 +200,12 @@ def _run_facts(
     return _RunFacts(
         2 << index,
         needs & ~(2 << index),
-        tuple(roots[root] for root in touched if root in roots),
-        tuple(roots[root] for root in reusable if not roots[root].touched_by & _AFTERWARDS),
+        tuple(roots[key] for key in touched if key in roots),
+        tuple(
+            roots[root, False]
+            for root in reusable
+            if not roots[root, False].touched_by & _AFTERWARDS
+        ),
         aligned(run.outputs[0].size_bytes) if run.outputs else 0,
     )
 

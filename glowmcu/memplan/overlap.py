@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
+from glowmcu.ir.state_pieces import state_pieces
 
 #: Open interval of offset differences.
 Interval = tuple[int, int]
@@ -43,16 +44,33 @@ class Relation:
 
 
 def relations(program: Program) -> list[Relation]:
-    """Root buffers that share bytes: an operand that dies at a run and the run's first result, and
-    what a cascade says of its own.
+    """Root buffers that share bytes: an operand that dies at a run and the run's first result, what
+    a cascade says of its own, and what lies beside states.
     """
-    found: list[Relation] = []
+    found = list(_of_states(program))
     for step, item in enumerate(program.steps):
         if isinstance(item, Cascade):
             found += _of_cascade(program, step, item)
         elif item.overlaps:
             found += _of_run(program, step, item)
     return found
+
+
+def _of_states(program: Program) -> Iterator[Relation]:
+    """Bytes beside a state are others' before and after they are needed."""
+    pieces = state_pieces(program)
+    lives = list(program.lives.items())
+    for index, (buffer, life) in enumerate(lives):
+        for other, other_life in lives[index + 1 :]:
+            if not {buffer, other} & pieces.of_states.keys() or not life.overlaps(other_life):
+                continue
+            first = (buffer, life), (other, other_life)
+            yield Relation(buffer, other, _rounded(pieces.forbidden(*first)))
+
+
+def _rounded(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
+    """Buffers lie at multiples of their alignment: wider by less than that is no loss."""
+    return tuple((-aligned(-low), aligned(high)) for low, high in intervals)
 
 
 def _of_cascade(program: Program, step: int, item: Cascade) -> Iterator[Relation]:
