@@ -156,7 +156,9 @@ def _turns(phases: list[float], numbers: Arithmetic) -> Complex:
 
 
 def real_transform(x: Array) -> Array:
-    """`[…, n]` samples to `[…, n + 2]`: n / 2 + 1 pairs of real and imaginary part."""
+    """`[…, n]` samples to `[…, n + 2]`: n / 2 + 1 pairs of real and imaginary part, which of
+    integers are divided by n.
+    """
     half = x.shape[-1] // 2
     numbers = arithmetic_of(x.dtype)
     z = _transform(_pairs(x), False, numbers)
@@ -183,7 +185,7 @@ def _half_difference(numbers: Arithmetic, a: Array, b: Array) -> Array:
 
 
 def inverse_real_transform(x: Array) -> Array:
-    """`[…, n + 2]` to `[…, n]` samples; integers are n times smaller than n real samples."""
+    """`[…, n + 2]` to `[…, n]` samples: the inverse transform, with its division by n."""
     length = x.shape[-1] - 2
     half = length // 2
     numbers = arithmetic_of(x.dtype)

@@ -47,7 +47,9 @@ class Fft(Operation):
 @operation("signal_rfft")
 @dataclass(frozen=True)
 class Rfft(Fft):
-    """The spectrum of at most `length` samples; those that lack are 0."""
+    """The spectrum of at most `length` samples; those that lack are 0. Of integers it is divided by
+    `length`.
+    """
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs
@@ -68,8 +70,8 @@ class Rfft(Fft):
 @operation("signal_irfft")
 @dataclass(frozen=True)
 class Irfft(Fft):
-    """Samples from their spectrum. Real numbers are the samples again; integers, which
-    `signal_rfft` has divided by `length` already, are divided by it once more.
+    """Samples from their spectrum: the inverse transform. The spectrum that `signal_rfft` makes of
+    integers is divided by `length`, and so are the samples that come back.
     """
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
