@@ -5,7 +5,8 @@
  * four filters:
  *
  *   packed   whether weights of two filters are one int16, 256 * high + low, so that their sums are
- *            S = 256 * H + L and, of the low bytes, L
+ *            S = 256 * H + L and, of the low bytes, L; 2 more where the first filter is the low
+ *            one, and 4 more where the third is
  *   starts   of the sums: S, L, S, L, or one a filter
  *   inputs   weights, for every four inputs {x0, x2}, {x1, x3} of the first two filters, then of
  *            the others, or a word a filter; zeros behind the last input
@@ -17,10 +18,10 @@
 #include "glowmcu_dsp.h"
 #include "glowmcu_requantize.h"
 
-/* A sum times multiplier * 2^(-shift - 31); `half` is what the shift drops, halved. */
+/* Times multiplier * 2^(-shift - 31); `step` is half of what is dropped, and an offset. */
 typedef struct {
     int32_t multiplier;
-    int32_t half;
+    int32_t step;
     int32_t shift; /* in [1, 31] */
 } glowmcu_svdf_scale;
 
@@ -29,29 +30,27 @@ typedef struct {
     int32_t depth;
     int32_t filters;
     int32_t state_zero_point;
-    int32_t out_zero_point;
     glowmcu_svdf_scale feature; /* to the state */
-    glowmcu_svdf_scale time;    /* to the result */
+    glowmcu_svdf_scale time;    /* to the result, with its zero point */
     const uint32_t *stream;
 } glowmcu_svdf_streamed;
 
-/* |sum| stays below 2^30. */
+/* Of `twice` a sum. */
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_feature_byte(const glowmcu_svdf_streamed *p,
-    int32_t sum)
+    int32_t twice)
 {
-    const int32_t x = glowmcu_smmlar(sum * 2, p->feature.multiplier, p->feature.half);
+    const int32_t x = glowmcu_smmlar(twice, p->feature.multiplier, p->feature.step);
 
-    return glowmcu_saturate_s8((x + (sum >> 31)) >> p->feature.shift) + p->state_zero_point;
+    return glowmcu_saturate_s8((x + (twice >> 31)) >> p->feature.shift) + p->state_zero_point;
 }
 
-/* Of any sum, wrapped as the reference's; multiplier + half stays below 2^31. */
+/* Of any sum, wrapped as the reference's; multiplier + |step| stays below 2^31. */
 static GLOWMCU_ALWAYS_INLINE int8_t glowmcu_svdf_output(const glowmcu_svdf_streamed *p,
     int32_t sum)
 {
     const int32_t x = glowmcu_doubling_high_mul(sum, p->time.multiplier);
-    const int32_t y = (x + (x >> 31) + p->time.half) >> p->time.shift;
 
-    return (int8_t)glowmcu_saturate_s8(y + p->out_zero_point);
+    return (int8_t)glowmcu_saturate_s8((x + (x >> 31) + p->time.step) >> p->time.shift);
 }
 
 /* sum + four int8 products. */
@@ -112,6 +111,16 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_inputs(const int8_t *x, const int
     }
 }
 
+/* The first filter is the low one. */
+static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_exchange(int32_t sums[2], uint32_t needed)
+{
+    if (needed != 0u) {
+        const int32_t first = sums[1];
+        sums[1] = sums[0];
+        sums[0] = first;
+    }
+}
+
 /* The newest bytes of four filters, the first one lowest. */
 static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_svdf_newest(const glowmcu_svdf_streamed *p,
     const int8_t *x, const uint32_t *w, uint32_t rest, int32_t tail)
@@ -121,10 +130,19 @@ static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_svdf_newest(const glowmcu_svdf_str
 
     if (w[0] != 0u) {
         glowmcu_svdf_inputs(x, end, w + 5, rest, tail, 1, sums);
-        sums[0] = glowmcu_wrapping_add(sums[0], -sums[1]) >> 8;
-        sums[2] = glowmcu_wrapping_add(sums[2], -sums[3]) >> 8;
+        sums[0] = glowmcu_wrapping_add(sums[0], -sums[1]) >> 7;
+        sums[1] *= 2;
+        sums[2] = glowmcu_wrapping_add(sums[2], -sums[3]) >> 7;
+        sums[3] *= 2;
+        if (w[0] > 1u) {
+            glowmcu_svdf_exchange(&sums[0], w[0] & 2u);
+            glowmcu_svdf_exchange(&sums[2], w[0] & 4u);
+        }
     } else {
         glowmcu_svdf_inputs(x, end, w + 5, rest, tail, 0, sums);
+        for (int32_t i = 0; i < 4; ++i) {
+            sums[i] *= 2;
+        }
     }
     return glowmcu_pack_bytes(glowmcu_svdf_feature_byte(p, sums[0]),
         glowmcu_svdf_feature_byte(p, sums[1]), glowmcu_svdf_feature_byte(p, sums[2]),
@@ -173,11 +191,12 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_move(const int8_t *state, int8
 
 /*
  * x is [batches][depth], out [batches][filters / rank], states [batches][filters][memory]; the new
- * state may be where the old one is.
+ * state may be where the old one is. `tail` is filters % 4.
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_rows(const glowmcu_svdf_streamed *p,
     glowmcu_svdf_features features, const int8_t *x, const int8_t *state, int8_t *out,
-    int8_t *after, int32_t memory, int32_t rank)
+    int8_t *after, int32_t memory, int32_t rank,
+    int32_t tail)
 {
     const int32_t input_words = 5 + 4 * ((p->depth + 3) / 4);
 
@@ -191,7 +210,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_rows(const glowmcu_svdf_streamed 
             rest = (rest << 8) | (uint8_t)x[p->depth - i];
         }
         for (int32_t first = 0; first < p->filters; first += 4) {
-            const int32_t count = (p->filters - first < 4) ? p->filters - first : 4;
+            const int32_t count = (tail != 0 && p->filters - first < 4) ? tail : 4;
             uint32_t newest = features(p, x, w, rest);
 
             w += input_words;

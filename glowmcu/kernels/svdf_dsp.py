@@ -60,9 +60,8 @@ class SvdfDsp(Kernel):
             Field("depth", shape.depth),
             Field("filters", shape.filters),
             Field("state_zero_point", site.signature.inputs[4].zero_point),
-            Field("out_zero_point", site.signature.output.zero_point),
-            _scale("feature", op.feature_requantization(site.signature)),
-            _scale("time", op.time_requantization(site.signature)),
+            _scale("feature", op.feature_requantization(site.signature), 0),
+            _scale("time", op.time_requantization(site.signature), _zero_point(site)),
             Field("stream", ConstantArray("stream", _stream(site), "see glowmcu_svdf_dsp.h")),
         )
         return KernelCode(
@@ -74,6 +73,7 @@ class SvdfDsp(Kernel):
                 "memory": shape.memory,
                 "rank": shape.rank,
                 "tail": shape.depth % (2 * _FOUR),
+                "last": shape.filters % _FILTERS,
             },
             parameters=Parameters("glowmcu_svdf_streamed", fields),
             notes=(feature_biases(site)[1],),
@@ -82,18 +82,26 @@ class SvdfDsp(Kernel):
 
 def _function(site: Site) -> str:
     shape = svdf_shape(site)
-    tail = shape.depth % (2 * _FOUR)
-    return f"glowmcu_svdf_dsp_m{shape.memory}_r{shape.rank}_t{tail}"
+    tail, last = shape.depth % (2 * _FOUR), shape.filters % _FILTERS
+    return f"glowmcu_svdf_dsp_m{shape.memory}_r{shape.rank}_t{tail}_f{last}"
 
 
-def _scale(name: str, scale: Requantization) -> Field:
+def _scale(name: str, scale: Requantization, zero_point: int) -> Field:
     shift = -int(scale.shifts[0])
     fields = (
         Field("multiplier", int(scale.multipliers[0])),
-        Field("half", 1 << (shift - 1)),
+        Field("step", _step(shift, zero_point)),
         Field("shift", shift),
     )
     return Field(name, Parameters("glowmcu_svdf_scale", fields))
+
+
+def _step(shift: int, zero_point: int) -> int:
+    return (zero_point << shift) + (1 << (shift - 1))
+
+
+def _zero_point(site: Site) -> int:
+    return site.signature.output.zero_point
 
 
 def _is_exact(site: Site) -> bool:
@@ -106,7 +114,8 @@ def _is_exact(site: Site) -> bool:
     )
     if not all(1 <= -int(scale.shifts[0]) <= 31 for scale in (feature, time)):
         return False
-    if int(time.multipliers[0]) + (1 << (-int(time.shifts[0]) - 1)) >= _INT32_END:
+    step = _step(-int(time.shifts[0]), _zero_point(site))
+    if int(time.multipliers[0]) + abs(step) >= _INT32_END:
         return False
     return _reach(site) < _SUM_END
 
@@ -135,13 +144,26 @@ def _stream(site: Site) -> npt.NDArray[np.uint32]:
 
 
 def _inputs(starts: Array, features: Array, can_pack: bool) -> tuple[Array, ...]:
-    """Of four filters: whether weights are packed, what sums start from, and weights."""
-    pairs = PACKED_SCALE * features[0::2] + features[1::2]
-    if not can_pack or pairs.min() < -(2**15):
+    """Of four filters: how weights are packed, what sums start from, and weights."""
+    orders = [_order(features[first : first + 2]) for first in (0, 2)]
+    if not can_pack or None in orders:
         words = np.ascontiguousarray(features.astype(np.int8)).view("<u4")
         return np.zeros(1, np.int64), starts, words.T.reshape(-1)
-    high, low = starts[0::2], starts[1::2]
+    flags, high, low = 1, [], []
+    for pair, is_exchanged in enumerate(orders):
+        flags += (2 << pair) * bool(is_exchanged)
+        high.append(2 * pair + bool(is_exchanged))
+        low.append(2 * pair + (not is_exchanged))
+    pairs = PACKED_SCALE * features[high] + features[low]
     fours = (pairs & 0xFFFF).reshape(2, -1, _FOUR)
     words = fours[:, :, :2] | (fours[:, :, 2:] << 16)
-    packed = np.stack([PACKED_SCALE * high + low, low], axis=1)
-    return np.ones(1, np.int64), packed.reshape(-1), words.swapaxes(0, 1).reshape(-1)
+    packed = np.stack([PACKED_SCALE * starts[high] + starts[low], starts[low]], axis=1)
+    return np.array([flags]), packed.reshape(-1), words.swapaxes(0, 1).reshape(-1)
+
+
+def _order(pair: Array) -> bool | None:
+    """Whether two filters must be exchanged to share an int16: -128 has none below 0 beside it."""
+    for is_exchanged, (high, low) in enumerate((pair, pair[::-1])):
+        if (PACKED_SCALE * high + low).min() >= -(2**15):
+            return bool(is_exchanged)
+    return None
