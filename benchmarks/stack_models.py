@@ -22,6 +22,7 @@ from tests.ops import (
     test_wide_functions,
     test_wide_layers,
 )
+from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
 from tests.support.onnx_models import onnx_model
 from tests.support.stream_models import random_stream_model
 
@@ -57,12 +58,26 @@ def other_models() -> Iterator[bytes]:
     for product in test_matmul.WIDE.values():
         yield test_matmul.product_model(product, 0, "int16")
     yield random_stream_model(6)
+    yield from _recurrent()
     for outputs in (1, 4):
         yield test_matmul.dense_model(test_matmul.Dense(1, 2048, outputs))
     yield from _pools()
     yield from scans()
     yield from signals()
     yield from _onnx()
+
+
+def _recurrent() -> Iterator[bytes]:
+    for dtype in ("int8", "int16", "float32"):
+        for steps in (2, 9):
+            yield lstm_model(LstmCase(dtype=dtype, units=10, depth=11, steps=steps))
+        yield svdf_model(SvdfCase(dtype=dtype, state_zero_point=0))
+    yield lstm_model(LstmCase(units=10, depth=11, weight_scale=0.9))
+    yield lstm_model(LstmCase(units=10, depth=11, extreme=True))
+    yield lstm_model(LstmCase(units=40, depth=70))
+    yield lstm_model(LstmCase(units=10, depth=11, hidden_scale=1e-10))
+    for memory, rank in ((5, 1), (8, 2), (32, 1)):
+        yield svdf_model(SvdfCase(memory=memory, rank=rank, depth=32, units=32))
 
 
 def _pools() -> Iterator[bytes]:
