@@ -21,7 +21,8 @@ from glowmcu.verify.executors import executor
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "streams"
 MODELS = (
     "wake_v1_okay_nabu", "wake_v2_okay_nabu", "wake_v2_hey_home_assistant", "wake_v2_vad",
-    "micro_speech_quantized", "audio_preprocessor_int8",
+    "micro_speech_quantized", "audio_preprocessor_int8", "mnist_lstm_int8",
+    "dtln_noise_suppression", "keyword_scrambled_8bit",
 )  # fmt: skip
 #: On an emulated core: enough that every row of every queue is one that came.
 FEW = 12
@@ -96,6 +97,9 @@ GOALS = {
     "wake_v2_hey_home_assistant": (4_700, 51_500),
     "wake_v2_vad": (1_500, 25_000),
     "audio_preprocessor_int8": (2_300, 54_000),
+    "mnist_lstm_int8": (1_408, 291_000),
+    "dtln_noise_suppression": (1_168, 520_000),
+    "keyword_scrambled_8bit": (5_400, 61_000),
 }
 
 
