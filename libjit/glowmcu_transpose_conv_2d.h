@@ -59,7 +59,7 @@ static inline void glowmcu_transpose_conv_2d_sums(const glowmcu_transpose_conv_2
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
-GLOWMCU_CODE
+GLOWMCU_CODE GLOWMCU_NEVER_INLINE
 static void glowmcu_transpose_conv_2d_s8(const glowmcu_transpose_conv_2d *p, const int8_t *in,
     int8_t *out, int32_t first_row, int32_t end_row)
 {
