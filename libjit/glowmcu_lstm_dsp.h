@@ -53,7 +53,7 @@ typedef void (*glowmcu_lstm_row)(const glowmcu_lstm_products *p, const int8_t *i
     uint32_t rest);
 
 /* x clamped to int16. */
-static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_saturate_s16(int32_t x)
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_lstm_short_of(int32_t x)
 {
 #if GLOWMCU_HAS_DSP
     int32_t result;
@@ -65,7 +65,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_saturate_s16(int32_t x)
 }
 
 /* x >= 0, at most 65535. */
-static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_saturate_u16(int32_t x)
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_lstm_table_end(int32_t x)
 {
 #if GLOWMCU_HAS_DSP
     int32_t result;
@@ -84,11 +84,11 @@ static inline int32_t glowmcu_lstm_short(int32_t sum, const int32_t *scale, int3
     int32_t x;
 
     if (left != 0) {
-        return glowmcu_saturate_s16(
+        return glowmcu_lstm_short_of(
             glowmcu_smmlar((int32_t)((uint32_t)sum << scale[1]), scale[0], 0));
     }
     x = glowmcu_smmlar((int32_t)((uint32_t)sum << 1), scale[0], scale[1]);
-    return glowmcu_saturate_s16(glowmcu_wrapping_add(x, sum >> 31) >> scale[2]);
+    return glowmcu_lstm_short_of(glowmcu_wrapping_add(x, sum >> 31) >> scale[2]);
 }
 
 /* Bit g of `left`: gate g shifts to the left. */
@@ -120,9 +120,9 @@ static inline void glowmcu_lstm_row_portable(const glowmcu_lstm_products *p, con
             if (wide == 0) {
                 high = (int32_t)((uint32_t)high - (uint32_t)low) >> 8;
             }
-            out[2u * gate] = (int16_t)glowmcu_saturate_s16(
+            out[2u * gate] = (int16_t)glowmcu_lstm_short_of(
                 out[2u * gate] + glowmcu_lstm_short(high, scale, is_left));
-            out[2u * gate + 1u] = (int16_t)glowmcu_saturate_s16(
+            out[2u * gate + 1u] = (int16_t)glowmcu_lstm_short_of(
                 out[2u * gate + 1u] + glowmcu_lstm_short(low, scale, is_left));
             scale += (is_left != 0) ? 2 : 3;
         }
@@ -140,7 +140,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_lstm_between(const uint32_t *table,
     int32_t between;
 
     if (bits == 8) {
-        magnitude = glowmcu_saturate_u16(magnitude);
+        magnitude = glowmcu_lstm_table_end(magnitude);
     }
     between = magnitude & (one - 1);
     return glowmcu_smuad(table[magnitude >> bits], glowmcu_halves(one - between, between)) ^ sign;
@@ -176,8 +176,8 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_lstm_paired_unit(const glowmcu_lstm
 
     /* The forget gate's scale is 2^-15: (((kept + 1) >> 1) + 8192, less 1 below 0) >> 14. */
     cell = (kept + 16385 + (kept >> 31) * 2) >> 15;
-    cell += glowmcu_saturate_s16(glowmcu_lstm_rescaled(&p->added, added));
-    cell = glowmcu_saturate_s16(cell);
+    cell += glowmcu_lstm_short_of(glowmcu_lstm_rescaled(&p->added, added));
+    cell = glowmcu_lstm_short_of(cell);
     cell = (cell < p->cell_min) ? p->cell_min : cell;
     cell = (cell > p->cell_max) ? p->cell_max : cell;
     *after = (int16_t)cell;
