@@ -19,7 +19,6 @@ from glowmcu.kernels.convolution import (
 )
 from glowmcu.kernels.kernel import (
     ConstantArray,
-    Cost,
     Field,
     Kernel,
     KernelCode,
@@ -61,12 +60,6 @@ class FullyConnectedFewDsp(Kernel):
             "rest": rows * outputs * (depth % 4),
         }
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        work = self.work(site, target)
-        cycles = sum(_CYCLES[name] * amount for name, amount in work.items())
-        key = self.code_key(site, target)
-        return Cost(cycles, _CODE_BYTES, self.flash_bytes(site, target), code_key=key)
-
     def code_key(self, site: Site, target: Target) -> str:
         return "glowmcu_fully_connected_few_dsp"
 
@@ -100,13 +93,6 @@ class FullyConnectedFewDsp(Kernel):
             parameters=Parameters("glowmcu_fully_connected_few", fields),
             notes=(bound_note(site.node.macs, bound),),
         )
-
-
-#: Cycles of each amount of work on a Cortex-M4, counted in the emulator.
-_CYCLES = {
-    "call": 40.0, "output": 34.0, "four of two": 19.0, "four of one": 14.0, "rest": 9.0,
-}  # fmt: skip
-_CODE_BYTES = 420
 
 
 def _bias(site: Site) -> Array:
