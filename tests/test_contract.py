@@ -167,11 +167,11 @@ def samples() -> dict[str, bytes]:
             found[f"{kind}, {name}"] = test_pooling.pool_model(kind, case)
             real = test_pooling.pool_model(kind, case, dtype="float32")
             found[f"{kind}, {name}, real numbers"] = real
-    case = test_pooling.CASES["batch of three"]
-    for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        case = test_pooling.CASES["batch of three"]
         found[f"int16 {kind}"] = test_pooling.pool_model(kind, case, dtype="int16")
     found["MAX_POOL_2D, uint8"] = test_pooling.pool_model("MAX_POOL_2D", case, dtype="uint8")
-    found["LpPool"] = norm_model()
+    roots = test_pooling.pool_model("L2_POOL_2D", case, dtype="float32")
+    found |= {"L2_POOL_2D": roots, "LpPool": norm_model()}
     for name in ("stride 2, same, odd result", "kernel smaller than the stride", "batch of two"):
         case = test_transpose_conv.CASES[name]
         found[f"TRANSPOSE_CONV, {name}"] = test_transpose_conv.transpose_conv_model(case)

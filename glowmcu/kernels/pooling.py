@@ -1,4 +1,4 @@
-"""Portable kernels of average_pool_2d, max_pool_2d, lp_pool_2d and max_pool_indices_2d."""
+"""Portable kernels of average, max, l2 and lp pooling, and of where maxima stand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from glowmcu.kernels.convolution import float_clamp_fields, is_float, is_int8
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.overlap import channel_overlaps
 from glowmcu.kernels.window_work import window_work
-from glowmcu.ops.pooling import AveragePool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
+from glowmcu.ops.pooling import AveragePool2D, L2Pool2D, LpPool2D, MaxPool2D, MaxPoolIndices2D
 
-_Pool = AveragePool2D | LpPool2D | MaxPool2D | MaxPoolIndices2D
+_Pool = AveragePool2D | L2Pool2D | LpPool2D | MaxPool2D | MaxPoolIndices2D
 
 
 def _op(site: Site) -> _Pool:
@@ -164,6 +164,18 @@ class FloatMaxPool2D(Kernel):
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         return _real_code(site, "max_pool_2d")
+
+
+@kernel("l2_pool_2d.portable_f32", L2Pool2D)
+class FloatL2Pool2D(Kernel):
+    """One channel at a time over the window; any core."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        per_tap, per_output = (7.0, 55.0) if target.core.has_fpu else (100.0, 1100.0)
+        return Cost(pool_cycles(site, per_tap, per_output), 310)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        return _real_code(site, "l2_pool_2d")
 
 
 @kernel("lp_pool_2d.portable_f32", LpPool2D)

@@ -1,5 +1,5 @@
-"""Pooling on NHWC: `average_pool_2d`, `max_pool_2d`, `lp_pool_2d`. What lies outside the image does
-not count.
+"""Pooling on NHWC: `average_pool_2d`, `max_pool_2d`, `l2_pool_2d`, `lp_pool_2d`. What lies outside
+the image does not count.
 
 Input and result share one scale and zero point, so stored values are averaged as they are.
 Source: TensorFlow Lite `reference/integer_ops/pooling.h`.
@@ -210,6 +210,29 @@ class MaxPool2D(_Pool):
             return (clamp_float(self._reduced(x, -FLOAT_MAX, np.maximum), self.clamp),)
         largest = self._reduced(x, element.limits[0], np.maximum)
         return (saturate(largest, *self.clamp_range(signature), dtype=x.dtype),)
+
+
+@operation("l2_pool_2d")
+@dataclass(frozen=True)
+class L2Pool2D(_Pool):
+    """clamp(sqrt(sum x^2 / count)) over the taps inside the image; real numbers only.
+
+    Summed in float32, tap after tap, as TensorFlow Lite's `reference/pooling.h` does.
+    """
+
+    def verify(self, signature: Signature) -> None:
+        verify_float(signature)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return None
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        with np.errstate(all="ignore"):
+            sums = self._reduced(inputs[0] * inputs[0], 0.0, np.add)
+            means = sums / self._counts(signature.inputs[0]).astype(np.float32)
+        return (clamp_float(np.sqrt(means), self.clamp or (-FLOAT_MAX, FLOAT_MAX)),)
 
 
 @operation("lp_pool_2d")

@@ -11,6 +11,7 @@ from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.activation import Abs, Clip, LeakyRelu, Relu
+from glowmcu.ops.add_n import AddN
 from glowmcu.ops.cast import Cast
 from glowmcu.ops.comparison import Select
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
@@ -118,6 +119,8 @@ CASES: dict[str, Any] = {
     "batch_matmul": lambda g: plain(BatchMatMul(), int8(2, 3), int8(3, 4)),
     "add": lambda g: plain(Add(), int8(*X, scale=0.3), int8(6), out=int8(scale=0.4)),
     "add of 16 bits": lambda g: plain(Add(), int16(*X, scale=0.3), int16(*X)),
+    "add_n": lambda g: plain(AddN(), *[int8(*X, zero_point=9)] * 3, out=int8(scale=1.2)),
+    "add_n that may wrap": lambda g: plain(AddN(), *[int8(*X, zero_point=-128)] * 17),
     "sub of one value": lambda g: plain(Sub((-7, 90)), int8(*X), int8(1, scale=0.7)),
     "mul": lambda g: plain(Mul(), int8(*X, zero_point=-20), int8(*X), out=int8(scale=3)),
     "squared_difference": lambda g: plain(SquaredDifference(), int8(*X), int8(*X)),
@@ -187,7 +190,7 @@ CASES: dict[str, Any] = {
 }  # fmt: skip
 #: Every result reaches both ends of its range, by inputs at their ends.
 EXACT = {
-    "conv_2d of groups", "conv_2d of 16 bits", "fully_connected", "add", "add of 16 bits",
+    "conv_2d of groups", "conv_2d of 16 bits", "fully_connected", "add", "add of 16 bits", "add_n",
     "sub of one value", "mul", "maximum", "minimum", "relu", "clip", "requantize",
     "requantize of 16 bits", "average_pool_2d", "max_pool_2d", "mean", "mean of channels",
     "sum of 16 bits", "reduce_max", "reduce_min", "resize_nearest", "reshape that joins",

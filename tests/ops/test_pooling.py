@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import Options, compile_model
-from tests.support.check_model import check_model
+from tests.support.check_model import check_model, expect_equal
 from tests.support.oracle import run_litert_reference, run_tflm
 
 
@@ -99,6 +101,45 @@ def test_a_window_whose_sum_leaves_int32_is_refused() -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_pooling_of_real_numbers_equals_litert(kind: str, case: Case) -> None:
     check_model(pool_model(kind, case, dtype="float32"), oracle=run_litert_reference, count=2)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_roots_of_mean_squares_equal_tflm(case: Case) -> None:
+    check_model(pool_model("L2_POOL_2D", case, dtype="float32"), oracle=run_tflm, count=3)
+
+
+def test_roots_of_mean_squares_equal_tflm_to_the_bit_in_meaning() -> None:
+    generator = np.random.default_rng(12)
+    for _ in range(200):
+        case = Case(
+            tuple(int(n) for n in generator.integers(1, 8, 4)),
+            tuple(int(n) for n in generator.integers(1, 5, 2)),
+            tuple(int(n) for n in generator.integers(1, 4, 2)),
+            "SAME" if generator.random() < 0.6 else "VALID",
+            str(generator.choice(["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])),
+        )
+        if case.padding == "VALID" and not np.less_equal(case.kernel, case.shape[1:3]).all():
+            continue
+        data = pool_model("L2_POOL_2D", case, dtype="float32")
+        x = generator.normal(0, 10.0 ** generator.integers(-22, 21), case.shape)
+        x = x.astype(np.float32)
+        (got,) = run_graph(read_tflite(data, "m.tflite"), [x])
+        expect_equal(got, np.asarray(run_tflm(data, [x])[0]), str(case))
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1e-30, 3e38, np.inf, np.nan])
+def test_roots_at_the_ends_of_float32_equal_tflm(value: float) -> None:
+    case = Case((1, 2, 2, 2), (2, 2))
+    x = np.full(case.shape, value, np.float32)
+    check_model(pool_model("L2_POOL_2D", case, dtype="float32"), [[x]], run_tflm)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
+def test_roots_of_integers_are_refused_as_in_tflm(dtype: str) -> None:
+    data = pool_model("L2_POOL_2D", CASES["one pixel"], dtype=dtype)
+    with pytest.raises(GlowmcuError, match="f32") as caught:
+        compile_model(data, "m.tflite", Options("m"))
+    assert caught.value.problems[0].code == "GM106"
 
 
 def test_means_halfway_between_integers_round_away_from_zero() -> None:

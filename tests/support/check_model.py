@@ -38,7 +38,7 @@ def random_inputs(compilation: Compilation, count: int, seed: int = 0) -> list[l
     """`count` random input sets, then all lowest, all highest and all at the zero point."""
     generator = np.random.default_rng(seed)
     sets: list[list[Array]] = []
-    types = [value.type for value in compilation.imported.inputs]
+    types = [value.type for value in compilation.imported.arguments]
     for _ in range(count):
         sets.append([_random(generator, type_) for type_ in types])
     integer = [type_ for type_ in types if not type_.element.is_float]

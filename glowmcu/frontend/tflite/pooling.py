@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.convolution import positive_pair, spatial_padding
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
-from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
+from glowmcu.ops.pooling import AveragePool2D, L2Pool2D, MaxPool2D
+
+_OPERATIONS: dict[str, type[AveragePool2D | L2Pool2D | MaxPool2D]] = {
+    "AVERAGE_POOL_2D": AveragePool2D,
+    "L2_POOL_2D": L2Pool2D,
+    "MAX_POOL_2D": MaxPool2D,
+}
 
 
-@importer("AVERAGE_POOL_2D", "MAX_POOL_2D")
+@importer(*_OPERATIONS)
 def import_pool_2d(state: Import, op: OperatorRecord) -> None:
-    """Both have the same options."""
+    """All have the same options; L2_POOL_2D is of float32 alone."""
     options = op.options(tflite.Pool2DOptions)
     x = state.value(op, 0)
     if x.type.rank != 4:
@@ -22,5 +28,4 @@ def import_pool_2d(state: Import, op: OperatorRecord) -> None:
     strides = positive_pair(options.StrideH(), options.StrideW(), "strides")
     padding = spatial_padding(options.Padding(), x.type.shape[1:3], kernel, strides)
     clamp = fused_clamp(options.FusedActivationFunction(), state.output_type(op))
-    pool = AveragePool2D if op.name == "AVERAGE_POOL_2D" else MaxPool2D
-    state.emit(op, pool(kernel, strides, padding, clamp), [x])
+    state.emit(op, _OPERATIONS[op.name](kernel, strides, padding, clamp), [x])

@@ -1,0 +1,64 @@
+"""Operators of TensorFlow Lite Micro that few models have, on cores and for every goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from glowmcu.goals import Goal
+from glowmcu.ir.exactness import exact_outputs
+from glowmcu.ir.interpreter import Session
+from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.host import Host
+from glowmcu.verify.measurement import Measurement
+from glowmcu.verify.qemu import Qemu
+from tests.ops import test_add_n, test_pooling
+from tests.support.check_model import Array, expect_close, random_inputs, write_bundle
+
+MODELS = {
+    "ADD_N": test_add_n.many_layers(7, 3),
+    "L2_POOL_2D": test_pooling.pool_model(
+        "L2_POOL_2D", test_pooling.CASES["odd size, same padding"], dtype="float32"
+    ),
+}
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4")
+
+
+def expect_meaning(
+    compilation: Compilation, sets: Sequence[Sequence[Array]], measured: Sequence[Measurement]
+) -> None:
+    """The runs, one stream, gave what the imported graph says."""
+    session, exact = Session(compilation.imported), exact_outputs(compilation.imported)
+    for arrays, got in zip(sets, measured, strict=True):
+        for index, want in enumerate(session.run(list(arrays))):
+            expect_close(got.outputs[index], want, f"output {index}", exact[index])
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("name", MODELS)
+def test_cores_compute_the_meaning(name: str, core: str, tmp_path: Path) -> None:
+    compilation = compile_model(MODELS[name], "m.tflite", Options("m", core=core))
+    sets = random_inputs(compilation, 5)
+    bundle = write_bundle(compilation, tmp_path)
+    expect_meaning(compilation, sets, CortexM(core).run(bundle, sets))
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", MODELS)
+def test_a_core_with_helium_computes_the_meaning(name: str, tmp_path: Path) -> None:
+    compilation = compile_model(MODELS[name], "m.tflite", Options("m", core="cortex-m55"))
+    sets = random_inputs(compilation, 3)
+    bundle = write_bundle(compilation, tmp_path)
+    expect_meaning(compilation, sets, Qemu(machine="mps3-an547").run(bundle, sets))
+
+
+@pytest.mark.parametrize("goal", list(Goal))
+@pytest.mark.parametrize("name", MODELS)
+def test_every_goal_gives_the_meaning(name: str, goal: Goal, tmp_path: Path) -> None:
+    compilation = compile_model(MODELS[name], "m.tflite", Options("m", goal=goal))
+    sets = random_inputs(compilation, 5)
+    expect_meaning(compilation, sets, Host().run(write_bundle(compilation, tmp_path), sets))
