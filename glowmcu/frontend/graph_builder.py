@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,6 +60,15 @@ def _shown(shape: Shape) -> str:
     return f"shape {sizes[:120] or '()'}"
 
 
+@dataclass(frozen=True)
+class Mark:
+    """How far a `GraphBuilder` was."""
+
+    node_count: int
+    states: dict[State, Value]
+    result_bytes: int
+
+
 class GraphBuilder:
     """Collects nodes in topological order. `known` holds the data of every constant value."""
 
@@ -68,6 +78,19 @@ class GraphBuilder:
         #: What outlives a run, and what it becomes in one.
         self.states: dict[State, Value] = {}
         self._result_bytes = 0
+
+    def mark(self) -> Mark:
+        """What is there now, for `rewind`."""
+        return Mark(len(self.nodes), dict(self.states), self._result_bytes)
+
+    def rewind(self, mark: Mark) -> None:
+        """Take back everything since `mark`: a loop that was written out in vain, say."""
+        for node in self.nodes[mark.node_count :]:
+            for value in node.outputs:
+                self.known.pop(value, None)
+        del self.nodes[mark.node_count :]
+        self.states = dict(mark.states)
+        self._result_bytes = mark.result_bytes
 
     def add_known(self, value: Value, data: Array) -> Value:
         """`value` is `data`, known at compile time."""

@@ -132,7 +132,7 @@ def test_everything_unsupported_comes_at_once_with_the_nearest_names() -> None:
 
 
 def test_more_nodes_than_any_model_has_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container, "_MAX_NODES", 2)
+    monkeypatch.setattr(container, "MAX_NODES", 2)
     for count in (2, 3):
         nodes = [helper.make_node("Abs", [f"t{i}"], [f"t{i + 1}"]) for i in range(count)]
         data = model_of(nodes, [tensor("t0", [2])], [tensor(f"t{count}", [2])])

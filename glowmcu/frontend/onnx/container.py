@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,13 @@ import numpy as np
 
 from glowmcu import limits
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.frontend.onnx.functions import MAX_NODES, all_nodes, check_functions, expand_functions
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
 
 OLDEST_OPSET = 5
-_MAX_NODES = 100_000
-#: Functions that consist of functions, and a bound on what they make of a hostile file.
-_MAX_EXPANSIONS = 4
-_MAX_FUNCTIONS = 1_000
 _MAX_RANK = 16
-_MAX_NODES_TO_EXPAND = 2_000
 
 
 @dataclass(frozen=True)
@@ -69,6 +66,17 @@ class NodeRecord:
         value = self._get(name, default, (list, tuple, type(None)))
         return None if value is None else tuple(int(item) for item in value)
 
+    def graph(self, name: str) -> OnnxRecord:
+        """An attribute that is a graph."""
+        found: OnnxRecord = self._get(name, None, OnnxRecord)
+        return found
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """All names that the operator reads, also those that its graphs take from around them."""
+        graphs = [item for item in self.attributes.values() if isinstance(item, OnnxRecord)]
+        return (*self.inputs, *(name for graph in graphs for name in graph.captures))
+
     def has(self, name: str) -> bool:
         """Whether the attribute is given."""
         return name in self.attributes
@@ -82,9 +90,10 @@ class NodeRecord:
 
 @dataclass(frozen=True)
 class OnnxRecord:
-    """The main graph of a model file. `opsets` maps a domain to its version.
+    """A graph of a model file: the main one, or a node's attribute.
 
-    `output_types` holds the element type that the file declares for an output, and its ONNX name.
+    `opsets` maps a domain to its version. `output_types` holds the element type that the file
+    declares for an output, and its ONNX name.
     """
 
     inputs: tuple[InputRecord, ...]
@@ -94,6 +103,14 @@ class OnnxRecord:
     opsets: dict[str, int]
     folder: Path | None
     output_types: dict[str, tuple[ElementType | None, str]]
+
+    @cached_property
+    def captures(self) -> tuple[str, ...]:
+        """Names that a graph reads and does not make: of the graph around it."""
+        made = {item.name for item in self.inputs} | self.initializers.keys()
+        made.update(name for node in self.nodes for name in node.outputs)
+        read = [name for node in self.nodes for name in node.reads] + [*self.outputs]
+        return tuple(name for name in dict.fromkeys(read) if name and name not in made)
 
 
 def read_onnx_container(
@@ -110,10 +127,10 @@ def read_onnx_container(
         if len(model.functions):
             import onnx.inliner
 
-            _check_functions(model, file_name)
+            check_functions(model, file_name)
             model = onnx.inliner.inline_local_functions(model)
         if supported:
-            model = _expand_functions(model, supported)
+            model = expand_functions(model, supported)
     except GlowmcuError:
         raise
     except Exception as cause:
@@ -124,8 +141,9 @@ def read_onnx_container(
             "GM101", "not an ONNX model: it has no graph with nodes and outputs", file_name,
             "pass a file as written by torch.onnx.export or tf2onnx",
         )  # fmt: skip
-    if len(graph.node) > _MAX_NODES:
-        raise error("GM101", f"the model has {len(graph.node)} nodes", file_name)
+    count = sum(1 for _ in all_nodes(graph, onnx))
+    if count > MAX_NODES:
+        raise error("GM101", f"the model has {count} nodes", file_name)
     opsets = {item.domain or "ai.onnx": int(item.version) for item in model.opset_import}
     version = opsets.get("ai.onnx", OLDEST_OPSET)
     if version < OLDEST_OPSET:
@@ -134,20 +152,39 @@ def read_onnx_container(
             "convert it: onnx.version_converter.convert_version(model, 17)", ExitCode.UNSUPPORTED,
         )  # fmt: skip
     try:
-        initializers = {item.name: item for item in graph.initializer}
-        return OnnxRecord(
-            tuple(_input(item, onnx) for item in graph.input if item.name not in initializers),
-            tuple(item.name for item in graph.output),
-            tuple(_node(item, index, onnx) for index, item in enumerate(graph.node)),
-            initializers,
-            opsets,
-            Path(file_name).resolve().parent,
-            {item.name: element_of(item.type.tensor_type.elem_type) for item in graph.output},
-        )
+        return _record(graph, opsets, Path(file_name).resolve().parent, onnx)
     except GlowmcuError:
         raise
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
+
+
+def _record(graph: Any, opsets: dict[str, int], folder: Path, onnx: Any) -> OnnxRecord:
+    """A graph with those in its nodes' attributes; protobuf bounds how deep they lie."""
+    initializers = {item.name: item for item in graph.initializer}
+
+    def node(item: Any, index: int) -> NodeRecord:
+        values = {a.name: onnx.helper.get_attribute_value(a) for a in item.attribute}
+        attributes = {
+            name: _record(value, opsets, folder, onnx)
+            if isinstance(value, onnx.GraphProto)
+            else value
+            for name, value in values.items()
+        }
+        return NodeRecord(
+            index, item.op_type, item.domain or "ai.onnx", item.name,
+            tuple(item.input), tuple(item.output), attributes,
+        )  # fmt: skip
+
+    return OnnxRecord(
+        tuple(_input(item, onnx) for item in graph.input if item.name not in initializers),
+        tuple(item.name for item in graph.output),
+        tuple(node(item, index) for index, item in enumerate(graph.node)),
+        initializers,
+        opsets,
+        folder,
+        {item.name: element_of(item.type.tensor_type.elem_type) for item in graph.output},
+    )
 
 
 def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[str]]:
@@ -168,68 +205,6 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[s
         return properties, [name.decode("utf-8") for name in named[0]] if named else []
     except Exception as cause:
         raise _damaged(file_name, cause) from cause
-
-
-def _check_functions(model: Any, file_name: str) -> None:
-    """Raise GM101 where functions call themselves, or would make more nodes than any model has."""
-    bodies = {
-        (item.domain, item.name): [(op.domain, op.op_type) for op in item.node]
-        for item in model.functions
-    }
-    size = sum(map(len, bodies.values()))
-    if len(bodies) > _MAX_FUNCTIONS or size > _MAX_NODES:
-        raise error("GM101", f"the model has {len(bodies)} functions of {size} nodes", file_name)
-    counts: dict[tuple[str, str], int] = {}
-    todo = dict(bodies)
-    while todo:
-        ready = [name for name, body in todo.items() if not any(call in todo for call in body)]
-        if not ready:
-            raise error("GM101", "the model's functions call themselves", file_name)
-        for name in ready:
-            counts[name] = sum(counts.get(call, 1) for call in todo.pop(name))
-    total = sum(counts.get((op.domain, op.op_type), 1) for op in model.graph.node)
-    if total > _MAX_NODES:
-        raise error("GM101", f"the model's functions make {total} nodes", file_name)
-
-
-def _expand_functions(model: Any, supported: Collection[tuple[str, str]]) -> Any:
-    """Attention, losses and the like become the simpler operators that define them."""
-    import onnx.inliner
-
-    for _ in range(_MAX_EXPANSIONS):
-        unknown = {
-            (op.domain, op.op_type)
-            for op in model.graph.node
-            if (op.domain or "ai.onnx", op.op_type) not in supported
-        }
-        count = len(model.graph.node)
-        if not unknown or count > _MAX_NODES_TO_EXPAND:
-            break
-        for op in model.graph.node:
-            if (op.domain, op.op_type) in unknown:
-                _spell_out_defaults(op, model, onnx)
-        try:
-            model = onnx.inliner.inline_selected_functions(
-                model, sorted(unknown), inline_schema_functions=True
-            )
-        except Exception:  # noqa: BLE001 - an old onnx package, or a body that needs more types
-            break
-        if len(model.graph.node) == count:
-            break
-    return model
-
-
-def _spell_out_defaults(op: Any, model: Any, onnx: Any) -> None:
-    """Give `op` the attributes that it leaves to their defaults: the inliner forgets those."""
-    versions = {item.domain: int(item.version) for item in model.opset_import}
-    try:
-        schema = onnx.defs.get_schema(op.op_type, versions.get(op.domain, 1), op.domain)
-    except onnx.defs.SchemaError:
-        return
-    given = {attribute.name for attribute in op.attribute}
-    for name, attribute in sorted(schema.attributes.items()):
-        if name not in given and attribute.default_value.name:
-            op.attribute.append(attribute.default_value)
 
 
 def _import_onnx() -> Any:
@@ -287,14 +262,6 @@ def _input(item: Any, onnx: Any) -> InputRecord:
         if any(isinstance(size, int) and size < -1 for size in sizes):
             raise ValueError(f"input {item.name[:120]!r} has the sizes {sizes}")
     return InputRecord(item.name, element, type_name, sizes)
-
-
-def _node(item: Any, index: int, onnx: Any) -> NodeRecord:
-    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in item.attribute}
-    return NodeRecord(
-        index, item.op_type, item.domain or "ai.onnx", item.name,
-        tuple(item.input), tuple(item.output), attributes,
-    )  # fmt: skip
 
 
 def tensor_data(tensor: Any, folder: Path | None) -> Array:

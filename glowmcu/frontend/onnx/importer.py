@@ -51,11 +51,19 @@ def load_importers() -> dict[tuple[str, str], ImportFunction]:
 class Import:
     """A model on its way into the graph IR: what importers read from and emit to."""
 
-    def __init__(self, model: OnnxRecord, options: InputOptions) -> None:
+    def __init__(
+        self, model: OnnxRecord, options: InputOptions, outer: Import | None = None
+    ) -> None:
         self.model = model
-        self.builder = GraphBuilder()
+        #: Where names of a graph in an attribute are looked up that it does not make itself.
+        self.outer = outer
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        self.builder: GraphBuilder = GraphBuilder() if outer is None else outer.builder
+        #: Goes before the names of what this graph makes.
+        self.place: str = "" if outer is None else outer.place
         self.opset = model.opsets.get("ai.onnx", 0)
         self._values: dict[str, Value] = {}
+        self._constants: dict[tuple[int, str], Value] = {} if outer is None else outer._constants
         self._sequences: dict[str, tuple[Value, ...]] = {}
         self._options = options
         self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
@@ -115,17 +123,47 @@ class Import:
 
     def named_value(self, name: str) -> Value:
         """The value called `name` in the file."""
+        found = self.bound(name)
+        if isinstance(found, Value):
+            return found
         if name not in self._values:
-            if name in self._sequences:
+            if found is not None:
                 raise Unsupported(
                     "GM105", f"{name!r} is a sequence; sequences cannot be outputs or operands",
                     "take its tensors by SequenceAt or ConcatFromSequence",
                 )  # fmt: skip
             if name not in self.model.initializers:
+                if self.outer is not None:
+                    return self.outer.named_value(name)
                 raise Unsupported("GM105", f"tensor {name!r} is read before it is computed")
-            data = tensor_data(self.model.initializers[name], self.model.folder)
-            self._values[name] = self.builder.add_constant(_narrowed(data), name)
+            self._values[name] = self._initializer(name)
         return self._values[name]
+
+    def _initializer(self, name: str) -> Value:
+        """A constant of the file, which is there once however often a graph is written out."""
+        key = id(self.model), name
+        value = self._constants.get(key)
+        if value is None or value not in self.builder.known:
+            data = tensor_data(self.model.initializers[name], self.model.folder)
+            value = self.builder.add_constant(_narrowed(data), f"{self.place}{name}")
+            self._constants[key] = value
+        return value
+
+    def bound(self, name: str) -> Value | Sequence[Value] | None:
+        """What `name` is so far, a tensor or a sequence of them; None for what is not there yet."""
+        if name in self._values:
+            return self._values[name]
+        if name in self._sequences:
+            return self._sequences[name]
+        is_own = name in self.model.initializers or self.outer is None
+        return None if is_own or self.outer is None else self.outer.bound(name)
+
+    def give(self, name: str, found: Value | Sequence[Value]) -> None:
+        """`name` is this tensor, or this sequence of tensors."""
+        if isinstance(found, Value):
+            self._values[name] = found
+        else:
+            self._sequences[name] = tuple(found)
 
     def has(self, op: NodeRecord, position: int) -> bool:
         """Whether the optional operand `position` is given."""
@@ -145,11 +183,12 @@ class Import:
     def sequence(self, op: NodeRecord, position: int) -> tuple[Value, ...]:
         """The tensors of an operand that is a sequence."""
         name = op.inputs[position] if position < len(op.inputs) else ""
-        if name not in self._sequences:
+        found = self.bound(name)
+        if found is None or isinstance(found, Value):
             raise Unsupported(
                 "GM105", f"{op.kind}: {name!r} is no sequence that is known at compile time"
             )
-        return self._sequences[name]
+        return tuple(found)
 
     # --- emitting --------------------------------------------------------------------------
 
@@ -230,6 +269,7 @@ class Import:
         names: Sequence[str],
     ) -> tuple[Value, ...]:
         source = f"node {op.index} {op.kind}"
+        names = [f"{self.place}{name}" for name in names]
         try:
             return self.builder.add_node(operation, inputs, types, names, source)
         except OperationError as cause:

@@ -76,8 +76,8 @@ class OperatorRecord:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """A subgraph of a model file; the main one has the `others`, which control flow refers to by
-    their number in the file.
+    """A subgraph of a model file, with the `others` than the main one, which control flow refers to
+    by their number in the file.
     """
 
     tensors: tuple[TensorRecord, ...]
@@ -90,7 +90,7 @@ class ModelRecord:
         """One of the others. Raises ValueError for a number that no other has."""
         if not 1 <= number <= len(self.others):
             raise ValueError(f"it refers to subgraph {number} of {1 + len(self.others)}")
-        return self.others[number - 1]
+        return replace(self.others[number - 1], others=self.others)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from glowmcu.discovery import import_members
+from glowmcu.frontend.control_flow import expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
@@ -63,10 +64,21 @@ def load_importers() -> dict[str, ImportFunction]:
 class Import:
     """A model on its way into the graph IR: what importers read from and emit to."""
 
-    def __init__(self, model: ModelRecord, options: InputOptions) -> None:
+    def __init__(
+        self,
+        model: ModelRecord,
+        options: InputOptions,
+        builder: GraphBuilder | None = None,
+        depth: int = 0,
+    ) -> None:
         self.model = model
-        self.builder = GraphBuilder()
+        self.builder = builder or GraphBuilder()
+        #: Subgraphs around this one.
+        self.depth = depth
         self._values: dict[int, Value] = {}
+        #: Those of the file, which a subgraph that is imported again finds here.
+        self._constants: dict[int, Value] = {}
+        self._inner_constants: dict[int, dict[int, Value]] = {}
         self._options = options
         self._resized = False
         self._twins: dict[Value, Value] = {}
@@ -110,9 +122,39 @@ class Import:
             record = self.model.tensors[index]
             if record.data is None and 0 not in record.shape:
                 raise Unsupported("GM105", f"tensor {record.name!r} is read before it is computed")
-            value = Value(tensor_type(record), record.name)
-            self._values[index] = self.builder.add_known(value, constant_data(record))
+            value = self._constants.get(index)
+            if value is None or value not in self.builder.known:
+                value = Value(tensor_type(record), record.name)
+                self._constants[index] = self.builder.add_known(value, constant_data(record))
+            self._values[index] = value
         return self._values[index]
+
+    def enter(self, number: int, place: str, builder: GraphBuilder) -> Import:
+        """Subgraph `number` on its way into `builder`; `place` goes before its tensors' names.
+
+        Raises Unsupported GM142 where subgraphs refer to each other without end.
+        """
+        expect_shallow(self.depth + 1)
+        model = self.model.subgraph(number)
+        tensors = (replace(item, name=f"{place}/{item.name}") for item in model.tensors)
+        model = replace(model, tensors=tuple(tensors))
+        inner = Import(model, InputOptions(), builder, self.depth + 1)
+        inner._resized = self._resized
+        inner._inner_constants = self._inner_constants
+        if builder is self.builder:
+            inner._constants = self._inner_constants.setdefault(number, {})
+        return inner
+
+    def give(self, position: int, value: Value) -> None:
+        """Input `position` of a subgraph is `value`. Raises Unsupported GM106."""
+        record = self.model.tensors[self.model.inputs[position]]
+        declared, type_ = tensor_type(record), value.type
+        is_fit = self._resized or _fits(type_.shape, record)
+        if not is_fit or declared.with_shape(type_.shape) != type_:
+            raise Unsupported(
+                "GM106", f"input {position} of its subgraph is {declared}, and is given {type_}"
+            )
+        self._values[record.index] = value
 
     def has(self, op: OperatorRecord, position: int) -> bool:
         """Whether the optional operand `position` is given."""
@@ -165,6 +207,10 @@ class Import:
     def side_table(self, kind: type[_Table]) -> _Table:
         """What a family of importers notes of this model: made when it is first asked for."""
         return cast(_Table, self._tables.setdefault(kind, kind()))
+
+    def give_table(self, table: object) -> None:
+        """`table` is what `side_table` gives for its class."""
+        self._tables[type(table)] = table
 
     def bind(self, op: OperatorRecord, data: Array) -> None:
         """The operator's result is `data`, known at compile time (a shape, say)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
+from glowmcu.frontend.output_names import with_output_names
 from glowmcu.frontend.tflite.container import (
     DECODE_ERRORS,
     ModelRecord,
@@ -49,7 +50,10 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
             "GM101", "the model has no inputs or no outputs", file_name,
             "there is nothing to compute: was the right graph exported?",
         )  # fmt: skip
-    return state.builder.graph(inputs, outputs)
+    graph = state.builder.graph(inputs, outputs)
+    if any(op.name in ("IF", "WHILE") for op in model.operators):
+        graph = with_output_names(graph, [model.tensors[index].name for index in model.outputs])
+    return graph
 
 
 def _outputs(state: Import, file_name: str, problems: list[Problem]) -> list[Value]:

@@ -14,7 +14,6 @@ _COMPLEX = "compute the spectrum in the application and feed it to the model"
 _ALTERNATIVES = {
     "CONV_3D": "CONV_2D over frames stacked as channels is supported",
     "EMBEDDING_LOOKUP": "GATHER is supported",
-    "IF": "export the branch that is used",
     "IRFFT2D": _COMPLEX,
     "LSTM": _RECURRENT,
     "NON_MAX_SUPPRESSION_V4": "run it in the application, on the outputs before it",
@@ -24,7 +23,6 @@ _ALTERNATIVES = {
     "TOPK_V2": "ARG_MAX is supported; sort in the application otherwise",
     "UNIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT,
     "BIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
-    "WHILE": "export with a fixed number of steps, unrolled",
 }
 _LIST = "`glowmcu ops` lists what is supported"
 

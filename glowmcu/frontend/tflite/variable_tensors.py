@@ -25,6 +25,24 @@ class VariableTensors:
     values: dict[int, Value] = field(default_factory=dict)
 
 
+@dataclass
+class InnerTensors:
+    """Those of the subgraphs of one graph, by number: of each there is one set."""
+
+    tables: dict[int, VariableTensors] = field(default_factory=dict)
+
+    def of(self, number: int) -> VariableTensors:
+        """Those of subgraph `number`."""
+        return self.tables.setdefault(number, VariableTensors())
+
+    def copy(self) -> dict[int, VariableTensors]:
+        """The tables as they are now."""
+        return {
+            number: VariableTensors(dict(item.states), dict(item.values))
+            for number, item in self.tables.items()
+        }
+
+
 def variable(state: Import, op: OperatorRecord, position: int, what: str) -> Value:
     """What operand `position` is before the operator; `what` names it in errors."""
     tensors = state.side_table(VariableTensors)

@@ -8,13 +8,15 @@ point. A variable that is never assigned is a constant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import tflite
 
-from glowmcu.frontend.tflite.container import OperatorRecord
+from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, importer, load_importers
+from glowmcu.frontend.tflite.variable_tensors import InnerTensors
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
@@ -44,13 +46,38 @@ def _of(state: Import) -> Variables:
     return state.side_table(Variables)
 
 
+def share_variables(outer: Import, inner: Import, number: int) -> None:
+    """Subgraph `number` reads and assigns the variables of the graph around it; handles are its
+    own, and variable tensors are the same ones whenever the subgraph runs.
+    """
+    known, tensors = _of(outer), outer.side_table(InnerTensors)
+    inner.give_table(Variables({}, known.initial, known.states, known.values))
+    inner.give_table(tensors)
+    inner.give_table(tensors.of(number))
+
+
+def variables_mark(state: Import) -> Callable[[], None]:
+    """A function that takes back what is done to variables from now on."""
+    known, inner = _of(state), state.side_table(InnerTensors)
+    states, values, tensors = dict(known.states), dict(known.values), inner.copy()
+
+    def take_back() -> None:
+        known.states, known.values = states, values
+        inner.tables = tensors
+
+    return take_back
+
+
 @importer("VAR_HANDLE")
 def import_var_handle(state: Import, op: OperatorRecord) -> None:
     """Gives a name to the tensor that stands for the variable."""
+    _of(state).names[op.outputs[0]] = _handle_name(op)
+
+
+def _handle_name(op: OperatorRecord) -> str:
     options = op.options(tflite.VarHandleOptions)
     container, shared = (options.Container() or b"")[:4096], (options.SharedName() or b"")[:4096]
-    name = b"/".join(filter(None, (container, shared))).decode("utf-8", "replace")
-    _of(state).names[op.outputs[0]] = name or "variable"
+    return b"/".join(filter(None, (container, shared))).decode("utf-8", "replace") or "variable"
 
 
 @importer("READ_VARIABLE")
@@ -103,16 +130,28 @@ def import_call_once(state: Import, op: OperatorRecord) -> None:
 
 def _first_value(state: Import, variables: Variables, name: str, type_: TensorType) -> Value:
     """What a variable is before the run assigns it."""
-    handles = {handle for handle, known in variables.names.items() if known == name}
-    assigned = (
-        op.inputs[0] in handles
-        for op in state.model.operators
-        if op.name == "ASSIGN_VARIABLE" and op.inputs
-    )
-    if any(assigned):
+    if name in _assigned_names(state.model):
         variables.states[name] = _new_state(state, variables, name, type_)
         return variables.states[name]
     return state.add_constant(_initial(state, variables, name, type_), name, type_.quantization)
+
+
+def _assigned_names(model: ModelRecord) -> set[str]:
+    """Variables that some subgraph assigns, those that CALL_ONCE runs left out."""
+    graphs = (model, *model.others)
+    calls = [op for graph in graphs for op in graph.operators if op.name == "CALL_ONCE"]
+    once = {op.options(tflite.CallOnceOptions).InitSubgraphIndex() for op in calls}
+    names: set[str] = set()
+    for graph in (model, *(g for number, g in enumerate(model.others, 1) if number not in once)):
+        handles = {
+            op.outputs[0]: _handle_name(op) for op in graph.operators if op.name == "VAR_HANDLE"
+        }
+        names.update(
+            handles[op.inputs[0]]
+            for op in graph.operators
+            if op.name == "ASSIGN_VARIABLE" and op.inputs and op.inputs[0] in handles
+        )
+    return names
 
 
 def _new_state(state: Import, variables: Variables, name: str, type_: TensorType) -> Value:
