@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from glowmcu.goals import Goal
@@ -15,14 +16,19 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.qemu import Qemu
-from tests.ops import test_add_n, test_pooling
+from tests.ops import test_add_n, test_gather, test_pooling, test_sequences, test_tiling
 from tests.support.check_model import Array, expect_close, random_inputs, write_bundle
 
 MODELS = {
     "ADD_N": test_add_n.many_layers(7, 3),
+    "BROADCAST_ARGS": test_tiling.shapes_model(2, 3, 3),
+    "EMBEDDING_LOOKUP": test_gather.lookup_model(
+        np.arange(-20, 22, dtype=np.int8).reshape(14, 3), (5,), scale=0.3
+    ),
     "L2_POOL_2D": test_pooling.pool_model(
         "L2_POOL_2D", test_pooling.CASES["odd size, same padding"], dtype="float32"
     ),
+    "REVERSE_SEQUENCE": test_sequences.reverse_model((5, 3, 2), 0, 1, None, "int16"),
 }
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4")
 

@@ -1,12 +1,16 @@
-"""Repeated elements: BROADCAST_TO against TensorFlow Lite Micro, TILE, which it lacks, LiteRT."""
+"""Repeated elements: BROADCAST_TO and BROADCAST_ARGS against TFLM, TILE, which it lacks, LiteRT."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.reader import read_tflite
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.interpreter import run_graph
 from glowmcu.pipeline import Options, compile_model
-from tests.support.check_model import check_model
+from tests.support.check_model import check_model, expect_equal
 from tests.support.oracle import run_litert_reference, run_tflm
 from tests.support.single_op import Tensor, ints, single_op_model
 
@@ -61,3 +65,73 @@ def test_multiples_for_other_axes_are_refused() -> None:
     data = single_op_model("TILE", [Tensor((2, 3)), ints(4)], [Tensor((8, 3))], version=1)
     with pytest.raises(GlowmcuError, match="are no multiples for the axes of"):
         compile_model(data, "m.tflite", Options("m"))
+
+
+def shapes_model(a, b, length: int, dtype: str = "int32") -> bytes:
+    """`a` and `b` are lists of sizes (constants) or lengths (inputs)."""
+    operands = [
+        Tensor((sizes,), dtype) if isinstance(sizes, int) else np.array(sizes, dtype)
+        for sizes in (a, b)
+    ]
+    return single_op_model("BROADCAST_ARGS", operands, [Tensor((length,), dtype)])
+
+
+def random_shapes(generator: np.random.Generator) -> tuple[list[int], list[int]]:
+    """Two that broadcast."""
+    common = generator.integers(0, 9, generator.integers(1, 7))
+    both = [np.where(generator.random(common.size) < 0.4, 1, common) for _ in range(2)]
+    firsts = generator.integers(0, common.size, 2) * [1, 0]
+    a, b = (list(map(int, s[f:])) for s, f in zip(both, generator.permutation(firsts), strict=True))
+    return a, b
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_computed_shapes_broadcast_as_in_tflm(dtype: str) -> None:
+    generator = np.random.default_rng(3)
+    for _ in range(100):
+        a, b = random_shapes(generator)
+        data = shapes_model(len(a), len(b), max(len(a), len(b)), dtype)
+        arrays = [np.array(a, dtype), np.array(b, dtype)]
+        (got,) = run_graph(read_tflite(data, "m.tflite"), arrays)
+        expect_equal(got, run_tflm(data, arrays)[0], f"{a} {b}")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(("a", "b"), [([2, 1, 5], [3, 1]), ([4], [1, 1, 1, 4]), ([1], [1]),
+                                      ([7, 0], [7, 1])])  # fmt: skip
+def test_shapes_broadcast_in_c(a, b, dtype: str) -> None:
+    data = shapes_model(len(a), len(b), max(len(a), len(b)), dtype)
+    check_model(data, [[np.array(a, dtype), np.array(b, dtype)]], run_tflm)
+    half = shapes_model(len(a), b, max(len(a), len(b)), dtype)
+    check_model(half, [[np.array(a, dtype)]], run_tflm)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_a_tensor_is_broadcast_to_the_shape_that_two_known_ones_make(dtype: str) -> None:
+    model = ModelBuilder()
+    x = model.input("x", (3, 1), "int8", 0.5, 0)
+    a, b = (model.constant(n, np.array(s, dtype)) for n, s in (("a", [2, 1, 1]), ("b", [3, 4])))
+    shape = model.tensor("shape", (3,), dtype)
+    y = model.tensor("y", (2, 3, 4), "int8", 0.5, 0)
+    model.op("BROADCAST_ARGS", [a, b], [shape])
+    model.op("BROADCAST_TO", [x, shape], [y])
+    model.output(y)
+    check_model(model.finish(), oracle=run_litert_reference, count=1)
+
+
+SHAPES_REFUSED = {
+    "sizes differ": (shapes_model([2, 3], [4], 2), r"\[2, 3\] and \[1, 4\] do not broadcast"),
+    "types": (single_op_model("BROADCAST_ARGS", [ints(1), Tensor((1,), "int64")],
+                              [Tensor((1,), "int32")]), "one type for both"),
+    "float": (shapes_model(1, 1, 1, "float32"), "expected a vector of int32 or int64"),
+    "a scalar": (single_op_model("BROADCAST_ARGS", [ints(1), Tensor((), "int32")],
+                                 [Tensor((1,), "int32")]), "expected a vector of int32"),
+    "another length": (shapes_model(2, 3, 4), "the file declares"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "said"), SHAPES_REFUSED.values(), ids=SHAPES_REFUSED)
+def test_shapes_that_do_not_fit_are_refused(data: bytes, said: str) -> None:
+    with pytest.raises(GlowmcuError, match=said) as caught:
+        compile_model(data, "m.tflite", Options("m"))
+    assert caught.value.problems[0].code == "GM106"

@@ -1,4 +1,4 @@
-"""GATHER and GATHER_ND."""
+"""GATHER, GATHER_ND and EMBEDDING_LOOKUP."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import tflite
 from glowmcu.frontend.tflite.axes import positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
-from glowmcu.ir.types import Shape
+from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.gather import Gather, GatherNd
+from glowmcu.ops.quantization import Dequantize
 
 
 @importer("GATHER")
@@ -35,11 +36,43 @@ def import_gather_nd(state: Import, op: OperatorRecord) -> None:
     state.emit(op, GatherNd(), [x, indices])
 
 
-def _expect_inside(state: Import, op: OperatorRecord, sizes: Shape) -> None:
+@importer("EMBEDDING_LOOKUP")
+def import_embedding_lookup(state: Import, op: OperatorRecord) -> None:
+    """Rows of a table by their numbers; int8 rows may become real numbers."""
+    rows, table = state.value(op, 0), state.value(op, 1)
+    out = state.output_type(op)
+    is_real = table.type.element is ElementType.I8 and out.element.is_float
+    if rows.type.rank != 1 or table.type.rank < 2:
+        raise Unsupported("GM106", f"embedding_lookup: rows {rows.type} of a table {table.type}")
+    if not is_real and table.type.element is not out.element:
+        raise Unsupported("GM106", f"embedding_lookup: {table.type} does not become {out}")
+    if table.type.element not in (ElementType.F32, ElementType.I8):
+        raise Unsupported("GM106", f"embedding_lookup: expected float32 or int8, got {table.type}")
+    _expect_inside(state, op, table.type.shape[:1], 0)
+    if is_real:
+        _expect_one_scale(table.type)
+        found = state.emit_inner(op, Gather(0), [table, rows], table.type)
+        state.emit(op, Dequantize(), [found])
+    else:
+        state.emit(op, Gather(0), [table, rows])
+
+
+def _expect_one_scale(table: TensorType) -> None:
+    """What TensorFlow Lite Micro reads of the table's quantization."""
+    quantization = table.quantization
+    if quantization is None or quantization.per_channel or table.zero_point:
+        raise Unsupported(
+            "GM106",
+            f"embedding_lookup: expected a table of one scale and zero point 0, got {table}",
+            "quantize its weights symmetrically, with one scale for all rows",
+        )
+
+
+def _expect_inside(state: Import, op: OperatorRecord, sizes: Shape, position: int = 1) -> None:
     """Indices that are known must be within `sizes`; computed ones are clamped at run time."""
-    if not state.known(op, 1) or not sizes:
+    if not state.known(op, position) or not sizes:
         return
-    data = state.constant(op, 1, "its indices").reshape(-1, len(sizes))
+    data = state.constant(op, position, "its indices").reshape(-1, len(sizes))
     wrong = data[((data < 0) | (data >= np.array(sizes))).any(axis=1)]
     if len(wrong):
         raise Unsupported(

@@ -13,7 +13,6 @@ _COMPLEX = "compute the spectrum in the application and feed it to the model"
 #: What a converter offers instead, where a similar name would mislead.
 _ALTERNATIVES = {
     "CONV_3D": "CONV_2D over frames stacked as channels is supported",
-    "EMBEDDING_LOOKUP": "GATHER is supported",
     "IRFFT2D": _COMPLEX,
     "LSTM": _RECURRENT,
     "NON_MAX_SUPPRESSION_V4": "run it in the application, on the outputs before it",
