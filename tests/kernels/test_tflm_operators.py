@@ -16,12 +16,21 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.qemu import Qemu
-from tests.ops import test_add_n, test_gather, test_pooling, test_sequences, test_tiling
+from tests.ops import (
+    test_add_n,
+    test_gather,
+    test_pooling,
+    test_sequences,
+    test_tiling,
+    test_update_slice,
+)
 from tests.support.check_model import Array, expect_close, random_inputs, write_bundle
 
 MODELS = {
+    "a cache by DYNAMIC_UPDATE_SLICE": test_update_slice.cache_model(),
     "ADD_N": test_add_n.many_layers(7, 3),
     "BROADCAST_ARGS": test_tiling.shapes_model(2, 3, 3),
+    "DYNAMIC_UPDATE_SLICE": test_update_slice.update_model((4, 5), (2, 3), None, "int16", "int64"),
     "EMBEDDING_LOOKUP": test_gather.lookup_model(
         np.arange(-20, 22, dtype=np.int8).reshape(14, 3), (5,), scale=0.3
     ),

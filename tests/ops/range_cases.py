@@ -34,6 +34,7 @@ from glowmcu.ops.stack import Member, Stack
 from glowmcu.ops.tiling import Tile
 from glowmcu.ops.transpose import Transpose
 from glowmcu.ops.transpose_conv import TransposeConv2D
+from glowmcu.ops.update_slice import DynamicUpdateSlice
 from tests.ir.graphs import int8
 
 X = (1, 3, 4, 6)
@@ -176,6 +177,12 @@ CASES: dict[str, Any] = {
     "gather": lambda g: plain(Gather(1), int8(*X), TensorType((2,), ElementType.I32)),
     "gather of channels": lambda g: plain(Gather(3), int8(*X), TensorType((2,), ElementType.I32)),
     "gather_nd": lambda g: plain(GatherNd(), int8(*X), TensorType((5, 2), ElementType.I32)),
+    "dynamic_update_slice": lambda g: plain(
+        DynamicUpdateSlice(), int8(*X), int8(1, 2, 1, 6), TensorType((4,), ElementType.I32)
+    ),
+    "dynamic_update_slice of channels": lambda g: plain(
+        DynamicUpdateSlice(), int8(*X), int8(1, 2, 1, 3), TensorType((4,), ElementType.I64)
+    ),
     "stack": lambda g: plain(
         Stack(
             (
