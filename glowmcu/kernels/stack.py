@@ -128,7 +128,7 @@ class BakedLoop(Kernel):
             "headers": tuple(sorted(headers)),
             "out_type": signature.output.element.c_name,
             "operands": _operand_views(signature),
-            "structs": _struct_views(codes),
+            "structs": struct_views(codes),
             "tables": tuple(code.table for code in codes if code.table is not None),
             "table_types": tuple(
                 element_type_of(code.table.data.dtype).c_name
@@ -179,7 +179,7 @@ def _loop_views(signature: Signature) -> tuple[LoopView, ...]:
     return tuple(views)
 
 
-def _struct_views(codes: Sequence[ElementCode]) -> tuple[StructView, ...]:
+def struct_views(codes: Sequence[ElementCode]) -> tuple[StructView, ...]:
     """The members' parameters: numbers only, arrays are tables."""
     views: list[StructView] = []
     for parameters in (code.parameters for code in codes if code.parameters is not None):

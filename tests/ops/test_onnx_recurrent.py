@@ -1,17 +1,19 @@
-"""RNN, GRU and LSTM of ONNX, unrolled, against onnxruntime."""
+"""RNN, GRU and LSTM of ONNX against onnxruntime: loops, and single steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+import glowmcu
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
-from glowmcu.pipeline import Options, compile_model, reference_graph
+from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
 from tests.support.onnx_models import Operand, onnx_model, run_onnxruntime
 
@@ -119,6 +121,37 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         "GRU", {"linear_before_reset": 1}, {"computed": ["W", "R", "B", "h"], "initial": True}
     ),
     "gru, bias at run time": ("GRU", {}, {"computed": ["B"], "batch": 1}),
+    "gru, reset after, initial state at run time": (
+        "GRU", {"linear_before_reset": 1, "direction": "bidirectional"},
+        {"computed": ["h"], "initial": True, "lengths": [4, 1]},
+    ),
+    "gru, initial state at run time": ("GRU", {}, {"computed": ["h"], "initial": True}),
+    "gru, short sequences from an initial state": (
+        "GRU", {"direction": "reverse"}, {"initial": True, "lengths": [1, 3]}
+    ),
+    "lstm, states at run time, short sequences": (
+        "LSTM", {"direction": "bidirectional"},
+        {"computed": ["h", "c"], "initial": True, "lengths": [1, 2]},
+    ),
+    "gru, no step of one sequence": ("GRU", {"direction": "reverse"}, {"lengths": [0, 3]}),
+    "lstm, no step of one sequence": ("LSTM", {}, {"lengths": [2, 0]}),
+    "lstm, two ways with functions of their own": (
+        "LSTM", {"direction": "bidirectional", "clip": 0.4,
+                 "activations": ["Sigmoid", "Tanh", "Tanh", "HardSigmoid", "Elu", "Affine"],
+                 "activation_alpha": [0.3, 0.7, 1.2], "activation_beta": [0.45, 0.1]},
+        {"peepholes": True},
+    ),
+    "one step of rnn, both ways": ("RNN", {"direction": "bidirectional"}, {"steps": 1}),
+    "one step of gru, states at run time": (
+        "GRU", {"linear_before_reset": 1}, {"steps": 1, "computed": ["h"], "initial": True}
+    ),
+    "one step of lstm, lengths at run time": (
+        "LSTM", {}, {"steps": 1, "lengths": [1, 1], "computed": ["lengths"], "initial": True}
+    ),
+    "one step of lstm, peepholes and weights at run time": (
+        "LSTM", {"direction": "reverse"},
+        {"steps": 1, "peepholes": True, "computed": ["W", "R", "B", "P"]},
+    ),
 }  # fmt: skip
 
 
@@ -130,12 +163,17 @@ def test_recurrent_operators_give_what_onnxruntime_gives(name: str) -> None:
     check_model(data, inputs=[_inputs(graph, seed) for seed in range(2)], oracle=run_onnxruntime)
 
 
+def _steps(graph: Graph) -> int:
+    """Steps of the sequence."""
+    return graph.inputs[0].type.shape[0]
+
+
 def _inputs(graph: Graph, seed: int) -> list[Array]:
     """Real numbers; of lengths those that fit."""
     return [
         draw(50 + seed + i, *value.type.shape)
         if value.type.element.is_float
-        else np.array([STEPS, 1 + seed], np.int32)
+        else np.array([_steps(graph), min(1 + seed, _steps(graph))], np.int32)
         for i, value in enumerate(graph.inputs)
     ]
 
@@ -170,14 +208,51 @@ def _batch_first(data: bytes) -> bytes:
     return unshaped
 
 
+@pytest.mark.arm
+@pytest.mark.parametrize(
+    ("kind", "attributes", "many"),
+    [
+        ("RNN", {"direction": "bidirectional"}, 300),
+        ("GRU", {"linear_before_reset": 1}, 100_000),
+        ("GRU", {"direction": "reverse"}, 300),
+        ("LSTM", {"direction": "bidirectional"}, 300),
+    ],
+)
+def test_neither_code_nor_constants_grow_with_the_steps(
+    kind: str, attributes: dict[str, Any], many: int, tmp_path: Path
+) -> None:
+    sizes = list[tuple[int, int]]()
+    for steps in (8, 300, many):
+        folder = tmp_path / str(steps)
+        folder.mkdir(exist_ok=True)
+        (folder / "m.onnx").write_bytes(recurrent(kind, attributes, steps=steps, batch=1))
+        bundle = glowmcu.compile(folder / "m.onnx", board="mps2-an386", output=folder / "net")
+        assert bundle.report.code_bytes is not None
+        sizes.append((bundle.report.weights_bytes, bundle.report.code_bytes))
+    for weights, code in sizes[1:]:
+        assert weights == sizes[0][0]
+        # Larger sizes and places are larger literals.
+        assert abs(code - sizes[0][1]) < 64
+
+
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
-def test_more_steps_take_no_more_weights(kind: str) -> None:
-    sizes = [_constant_bytes(recurrent(kind, steps=steps, batch=1)) for steps in (3, 12)]
-    assert sizes[0] == sizes[1]
+def test_a_length_outside_the_sequence_is_the_nearest_end(kind: str, tmp_path: Path) -> None:
+    data = recurrent(kind, lengths=[3, 4], computed=["lengths", "h"], initial=True)
+    (tmp_path / "m.onnx").write_bytes(data)
+    bundle = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "net")
+    x, h = draw(1, STEPS, BATCH, DEPTH), draw(2, 1, BATCH, HIDDEN)
+    outside, inside = ([x, np.array(n, np.int32), h] for n in ([-5, 2**31 - 1], [0, STEPS]))
+    got, want = bundle.run(outside), bundle.run(inside)
+    for a, b in zip(got, want, strict=True):
+        assert np.array_equal(a, b)
+    # No step leaves the state as it was.
+    assert np.array_equal(got[1][0, 0], h[0, 0])
+    assert not got[0][:, :, 0].any()
 
 
-def _constant_bytes(data: bytes) -> int:
-    return compile_model(data, "model.onnx", Options("m")).manifest.weights_bytes
+def test_a_hundred_thousand_steps_give_what_onnxruntime_gives() -> None:
+    data = recurrent("RNN", {"direction": "bidirectional"}, steps=100_000, batch=1, initial=True)
+    check_model(data, inputs=[[draw(7, 100_000, 1, DEPTH)]], oracle=run_onnxruntime)
 
 
 @pytest.mark.parametrize(

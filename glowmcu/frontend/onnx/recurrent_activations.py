@@ -1,9 +1,8 @@
-"""The activations that RNN, GRU and LSTM name in their attributes, as ordinary operators."""
+"""The activations that RNN, GRU and LSTM name in their attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,25 +21,17 @@ from glowmcu.ops.parametric_activation import (
     ThresholdedRelu,
 )
 from glowmcu.ops.real import FLOAT_MAX
+from glowmcu.ops.recurrence_cells import CellFunction
 from glowmcu.ops.transcendental import Logistic, Tanh
 
 
-@dataclass(frozen=True)
-class Activation:
-    """`scale_out * operation(scale_in * x) + offset`; without an operation x itself."""
-
-    operation: Operation | None
-    scale_in: float = 1.0
-    scale_out: float = 1.0
-    offset: float = 0.0
-
-    def apply(self, state: Import, op: NodeRecord, x: Value) -> Value:
-        """The activation of `x`."""
-        x = _with_number(state, op, Mul(), x, self.scale_in, 1.0)
-        if self.operation is not None:
-            x = state.add(op, self.operation, [x])
-        x = _with_number(state, op, Mul(), x, self.scale_out, 1.0)
-        return _with_number(state, op, Add(), x, self.offset, 0.0)
+def applied(state: Import, op: NodeRecord, function: CellFunction, x: Value) -> Value:
+    """The function of `x` as ordinary operators."""
+    x = _with_number(state, op, Mul(), x, function.scale_in, 1.0)
+    if function.operation is not None:
+        x = state.add(op, function.operation, [x])
+    x = _with_number(state, op, Mul(), x, function.scale_out, 1.0)
+    return _with_number(state, op, Add(), x, function.offset, 0.0)
 
 
 def _with_number(
@@ -51,30 +42,30 @@ def _with_number(
     return state.add(op, operation, [x, state.add_constant(np.array(number, np.float32), "number")])
 
 
-_PLAIN: dict[str, Activation] = {
-    "relu": Activation(Relu((0.0, FLOAT_MAX))),
-    "sigmoid": Activation(Logistic()),
-    "softplus": Activation(Softplus()),
-    "softsign": Activation(Softsign()),
-    "tanh": Activation(Tanh()),
+_PLAIN: dict[str, CellFunction] = {
+    "relu": CellFunction(Relu((0.0, FLOAT_MAX))),
+    "sigmoid": CellFunction(Logistic()),
+    "softplus": CellFunction(Softplus()),
+    "softsign": CellFunction(Softsign()),
+    "tanh": CellFunction(Tanh()),
 }
 #: What takes alpha, with its default.
-_WITH_ALPHA: dict[str, tuple[float, Callable[[float], Activation]]] = {
-    "elu": (1.0, lambda alpha: Activation(Selu(alpha))),
-    "leakyrelu": (0.01, lambda alpha: Activation(LeakyRelu(float(np.float32(alpha))))),
-    "thresholdedrelu": (1.0, lambda alpha: Activation(ThresholdedRelu(alpha))),
+_WITH_ALPHA: dict[str, tuple[float, Callable[[float], CellFunction]]] = {
+    "elu": (1.0, lambda alpha: CellFunction(Selu(alpha))),
+    "leakyrelu": (0.01, lambda alpha: CellFunction(LeakyRelu(float(np.float32(alpha))))),
+    "thresholdedrelu": (1.0, lambda alpha: CellFunction(ThresholdedRelu(alpha))),
 }
 #: What takes alpha and beta, with their defaults.
-_WITH_BOTH: dict[str, tuple[float, float, Callable[[float, float], Activation]]] = {
-    "affine": (1.0, 0.0, lambda alpha, beta: Activation(None, alpha, offset=beta)),
-    "hardsigmoid": (0.2, 0.5, lambda alpha, beta: Activation(HardSigmoid(alpha, beta))),
-    "scaledtanh": (1.0, 1.0, lambda alpha, beta: Activation(Tanh(), beta, alpha)),
+_WITH_BOTH: dict[str, tuple[float, float, Callable[[float, float], CellFunction]]] = {
+    "affine": (1.0, 0.0, lambda alpha, beta: CellFunction(None, alpha, offset=beta)),
+    "hardsigmoid": (0.2, 0.5, lambda alpha, beta: CellFunction(HardSigmoid(alpha, beta))),
+    "scaledtanh": (1.0, 1.0, lambda alpha, beta: CellFunction(Tanh(), beta, alpha)),
 }
 
 
 def activations(
     op: NodeRecord, defaults: tuple[str, ...], directions: int
-) -> list[tuple[Activation, ...]]:
+) -> list[tuple[CellFunction, ...]]:
     """The activations of every direction.
 
     `activation_alpha` and `activation_beta` hold a number for each activation that takes one.
@@ -93,7 +84,7 @@ def activations(
 
 def _activation(
     op: NodeRecord, name: str, alphas: Iterator[float], betas: Iterator[float]
-) -> Activation:
+) -> CellFunction:
     key = name.lower()
     if key in _PLAIN:
         return _PLAIN[key]

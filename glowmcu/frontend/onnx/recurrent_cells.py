@@ -15,7 +15,7 @@ import numpy as np
 
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import
-from glowmcu.frontend.onnx.recurrent_activations import Activation
+from glowmcu.frontend.onnx.recurrent_activations import applied
 from glowmcu.frontend.onnx.spatial import reshaped
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
@@ -23,6 +23,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.matmul import BatchMatMul, FullyConnected
+from glowmcu.ops.recurrence_cells import CellFunction
 from glowmcu.ops.slicing import Slice, Split
 
 States = tuple[Value | None, ...]
@@ -129,7 +130,7 @@ class Cell(ABC):
     default_activations: ClassVar[tuple[str, ...]]
 
     def __init__(
-        self, emitter: Emitter, weights: Weights, activations: tuple[Activation, ...]
+        self, emitter: Emitter, weights: Weights, activations: tuple[CellFunction, ...]
     ) -> None:
         self.emit = emitter
         self.weights = weights
@@ -150,7 +151,7 @@ class Cell(ABC):
         """Activation `index` of `x`, clipped before."""
         if self.clip > 0.0:
             x = self.emit.add(Relu((-self.clip, self.clip)), x)
-        return self.functions[index].apply(self.emit.state, self.emit.op, x)
+        return applied(self.emit.state, self.emit.op, self.functions[index], x)
 
     def all_gates(self, x: Value, h: Value | None, bias: Value | None) -> Value:
         """x * W^T + h * R^T + bias."""
@@ -167,7 +168,7 @@ class RnnCell(Cell):
     default_activations = ("Tanh",)
 
     def __init__(
-        self, emitter: Emitter, weights: Weights, activations: tuple[Activation, ...]
+        self, emitter: Emitter, weights: Weights, activations: tuple[CellFunction, ...]
     ) -> None:
         super().__init__(emitter, weights, activations)
         self.bias = emitter.sum(self.input_bias, self.state_bias)
@@ -184,7 +185,7 @@ class LstmCell(Cell):
     default_activations = ("Sigmoid", "Tanh", "Tanh")
 
     def __init__(
-        self, emitter: Emitter, weights: Weights, activations: tuple[Activation, ...]
+        self, emitter: Emitter, weights: Weights, activations: tuple[CellFunction, ...]
     ) -> None:
         super().__init__(emitter, weights, activations)
         self.bias = emitter.sum(self.input_bias, self.state_bias)
@@ -229,7 +230,7 @@ class LstmCell(Cell):
         return self.emit.add(Add(), self.emit.add(Mul(), forget, c), fresh)
 
     def _end(self, output: Value, c: Value) -> tuple[Value, ...]:
-        shown = self.functions[2].apply(self.emit.state, self.emit.op, c)
+        shown = applied(self.emit.state, self.emit.op, self.functions[2], c)
         return self.emit.add(Mul(), output, shown), c
 
 
@@ -243,7 +244,7 @@ class GruCell(Cell):
     default_activations = ("Sigmoid", "Tanh")
 
     def __init__(
-        self, emitter: Emitter, weights: Weights, activations: tuple[Activation, ...]
+        self, emitter: Emitter, weights: Weights, activations: tuple[CellFunction, ...]
     ) -> None:
         super().__init__(emitter, weights, activations)
         self.linear_before_reset = bool(emitter.op.integer("linear_before_reset", 0))
