@@ -53,7 +53,7 @@ class OrderModel:
         keys = _Keys(program)
         roots = _roots(program, keys)
         producers = _Producers(program)
-        old = _old_readers(program)
+        old = old_readers(program)
         self.runs = [
             _run_facts(program, index, run, roots, keys, producers, old)
             for index, run in enumerate(program.runs)
@@ -184,14 +184,14 @@ def _run_facts(
     roots: dict[_Key, _Root],
     keys: _Keys,
     producers: _Producers,
-    old_readers: dict[Buffer, int],
+    readers: dict[Buffer, int],
 ) -> _RunFacts:
     touched = dict.fromkeys(key for buffer in run.operands for key in keys.of(buffer))
     needs = 0
     for buffer in run.inputs:
         needs |= producers.of(buffer)
     for buffer in run.outputs:
-        needs |= old_readers.get(buffer, 0)
+        needs |= readers.get(buffer, 0)
     reusable = {
         program.root(operand)[0]: None
         for operand in overwritable(program, run)
@@ -210,8 +210,8 @@ def _run_facts(
     )
 
 
-def _old_readers(program: Program) -> dict[Buffer, int]:
-    """What states become to the runs that read what they were: those come first."""
+def old_readers(program: Program) -> dict[Buffer, int]:
+    """What states become to the runs that read what they were, as masks: those come first."""
     found: dict[Buffer, int] = {}
     for state in program.states:
         old, before = {state.buffer}, 0

@@ -14,13 +14,14 @@ from glowmcu.ir.program import Buffer, Program, Run, View, ViewRole
 from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.liveness import peak_bytes
+from glowmcu.memplan.order_model import old_readers
 
 
 def share_views(program: Program) -> Program:
     """Operands of concatenations become parts of the results where that is free."""
     for run in program.runs:
         shared = _contained(program, run)
-        if shared is None or _gives_state(shared):
+        if shared is None or _gives_state(shared) or _reads_too_late(shared):
             continue
         if _holds_state(program, run) or peak_bytes(shared) <= peak_bytes(program):
             program = shared
@@ -31,6 +32,20 @@ def _gives_state(program: Program) -> bool:
     """Whether a result lies where a state does: it would be overwritten at the end of the run."""
     states = {program.root(state.buffer)[0] for state in program.states}
     return any(program.root(buffer)[0] in states for buffer in program.outputs)
+
+
+def _reads_too_late(program: Program) -> bool:
+    """Whether a run reads what a state was where it has been overwritten: the order was found for a
+    copy of it.
+    """
+    if not program.states:
+        return False
+    readers = old_readers(program)
+    return any(
+        readers.get(buffer, 0) >> (index + 2)
+        for index, run in enumerate(program.runs)
+        for buffer in run.outputs
+    )
 
 
 def _holds_state(program: Program, run: Run) -> bool:
