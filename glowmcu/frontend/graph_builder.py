@@ -20,6 +20,7 @@ from glowmcu.ir.operation import (
     constant,
 )
 from glowmcu.ir.types import ElementType, Quantization, Shape, TensorType, element_type_of
+from glowmcu.ops.comparison import Select
 
 MAX_RANK = 16
 #: Of a graph, and of the parts that one operator is cut into: each takes about a kilobyte here.
@@ -77,6 +78,8 @@ class GraphBuilder:
         self.known: dict[Value, Array] = {}
         #: What outlives a run, and what it becomes in one.
         self.states: dict[State, Value] = {}
+        #: From which node on a run goes on only where a bool holds (`run_end.py`).
+        self.goes_on: list[tuple[int, Value]] = []
         self._result_bytes = 0
 
     def mark(self) -> Mark:
@@ -157,10 +160,19 @@ class GraphBuilder:
         return value
 
     def assign(self, state: Value, value: Value) -> None:
-        """At the end of the run the state is `value`, which has its type."""
+        """At the end of the run the state is `value`, which has its type; what it was before, if
+        the run has ended by then.
+        """
         assert state.type == value.type, f"{state.name!r} is {state.type}, not {value.type}"
         (found,) = (item for item in self.states if item.value is state)
+        if self.goes_on:
+            value = self.chosen(self.goes_on[-1][1], value, self.states[found])
         self.states[found] = value
+
+    def chosen(self, condition: Value, new: Value, old: Value) -> Value:
+        """`new` where the condition holds, else `old`, which is of its type."""
+        operands, name = [condition, new, old], f"{new.name}/held"
+        return self.add_node(Select(), operands, [new.type], [name], "the end of a run")[0]
 
     def graph(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
         """All nodes so far, between the model's inputs and outputs."""

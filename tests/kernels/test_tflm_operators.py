@@ -18,6 +18,7 @@ from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.qemu import Qemu
 from tests.ops import (
     test_add_n,
+    test_circular_buffer,
     test_gather,
     test_pooling,
     test_sequences,
@@ -30,6 +31,7 @@ MODELS = {
     "a cache by DYNAMIC_UPDATE_SLICE": test_update_slice.cache_model(),
     "ADD_N": test_add_n.many_layers(7, 3),
     "BROADCAST_ARGS": test_tiling.shapes_model(2, 3, 3),
+    "CIRCULAR_BUFFER with strides": test_circular_buffer.streaming_model((2, 1, 3)),
     "DYNAMIC_UPDATE_SLICE": test_update_slice.update_model((4, 5), (2, 3), None, "int16", "int64"),
     "EMBEDDING_LOOKUP": test_gather.lookup_model(
         np.arange(-20, 22, dtype=np.int8).reshape(14, 3), (5,), scale=0.3
@@ -57,7 +59,7 @@ def expect_meaning(
 @pytest.mark.parametrize("name", MODELS)
 def test_cores_compute_the_meaning(name: str, core: str, tmp_path: Path) -> None:
     compilation = compile_model(MODELS[name], "m.tflite", Options("m", core=core))
-    sets = random_inputs(compilation, 5)
+    sets = random_inputs(compilation, 9)
     bundle = write_bundle(compilation, tmp_path)
     expect_meaning(compilation, sets, CortexM(core).run(bundle, sets))
 
@@ -75,5 +77,5 @@ def test_a_core_with_helium_computes_the_meaning(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", MODELS)
 def test_every_goal_gives_the_meaning(name: str, goal: Goal, tmp_path: Path) -> None:
     compilation = compile_model(MODELS[name], "m.tflite", Options("m", goal=goal))
-    sets = random_inputs(compilation, 5)
+    sets = random_inputs(compilation, 9)
     expect_meaning(compilation, sets, Host().run(write_bundle(compilation, tmp_path), sets))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.output_names import with_output_names
+from glowmcu.frontend.run_end import held
 from glowmcu.frontend.tflite.container import (
     DECODE_ERRORS,
     ModelRecord,
@@ -16,6 +17,9 @@ from glowmcu.frontend.tflite.unsupported import unsupported_operator
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
+
+#: Operators in a file that may leave its outputs another name.
+_OTHER_NAMES = ("IF", "WHILE", "CUSTOM CIRCULAR_BUFFER")
 
 
 def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None) -> Graph:
@@ -50,8 +54,8 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
             "GM101", "the model has no inputs or no outputs", file_name,
             "there is nothing to compute: was the right graph exported?",
         )  # fmt: skip
-    graph = state.builder.graph(inputs, outputs)
-    if any(op.name in ("IF", "WHILE") for op in model.operators):
+    graph = state.builder.graph(inputs, held(state.builder, outputs))
+    if any(op.name in _OTHER_NAMES for op in model.operators):
         graph = with_output_names(graph, [model.tensors[index].name for index in model.outputs])
     return graph
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from glowmcu.frontend.run_end import first_value
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, tensor_type
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
-from glowmcu.ir.types import ElementType
 
 
 @dataclass
@@ -56,9 +54,7 @@ def variable(state: Import, op: OperatorRecord, position: int, what: str) -> Val
         record = state.model.tensors[index]
         type_ = tensor_type(record)
         state.builder.afford(type_.shape, type_.element.size_bytes, "a state")
-        is_int8 = type_.element is ElementType.I8 and type_.quantization is not None
-        first = np.full(type_.shape, type_.zero_point if is_int8 else 0, type_.element.numpy)
-        tensors.states[index] = state.builder.add_state(record.name, type_, first)
+        tensors.states[index] = state.builder.add_state(record.name, type_, first_value(type_))
         tensors.values[index] = tensors.states[index]
     return tensors.values[index]
 
