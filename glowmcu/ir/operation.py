@@ -139,6 +139,14 @@ class Operation:
         """
         return {}
 
+    def trajectories(
+        self, inputs: Sequence[Array], results: Sequence[Array], signature: Signature
+    ) -> Mapping[int, Array]:
+        """`{result: all that it was on the way}`, last axis as the result's: what profiling
+        measures of a state that a loop leaves.
+        """
+        return {}
+
     def turned(self) -> Operation | None:
         """The operator where rows are columns: axes 1 and 2 of all that has four are exchanged.
 

@@ -16,14 +16,28 @@ class ResultRange(Enum):
 
 
 @dataclass(frozen=True)
+class StateRule:
+    """A state that a node reads as `operand`, if it does, and leaves as `result`: both are stored
+    alike, as the node's first result; or where it is `wide` as int16 with a scale of its own, which
+    `is_power_of_two` may want to be one.
+    """
+
+    operand: int | None
+    result: int
+    wide: bool = False
+    is_power_of_two: bool = False
+
+
+@dataclass(frozen=True)
 class QuantizationRule:
     """Operands by position.
 
     `activations` become int8 with the parameters of their own tensors. `weights` are constants that
     become symmetric int8, along the axis given or per tensor for None. `biases` are constants that
-    become int32 at the product of the scales of an activation and a weights operand. `unified`:
-    all activations must have the result's parameters (a concatenation). Other operands (indices,
-    shapes) stay as they are.
+    become int32 at the product of the scales of an activation and a weights operand; a result that
+    is a state stands for an activation by the operands' count plus its place. `unified`: all
+    activations must have the result's parameters (a concatenation). `states` are activations, too.
+    Other operands (indices, shapes) stay as they are.
     """
 
     activations: tuple[int, ...] = (0,)
@@ -32,3 +46,4 @@ class QuantizationRule:
     result: ResultRange = ResultRange.OWN
     fixed: tuple[float, int] | None = None
     unified: bool = False
+    states: tuple[StateRule, ...] = ()

@@ -19,12 +19,14 @@ from glowmcu.lowering import (
     remove_identities,
     sink_reshapes,
     sink_transposes,
+    split_recurrences,
 )
 from glowmcu.lowering.passes import NamedPass, Observer
 
 FLOAT_PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
     ("fold_constants", fold_constants.run),
+    ("split_recurrences", split_recurrences.run),
     ("remove_identities", remove_identities.run),
     ("merge_common_subexpressions", merge_common_subexpressions.run),
     ("merge_transposes", merge_transposes.run),

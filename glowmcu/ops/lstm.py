@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, StateRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.fixed_point import Int64Array, Requantization, exact_float, requantization
 from glowmcu.ops.real import verify_float
@@ -50,7 +51,8 @@ class LstmShape:
 @dataclass(frozen=True)
 class Lstm(Operation):
     """Operands: x (B, T, I), or (T, B, I) where `time_major`; weights (4, U, I), recurrent weights
-    (4, U, U) and bias (4, U) of the gates i, f, g and o; hidden (B, U) and cell state (B, U).
+    (4, U, U) and bias (4, U) of the gates i, f, g and o; hidden (B, U) and cell state (B, U), both
+    perhaps with an axis of one more in front of U or of all.
     Results: the hidden state after each step, (B, T, U) or (T, B, U), and both states at the end.
 
     int8 or int16 with int8 weights, one scale a gate, a cell state of int16 and a bias of int32 or
@@ -63,16 +65,19 @@ class Lstm(Operation):
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, recurrent, bias, hidden, cell = inputs
-        if x.rank != 3 or 0 in x.shape or hidden.rank != 2:
+        if x.rank != 3 or 0 in x.shape or hidden.rank not in (2, 3):
             raise OperationError(f"expected a sequence (B, T, I) and states (B, U), got {x}")
         shape = self.shape(inputs)
         units, depth = shape.units, shape.depth
+        batches = shape.batches
+        of_states = ((batches, units), (1, batches, units), (batches, 1, units))
+        state = hidden.shape if hidden.shape in of_states else of_states[0]
         for what, type_, expected in (
             ("weights", weights, (4, units, depth)),
             ("recurrent weights", recurrent, (4, units, units)),
             ("bias", bias, (4, units)),
-            ("hidden state", hidden, (shape.batches, units)),
-            ("cell state", cell, (shape.batches, units)),
+            ("hidden state", hidden, state),
+            ("cell state", cell, state),
         ):
             if type_.shape != expected:
                 raise OperationError(f"{what} must be {expected}, got {type_.shape}")
@@ -82,7 +87,7 @@ class Lstm(Operation):
         """Sizes by the sequence and the hidden state."""
         first, second, depth = inputs[0].shape
         batches, steps = (second, first) if self.time_major else (first, second)
-        return LstmShape(batches, steps, depth, inputs[4].shape[1])
+        return LstmShape(batches, steps, depth, inputs[4].shape[-1])
 
     def verify(self, signature: Signature) -> None:
         if math.isnan(self.cell_clip):
@@ -172,7 +177,8 @@ class Lstm(Operation):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        x, hidden, cell = inputs[0], inputs[4], inputs[5]
+        x, state = inputs[0], inputs[4].shape
+        hidden, cell = (inputs[n].reshape(-1, state[-1]) for n in (4, 5))
         sequence = x if self.time_major else x.swapaxes(0, 1)
         is_float = signature.output.element.is_float
         layer = _RealLayer(self, inputs) if is_float else _Layer(self, inputs, signature, rounding)
@@ -182,7 +188,24 @@ class Lstm(Operation):
                 hidden, cell = layer.step(products, hidden, cell)
                 outputs.append(hidden)
         result = np.stack(outputs, axis=0 if self.time_major else 1)
-        return result, hidden, cell
+        return result, hidden.reshape(state), cell.reshape(state)
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        states = StateRule(4, 1), StateRule(5, 2, wide=True, is_power_of_two=True)
+        weights = {1: 0, 2: 0}
+        return QuantizationRule((0, 4, 5), weights, {3: (0, 1)}, states=states)
+
+    def trajectories(
+        self, inputs: Sequence[Array], results: Sequence[Array], signature: Signature
+    ) -> Mapping[int, Array]:
+        if not signature.output.element.is_float:
+            return {}
+        layer, cells = _RealLayer(self, inputs), [inputs[5].reshape(-1, inputs[5].shape[-1])]
+        hidden = inputs[4].reshape(cells[0].shape)
+        for x in inputs[0] if self.time_major else inputs[0].swapaxes(0, 1):
+            hidden, cell = layer.step(layer.input_products(x), hidden, cells[-1])
+            cells.append(cell)
+        return {2: np.stack(cells)}
 
 
 class _RealLayer:
@@ -217,7 +240,7 @@ class _Layer:
     ) -> None:
         self._rounding = rounding
         self._x, self._hidden = signature.inputs[0], signature.inputs[4]
-        units = self._hidden.shape[1]
+        units = self._hidden.shape[-1]
         self._weights = inputs[1].reshape(4 * units, -1)
         self._recurrent = inputs[2].reshape(4 * units, -1)
         self._bias = inputs[3].reshape(-1).astype(np.int64)

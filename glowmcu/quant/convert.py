@@ -52,12 +52,13 @@ def nearest(node: Node, layer: LayerConstants) -> tuple[Array, Array | None]:
 @dataclass(frozen=True)
 class Formats:
     """How tensors are stored: as int8 with the parameters of `narrow`, but where the nodes of
-    `wide_nodes` read or make them as int16 with those of `wide`.
+    `wide_nodes` read or make them as int16 with those of `wide`; as are the results `wide_states`.
     """
 
     narrow: Parameters
     wide: Parameters = field(default_factory=dict)
     wide_nodes: Collection[Node] = ()
+    wide_states: Collection[Value] = ()
 
     def type_of(self, value: Value, wide: bool) -> TensorType:
         """The type that stores `value`."""
@@ -163,8 +164,8 @@ class _Tensors:
     def add_stored(self, node: Node, op: Operation, inputs: tuple[Value, ...]) -> None:
         """A node on stored values. Raises OperationError where the operator refuses its types."""
         outputs = []
-        wide = node in self.formats.wide_nodes
         for value in node.outputs:
+            wide = node in self.formats.wide_nodes or value in self.formats.wide_states
             is_real = value.type.element is ElementType.F32
             type_ = self.formats.type_of(value, wide) if is_real else value.type
             outputs.append(self._own_value(value, type_, "int16" if wide else "int8"))
@@ -297,7 +298,7 @@ class _Layer:
         node, rule = self._node, self._rule
         inputs: dict[int, Value] = {}
         for position in rule.activations:
-            inputs[position] = self._activation(node.inputs[position])
+            inputs[position] = self._activation(position)
         for position in rule.weights:
             inputs.update(self._constants(position))
         for position, value in enumerate(node.inputs):
@@ -313,11 +314,23 @@ class _Layer:
     def _type_of(self, value: Value) -> TensorType:
         return self._tensors.formats.type_of(value, self._wide)
 
-    def _activation(self, value: Value) -> Value:
-        type_ = self._type_of(value)
+    def _activation(self, position: int) -> Value:
+        value = self._node.inputs[position]
+        type_ = self._operand_type(position)
         if self._rule.unified and self._node.output.type.element is ElementType.F32:
             type_ = replace(type_, quantization=self._type_of(self._node.output).quantization)
         return self._tensors.stored(value, type_)
+
+    def _operand_type(self, position: int) -> TensorType:
+        """Of an operand, or behind them of a result: a state is stored as the node leaves it."""
+        node, formats = self._node, self._tensors.formats
+        results = [s.result for s in self._rule.states if s.operand == position]
+        if position >= len(node.inputs):
+            results = [position - len(node.inputs)]
+        if not results:
+            return self._type_of(node.inputs[position])
+        (result,) = (node.outputs[place] for place in results)
+        return formats.type_of(result, self._wide or result in formats.wide_states)
 
     def _constants(self, position: int) -> dict[int, Value]:
         """The weights at `position` and the biases at their scale."""
@@ -327,7 +340,7 @@ class _Layer:
         place, activation = next(iter(biases.items()), (None, rule.activations[0]))
         bias = None if place is None else tensors.data(node.inputs[place])
         weights = node.inputs[position]
-        scale = self._type_of(node.inputs[activation]).scale
+        scale = self._operand_type(activation).scale
         layer = self._layer_constants(tensors.data(weights), rule.weights[position], bias, scale)
         stored, bias = self._refinement(node, layer)
         quantization = weight_quantization(layer.scales, layer.axis)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
-from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange, StateRule
 from glowmcu.ir.types import ElementType, Quantization
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.ranges import Calibration, Method, Range, choose_range
@@ -83,14 +83,21 @@ def assign_parameters(
     calibration: Calibration,
     also: Iterable[Value] = (),
     element: ElementType = ElementType.I8,
+    others: Mapping[Node, QuantizationRule] | None = None,
 ) -> Parameters:
-    """Parameters of each activation and result of the nodes of `rules`, and of `also`."""
+    """Parameters of each activation and result of the nodes of `rules`, and of `also`; of int16 the
+    states that are wide in any case, also those of the nodes of `others`.
+    """
     choose, fixed = _CHOICES[element]
     groups = _Groups(fixed)
     for value in also:
         groups.root(value)
     for node, rule in rules.items():
         _group(groups, node, rule)
+    powers: set[Value] = set()
+    if element is ElementType.I16:
+        for node, rule in (*rules.items(), *(others or {}).items()):
+            powers |= _group_wide_states(groups, node, rule)
     for state, value in zip(graph.states, graph.assigned, strict=True):
         _join_state(groups, state.value, value)
     ranges = _Ranges(graph, profile, calibration)
@@ -101,6 +108,8 @@ def assign_parameters(
             spans = [ranges.of(value) for value in members]
             low, high = min(s[0] for s in spans), max(s[1] for s in spans)
             chosen = choose(low, high, calibration.schema)
+            if not powers.isdisjoint(members):
+                chosen = choose(low, high, Schema.SYMMETRIC_WITH_POWER2_SCALE)
         parameters.update(dict.fromkeys(members, chosen))
     return parameters
 
@@ -115,8 +124,14 @@ def _join_state(groups: _Groups, state: Value, value: Value) -> None:
 
 
 def _group(groups: _Groups, node: Node, rule: QuantizationRule) -> None:
-    operands = [node.inputs[position] for position in rule.activations]
-    results = [value for value in node.outputs if value.type.element is ElementType.F32]
+    apart = wide_states(node, rule)
+    operands = [
+        node.inputs[position]
+        for position in rule.activations
+        if all(state.operand != position for state in rule.states)
+    ]
+    real = [value for value in node.outputs if value.type.element is ElementType.F32]
+    results = [value for value in real if value not in apart]
     for value in (*operands, *results):
         groups.root(value)
     if rule.result is ResultRange.FIXED:
@@ -128,6 +143,39 @@ def _group(groups: _Groups, node: Node, rule: QuantizationRule) -> None:
     elif rule.result is ResultRange.SAME:
         for value in results:
             groups.join(operands[0], value)
+    for state in rule.states:
+        if not state.wide:
+            groups.join(results[0], node.outputs[state.result])
+            _join_if_free(groups, results[0], _operand(node, state))
+
+
+def _operand(node: Node, state: StateRule) -> Value | None:
+    return None if state.operand is None else node.inputs[state.operand]
+
+
+def _join_if_free(groups: _Groups, result: Value, operand: Value | None) -> None:
+    """One group, unless both are fixed to something else: then the operand is rescaled."""
+    if operand is not None:
+        groups.root(operand)
+        if len({groups.fixed_of(value) for value in (result, operand)} - {None}) < 2:
+            groups.join(result, operand)
+
+
+def _group_wide_states(groups: _Groups, node: Node, rule: QuantizationRule) -> set[Value]:
+    """Those that want a power of two."""
+    powers = set()
+    for state in rule.states:
+        if state.wide:
+            result = node.outputs[state.result]
+            groups.root(result)
+            _join_if_free(groups, result, _operand(node, state))
+            powers |= {result} if state.is_power_of_two else set()
+    return powers
+
+
+def wide_states(node: Node, rule: QuantizationRule) -> set[Value]:
+    """Results of the node that are int16 whatever it is."""
+    return {node.outputs[state.result] for state in rule.states if state.wide}
 
 
 def _unify(groups: _Groups, operands: list[Value], results: list[Value]) -> None:

@@ -134,7 +134,10 @@ def _run(
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             operands = [arrays[value] for value in node.inputs]
             results = evaluate_node(node, operands, graph.rounding)
-        visit(node, [originals[value] for value in node.outputs], results)
+            seen = list(results)
+            for place, array in node.op.trajectories(operands, results, node.signature).items():
+                seen[place] = array
+        visit(node, [originals[value] for value in node.outputs], seen)
         arrays.update(zip(node.outputs, results, strict=True))
         for value in (*node.inputs, *node.outputs):
             if last_use.get(value, index) == index:

@@ -21,7 +21,7 @@ from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
 from glowmcu.quant.islands import Rules, choose_int8_nodes, why_float
 from glowmcu.quant.options import Interface, QuantizationOptions
-from glowmcu.quant.parameters import assign_parameters
+from glowmcu.quant.parameters import assign_parameters, wide_states
 from glowmcu.quant.profile import Profile, check_profile
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.rounding import refinement_for
@@ -111,6 +111,7 @@ def _formats(
     everything = replace(calibration, method=Method.MINMAX)
     return Formats(
         assign_parameters(graph, others, profile, calibration, border),
-        assign_parameters(graph, wide, profile, everything, element=ElementType.I16),
+        assign_parameters(graph, wide, profile, everything, element=ElementType.I16, others=others),
         wide_nodes,
+        {value for node, rule in rules.items() for value in wide_states(node, rule)},
     )

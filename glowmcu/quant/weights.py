@@ -27,15 +27,16 @@ def weight_scales(
     schema: Schema,
     bias_element: ElementType = ElementType.I32,
 ) -> Floats:
-    """A scale a slice along `axis`, or one in all for None. `bias` has as many entries, or None."""
+    """A scale a slice along `axis`, or one in all for None. `bias` has as many slices, or None."""
     largest = np.abs(weights).max(axis=_other_axes(weights, axis), initial=0.0)
     scales = np.atleast_1d(largest.astype(np.float64)) / INT8_MAX
     # A channel of zeros is stored by any scale; the tensor's own is as good as another.
     usual = scales.max() if scales.max() > SMALLEST_SCALE else 1.0
     scales = np.where(scales > SMALLEST_SCALE, scales, usual)
     if bias is not None and bias.size:
-        needed = np.abs(bias.astype(np.float64)) / (input_scale * LARGEST_BIAS[bias_element])
-        scales = np.maximum(scales, needed if axis is not None else needed.max())
+        largest_bias = np.abs(bias.astype(np.float64)).reshape(len(scales), -1).max(axis=1)
+        needed = largest_bias / (input_scale * LARGEST_BIAS[bias_element])
+        scales = np.maximum(scales, needed)
     if schema is Schema.SYMMETRIC_WITH_POWER2_SCALE:
         scales = np.array([power_of_two_above(scale) for scale in scales])
     return scales.astype(np.float32)
@@ -70,7 +71,7 @@ def quantize_bias(
 ) -> tuple[Array, Quantization]:
     """`element` at the product of the scales, and the quantization that says so."""
     products = (input_scale * scales.astype(np.float64)).astype(np.float32)
-    exact = input_scale * scales.astype(np.float64)
+    exact = input_scale * along(scales.astype(np.float64), 0, bias.ndim)
     stored = np.rint(bias.astype(np.float64) / exact)
     largest = 2 * LARGEST_BIAS[element] - 1
     assert np.abs(stored).max(initial=0.0) <= largest, "weight_scales leaves room for the bias"
