@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.compilers import DARING, SANITIZED, available, failure
 from glowmcu.goals import Goal
 from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.interpreter import Session
@@ -26,12 +27,15 @@ from tests.ops import (
     test_update_slice,
 )
 from tests.support.check_model import Array, expect_close, random_inputs, write_bundle
+from tests.support.detection_models import DetectionCase, detection_model
 
 MODELS = {
     "a cache by DYNAMIC_UPDATE_SLICE": test_update_slice.cache_model(),
     "ADD_N": test_add_n.many_layers(7, 3),
     "BROADCAST_ARGS": test_tiling.shapes_model(2, 3, 3),
     "CIRCULAR_BUFFER with strides": test_circular_buffer.streaming_model((2, 1, 3)),
+    "fast detection": detection_model(DetectionCase(boxes=20, per_box=2)),
+    "regular detection": detection_model(DetectionCase(boxes=20, regular=True)),
     "DYNAMIC_UPDATE_SLICE": test_update_slice.update_model((4, 5), (2, 3), None, "int16", "int64"),
     "EMBEDDING_LOOKUP": test_gather.lookup_model(
         np.arange(-20, 22, dtype=np.int8).reshape(14, 3), (5,), scale=0.3
@@ -71,6 +75,14 @@ def test_a_core_with_helium_computes_the_meaning(name: str, tmp_path: Path) -> N
     sets = random_inputs(compilation, 3)
     bundle = write_bundle(compilation, tmp_path)
     expect_meaning(compilation, sets, Qemu(machine="mps3-an547").run(bundle, sets))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_self_tests_pass_under_sanitizers_and_daring_optimizers(name: str, tmp_path: Path) -> None:
+    bundle = write_bundle(compile_model(MODELS[name], "m.tflite", Options("m")), tmp_path / "m")
+    builds = [*available(SANITIZED), *available(DARING)]
+    assert [said for build in builds if (said := failure(bundle, build, tmp_path))] == []
 
 
 @pytest.mark.parametrize("goal", list(Goal))
