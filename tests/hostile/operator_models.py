@@ -13,6 +13,8 @@ import numpy as np
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
+from tests.ops.test_circular_buffer import streaming_model
+from tests.support.detection_models import DetectionCase, detection_model
 from tests.support.signal_models import front_end
 
 QUANTIZATION = (0.05, -3)
@@ -171,6 +173,38 @@ def reduction() -> bytes:
     return fan.add("GATHER", (1, 2, 4, 3), fan.ints(3, 0), options={"axis": 1}).finish()
 
 
+def rare() -> bytes:
+    """Operators that few models have; some with further inputs."""
+    fan = _Fan((1, 4, 4, 3))
+    model, shape = fan.model, fan.shape
+    fan.add("ADD_N", shape, fan.x, fan.x)
+    fan.add("DYNAMIC_UPDATE_SLICE", shape, fan.weights(1, 2, 1, 3), fan.ints(0, 1, 2, 0))
+    fan.add("REVERSE_SEQUENCE", shape, fan.ints(3), options={"seq_dim": 1, "batch_dim": 0})
+    lengths = model.input("lengths", (1,), "int64")
+    fan.add("REVERSE_SEQUENCE", shape, lengths, options={"seq_dim": 2, "batch_dim": 0})
+    rows, real = model.input("rows", (2,), "int32"), model.input("real", shape, "float32")
+    table = fan.weights(5, 3)
+    fan.add("EMBEDDING_LOOKUP", (2, 3), rows, table, dtype="float32", first=False)
+    fan.add("BROADCAST_ARGS", (3,), rows, fan.ints(1, 4, 1), dtype="int32", first=False)
+    window = {"padding": "SAME", "stride_h": 2, "stride_w": 1, "filter_height": 2,
+              "filter_width": 3}  # fmt: skip
+    options = {**window, "fused_activation_function": "RELU"}
+    fan.add("L2_POOL_2D", (1, 2, 4, 3), real, options=options, dtype="float32", first=False)
+    return fan.finish()
+
+
+def strides_in_time() -> bytes:
+    return streaming_model((2, 1))
+
+
+def fast_detection() -> bytes:
+    return detection_model(DetectionCase(per_box=2))
+
+
+def regular_detection() -> bytes:
+    return detection_model(DetectionCase(regular=True, per_class=3, dtype="uint8"))
+
+
 def signals() -> bytes:
     return front_end()
 
@@ -179,6 +213,7 @@ OPERATOR_MODELS: dict[str, Callable[[], bytes]] = {
     function.__name__: function
     for function in (
         convolution, matmul, pooling, elementwise, functions, normalization, reshaping, slicing,
-        joining, space, reduction, signals,
+        joining, space, reduction, rare, strides_in_time, fast_detection, regular_detection,
+        signals,
     )
 }  # fmt: skip
