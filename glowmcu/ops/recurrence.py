@@ -20,10 +20,14 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule, StateRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.recurrence_cells import CELLS, CellFunction, RealLayer
+from glowmcu.ops.recurrence_integers import IntegerLayer, step_scales, verify_integers
 from glowmcu.ops.registry import operation
+from glowmcu.ops.transcendental import Logistic, Tanh
 
+_SIGMOID, _TANH = CellFunction(Logistic()), CellFunction(Tanh())
 #: Steps whose products with the input are made at once.
 _AT_ONCE = 256
 
@@ -57,6 +61,9 @@ class Layer(Protocol):
     def step(self, products: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
         """The states after a step, each (B, H); the hidden state first."""
 
+    def show(self, hidden: Array) -> Array:
+        """The hidden state as results have it."""
+
 
 @operation("recurrence")
 @dataclass(frozen=True)
@@ -70,6 +77,8 @@ class Recurrence(Operation):
 
     Gates are in ONNX's order: z, r, n of GRU; i, o, f, g of LSTM. `functions` are 1, 2 or 3 for
     each direction; where `clip` is positive it bounds their arguments but for the cell state's.
+    float32; or RNN and GRU with their usual functions and no clip: x and the results int8, weights
+    int8 with a scale a row, biases int32, the hidden state int16.
     """
 
     channel_operands: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
@@ -154,7 +163,47 @@ class Recurrence(Operation):
     def _state_count(self) -> int:
         return 2 if self.kind is CellKind.LSTM else 1
 
+    @property
+    def _has_integers(self) -> bool:
+        """Whether there is an integer meaning: RNN and GRU with their usual functions."""
+        usual = {CellKind.RNN: (_TANH,), CellKind.GRU: (_SIGMOID, _TANH)}.get(self.kind)
+        return usual is not None and not self.clip and self.functions == usual * len(self.reversed)
+
+    def integer_types(
+        self, signature: Signature
+    ) -> tuple[dict[str, TensorType], TensorType, TensorType]:
+        """Of operands by name, results and the hidden state."""
+        operands = dict(zip(self.operands, signature.inputs, strict=True))
+        return operands, signature.outputs[0], signature.outputs[1]
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        if not self._has_integers:
+            return None
+        hidden = self.position("hidden") if self.has_initial else None
+        biases = {3: (0, 1)}
+        if self.resets_after:
+            biases[self.position("recurrent_bias")] = (len(signature.inputs) + 1, 2)
+        activations = (0,) if hidden is None else (0, hidden)
+        states = (StateRule(hidden, 1, wide=True),)
+        return QuantizationRule(activations, {1: 0, 2: 0}, biases, states=states)
+
+    def trajectories(
+        self, inputs: Sequence[Array], results: Sequence[Array], signature: Signature
+    ) -> Mapping[int, Array]:
+        if self.kind is CellKind.LSTM or not signature.output.element.is_float:
+            return {}
+        seen = [results[0], results[1]]
+        seen += [inputs[self.position("hidden")]] if self.has_initial else []
+        units = results[0].shape[-1]
+        return {1: np.concatenate([array.reshape(-1, units) for array in seen])}
+
     def verify(self, signature: Signature) -> None:
+        if not signature.output.element.is_float:
+            if not self._has_integers:
+                raise OperationError(f"{self.kind.value} with these functions has no integers")
+            self._expect(signature, "lengths", ElementType.I32)
+            verify_integers(*self.integer_types(signature))
+            return
         for name, type_ in zip(self.operands, signature.inputs, strict=True):
             expected = ElementType.I32 if name == "lengths" else ElementType.F32
             if type_.element is not expected:
@@ -163,9 +212,17 @@ class Recurrence(Operation):
             if type_.element is not ElementType.F32:
                 raise OperationError(f"expected f32 results, got {type_}")
 
+    def _expect(self, signature: Signature, name: str, element: ElementType) -> None:
+        """OperationError where the operand is there and has another type."""
+        if name in self.operands:
+            type_ = signature.inputs[self.position(name)]
+            if type_.element is not element:
+                raise OperationError(f"expected {element.value} {name}, got {type_}")
+
     def updates(self, signature: Signature) -> Mapping[int, int]:
-        # Where the reset gate comes first, its product with the hidden state lies in the new one.
-        if not self.has_initial or (self.kind is CellKind.GRU and not self.resets_after):
+        # Where the reset gate comes first, its product with real states lies in the new one.
+        is_first = self.kind is CellKind.GRU and not self.resets_after
+        if not self.has_initial or (is_first and signature.output.element.is_float):
             return {}
         first = self.position("hidden")
         return {1 + i: first + i for i in range(self._state_count)}
@@ -178,7 +235,7 @@ class Recurrence(Operation):
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
-        run = _Run(self, inputs, signature)
+        run = _Run(self, inputs, signature, rounding)
         parts = [run.direction(number) for number in range(len(self.reversed))]
         hidden = np.stack([part[0] for part in parts], 1)
         axis = 1 if self.batch_first else 0
@@ -191,8 +248,10 @@ class Recurrence(Operation):
 class _Run:
     """A layer on one input."""
 
-    def __init__(self, op: Recurrence, inputs: Sequence[Array], signature: Signature) -> None:
-        self._op = op
+    def __init__(
+        self, op: Recurrence, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> None:
+        self._op, self._rounding = op, rounding
         self._operands = dict(zip(op.operands, inputs, strict=True))
         self._shape = op.shape(signature.inputs)
         self._signature = signature
@@ -203,17 +262,18 @@ class _Run:
         """The hidden state after each step, (T, B, H), and the states at the end."""
         shape, lengths = self._shape, self._operands.get("lengths")
         layer, states = self._layer(number), self._initial(number)
-        element = self._signature.output.element.numpy
-        hidden = np.zeros((shape.steps, shape.batches, shape.units), element)
+        out = self._signature.output
+        none = 0 if out.element.is_float else out.zero_point
+        hidden = np.full((shape.steps, shape.batches, shape.units), none, out.element.numpy)
         for time, products in self._products(layer, self._op.reversed[number]):
             new = layer.step(products, states)
             if lengths is not None:
                 inside = (time < lengths)[:, np.newaxis]
                 states = tuple(np.where(inside, *pair) for pair in zip(new, states, strict=True))
-                hidden[time] = np.where(inside, new[0], 0)
+                hidden[time] = np.where(inside, layer.show(new[0]), none)
             else:
                 states = new
-                hidden[time] = new[0]
+                hidden[time] = layer.show(new[0])
         return hidden, states
 
     def _products(self, layer: Layer, is_reversed: bool) -> Iterator[tuple[int, Array]]:
@@ -236,6 +296,13 @@ class _Run:
             if name in self._operands
         }
         op = self._op
+        if not self._signature.output.element.is_float:
+            operands, out, state = op.integer_types(self._signature)
+            rows, zero_points = len(parts["weights"]), (operands["x"].zero_point, out.zero_point)
+            return IntegerLayer(
+                parts, step_scales(operands, out, state), number * rows, zero_points,
+                op.resets_after, self._rounding,
+            )  # fmt: skip
         return RealLayer(
             CELLS[op.kind.value](
                 parts, op.functions_of(number), op.clip, op.resets_after, op.couples_gates
@@ -245,7 +312,8 @@ class _Run:
     def _initial(self, number: int) -> tuple[Array, ...]:
         shape, axis = self._shape, 1 if self._op.batch_first else 0
         if not self._op.has_initial:
-            zeros = np.zeros((shape.batches, shape.units), np.float32)
+            element = self._signature.outputs[1].element.numpy
+            zeros = np.zeros((shape.batches, shape.units), element)
             return (zeros,) * self._op._state_count
         names = ("hidden", "cell")[: self._op._state_count]
         return tuple(self._operands[name].take(number, axis) for name in names)

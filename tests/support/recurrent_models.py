@@ -63,10 +63,11 @@ def recurrent_sequence(
     batch: int = 1,
     seed: int = 0,
     states: bool = False,
+    lengths: tuple[int, ...] | None = (),
     **attributes: Any,
 ) -> bytes:
     """Input `x` of several steps, outputs `y` and `hn`; all states where they are inputs (`h0` and
-    `c0`, what they become is `hn` and `cn`).
+    `c0`, what they become is `hn` and `cn`). `lengths` of the sequences; None makes them an input.
     """
     random, gates = np.random.default_rng(seed), {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
     directions = 2 if attributes.get("direction") == "bidirectional" else 1
@@ -91,8 +92,13 @@ def recurrent_sequence(
     inputs += [info(name, *state) for name in given]
     shown = names if states else names[:1]
     outputs = [info("y", *sequence, hidden), *(info(name, *state) for name in shown)]
+    if lengths is None:
+        inputs.append(helper.make_tensor_value_info("lengths", TensorProto.INT32, (batch,)))
+    elif lengths:
+        constants.append(numpy_helper.from_array(np.array(lengths, np.int32), "lengths"))
+    optional = ["" if lengths == () else "lengths", *given]
     node = helper.make_node(
-        kind, ["x", "W", "R", "B", *(["", *given] if given else [])], ["y", *names],
+        kind, ["x", "W", "R", "B", *optional], ["y", *names],
         hidden_size=hidden, **attributes,
     )  # fmt: skip
     graph = helper.make_graph([node], "sequence", inputs, outputs, constants)
