@@ -5,6 +5,7 @@ has, 16 bits, and operators that no random layer has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,9 +20,11 @@ from tests.ops import (
     test_signal_filter_bank,
     test_signal_frame,
     test_signal_queue,
+    test_update_slice,
     test_wide_functions,
     test_wide_layers,
 )
+from tests.support.detection_models import DetectionCase, detection_model
 from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
 from tests.support.onnx_models import onnx_model
 from tests.support.stream_models import random_stream_model
@@ -64,6 +67,7 @@ def other_models() -> Iterator[bytes]:
     yield from _pools()
     yield from scans()
     yield from signals()
+    yield from rare()
     yield from _onnx()
 
 
@@ -116,6 +120,18 @@ def signals() -> Iterator[bytes]:
         yield test_signal_filter_bank.subtraction_model(operation, 7)
     yield test_signal_filter_bank.pcan_model(np.ones(125, np.int16), 7, 6)
     yield test_signal_filter_bank.log_model(7, 64, 3)
+
+
+def rare() -> Iterator[bytes]:
+    """Operators of TensorFlow Lite Micro that few models have."""
+    for name in ("odd size, same padding", "relu6", "batch of three"):
+        yield test_pooling.pool_model("L2_POOL_2D", test_pooling.CASES[name], dtype="float32")
+    for shape, part in test_update_slice.SHAPES.values():
+        for of in ("int32", "int64"):
+            yield test_update_slice.update_model(shape, part, None, "int16", of)
+    for case in (DetectionCase(), DetectionCase(boxes=50, per_box=3)):
+        yield detection_model(case)
+        yield detection_model(replace(case, regular=True))
 
 
 def _onnx() -> Iterator[bytes]:
