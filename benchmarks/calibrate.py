@@ -27,6 +27,7 @@ from benchmarks.__main__ import compiler_version
 from benchmarks.calibration_layers import KINDS, model
 from benchmarks.calibration_layers_f32 import FLOAT_KINDS
 from benchmarks.least_squares import fit_prices
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.operation import Operation
@@ -35,7 +36,7 @@ from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.cost_table import TABLE_FILE, cost_table
 from glowmcu.kernels.kernel import Kernel, Site, Target, load_kernels, site_of
 from glowmcu.lowering.passes import lower
-from glowmcu.pipeline import Compilation, Options, compile_model, reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m import CortexM
 from glowmcu.verify.qemu import Qemu

@@ -26,10 +26,11 @@ import glowmcu.ops.reach
 from benchmarks.large_models import mobile_net_v2, res_net_26
 from benchmarks.mcunet import mcunet_vww
 from benchmarks.models import MODELS, REPO
+from glowmcu.compilation import Options
 from glowmcu.errors import ExitCode
 from glowmcu.goals import Goal
 from glowmcu.kernels.kernel import Kernel
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.memplan.foreign_models import residual_chain
 
 #: The hot functions: reaches of accumulators, tasks with their thresholds, lines through them,

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.models import SHARED
+from glowmcu.compilation import Options
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.goals import Goal
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.verification import seeded_inputs
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.ir.text import print_graph, print_program
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import select_kernels
 from glowmcu.memplan.build_program import build_program
-from glowmcu.pipeline import Compilation, Options, compile_model, float_graph
+from glowmcu.pipeline import compile_model, float_graph
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile_file import profile_text
 from glowmcu.quant.profiling import profile_graph

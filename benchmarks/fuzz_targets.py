@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from glowmcu.board.read_board import read_board
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.summary import summarize_model
@@ -27,7 +28,7 @@ from glowmcu.ir.text import parse_graph, parse_program
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.manifest import read_manifest
 from glowmcu.ops.registry import load_operations
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.profile_file import read_tuned_profile
 from glowmcu.quant.sample_source import SampleSource

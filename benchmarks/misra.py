@@ -18,12 +18,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.random_layers import random_model
+from glowmcu.compilation import Options
 from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.misra import category, disapplied_table, explains, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.resources import resource_dir
 from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets
 from tests.support.check_model import write_bundle

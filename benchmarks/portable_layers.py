@@ -21,8 +21,9 @@ from benchmarks.foreign_models import MODELS as FOREIGN
 from benchmarks.models import MODELS, SHARED
 from benchmarks.portable_page import Row, page, reason_of
 from benchmarks.random_layers import FAMILIES, random_model
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 
 RECORD = Path(__file__).resolve().with_suffix(".json")
 PAGE = RECORD.with_suffix(".md")

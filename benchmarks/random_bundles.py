@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.random_layers import FAMILIES, random_model
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.interface_options import InterfaceOptions
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.memplan.foreign_models import MODELS, POINT, Network
 from tests.memplan.spatial_models import Image, Window

@@ -15,9 +15,10 @@ from pathlib import Path
 from benchmarks.models import MODELS
 from benchmarks.random_bundles import random_bundle
 from benchmarks.stack_frames import entry_functions, walked
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.kernels.stack_table import measured_cores
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 
 #: A bound may exceed what is walked by this factor and these bytes.
 SLACK, SLACK_BYTES = 2, 64

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from benchmarks.stack_samples import linked
 from benchmarks.stack_walk import StackWalk
+from glowmcu.compilation import Compilation
 from glowmcu.emit_c.build_views import Layers
 from glowmcu.emit_c.build_views import layers as body_of
 from glowmcu.emit_c.stack_bound import POINTER_BYTES, functions, kernel_stack, made_bytes
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.program import Program
-from glowmcu.pipeline import Compilation
 from glowmcu.stack_use import CoreStacks, FrameStacks
 
 _LIBRARY = ("memcpy", "memmove", "memset")

@@ -31,6 +31,7 @@ from benchmarks.stack_models import other_models, scans, several, singles
 from benchmarks.stack_steps import StepStack, Which, step_stacks
 from benchmarks.sweep_image import parts_of
 from benchmarks.sweep_page import stored
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
@@ -38,7 +39,7 @@ from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import load_kernels
 from glowmcu.kernels.stack_table import TABLE_FILE, optimization
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse, greatest
 
 CORES = (

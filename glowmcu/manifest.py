@@ -175,6 +175,30 @@ class CostEntry:
 
 
 @dataclass(frozen=True)
+class StageEntry:
+    """A stage of a pipeline: it computes in run `first_run` (0 is the first) and every `period`."""
+
+    name: str
+    first_run: int
+    period: int
+
+
+@dataclass(frozen=True)
+class PipelineEntry:
+    """Stages at rates of their own. `push_function` takes samples of `sample_elements` values, any
+    number at a time; a run takes `hop` of them. `backlog` zeros seem to be there at the beginning
+    of a stream, so that windows begin where its samples do.
+    """
+
+    push_function: str
+    hop: int
+    sample_elements: int
+    backlog: int
+    sample_rate: int | None
+    stages: tuple[StageEntry, ...]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
@@ -211,6 +235,7 @@ class Manifest:
     costs: CostEntry = field(default_factory=CostEntry)
     files: dict[str, str] = field(default_factory=dict)
     states: tuple[StateEntry, ...] = ()
+    pipeline: PipelineEntry | None = None
 
     @property
     def streamed_input(self) -> int | None:
@@ -295,6 +320,9 @@ def _from_json(body: dict[str, Any]) -> Manifest:
         StateEntry(**{**row, "shape": tuple(row["shape"])}) for row in body.get("states", ())
     )
     body["costs"] = CostEntry(**body.get("costs", {}))
+    if body.get("pipeline") is not None:
+        stages = tuple(StageEntry(**row) for row in body["pipeline"]["stages"])
+        body["pipeline"] = PipelineEntry(**{**body["pipeline"], "stages": stages})
     return Manifest(**body)
 
 

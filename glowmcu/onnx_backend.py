@@ -18,9 +18,10 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 from glowmcu.api.known_inputs import compile_for_inputs
+from glowmcu.compilation import Options
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.operation import Array
-from glowmcu.pipeline import Options, emit
+from glowmcu.pipeline import emit
 from glowmcu.verify.host import Host
 
 _FILE_NAME = "model.onnx"

@@ -9,13 +9,14 @@ Each stage is a function from data to data; none knows another, only this module
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glowmcu.board import PlacementRequest, Places, find_board, place
+from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing import LayerFacts
+from glowmcu.compilation import Compilation, Options, Prepared, options_text
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files, listed
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
@@ -30,20 +31,17 @@ from glowmcu.errors import error
 from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
-from glowmcu.frontend.state_pairs import PAIRS, state_notes, with_states
-from glowmcu.goals import Budgets, Goal, PlanPoint
-from glowmcu.input_options import InputOptions, bound_text, pushed_input, slides_text
-from glowmcu.instrument import Instrument
+from glowmcu.frontend.state_pairs import state_notes, with_states
+from glowmcu.input_options import InputOptions, pushed_input
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
-from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.vector_search import vector_runs
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.known_costs import known_costs
-from glowmcu.kernels.selection import Selection, code_bytes
+from glowmcu.kernels.selection import code_bytes
 from glowmcu.lowering.application_side import as_application_sees
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
@@ -51,8 +49,8 @@ from glowmcu.manifest import Manifest
 from glowmcu.memory_fit import Fit, fit_in_steps, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
-from glowmcu.memplan.planner import ARENA_ALIGN, Plan
-from glowmcu.planning_progress import PlanningObserver, PlanningWatch
+from glowmcu.memplan.planner import ARENA_ALIGN
+from glowmcu.planning_progress import PlanningWatch
 from glowmcu.version import __version__
 
 if TYPE_CHECKING:
@@ -65,64 +63,6 @@ if TYPE_CHECKING:
 
 #: How many golden vectors a bundle has at most; a stream has as many at a time.
 _VECTORS = 4
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user asked for. Without `quantization` a float model stays float."""
-
-    name: str
-    board: str = "generic"
-    core: str = "generic"
-    goal: Goal = Goal.BALANCED
-    rounding: Rounding = Rounding.DOUBLE
-    inputs: InputOptions = field(default_factory=InputOptions)
-    quantization: QuantizationRequest | None = None
-    budgets: Budgets = field(default_factory=Budgets)
-    kernels: KernelChoices | None = None
-    simplify: bool = True
-    instrument: Instrument = Instrument.OFF
-    dump_ir: Path | None = None
-    dump_constants: bool = False
-    wants_curve: bool = False
-    packaging: Packaging = field(default_factory=Packaging)
-    placement: PlacementRequest = field(default_factory=PlacementRequest)
-    interface: InterfaceOptions = field(default_factory=InterfaceOptions)
-    #: Who is told how far planning has come; what is compiled does not depend on it.
-    planning_observer: PlanningObserver | None = None
-
-
-@dataclass(frozen=True)
-class Compilation:
-    """Everything that a compilation made, from graph to files. `notes` says what was taken for
-    granted or skipped.
-
-    `imported` is what the bundle's numbers are defined by: the model as imported, or quantized.
-    Then `float_graph` is what was quantized; `float_nodes` of it stayed float, and why.
-    """
-
-    imported: Graph
-    graph: Graph
-    selections: Mapping[Node, Selection]
-    plan: Plan
-    files: Mapping[str, str]
-    manifest: Manifest
-    notes: tuple[str, ...] = ()
-    estimated_cycles: float = 0.0
-    curve: tuple[PlanPoint, ...] = ()
-    float_graph: Graph | None = None
-    float_nodes: Mapping[str, str] = field(default_factory=dict)
-    places: Places = field(default_factory=Places)
-
-    @property
-    def is_float(self) -> bool:
-        """Whether anything but the border to the application is computed in float."""
-        return any(map(computes_in_float, self.imported.nodes))
-
-    @property
-    def estimated_code_bytes(self) -> int:
-        """Code size by the kernels' own estimates: every shared function once."""
-        return code_bytes(self.selections.values())
 
 
 def reference_graph(
@@ -206,11 +146,24 @@ def bundle_reference(
     inputs: InputOptions,
 ) -> Graph:
     """What a bundle's numbers are defined by, with the border that it has."""
+    return application_graph(data, name, asked, rounding, inputs)[0]
+
+
+def application_graph(
+    data: bytes,
+    name: str,
+    asked: QuantizationRequest | None = None,
+    rounding: Rounding = Rounding.DOUBLE,
+    inputs: InputOptions | None = None,
+) -> tuple[Graph, tuple[str, ...]]:
+    """The model as its application sees it, and what to tell of that, in sentences."""
+    inputs = inputs or InputOptions()
     if asked is None:
         graph = reference_graph(data, name, rounding, inputs)
     else:
         graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
-    return as_application_sees(graph, inputs, name)[0]
+    graph, notes = as_application_sees(graph, inputs, name)
+    return graph, (*notes, *state_notes(graph, inputs))
 
 
 def export_model(
@@ -234,8 +187,11 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
-    pushed = pushed_input(options.inputs, file_name)
-    options.interface.check(pushed, file_name)
+    options.interface.check(pushed_input(options.inputs, file_name), file_name)
+    return compile_prepared(_prepared(data, file_name, options), options)
+
+
+def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     dump = IrDump(options.dump_ir, options.dump_constants)
     quantized = None
     if options.quantization is None:
@@ -254,27 +210,43 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     kept = (value for value in lowered.arguments if value.name in options.inputs.kept)
     lowered = lowered.replace(kept=[value for value in kept if value not in outside])
     dump.finish(lowered)
+    labels, label_notes = labels_of(data, file_name, imported, options.interface)
+    notes = (
+        *model_notes(data, file_name, options.inputs), *side_notes,
+        *state_notes(imported, options.inputs),
+    )  # fmt: skip
+    return Prepared(
+        Path(file_name).name, _sha256(data), imported, lowered, dump, labels,
+        (*notes, *dump.notes, *label_notes), watch.told(), outside, quantized,
+        said=quantized.text if quantized else {},
+    )  # fmt: skip
+
+
+def compile_prepared(model: Prepared, options: Options) -> Compilation:
+    """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
+    pushed = pushed_input(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
-    wanted = lowered, target, options.budgets, options.kernels, pushed, outside
+    wanted = model.lowered, target, options.budgets, options.kernels, pushed, model.outside
     planning = PlanningWatch(options.planning_observer)
     fit = (fit_in_steps if options.interface.steps else fit_memory)(*wanted, planning)
-    selections, plan, graph = fit.selections, fit.plan, fit.graph
+    selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)
-    dump.program("unplanned", build_program(graph, selections, pushed=pushed, outside=outside))
+    unplanned = build_program(graph, selections, pushed=pushed, outside=model.outside)
+    dump.program("unplanned", unplanned)
     dump.program("planned", plan.program)
-    labels, label_notes = _labels(data, file_name, imported, options.interface)
     facts = BundleFacts(
-        name=options.name, tool_version=__version__, model_file=Path(file_name).name,
-        model_sha256=_sha256(data), board=options.board,
-        options=_options_text(options, imported) | (quantized.text if quantized else {}),
+        name=options.name, tool_version=__version__, model_file=model.model_file,
+        model_sha256=model.model_sha256, board=options.board,
+        options=options_text(options, model.imported) | model.said,
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
         arena_align=ARENA_ALIGN, single_rounding=options.rounding is Rounding.SINGLE,
-        vectors=golden_vectors(imported), exact_outputs=exact_outputs(imported),
-        simplification=watch.told(), packaging=options.packaging, instrument=options.instrument,
+        vectors=golden_vectors(model.imported), exact_outputs=exact_outputs(model.imported),
+        simplification=model.simplification, packaging=options.packaging,
+        instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
-        extra_macs=fit.extra_macs, progress=fit.progress, labels=labels,
+        extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
         costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
-        weights=options.interface.weights,
+        weights=options.interface.weights, pipeline=model.pipeline,
     )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:
@@ -282,13 +254,11 @@ def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     files = licensed(files, options.name, options.packaging.details.license)
     files, manifest = listed(files, manifest)
     curve = memory_curve(*wanted, planning) if options.wants_curve else ()
-    notes = (
-        *model_notes(data, file_name, options.inputs), *side_notes,
-        *state_notes(imported, options.inputs), *dump.notes, *label_notes,
-    )  # fmt: skip
-    done = Compilation(imported, graph, selections, plan, files, manifest, notes, fit.cycles, curve)
+    done = Compilation(
+        model.imported, graph, selections, plan, files, manifest, model.notes, fit.cycles, curve
+    )
     done = replace(done, places=places)
-    return done if quantized is None else _with_float_side(done, quantized.quantized)
+    return done if model.quantized is None else _with_float_side(done, model.quantized.quantized)
 
 
 def _renode_files(
@@ -318,7 +288,7 @@ def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
     return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
 
 
-def _labels(
+def labels_of(
     data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the classes, and a note where no output has as many. Raises GM124 to GM127."""
@@ -333,35 +303,6 @@ def _labels(
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _options_text(options: Options, imported: Graph) -> dict[str, str]:
-    """What the bundle says about how it was made; what is not used is not named."""
-    symbols = sorted(options.inputs.symbols.items())
-    placed = [
-        what if what == region else f"{what}={region}"
-        for what, region in options.placement.rules.items()
-    ]
-    text = {
-        "optimize": options.goal.value,
-        "rounding": options.rounding.value,
-        "simplify": "" if options.simplify else "no",
-        "instrument": "" if options.instrument is Instrument.OFF else options.instrument.value,
-        "define": ",".join(f"{name}={size}" for name, size in symbols),
-        "bind": bound_text(options.inputs.bind),
-        "keep_input": ",".join(options.inputs.kept),
-        "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),
-        "place": ",".join(placed),
-        "border": options.inputs.io,
-        "layout_nhwc": ",".join(options.inputs.nhwc),
-        "slide": slides_text(options.inputs.slides),
-        "outside_input": ",".join(sorted(options.inputs.outside)),
-        "flash_budget": str(options.budgets.flash_bytes or ""),
-        "arena_budget": str(options.budgets.arena_bytes or ""),
-        "state": imported.metadata.get(PAIRS, ""),
-        **options.interface.text,
-    }
-    return {key: value for key, value in text.items() if value}
 
 
 def packaging(names: str | Iterable[str], settings: Iterable[str]) -> Packaging:

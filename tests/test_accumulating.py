@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core, core_names
 from glowmcu.ir.graph import Node
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 from tests.kernels import test_row_sums
 from tests.support.check_model import write_bundle

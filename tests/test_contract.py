@@ -1,8 +1,7 @@
 """What every kernel that takes row ranges promises: parts in any order are the whole, to the byte.
 
-Each part gets no more than the input rows that it needs, and room for its own rows of the result.
-The step's own call is taken from the generated C, with the arena's buffers and the rows replaced by
-arguments. A kernel that no sample reaches fails here: add a sample with it.
+Each part gets no more input rows than it needs, and room for its own rows of the result. A step's
+call is the C's, with the arena's buffers and the rows as arguments. A new kernel needs a sample.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core, core_names
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.graph import Graph, Node
@@ -29,7 +29,7 @@ from glowmcu.ir.types import TensorType
 from glowmcu.kernels import selection
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
 from glowmcu.ops.movement import Movement
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 from tests.ops import (
     test_convolution,

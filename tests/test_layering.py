@@ -34,20 +34,27 @@ ALLOWED: dict[str, set[str]] = {
     "board": LEAVES,
     "ir": SHARED,
     "ops": SHARED | {"ir"},
-    "pipeline": SHARED | MEANING | STAGES | {"memory_fit"},  # alone knows the order
+    # What a compilation takes and makes, as data.
+    "compilation": SHARED | MEANING | STAGES,
+    # Alone knows the order of the stages.
+    "pipeline": SHARED | MEANING | STAGES | {"memory_fit", "compilation"},
+    # Several models behind each other: each through the stages, then all as one.
+    "multirate": SHARED | MEANING | {"compilation", "lowering", "pipeline", "quant"},
     # Selection and planning, again and again until the arena fits: a part of the pipeline.
     "memory_fit": SHARED | MEANING | {"kernels", "memplan"},
     "bundle": SHARED | {"verify"},  # what a compiled bundle can do, from its files alone
     # A search over compilations: quantizes, costs and measures many.
-    "tuning": SHARED | MEANING | STAGES | {"pipeline", "memory_fit", "bundle"},
+    "tuning": SHARED | MEANING | STAGES | {"compilation", "pipeline", "memory_fit", "bundle"},
     # Of quant the API and what shows it take data types and files: choices, samples, profiles.
-    "api": SHARED | MEANING | {"pipeline", "bundle", "kernels", "quant", "tuning", "verify"},
+    "api": SHARED
+    | MEANING
+    | {"bundle", "compilation", "kernels", "multirate", "pipeline", "quant", "tuning", "verify"},
     # Shows the data of a model file, a compilation and a run; nothing depends on it but the CLI.
     "report": SHARED
     | MEANING
     | {"api", "bundle", "frontend", "memplan", "quant", "tuning", "verify"},
     # What `onnx.backend` wants: compile, then run on this computer.
-    "onnx_backend": SHARED | MEANING | {"api", "pipeline", "verify"},
+    "onnx_backend": SHARED | MEANING | {"api", "compilation", "pipeline", "verify"},
     "__init__": SHARED | {"api", "bundle"},
     # Arguments in, text out: no way into a stage but through the public API, save to list things.
     "__main__": {"cli"},

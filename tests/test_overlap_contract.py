@@ -13,12 +13,13 @@ from typing import Any
 import numpy.typing as npt
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.cores import core, core_names
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.program import BUFFER_ALIGN, Buffer, aligned
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.qemu import Qemu
 from tests.kernels.test_float_kernels import dense_model as float_dense_model

@@ -114,19 +114,87 @@ def test_streams_stay_small_and_fast(name: str, tmp_path: Path) -> None:
     assert measured[-1].cycles <= GOALS[name][1]
 
 
+def sound() -> npt.NDArray[np.int16]:
+    """Speech with the wake word in it."""
+    with wave.open(str(FOLDER / "okay_nabu.wav")) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+
+
+#: Samples a run, runs before the first score, and from one score to the next.
+HOP, FIRST, PERIOD = 160, 4, 3
+
+
+def pipeline(folder: Path, board: str) -> glowmcu.Bundle:
+    """Features, the network and a decision as one bundle."""
+    (folder / "nabu.toml").write_text(
+        f"""labels = ["okay nabu"]
+[input]
+rate = 16000
+[[stage]]
+name = "features"
+model = "{FOLDER / "audio_preprocessor_int8.tflite"}"
+hop = {HOP}
+[[stage]]
+name = "wake"
+model = "{FOLDER / "wake_v2_okay_nabu.tflite"}"
+[decision]
+average = 5
+threshold = 0.9
+distance = 30
+"""
+    )
+    return glowmcu.compile(folder / "nabu.toml", board=board, output=folder / "nabu")
+
+
+def test_sound_becomes_a_decision_in_one_bundle(tmp_path: Path) -> None:
+    bundle = pipeline(tmp_path, "nrf52")
+    samples = sound()
+    count = len(samples) // HOP
+    inputs = [[samples[HOP * k : HOP * (k + 1)].reshape(1, HOP)] for k in range(count)]
+    measured = bundle.measure_all(inputs, on="host")
+    scores = [int(one.outputs[0][0, 0]) for one in measured[FIRST::PERIOD]]
+    wanted = stream("wake_v2_okay_nabu").outputs.reshape(-1)
+    assert scores == wanted[: len(scores)].tolist()
+    assert len(scores) >= len(wanted) - 1
+    decided = [int(one.outputs[1][0]) for one in measured[FIRST::PERIOD]]
+    mean = np.convolve(wanted[: len(scores)].astype(np.int64), np.ones(5, np.int64))[: len(scores)]
+    first = int(np.flatnonzero(mean >= np.ceil(5 * 0.9 * 256))[0])
+    assert decided[: first + 31] == [-1] * first + [0] + [-1] * 30
+
+
+#: By board arena bytes and cycles of a second of sound, at most.
+CHAIN = {"nrf52": (6_500, 7_300_000), "rp2040": (6_500, 25_000_000)}
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("board", CHAIN)
+def test_the_whole_chain_stays_small_and_fast(board: str, tmp_path: Path) -> None:
+    bundle = pipeline(tmp_path, board)
+    arena_bytes, cycles = CHAIN[board]
+    assert bundle.manifest.arena_bytes <= arena_bytes
+    assert bundle.report.code_bytes is not None
+    assert bundle.report.code_bytes <= 16 * 1024
+    runs = range(FIRST + 1 + 2 * PERIOD)
+    samples = [[sound()[HOP * k : HOP * (k + 1)].reshape(1, HOP)] for k in runs]
+    measured = bundle.measure_all(samples, on="cortex-m")
+    turn = [one.cycles or 0 for one in measured[-PERIOD:]]
+    assert 0 < sum(turn) / PERIOD * 16000 / HOP <= cycles
+    wanted = stream("wake_v2_okay_nabu").outputs.reshape(-1)
+    assert [int(one.outputs[0][0, 0]) for one in measured[FIRST::PERIOD]] == wanted[:3].tolist()
+
+
 def test_sound_becomes_a_wake_word(tmp_path: Path) -> None:
     """Frames of 30 ms, one every 10 ms, to features, three of them to a decision: as TFLM's two
     interpreters one behind the other.
     """
-    with wave.open(str(FOLDER / "okay_nabu.wav")) as file:
-        sound = np.frombuffer(file.readframes(file.getnframes()), np.int16)
+    samples = sound()
     features = np.load(FOLDER / "okay_nabu_features_10ms.npz")["outputs"]
     front = glowmcu.compile(
         FOLDER / "audio_preprocessor_int8.tflite", board="nrf52", output=tmp_path / "front"
     )
     words = stream("wake_v2_okay_nabu")
     wake = glowmcu.compile(words.path, board="nrf52", output=tmp_path / "wake")
-    frames = [[sound[160 * k : 160 * k + 480].reshape(1, 480)] for k in range(len(features))]
+    frames = [[samples[160 * k : 160 * k + 480].reshape(1, 480)] for k in range(len(features))]
     heard = np.stack([one.outputs[0] for one in front.measure_all(frames, on="host")])
     assert np.array_equal(heard, features.reshape(heard.shape))
     shape = words.inputs.shape[1:]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from glowmcu.api.border import border_of
 from glowmcu.api.kernel_choices import kernel_choices
-from glowmcu.api.model_file import read_model_file
+from glowmcu.api.pipeline_files import read_source
 from glowmcu.board import Board, PlacementRequest, does_not_fit, find_board
 from glowmcu.board.fit import PLACED, Fit, fit_regions
 from glowmcu.board.placing import arena_region, arena_room
 from glowmcu.bundle import Bundle, MemoryPass, code_by_region
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions, channels_last, inputs_of
@@ -24,14 +25,7 @@ from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType, Shape
 from glowmcu.labels import read_labels
 from glowmcu.manifest import BufferEntry, Manifest
-from glowmcu.pipeline import (
-    Compilation,
-    Options,
-    check_output,
-    compile_model,
-    default_name,
-    packaging,
-)
+from glowmcu.pipeline import check_output, default_name, packaging
 from glowmcu.pipeline import emit as write
 from glowmcu.planning_progress import PlanningObserver
 
@@ -81,28 +75,28 @@ def compile(
     observer: Observer | None = None,
     planning_observer: PlanningObserver | None = None,
 ) -> Bundle:
-    """Compile a `.tflite` or `.onnx` file into a bundle in `output` (default `build/<name>`).
+    """Compile a `.tflite`, an `.onnx` or a pipeline's `.toml` to `output` (`build/<name>`).
 
     Options are those of `glowmcu compile --help`; `profile` may be its file, `kernels` is a file of
     `glowmcu.tune_kernels`. Raises GlowmcuError with every problem of the model.
     """
-    path, found, data = Path(model), find_board(board), read_model_file(Path(model))
+    path, found = Path(model), find_board(board)
+    data, compiled = read_source(path, preprocess)
     chosen, border = border_of(io, quantization, profile is None and samples is None)
     inputs = replace(inputs_of(input_shapes, define, bind, states), slides=slide or {})
     options = Options(
         name=default_name(path) if name is None else name, board=found.name, core=found.core,
-        goal=choice_of(Goal, optimize, "optimize"),
-        rounding=choice_of(Rounding, rounding, "rounding"),
+        goal=choice_of(Goal, optimize, "optimize"), interface=_interface(steps, labels, weights),
+        rounding=choice_of(Rounding, rounding, "rounding"), planning_observer=planning_observer,
         inputs=_placed(inputs, keep_inputs, stream_inputs, outside_inputs, border, input_layouts),
         quantization=_request(profile, samples, preprocess, chosen, observer),
         budgets=budgets_of(flash_budget, arena_budget), simplify=simplify,
         kernels=None if kernels is None else _choices(Path(kernels), data, found),
         instrument=Instrument.of(instrument, dump_tensors), wants_curve=pareto,
-        dump_ir=Path(dump_ir) if dump_ir is not None else None,
-        packaging=packaging(emit, package), placement=PlacementRequest(found, place or {}),
-        interface=_interface(steps, labels, weights), planning_observer=planning_observer,
+        dump_ir=None if dump_ir is None else Path(dump_ir), packaging=packaging(emit, package),
+        placement=PlacementRequest(found, place or {}),
     )  # fmt: skip
-    return _written(data, path, options, found, output)
+    return _written(compiled, path, options, found, output)
 
 
 def _placed(
@@ -147,11 +141,11 @@ def _choices(file: Path, data: bytes, board: Board) -> KernelChoices:
 
 
 def _written(
-    data: bytes, model: Path, options: Options, board: Board, output: str | Path | None
+    compiled: _Compile, model: Path, options: Options, board: Board, output: str | Path | None
 ) -> Bundle:
     folder = Path("build") / options.name if output is None else Path(output)
     check_output(folder, options.name)
-    compilation, code = _compile_within(data, str(model), options, board)
+    compilation, code = _compile_within(compiled, options, board)
     told = write(compilation, folder)
     return Bundle(
         folder,
@@ -212,22 +206,23 @@ def budgets_of(flash_bytes: int | None, arena_bytes: int | None) -> Budgets:
 
 #: Code is estimated first; where the compiler's is larger, kernels get this often less room.
 _MOST_TRIES = 5
+_Compile = Callable[[Options], Compilation]
 #: Bytes of code by region, None without a cross compiler.
 _Code = Mapping[str, int] | None
 
 
 def _compile_within(
-    data: bytes, file_name: str, options: Options, board: Board
+    compiled: _Compile, options: Options, board: Board
 ) -> tuple[Compilation, _Code]:
     """The compilation whose code, as compiled, is within the flash budget, and that code's sizes.
 
     Raises GM401 to GM403 for what does not fit.
     """
-    compilation = compile_model(data, file_name, options)
+    compilation = compiled(options)
     try:
         code = _check_fit(compilation, board)
     except GlowmcuError as cause:
-        compilation = _smaller(data, file_name, options, board, compilation, cause)
+        compilation = _smaller(compiled, options, board, compilation, cause)
         code = _check_fit(compilation, board)
     budget = options.budgets.flash_bytes
     if budget is None or code is None:
@@ -240,7 +235,7 @@ def _compile_within(
         room -= flash_bytes - budget
         tighter = replace(options.budgets, flash_bytes=max(room, 1))
         try:
-            compilation = compile_model(data, file_name, replace(options, budgets=tighter))
+            compilation = compiled(replace(options, budgets=tighter))
         except GlowmcuError as cause:
             raise _over_budget(cause, flash_bytes, budget) from cause
         code = _check_fit(compilation, board) or {}
@@ -248,8 +243,7 @@ def _compile_within(
 
 
 def _smaller(
-    data: bytes,
-    file_name: str,
+    compiled: _Compile,
     options: Options,
     board: Board,
     large: Compilation,
@@ -265,7 +259,7 @@ def _smaller(
         raise cause
     budgets = replace(options.budgets, arena_bytes=room)
     try:
-        small = compile_model(data, file_name, replace(options, budgets=budgets))
+        small = compiled(replace(options, budgets=budgets))
     except GlowmcuError as smallest:
         raise _too_small(large, board, smallest) from cause
     slower = 100 * (small.estimated_cycles / max(large.estimated_cycles, 1.0) - 1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from glowmcu.bundle import KernelOption, LayerChoice
+from glowmcu.compilation import Compilation
 from glowmcu.kernels.kernel import Cost
-from glowmcu.pipeline import Compilation
 
 
 def kernel_choices(compilation: Compilation) -> tuple[LayerChoice, ...]:

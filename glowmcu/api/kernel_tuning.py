@@ -11,13 +11,13 @@ from glowmcu.api.compilation import budgets_of, choice_of
 from glowmcu.api.model_file import read_model_file
 from glowmcu.api.quantization import ProfileGiven, quantization_request
 from glowmcu.board import find_board
+from glowmcu.compilation import Options
 from glowmcu.errors import error
 from glowmcu.file_writing import check_not_the_model, write_text_file
 from glowmcu.goals import Goal
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
-from glowmcu.pipeline import Options
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
 from glowmcu.tuning.kernel_tuner import KernelTuning, Observer

@@ -12,6 +12,7 @@ from typing import TypeVar
 from glowmcu.api.model_file import read_model_file
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.board import Board, find_board
+from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.file_writing import check_not_the_model
@@ -20,7 +21,7 @@ from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
-from glowmcu.pipeline import Options, float_graph
+from glowmcu.pipeline import float_graph
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profile import Profile, check_profile

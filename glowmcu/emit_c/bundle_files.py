@@ -29,6 +29,7 @@ from glowmcu.emit_c.packages.package import PackageView, Packaging, package_file
 from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_view
 from glowmcu.emit_c.push_view import push_view, rows_entry
 from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.stages_view import stages_view
 from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
 from glowmcu.emit_c.stream_view import state_entries
 from glowmcu.emit_c.texts import Texts
@@ -44,6 +45,7 @@ from glowmcu.manifest import (
     BufferEntry,
     LayerEntry,
     Manifest,
+    PipelineEntry,
     SimplificationEntry,
     TensorEntry,
     with_files,
@@ -91,6 +93,7 @@ class BundleFacts:
     labels: tuple[str, ...] = ()
     costs: KnownCosts | None = None
     weights: Weights = Weights.LINKED
+    pipeline: PipelineEntry | None = None
 
 
 def bundle_files(
@@ -205,6 +208,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
         run_steps=_run_steps(body, facts),
         stream=body.stream,
+        stages=stages_view(program, body.steps, facts.pipeline),
         labels=tuple(map(c_literal, facts.labels)),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
@@ -242,6 +246,8 @@ def _costs(
         del names["run"]
     if view.run_steps is not None:
         names |= {"begin": f"{name}_begin", "steps": view.steps_entry}
+    if view.stages is not None:
+        names["push"] = f"{name}_push"
     if view.stream is not None:
         names["reset"] = f"{name}_reset"
     names |= {"check": f"{name}_check", "selftest": f"{name}_selftest"}
@@ -357,6 +363,7 @@ def _manifest(program: Program, body: Layers, facts: BundleFacts, files: Iterabl
         extra_macs=facts.extra_macs,
         compiler=compiler_digest(),
         states=state_entries(program),
+        pipeline=facts.pipeline,
     )
 
 

@@ -36,6 +36,8 @@ _MARGIN_BYTES = 32
 _SAVED_BYTES = 32
 #: What the self test may keep of an input or output.
 _TENSOR_BYTES = 8
+#: Frames of what calls the stages of a pipeline, and of a stage.
+_STAGE_BYTES = 48
 #: What makes an inference.
 _INFERS = ("run", "push", "steps")
 
@@ -111,7 +113,10 @@ def stack_bounds(
         names = ", ".join(dict.fromkeys(missing))
         return StackBounds({}, why=f"that of {names} was not measured")
     pointers = sum(not line.bytes for line in body.integrity.lines)
-    depths = _depths(_caller(program, kernels, measured.frames), measured.frames, pointers)
+    caller = _caller(program, kernels, measured.frames)
+    if program.rates:
+        caller = replace(caller, added_bytes=caller.added_bytes + _STAGE_BYTES)
+    depths = _depths(caller, measured.frames, pointers)
     inference = max(depths[entry] for entry in entries if entry in _INFERS)
     depths["infer"] = inference + measured.frames.infer
     tensors = _TENSOR_BYTES * (len(program.inputs) + len(program.outputs))

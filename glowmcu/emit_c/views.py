@@ -17,6 +17,7 @@ from glowmcu.ir.operation import Array
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.costs_view import CostsView
+    from glowmcu.emit_c.stages_view import StagesView
     from glowmcu.emit_c.stream_view import StreamView
     from glowmcu.emit_c.weights_blob import BlobView
 
@@ -292,6 +293,7 @@ class BundleView:
     costs: CostsView | None = None
     blob: BlobView | None = None
     stream: StreamView | None = None
+    stages: StagesView | None = None
 
     @property
     def checked_bytes(self) -> int:

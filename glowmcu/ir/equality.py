@@ -50,7 +50,8 @@ def _graph_key(graph: Graph) -> Hashable:
         tuple((value.name, value.type) for value in graph.inputs),
         tuple(nodes),
         tuple(places[value] for value in graph.outputs),
-        tuple(_key(state.initial) for state in graph.states),
+        tuple((_key(state.initial), state.shared) for state in graph.states),
+        graph.rates,
         graph.rounding,
         _key(dict(graph.metadata)),
     )
@@ -61,4 +62,4 @@ def _node_key(node: Node, places: dict[Value, int]) -> Hashable:
     for value in node.outputs:
         places[value] = len(places)
     outputs = tuple((value.name, value.type) for value in node.outputs)
-    return (operation_key(node.op), inputs, outputs, node.name, node.source)
+    return (operation_key(node.op), inputs, outputs, node.name, node.source, node.stage)

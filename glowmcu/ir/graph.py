@@ -21,7 +21,7 @@ class Value:
 @dataclass(frozen=True, eq=False)
 class Node:
     """One use of an operator. `name` is for people, `source` where it came from in the model
-    file.
+    file; `stage` is its stage's number in a graph of several rates.
     """
 
     op: Operation
@@ -29,6 +29,7 @@ class Node:
     outputs: tuple[Value, ...]
     name: str = ""
     source: str = ""
+    stage: int = 0
 
     @cached_property
     def signature(self) -> Signature:
@@ -49,10 +50,33 @@ class Node:
 class State:
     """A value that outlives a run: an input of the graph that holds what the run before left of it,
     and `initial` (of its shape and dtype) at the beginning of a stream.
+
+    A `shared` one is read as a whole by others than this graph's nodes.
     """
 
     value: Value
     initial: Array
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Rate:
+    """When a stage computes: in run `first` of a stream (0 is the first) and every `period` from
+    there.
+    """
+
+    name: str
+    first: int
+    period: int
+
+    @property
+    def is_always_due(self) -> bool:
+        """Whether the stage computes in every run."""
+        return self.first == 0 and self.period == 1
+
+    def is_due(self, run: int) -> bool:
+        """Whether the stage computes in this run."""
+        return run >= self.first and (run - self.first) % self.period == 0
 
 
 class VerificationError(AssertionError):
@@ -66,6 +90,9 @@ class Graph:
     The values of `states` are the last inputs, in order, and as many last outputs are what they
     become. So a pass that keeps to inputs and outputs keeps states; what the application sees are
     `arguments` and `results`.
+
+    With `rates` not all nodes compute in every run: those of a stage do by its rate. What one stage
+    hands to the next, and every result, is a state, so that it is there when its maker is not due.
     """
 
     name: str
@@ -76,6 +103,7 @@ class Graph:
     metadata: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[Value, ...] = ()
     states: tuple[State, ...] = ()
+    rates: tuple[Rate, ...] = ()
 
     @property
     def arguments(self) -> tuple[Value, ...]:
@@ -132,6 +160,7 @@ class Graph:
             self.metadata,
             self.kept if kept is None else tuple(kept),
             self.states,
+            self.rates,
         )
 
     def verify(self) -> None:
@@ -150,6 +179,7 @@ class Graph:
             if value not in known:
                 raise VerificationError(f"{self.name}: output {value.name!r} is never computed")
         self._verify_states()
+        self._verify_rates()
 
     def _verify_states(self) -> None:
         count = len(self.states)
@@ -167,6 +197,39 @@ class Graph:
                     f"{self.name}: state {state.value.name!r} is {type_}, and begins as "
                     f"{state.initial.dtype}{list(state.initial.shape)}"
                 )
+
+    def _verify_rates(self) -> None:
+        if not self.rates:
+            if any(node.stage for node in self.nodes):
+                raise VerificationError(f"{self.name}: a node has a stage that has no rate")
+            return
+        if not all(0 <= node.stage < len(self.rates) for node in self.nodes):
+            raise VerificationError(f"{self.name}: a node has a stage that has no rate")
+        gated = [node.stage for node in self.nodes if not self.rates[node.stage].is_always_due]
+        if gated != sorted(gated):
+            raise VerificationError(f"{self.name}: nodes are not in the order of their stages")
+        if not {*self.assigned, *self.arguments}.issuperset(self.results):
+            raise VerificationError(f"{self.name}: a result is no state")
+        self._verify_crossings()
+
+    def _verify_crossings(self) -> None:
+        """A stage reads of others what is there in every run; one has a state's old value."""
+        there = {*self.assigned, *self.arguments}
+        for node in self.nodes:
+            if self.rates[node.stage].is_always_due or isinstance(node.op, Constant):
+                there.update(node.outputs)
+        readers = {state.value: set[int]() for state in self.states}
+        for node in self.nodes:
+            for value in node.inputs:
+                if value in readers:
+                    readers[value].add(node.stage)
+                elif value not in there and self.producers[value].stage != node.stage:
+                    raise VerificationError(f"{self.name}: {value.name!r} is read by another stage")
+        for state, new in zip(self.states, self.assigned, strict=True):
+            maker = self.producers.get(new)
+            if maker is not None and not readers[state.value] <= {maker.stage}:
+                name = state.value.name
+                raise VerificationError(f"{self.name}: two stages read and assign state {name!r}")
 
 
 def _verify_node(node: Node, known: set[Value]) -> None:

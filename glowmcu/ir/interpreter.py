@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
-from glowmcu.ir.operation import Array
+from glowmcu.ir.operation import Array, Constant
 
 
 class Session:
@@ -15,18 +15,38 @@ class Session:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._states: list[Array] = []
+        self._runs = 0
         self.reset()
 
     def reset(self) -> None:
         """A new stream: states are what they begin as."""
         self._states = [state.initial for state in self._graph.states]
+        self._runs = 0
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """Results of one invocation; arrays in the order of the graph's arguments and results."""
-        outputs = run_graph(self._graph, [*arguments, *self._states])
-        count = len(self._graph.results)
+        graph = self._graph
+        inputs = [*arguments, *self._states]
+        if graph.rates:
+            self._states = _run_due(graph, inputs, self._runs)
+            self._runs += 1
+            return [self._states[graph.assigned.index(value)] for value in graph.results]
+        outputs = run_graph(graph, inputs)
+        count = len(graph.results)
         self._states = outputs[count:]
         return outputs[:count]
+
+
+def _run_due(graph: Graph, inputs: Sequence[Array], run: int) -> list[Array]:
+    """What the states become where only the stages that are due in this run compute."""
+    values = bind_inputs(graph, inputs)
+    due = [rate.is_due(run) for rate in graph.rates]
+    for _ in step_graph(graph, values, due):
+        pass
+    return [
+        values[value] if value in values else values[state.value]
+        for state, value in zip(graph.states, graph.assigned, strict=True)
+    ]
 
 
 def run_graph(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
@@ -66,9 +86,16 @@ def bind_inputs(graph: Graph, inputs: Sequence[Array]) -> dict[Value, Array]:
     return values
 
 
-def step_graph(graph: Graph, values: dict[Value, Array]) -> Iterator[tuple[Node, list[Array]]]:
-    """Run node by node, adding results to `values`; yields each node and its results."""
+def step_graph(
+    graph: Graph, values: dict[Value, Array], due: Sequence[bool] = ()
+) -> Iterator[tuple[Node, list[Array]]]:
+    """Run node by node, adding results to `values`; yields each node and its results.
+
+    `due`: whether the nodes of each stage compute, constants always do.
+    """
     for node in graph.nodes:
+        if due and not due[node.stage] and not isinstance(node.op, Constant):
+            continue
         results = evaluate_node(node, [values[value] for value in node.inputs], graph.rounding)
         values.update(zip(node.outputs, results, strict=True))
         yield node, list(results)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from glowmcu.ir.cascade import Cascade
+from glowmcu.ir.graph import Rate
 from glowmcu.ir.instructions import (
     ARENA_ALIGN,
     BUFFER_ALIGN,
@@ -92,7 +93,8 @@ class Program:
 
     `kept` inputs hold after the run what the application wrote before it; some inputs may be
     outside of the arena. `states` are no inputs and outputs here; `mark` tells an arena in which a
-    stream was begun.
+    stream was begun. With `rates` a run is skipped where its node's stage is not due; `mark` then
+    has room for a counter a stage, and one for what was pushed.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Program:
     pushed: PushedInput | None = None
     states: tuple[StateBuffer, ...] = ()
     mark: Buffer | None = None
+    rates: tuple[Rate, ...] = ()
 
     @property
     def lasting(self) -> tuple[Buffer, ...]:

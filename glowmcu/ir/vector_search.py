@@ -35,6 +35,8 @@ _SEARCH_MACS = 40_000_000
 _FEWEST, _OF_LARGE = 4, 2
 #: How often the vectors of a graph with states are gone through.
 _TURNS_OF_STREAM = 3
+#: Where stages have rates, the last one computes so often in as many runs at most.
+_TURNS_OF_LAST_STAGE, _MOST_RUNS = 3, 64
 #: Operators whose results say how sure the network is: close to an end nothing changes them.
 _SURE = frozenset({"softmax", "logistic"})
 
@@ -60,7 +62,12 @@ def vector_runs(graph: Graph, most: int) -> list[tuple[int, tuple[Array, ...]]]:
     if not graph.states:
         return [(one.seed, one.outputs) for one in chosen]
     session = Session(graph)
-    seeds = [one.seed + turn for turn in range(_TURNS_OF_STREAM) for one in chosen]
+    turns = _TURNS_OF_STREAM
+    if graph.rates:
+        last = graph.rates[-1]
+        runs = min(last.first + _TURNS_OF_LAST_STAGE * last.period, _MOST_RUNS)
+        turns = max(turns, -(-runs // len(chosen)))
+    seeds = [one.seed + turn for turn in range(turns) for one in chosen]
     return [(seed, tuple(session.run(pattern_inputs(graph, seed)))) for seed in seeds]
 
 

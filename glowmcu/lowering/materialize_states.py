@@ -17,9 +17,11 @@ def run(graph: Graph) -> Graph:
     assigned: list[Value] = []
     for state, value in zip(graph.states, graph.assigned, strict=True):
         result = value
-        if not _is_made_in_place(graph, state, value) or graph.outputs.count(value) > 1:
+        if not _is_made_in_place(graph, state, value) or _is_needed_elsewhere(graph, value):
             result = Value(value.type, f"{state.value.name}/next")
-            copy = Node(Assign(), (value,), (result,), result.name, "state")
+            maker = graph.producers.get(value)
+            stage = 0 if maker is None else maker.stage
+            copy = Node(Assign(), (value,), (result,), result.name, "state", stage)
             copies.setdefault(_last_use(graph, state.value, value), []).append(copy)
         assigned.append(result)
     if not copies:
@@ -28,6 +30,12 @@ def run(graph: Graph) -> Graph:
     for index, node in enumerate(graph.nodes):
         nodes += [node, *copies.get(index, [])]
     return graph.replace(nodes, (*graph.results, *assigned))
+
+
+def _is_needed_elsewhere(graph: Graph, value: Value) -> bool:
+    """Whether it is another output, too; with rates every result is a state."""
+    outputs = graph.assigned if graph.rates else graph.outputs
+    return outputs.count(value) > 1
 
 
 def _last_use(graph: Graph, state: Value, value: Value) -> int:
@@ -46,6 +54,8 @@ def _last_use(graph: Graph, state: Value, value: Value) -> int:
 
 def _is_made_in_place(graph: Graph, state: State, value: Value) -> bool:
     maker = graph.producers.get(value)
+    if maker is not None and isinstance(maker.op, Assign):
+        return True
     if maker is None or maker.op.aliases(maker.signature) or graph.constant_data(value) is not None:
         return False
     old = _shown(graph, state.value)

@@ -19,7 +19,7 @@ _Part = tuple[int, int, int]
 def run(graph: Graph) -> Graph:
     """The graph with states of what is read of them."""
     for state in graph.states:
-        part = _read_part(graph, state.value)
+        part = None if state.shared else _read_part(graph, state.value)
         if part is not None:
             graph = _narrowed(graph, state, part)
     return graph

@@ -18,7 +18,7 @@ def run(graph: Graph) -> Graph:
         state.value: value for state, value in zip(graph.states, graph.assigned, strict=True)
     }
     live: set[Value] = set()
-    todo = list(graph.results)
+    todo = [*graph.results, *(state.value for state in graph.states if state.shared)]
     while todo:
         value = todo.pop()
         if value in live:

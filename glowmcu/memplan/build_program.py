@@ -85,8 +85,9 @@ def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]
         replace(run, rows=None) if updated.intersection(run.outputs) else run
         for run in program.runs
     ]
-    mark = Buffer("mark of a stream", TensorType((1,), ElementType.I32))
-    program = replace(program, states=states, mark=mark)
+    words = 2 + len(graph.rates) if graph.rates else 1
+    mark = Buffer("mark of a stream", TensorType((words,), ElementType.I32))
+    program = replace(program, states=states, mark=mark, rates=graph.rates)
     return arranged(program, runs, [*program.views.values(), *views])
 
 

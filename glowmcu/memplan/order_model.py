@@ -8,7 +8,7 @@ less the bytes of an operand that it may overwrite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
 from glowmcu.memplan.reuse_in_place import overwritable
@@ -58,6 +58,10 @@ class OrderModel:
             _run_facts(program, index, run, roots, keys, producers, old)
             for index, run in enumerate(program.runs)
         ]
+        if program.rates:
+            always = {at for at, rate in enumerate(program.rates) if rate.is_always_due}
+            stages = [-1 if s in always else s for s in (r.node.stage for r in program.runs)]
+            self.runs = _stage_by_stage(self.runs, stages)
         self.start_bytes = sum(root.size_bytes for root in roots.values() if root.before)
         unread = sum(r.size_bytes for r in roots.values() if r.before and not r.touched_by)
         #: Alive before the first run.
@@ -208,6 +212,18 @@ def _run_facts(
         ),
         aligned(run.outputs[0].size_bytes) if run.outputs else 0,
     )
+
+
+def _stage_by_stage(runs: list[_RunFacts], stages: list[int]) -> list[_RunFacts]:
+    """All of a stage comes before all of the next; what has none (-1) comes anywhere."""
+    earlier = [
+        sum(facts.bit for facts, other in zip(runs, stages, strict=True) if 0 <= other < stage)
+        for stage in range(max(stages, default=-1) + 1)
+    ]
+    return [
+        replace(facts, needs=facts.needs | earlier[stage]) if stage >= 0 else facts
+        for facts, stage in zip(runs, stages, strict=True)
+    ]
 
 
 def old_readers(program: Program) -> dict[Buffer, int]:

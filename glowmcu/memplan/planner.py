@@ -18,6 +18,7 @@ from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.schedule import Schedule, schedule
 from glowmcu.memplan.segments import Segment, SegmentMemory
+from glowmcu.memplan.share_by_arena import share_by_arena
 from glowmcu.memplan.share_columns import share_columns
 from glowmcu.memplan.share_views import share_views
 from glowmcu.memplan.stream_rows import stream_rows
@@ -101,9 +102,9 @@ def _segments(
 
 
 def _share_and_order(program: Program) -> tuple[Schedule, list[PassReport]]:
-    shared = share_views(program)
+    shared = share_by_arena(program) if program.rates else share_views(program)
     best = schedule(shared)
-    if shared is not program:
+    if shared is not program and not program.rates:
         ordered = schedule(program).program
         late = share_views(ordered)
         other = schedule(late)

@@ -20,18 +20,31 @@ from glowmcu.memplan.order_model import old_readers
 def share_views(program: Program) -> Program:
     """Operands of concatenations become parts of the results where that is free."""
     for run in program.runs:
-        shared = _contained(program, run)
-        if shared is None or _gives_state(shared) or _reads_too_late(shared):
+        shared = with_operands_in_place(program, run)
+        if shared is None:
             continue
         if _holds_state(program, run) or peak_bytes(shared) <= peak_bytes(program):
             program = shared
     return program
 
 
+def with_operands_in_place(program: Program, run: Run) -> Program | None:
+    """The program with every movable operand of `run` inside its result; None where there is none,
+    or nowhere to read the result after the run, or a state is read too late.
+    """
+    shared = _contained(program, run)
+    if shared is None or _gives_state(shared) or _reads_too_late(shared):
+        return None
+    return shared
+
+
 def _gives_state(program: Program) -> bool:
-    """Whether a result lies where a state does: it would be overwritten at the end of the run."""
+    """Whether a result lies where a state does and is none: that would be overwritten at the end of
+    the run.
+    """
     states = {program.root(state.buffer)[0] for state in program.states}
-    return any(program.root(buffer)[0] in states for buffer in program.outputs)
+    new = {state.updated for state in program.states}
+    return any(program.root(item)[0] in states for item in program.outputs if item not in new)
 
 
 def _reads_too_late(program: Program) -> bool:
@@ -72,10 +85,20 @@ def _contained(program: Program, run: Run) -> Program | None:
     return arranged(program, runs, [*program.views.values(), *moved])
 
 
+def _shows_updated(program: Program, buffer: Buffer) -> bool:
+    """Whether it is what a state becomes, or a view of that."""
+    updated = {state.updated for state in program.states}
+    while buffer not in updated and buffer in program.views:
+        buffer = program.views[buffer].base
+    return buffer in updated
+
+
 def _movable(program: Program, buffer: Buffer, result: Buffer, offset: int) -> bool:
     root, start, end = program.span(buffer)
     if program.pushed is not None and root is program.pushed.buffer:
         return False  # it never is anywhere as a whole
+    if _shows_updated(program, buffer):
+        return False  # that lies where the old value does
     target, inner = program.root(result)
     if not root.in_arena or root is target or (start, end) != (0, root.size_bytes):
         return False

@@ -17,6 +17,7 @@ import numpy as np
 
 from glowmcu.board import Board
 from glowmcu.bundle import Bundle
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
@@ -25,7 +26,7 @@ from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
-from glowmcu.pipeline import Options, compile_model, emit
+from glowmcu.pipeline import compile_model, emit
 from glowmcu.quant.comparison import compare_graphs, sqnr_db
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile

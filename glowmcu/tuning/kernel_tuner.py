@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.ir.graph import Node
 from glowmcu.ir.value_ranges import value_ranges
@@ -16,7 +17,7 @@ from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target, site_of
 from glowmcu.kernels.selection import Selection
 from glowmcu.memory_fit import fit_memory
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_trials import Trial, measure, trial
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
 from glowmcu.manifest import read_manifest
-from glowmcu.pipeline import Options
 from tests.conftest import REPO
 from tests.memplan.spatial_models import Image, SpatialModel, Window
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.compilation import Compilation
 from glowmcu.emit_c.packages.details import package_details
 from glowmcu.emit_c.packages.package import Packaging, all_packages
 from glowmcu.instrument import Instrument
-from glowmcu.pipeline import Compilation, compile_model
+from glowmcu.pipeline import compile_model
 from tests.bundle.models import model_bytes, options_of
 from tests.conftest import IN_CI
 

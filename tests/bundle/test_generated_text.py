@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.emit_c import folding
 from glowmcu.emit_c.array_text import array_rows
 from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.folding import fold_lines
 from glowmcu.goals import Goal
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.bundle.models import model_bytes, options_of
 from tests.support.check_model import write_bundle

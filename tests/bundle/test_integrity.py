@@ -13,6 +13,7 @@ import pytest
 
 import glowmcu
 from benchmarks.faults import flip_constants
+from glowmcu.compilation import Options
 from glowmcu.emit_c import integrity
 from glowmcu.emit_c.contract import libjit_closure
 from glowmcu.errors import GlowmcuError
@@ -20,7 +21,7 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
 from glowmcu.manifest import read_manifest
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.resources import resource_dir
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import model_bytes

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.manifest import read_manifest
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.verification import random_inputs

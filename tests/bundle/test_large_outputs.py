@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.test_vectors import STORED_BYTES, Digest, Sample, crc32_of, expected_outputs
 from glowmcu.verify.comparison import difference
 from glowmcu.verify.host import Host

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from glowmcu.compilation import Options
 from glowmcu.emit_c.licenses import LICENSE_FILE, licensed
 from glowmcu.emit_c.packages.details import PackageDetails
 from glowmcu.emit_c.packages.package import Packaging
 from glowmcu.emit_c.texts import Texts
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.bundle.models import model_bytes
 from tests.bundle.packages import EVERY, packaged
 from tests.conftest import REPO

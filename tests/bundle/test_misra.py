@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.misra import DOCUMENT, PAGE, Checked, bundles, document, emitted, unexplained
+from glowmcu.compilation import Options
 from glowmcu.emit_c.misra import RECORD_FILE, category, explains, places
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.bundle.models import digits
 from tests.conftest import REPO
 from tests.support.misra import Finding, findings

@@ -15,13 +15,14 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from glowmcu.board import find_board
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.instrument import Instrument
 from glowmcu.ir.interpreter import bind_inputs, step_graph
 from glowmcu.ir.program import Cascade, Run
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.firmware import firmware_view, write_firmware
 from glowmcu.verify.firmware.port import Port
 from glowmcu.verify.host_library import STRICT_FLAGS

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.compilation import Options
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.bundle.models import BUILT, SHARED_NAMES, model_bytes
 from tests.hostile.operator_models import OPERATOR_MODELS

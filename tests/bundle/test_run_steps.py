@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Budgets, Goal
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.manifest import Manifest, TensorEntry, read_manifest
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.verification import random_inputs
 from tests.bundle.models import OUTSIDE, model_bytes, options_of

@@ -12,6 +12,7 @@ from benchmarks.kernel_sources import is_of_today
 from benchmarks.stack_bounds import model_outside, outside_bounds, random_outside
 from benchmarks.stack_samples import sample
 from benchmarks.stack_table import CORES
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.emit_c.local_arrays import local_array_bytes
 from glowmcu.emit_c.naked_frames import deepest_naked
@@ -25,7 +26,7 @@ from glowmcu.kernels.stack_table import (
     measured_sources,
 )
 from glowmcu.manifest import CostEntry, read_manifest
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse
 from glowmcu.verify.toolchain import compile_object
 from glowmcu.verify.verification import seeded_inputs

@@ -11,10 +11,11 @@ from benchmarks.random_layers import random_model
 from benchmarks.stack_samples import linked, sample
 from benchmarks.stack_walk import StackWalk
 from benchmarks.sweep_page import stored
+from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.emit_c.assembly_text import frame_bytes
 from glowmcu.emit_c.naked_frames import naked_frames
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.resources import resource_dir
 from glowmcu.verify.toolchain import compile_object
 from tests.bundle.models import digits

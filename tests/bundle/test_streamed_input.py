@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.manifest import read_manifest
-from glowmcu.pipeline import Options, compile_model, reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_library import STRICT_FLAGS

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.emit_c import bundle_files, contract
 from glowmcu.instrument import Instrument
 from glowmcu.manifest import read_manifest
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.resources import find_resource, resource_dir
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import model_bytes

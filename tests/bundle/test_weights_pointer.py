@@ -15,10 +15,11 @@ import pytest
 
 from benchmarks.stack_bounds import outside_bounds
 from glowmcu.board import PlacementRequest, find_board
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.interface_options import InterfaceOptions, Weights
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import glowmcu.api.compilation
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.compilation import Compilation, Options
+from glowmcu.pipeline import compile_model
 from glowmcu.report.plots import can_plot
 from glowmcu.resources import resource_dir
 from tests.cli.conftest import Run

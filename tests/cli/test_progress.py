@@ -11,8 +11,9 @@ import pytest
 
 from glowmcu.api import PlanningProgress, Progress
 from glowmcu.cli.progress import Observers, progress_bars
+from glowmcu.compilation import Options
 from glowmcu.goals import Goal
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.planning_progress import Stage
 from tests.memplan.foreign_models import residual_chain
 

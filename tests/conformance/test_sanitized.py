@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host import Host
 from tests.conformance.conftest import ALL_CASES
 from tests.support.check_model import Array, expect_equal, random_inputs, write_bundle

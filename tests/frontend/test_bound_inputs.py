@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions, bound_text
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.importer import real_values
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.kernels.small_weights import int8_weights
-from glowmcu.pipeline import Compilation, Options, compile_model, reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference
 

@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("torch", reason="pip install torch onnxscript")
 pytest.importorskip("onnxscript", reason="pip install onnxscript")
 
+from glowmcu.compilation import Options
 from glowmcu.ir.exactness import exact_outputs
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import samples_of

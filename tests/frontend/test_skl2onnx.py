@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import Options
 from tests.quant.networks import draw
 from tests.support.check_model import check_model
 from tests.support.onnx_models import run_onnxruntime

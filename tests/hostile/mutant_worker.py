@@ -22,8 +22,9 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"  # every thread of a BLAS reserves address space
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from glowmcu.compilation import Options  # noqa: E402
 from glowmcu.errors import GlowmcuError  # noqa: E402
-from glowmcu.pipeline import Options, compile_model  # noqa: E402
+from glowmcu.pipeline import compile_model  # noqa: E402
 from tests.support.mutate import mutations  # noqa: E402
 
 MEMORY_BYTES = 2 << 30

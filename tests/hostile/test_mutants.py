@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.container import read_container
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.conftest import REPO
 from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.support.mutate import mutations

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.manifest import read_manifest
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_library import STRICT_FLAGS
 from tests.support.check_model import expect_equal, random_inputs, write_bundle

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.hostile.test_mutants import run_worker
 
 onnx = pytest.importorskip("onnx")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
@@ -19,7 +20,7 @@ from glowmcu.ir.text import parse_graph, parse_program, print_program, read_side
 from glowmcu.lowering import passes
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.registry import load_operations
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.ir.graphs import GraphBuilder, int8
 from tests.ir.test_graph_text import MODELS, tool
 from tests.lowering.check_text import check_text

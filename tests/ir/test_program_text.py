@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
@@ -26,7 +27,7 @@ from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.shape import Reshape
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.ir.graphs import int8
 from tests.ir.test_graph_text import MODELS, tool
 

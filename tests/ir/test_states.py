@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.equality import same_graph
 from glowmcu.ir.graph import Graph, Node, State, Value, VerificationError
@@ -15,7 +16,7 @@ from glowmcu.ir.text import parse_graph, parse_program, print_graph, print_progr
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.registry import load_operations
-from glowmcu.pipeline import Options, compile_model, reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.ir.graphs import int8
 from tests.support.stream_models import random_stream_model
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Budgets, Goal
 from glowmcu.memory_fit import RAM_SLOWDOWN
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 OPTIONS = Options("digits", core="cortex-m4")

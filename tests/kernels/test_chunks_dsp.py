@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import glowmcu
+from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.kernels.chunk_walk import ChunkWalk, RunKind
 from glowmcu.kernels.chunks_dsp import ChunksConv2D, walk_of
 from glowmcu.kernels.kernel import Site, Target, site_of
 from glowmcu.ops.convolution import Conv2D, same_padding
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.verification import seeded_inputs
 from tests.kernels.test_conv_2d_rows_dsp import NOT_TAKEN, NUMBERS, SHAPES
 from tests.ops.test_convolution import CONV_CASES, Case, conv_model

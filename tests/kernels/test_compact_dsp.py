@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import glowmcu
+from glowmcu.compilation import Options
 from glowmcu.goals import Goal
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.verification import seeded_inputs
 from tests.kernels.test_pointwise_dsp import NUMBERS, ROWS, SHAPES, layer
 from tests.ops.test_convolution import SPATIAL, Case, conv_model

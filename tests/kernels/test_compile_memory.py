@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.foreign_models import POINT, DeepNetwork
+from glowmcu.compilation import Options
 from glowmcu.emit_c.write_bundle import write_bundle
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.memplan.spatial_models import Window
 
 #: Sizes of the file that are allocated at most, by core: a layer has a quarter of the file's bytes,

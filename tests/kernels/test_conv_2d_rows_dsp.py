@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
@@ -19,7 +20,7 @@ from glowmcu.kernels.kernel import Target, load_kernels, site_of
 from glowmcu.kernels.pixel_pairs import channel_order
 from glowmcu.kernels.row_window import RowWindow
 from glowmcu.ops.convolution import Conv2D
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from tests.ops.test_convolution import CONV_CASES, Case, conv_model

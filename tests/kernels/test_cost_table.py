@@ -15,10 +15,10 @@ import glowmcu
 from benchmarks.calibrate import CORES, unpriced
 from benchmarks.calibration_layers import KINDS
 from benchmarks.least_squares import fit_prices, non_negative_least_squares
+from glowmcu.compilation import Options
 from glowmcu.cores import core_names
 from glowmcu.kernels.cost_table import PRICED_AS, TABLE_FILE, Prices, cost_table
 from glowmcu.kernels.kernel import load_kernels
-from glowmcu.pipeline import Options
 from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_tuner import tune_kernels
 from glowmcu.verify.verification import seeded_inputs

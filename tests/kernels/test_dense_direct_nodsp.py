@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
 from glowmcu.kernels.pixel_pairs_nodsp import TAPS, pack_direct_outputs
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.kernels.test_matmul_nodsp import CORES, Case, fully_connected_model
 from tests.support.check_model import expect_equal, random_inputs, write_bundle

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
 from glowmcu.ops.convolution import DepthwiseConv2D
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.ops.test_convolution import Case, conv_model
 from tests.support.forced_variant import check_forced, compile_forced
 

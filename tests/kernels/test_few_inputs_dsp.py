@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.kernels.choices import KernelChoices
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.kernels.test_pointwise_dsp import layer
 from tests.ops.test_convolution import Case, conv_model
 from tests.support.forced_variant import check_forced, compile_forced, variants_of

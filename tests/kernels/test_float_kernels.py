@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu import cores
+from glowmcu.compilation import Compilation
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Compilation
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels import dense_stream
@@ -18,7 +19,7 @@ from glowmcu.kernels.fully_connected_direct_assembly import FOUR, ROUND_FOURS, w
 from glowmcu.kernels.fully_connected_direct_dsp import direct_stream
 from glowmcu.kernels.kernel import Site, site_of
 from glowmcu.kernels.requantization import FormKind
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.kernels.row_layers import ALL_FORMS, layer_without_lines, pixels_model, random_layer
 from tests.kernels.test_fully_connected_dsp import CASES as FORMS

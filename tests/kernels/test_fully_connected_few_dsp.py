@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.goals import Goal
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.ops.test_matmul import Dense, dense_model
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 

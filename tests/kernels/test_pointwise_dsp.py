@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation
 from glowmcu.cores import core
 from glowmcu.kernels import dense_stream
 from glowmcu.kernels.dense_layer import dense_weights, layer_stream, pixel_grid
@@ -14,7 +15,6 @@ from glowmcu.kernels.dense_stream import DenseStream
 from glowmcu.kernels.kernel import Site, Target, load_kernels, site_of
 from glowmcu.kernels.requantization import FormKind
 from glowmcu.ops.convolution import Conv2D
-from glowmcu.pipeline import Compilation
 from tests.ops.test_convolution import Case, conv_model
 from tests.ops.test_matmul import Dense, dense_model
 from tests.support.forced_variant import check_forced, compile_forced, variants_of

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.bent_form import bent_form
 from glowmcu.kernels.proved_elements import proved_code
 from glowmcu.ops.elementwise import Add, Sub
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.kernels.test_linear_sum import SCALES, Numbers, signature_of
 from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, pair_model
 from tests.support.forced_variant import check_forced

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
@@ -17,7 +18,7 @@ from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
 from glowmcu.kernels.winograd import transformed
 from glowmcu.ops.convolution import Conv2D
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case, conv_model

@@ -12,6 +12,7 @@ import pytest
 
 import glowmcu
 from glowmcu.api import verify_bundle
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
@@ -21,7 +22,7 @@ from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.lowering.model_border import border_notes, with_border
 from glowmcu.ops.quantization import Quantize
-from glowmcu.pipeline import Options, reference_graph
+from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
 from tests.support.onnx_models import finished
 from tests.support.oracle import run_tflm

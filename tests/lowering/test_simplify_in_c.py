@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.exporter import export_tflite
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host import Host
 from tests.lowering.channel_graphs import random_network
 from tests.support.check_model import expect_equal, random_inputs, write_bundle

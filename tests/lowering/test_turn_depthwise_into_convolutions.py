@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.lowering import turn_depthwise_into_convolutions
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.ir.graphs import GraphBuilder, random_arrays
 from tests.lowering.run_pass import names, run

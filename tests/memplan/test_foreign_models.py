@@ -7,12 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.memory_fit import fitter
 from glowmcu.memplan.execute import execute_program
 from glowmcu.memplan.planner import Plan, plan_memory
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.memplan.foreign_models import MODELS, residual_chain
 from tests.support.check_model import random_inputs
 

@@ -12,6 +12,7 @@ import pytest
 
 import glowmcu.memplan.placement
 import glowmcu.memplan.segments
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.instructions import aligned
@@ -22,7 +23,7 @@ from glowmcu.memplan.cascades import Partition
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.segments import SegmentMemory, passing_bytes
 from glowmcu.memplan.share_views import share_views
-from glowmcu.pipeline import Compilation, Options, compile_model, reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.memplan.foreign_models import MODELS, dense_net, inverted_chain, residual_chain
 from tests.memplan.streamed import assert_runs_like_the_graph, program_of
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.memplan.execute import execute_program
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model, random_inputs
 
 MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
@@ -21,7 +22,7 @@ from glowmcu.ir.text import parse_program, print_program
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan.planner import plan_memory
 from glowmcu.ops.registry import load_operations
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.memplan.spatial_models import SpatialModel
 from tests.memplan.streamed import (

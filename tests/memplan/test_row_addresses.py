@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.emit_c.build_views import buffer_symbols
 from glowmcu.goals import Goal
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.memplan.streaming_models import MODELS
 from tests.memplan.test_streamed_code import stream_everything
 

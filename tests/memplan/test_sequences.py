@@ -11,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.program import ARENA_ALIGN, aligned
 from glowmcu.ir.verify_program import verify_program
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.memplan.sequence_models import (
     NETWORKS,

@@ -15,13 +15,14 @@ import pytest
 from benchmarks.foreign_models import MODELS as REALISTIC
 from benchmarks.small_networks import MODELS
 from benchmarks.tflm_arena import tflm_arena
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.memory_fit import RAM_SLOWDOWN
 from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.shape import Reshape
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.ir.graphs import GraphBuilder, int8
 from tests.support.check_model import random_inputs, write_bundle

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.ir.interpreter import Session
@@ -17,7 +18,7 @@ from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan.execute import execute_program
 from glowmcu.memplan.instructions import arranged
 from glowmcu.ops.assign import Assign
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.stream_models import StreamModel, random_stream_model
 
 STEPS = 6

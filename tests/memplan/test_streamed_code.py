@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
@@ -17,7 +18,7 @@ from glowmcu.kernels.selection import Selection
 from glowmcu.memory_fit import fitter
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import Plan
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.memplan.streamed import cascades, spatial_models, streamed
 from tests.memplan.streaming_models import MODELS, separable

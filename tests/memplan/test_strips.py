@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
+from glowmcu.compilation import Options
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, VerificationError
@@ -24,7 +25,6 @@ from glowmcu.ops.elementwise import Add
 from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.slicing import Slice
-from glowmcu.pipeline import Options
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.ir.graphs import GraphBuilder
 from tests.lowering.layers import UNIT, unit

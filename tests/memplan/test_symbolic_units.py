@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import glowmcu.ir.program_machine
+from glowmcu.compilation import Options
 from glowmcu.ir.graph import VerificationError
 from glowmcu.ir.program import Program
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.lowering.passes import lower
-from glowmcu.pipeline import Options, compile_model, reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.memplan.foreign_models import MODELS
 from tests.memplan.streamed import program_of
 

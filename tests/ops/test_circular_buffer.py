@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import Session
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import expect_equal
 from tests.support.oracle import open_tflm
 from tests.support.signal_models import flexbuffer

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_tflm
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.onnx_models import onnx_model, run_onnxruntime
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model, random_inputs
 from tests.support.onnx_integers import run_integer_operator
 from tests.support.onnx_models import finished, onnx_model, run_onnxruntime

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.onnx_models import finished, run_onnxruntime
 

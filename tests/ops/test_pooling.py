@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model, expect_equal
 from tests.support.oracle import run_litert_reference, run_tflm
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.ir.interpreter import Session
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host import Host
 from tests.support.check_model import write_bundle
 from tests.support.oracle import open_tflm

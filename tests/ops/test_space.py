@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm
 from tests.support.single_op import Tensor, ints, single_op_model

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import Session, run_graph
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model, expect_equal
 from tests.support.oracle import open_tflm, run_litert_reference, run_tflm
 from tests.support.single_op import Tensor, single_op_model

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.manifest import BufferEntry, Manifest
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.report.arena_map import arena_map_text, arena_svg
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.lowering.passes import lower
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.test_vectors import FLOAT_TOLERANCE
 from glowmcu.verify.comparison import wrong_elements
 from glowmcu.verify.host import Host

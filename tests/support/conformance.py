@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from glowmcu.api.known_inputs import compile_for_inputs
+from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.ir.operation import Rounding
-from glowmcu.pipeline import Compilation, Options, emit
+from glowmcu.pipeline import emit
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Executor

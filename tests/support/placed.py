@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from glowmcu.compilation import Compilation
 from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
 from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.instructions import insert_lifetimes
-from glowmcu.pipeline import Compilation
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 
 Array = npt.NDArray[Any]

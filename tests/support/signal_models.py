@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from flatbuffers import flexbuffers
 
+from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
 from glowmcu.ir.interpreter import Session
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.host import Host
 from tests.support.check_model import expect_close, expect_equal, write_bundle
 from tests.support.oracle import open_tflm

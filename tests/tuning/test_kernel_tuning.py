@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.kernels.choices import KernelChoices
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.tuning.content_digest import content_digest
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text, read_kernel_file

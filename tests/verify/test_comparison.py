@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Compilation, Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.manifest import TensorEntry, read_manifest
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.comparison import difference, wrong_elements
 from glowmcu.verify.host_library import STRICT_FLAGS
 from glowmcu.verify.verification import golden_vectors

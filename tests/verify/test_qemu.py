@@ -12,10 +12,11 @@ import pytest
 
 from glowmcu.board import find_board
 from glowmcu.board.read_board import UART_KINDS
+from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.manifest import read_manifest
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.firmware import (
     SEMIHOSTING,
     build_firmware,

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.arm
 
 def bundle(folder: Path, core_name: str) -> tuple[Path, int]:
     """A compiled model with shared kernels, parameter structs, several constants; bytes of them."""
-    from glowmcu.pipeline import Options, compile_model, emit
+    from glowmcu.compilation import Options
+    from glowmcu.pipeline import compile_model, emit
 
     made = compile_model(digits(), "m.tflite", Options("m", core=core_name))
     emit(made, folder)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from glowmcu.ir.graph import Graph, Node, State, Value, VerificationError
+from glowmcu.ir.graph import Graph, Node, Rate, State, Value, VerificationError
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding
 from glowmcu.ir.text.attribute_text import AttributeParser, AttributePrinter, operator_name
 from glowmcu.ir.text.fields import FieldError, FieldReader, Operations
@@ -34,6 +35,8 @@ _NAME, _SOURCE, _RESULTS = "glowmcu.name", "glowmcu.source", "glowmcu.results"
 _INPUTS, _ROUNDING, _METADATA = "glowmcu.inputs", "glowmcu.rounding", "glowmcu.metadata"
 #: What states begin as: the last arguments of the function, and its last results.
 _STATES = "glowmcu.states"
+#: By number which of them others read, when each stage computes, and the stage of a node.
+_SHARED, _RATES, _STAGE = "glowmcu.shared_states", "glowmcu.rates", "glowmcu.stage"
 _ALIAS_LINE = re.compile(r"(?P<name>![A-Za-z_]\w*)\s*=")
 
 
@@ -76,6 +79,11 @@ class _GraphPrinter:
         if graph.states:
             initial = tuple(state.initial for state in graph.states)
             attributes[_STATES] = self._attributes.value(initial, "state")
+        if shared := tuple(at for at, state in enumerate(graph.states) if state.shared):
+            attributes[_SHARED] = self._attributes.value(shared, "")
+        if graph.rates:
+            rates = tuple((rate.name, rate.first, rate.period) for rate in graph.rates)
+            attributes[_RATES] = self._attributes.value(rates, "")
         if graph.metadata:
             attributes[_METADATA] = self._attributes.value(dict(graph.metadata), "")
         return attributes
@@ -95,6 +103,8 @@ class _GraphPrinter:
             attributes[_NAME] = quoted(node.name)
         if node.source:
             attributes[_SOURCE] = quoted(node.source)
+        if node.stage:
+            attributes[_STAGE] = self._attributes.value(node.stage, "")
         return print_operation(
             results,
             operator_name(type(node.op)),
@@ -146,10 +156,12 @@ class _GraphParser:
         nodes = [self._node(operation) for operation in function.operations[:-1]]
         outputs = self._operands(function.operations[-1])
         states = self._states(function, inputs)
+        rates = self._rates(function)
         rounding, metadata = self._function_attributes(function)
         graph = Graph(
-            function.name, inputs, tuple(nodes), outputs, rounding, metadata, states=states
-        )
+            function.name, inputs, tuple(nodes), outputs, rounding, metadata, states=states,
+            rates=rates,
+        )  # fmt: skip
         self._verify(graph, function)
         return graph
 
@@ -169,7 +181,21 @@ class _GraphParser:
         if not fits or not all(isinstance(data, np.ndarray) for data in initial):
             raise self._scanner.fail("GM214", f"{_STATES} must be dense elements, an input each")
         values = inputs[len(inputs) - len(initial) :]
-        return tuple(State(value, data) for value, data in zip(values, initial, strict=True))
+        shared = function.attributes.pop(_SHARED, [])
+        if not isinstance(shared, list) or not set(shared) <= set(range(len(initial))):
+            raise self._scanner.fail("GM214", f"{_SHARED} must be numbers of states")
+        return tuple(
+            State(value, data, number in shared)
+            for number, (value, data) in enumerate(zip(values, initial, strict=True))
+        )
+
+    def _rates(self, function: FunctionText[TensorType]) -> tuple[Rate, ...]:
+        rates = function.attributes.pop(_RATES, [])
+        for item in rates if isinstance(rates, list) else [None]:
+            fits = isinstance(item, list) and list(map(type, item)) == [str, int, int]
+            if item is None or not fits or item[1] < 0 or item[2] < 1:
+                raise self._scanner.fail("GM214", f"{_RATES} must be [name, first, period] each")
+        return tuple(Rate(*item) for item in rates)
 
     def _function_attributes(
         self, function: FunctionText[TensorType]
@@ -196,12 +222,15 @@ class _GraphParser:
         default = names[0] if names else ""
         name = self._strings([attributes.pop(_NAME, default)], 1, _NAME, at)[0]
         source = self._strings([attributes.pop(_SOURCE, "")], 1, _SOURCE, at)[0]
+        stage = attributes.pop(_STAGE, 0)
+        if type(stage) is not int or stage < 0:
+            raise self._scanner.fail("GM214", f"{_STAGE} must be a stage's number", at=at)
         op = build_operation(self._scanner, self._reader, operation.name, attributes, at)
         inputs = self._operands(operation)
         outputs = tuple(Value(t, n) for t, n in zip(operation.result_types, names, strict=True))
         for id_, value in zip(results, outputs, strict=True):
             self._values.define(id_, value, at)
-        return Node(op, inputs, outputs, name, source)
+        return Node(op, inputs, outputs, name, source, stage)
 
     def _operands(self, operation: OperationText[TensorType]) -> tuple[Value, ...]:
         found = tuple(self._values.find(name, operation.at) for name in operation.operands)
@@ -222,7 +251,8 @@ class _GraphParser:
     def _verify(self, graph: Graph, function: FunctionText[TensorType]) -> None:
         """Whatever an operator says to a node that no importer would make is the text's fault."""
         for node, operation in zip(graph.nodes, function.operations[:-1], strict=True):
-            alone = Graph(graph.name, tuple(dict.fromkeys(node.inputs)), (node,), node.outputs)
+            inputs = tuple(dict.fromkeys(node.inputs))
+            alone = Graph(graph.name, inputs, (replace(node, stage=0),), node.outputs)
             try:
                 alone.verify()
             except RULE_ERRORS as cause:

@@ -23,6 +23,7 @@ class NodeRecord:
     results: tuple[str, ...]
     name: str
     source: str
+    stage: int = 0
 
 
 class ValueLabels:
@@ -36,7 +37,8 @@ class ValueLabels:
         """The node with its values by label."""
         operands = tuple(map(self._label, node.inputs))
         results = tuple(map(self._label, node.outputs))
-        return NodeRecord(node.op, node.signature, operands, results, node.name, node.source)
+        signature = node.signature
+        return NodeRecord(node.op, signature, operands, results, node.name, node.source, node.stage)
 
     def _label(self, value: Value) -> str:
         if value not in self._labels:
@@ -62,7 +64,7 @@ class LabelledValues:
             raise FieldError("GM218", "the node's operands and results miss its signature")
         inputs = tuple(map(self._value, record.operands, signature.inputs))
         outputs = tuple(map(self._value, record.results, signature.outputs))
-        return Node(record.operator, inputs, outputs, record.name, record.source)
+        return Node(record.operator, inputs, outputs, record.name, record.source, record.stage)
 
     def _value(self, label: str, type_: TensorType) -> Value:
         known = self._values.get(label)

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.ir.graph import Node
+from glowmcu.ir.graph import Node, Rate
 from glowmcu.ir.operation import Array
 from glowmcu.ir.program import (
     Alloc,
@@ -117,10 +117,14 @@ class _ProgramPrinter:
             body.append(self._line("glowmcu.state", (state.buffer, state.updated), initial))
         if program.mark is not None:
             body.append(self._line("glowmcu.mark", (program.mark,), {}))
+        body += (self._line("glowmcu.rate", (), self._fields(rate)) for rate in program.rates)
         body += map(self._instruction, program.instructions)
         body.append(self._line("func.return", program.outputs, {}))
         results = [print_memref(buffer.type) for buffer in program.outputs]
         return print_function(program.name, [], results, body, {})
+
+    def _fields(self, item: Rate) -> dict[str, str]:
+        return self._attributes.fields(item, "")
 
     def _declaration(self, buffer: Buffer) -> str:
         name, arena = self._names[buffer], buffer.data is None
@@ -183,6 +187,7 @@ class _ProgramParser:
         pushed: PushedInput | None = None
         states: list[StateBuffer] = []
         mark: Buffer | None = None
+        rates: list[Rate] = []
         instructions: list[Instruction] = []
         for line in function.operations[:-1]:
             if line.name in ("glowmcu.buffer", "glowmcu.flash"):
@@ -197,13 +202,14 @@ class _ProgramParser:
                 states.append(self._state(line))
             elif line.name == "glowmcu.mark":
                 (mark,) = self._some(line, 1, "the buffer of a mark")
+            elif line.name == "glowmcu.rate":
+                rates.append(self._build(Rate, dict(line.attributes), line, {}))
             else:
                 instructions.append(self._instruction(line))
         outputs = self._buffers_of(function.operations[-1])
         body = tuple(instructions)
-        return Program(
-            function.name, inputs, outputs, body, self._offsets, kept, pushed, tuple(states), mark
-        )
+        streamed = tuple(states), mark, tuple(rates)
+        return Program(function.name, inputs, outputs, body, self._offsets, kept, pushed, *streamed)
 
     def _some(self, line: OperationText[_Memref], count: int, what: str) -> tuple[Buffer, ...]:
         buffers = self._buffers_of(line)

@@ -1,0 +1,135 @@
+"""What a compilation is asked for, what it works on and what it makes, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glowmcu.board import PlacementRequest, Places
+from glowmcu.emit_c.packages.package import Packaging
+from glowmcu.frontend.state_pairs import PAIRS
+from glowmcu.goals import Budgets, Goal, PlanPoint
+from glowmcu.input_options import InputOptions, bound_text, slides_text
+from glowmcu.instrument import Instrument
+from glowmcu.interface_options import InterfaceOptions
+from glowmcu.ir.dump import IrDump
+from glowmcu.ir.exactness import computes_in_float
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Rounding
+from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.selection import Selection, code_bytes
+from glowmcu.manifest import Manifest, PipelineEntry, SimplificationEntry
+from glowmcu.memplan.planner import Plan
+from glowmcu.planning_progress import PlanningObserver
+
+if TYPE_CHECKING:
+    from glowmcu.quant.request import QuantizationRequest, QuantizedModel
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for. Without `quantization` a float model stays float."""
+
+    name: str
+    board: str = "generic"
+    core: str = "generic"
+    goal: Goal = Goal.BALANCED
+    rounding: Rounding = Rounding.DOUBLE
+    inputs: InputOptions = field(default_factory=InputOptions)
+    quantization: QuantizationRequest | None = None
+    budgets: Budgets = field(default_factory=Budgets)
+    kernels: KernelChoices | None = None
+    simplify: bool = True
+    instrument: Instrument = Instrument.OFF
+    dump_ir: Path | None = None
+    dump_constants: bool = False
+    wants_curve: bool = False
+    packaging: Packaging = field(default_factory=Packaging)
+    placement: PlacementRequest = field(default_factory=PlacementRequest)
+    interface: InterfaceOptions = field(default_factory=InterfaceOptions)
+    #: Who is told how far planning has come; what is compiled does not depend on it.
+    planning_observer: PlanningObserver | None = None
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """Everything that a compilation made, from graph to files. `notes` says what was taken for
+    granted or skipped.
+
+    `imported` is what the bundle's numbers are defined by: the model as imported, or quantized.
+    Then `float_graph` is what was quantized; `float_nodes` of it stayed float, and why.
+    """
+
+    imported: Graph
+    graph: Graph
+    selections: Mapping[Node, Selection]
+    plan: Plan
+    files: Mapping[str, str]
+    manifest: Manifest
+    notes: tuple[str, ...] = ()
+    estimated_cycles: float = 0.0
+    curve: tuple[PlanPoint, ...] = ()
+    float_graph: Graph | None = None
+    float_nodes: Mapping[str, str] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether anything but the border to the application is computed in float."""
+        return any(map(computes_in_float, self.imported.nodes))
+
+    @property
+    def estimated_code_bytes(self) -> int:
+        """Code size by the kernels' own estimates: every shared function once."""
+        return code_bytes(self.selections.values())
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model between its file and its kernels: `imported` is what its numbers are defined by,
+    `lowered` what kernels are chosen for. `said` are options that the bundle names besides.
+    """
+
+    model_file: str
+    model_sha256: str
+    imported: Graph
+    lowered: Graph
+    dump: IrDump
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    simplification: SimplificationEntry | None = None
+    outside: frozenset[Value] = frozenset()
+    quantized: QuantizedModel | None = None
+    pipeline: PipelineEntry | None = None
+    said: dict[str, str] = field(default_factory=dict)
+
+
+def options_text(options: Options, imported: Graph) -> dict[str, str]:
+    """What the bundle says about how it was made; what is not used is not named."""
+    symbols = sorted(options.inputs.symbols.items())
+    placed = [
+        what if what == region else f"{what}={region}"
+        for what, region in options.placement.rules.items()
+    ]
+    text = {
+        "optimize": options.goal.value,
+        "rounding": options.rounding.value,
+        "simplify": "" if options.simplify else "no",
+        "instrument": "" if options.instrument is Instrument.OFF else options.instrument.value,
+        "define": ",".join(f"{name}={size}" for name, size in symbols),
+        "bind": bound_text(options.inputs.bind),
+        "keep_input": ",".join(options.inputs.kept),
+        "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),
+        "place": ",".join(placed),
+        "border": options.inputs.io,
+        "layout_nhwc": ",".join(options.inputs.nhwc),
+        "slide": slides_text(options.inputs.slides),
+        "outside_input": ",".join(sorted(options.inputs.outside)),
+        "flash_budget": str(options.budgets.flash_bytes or ""),
+        "arena_budget": str(options.budgets.arena_bytes or ""),
+        "state": imported.metadata.get(PAIRS, ""),
+        **options.interface.text,
+    }
+    return {key: value for key, value in text.items() if value}

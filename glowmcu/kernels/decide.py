@@ -1,0 +1,45 @@
+"""Portable kernel of `decide`, a function of the layer's own."""
+
+from __future__ import annotations
+
+from glowmcu.ir.kernel_code import KernelCode
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
+from glowmcu.ops.decide import Decide
+
+#: Large enough for 4,096 scores of a type, and more.
+_SUM_TYPES = {ElementType.F32: "float", ElementType.I32: "int64_t"}
+
+
+@kernel("decide.portable", Decide)
+class PortableDecide(Kernel):
+    """Any core; one sum a class."""
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return Cost(6.0 * site.signature.inputs[0].element_count + 40.0, 110)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op, scores = site.node.op, site.signature.inputs[0]
+        assert isinstance(op, Decide)
+        rows, columns = scores.shape
+        least = op.least_sum(site.signature)
+        sum_type = _SUM_TYPES.get(scores.element, "int32_t")
+        view: dict[str, object] = {
+            "type": scores.element.c_name,
+            "sum_type": sum_type,
+            "rows": rows,
+            "columns": columns,
+            "classes": op.classes(site.signature),
+            "least": _literal(least, sum_type),
+            "distance": op.distance,
+        }
+        return KernelCode(function="", operands=(0, 1), template="decide.c.j2", view=view)
+
+
+def _literal(least: int | float, sum_type: str) -> str:
+    """The least sum, or the nearest that sums can be compared with."""
+    if isinstance(least, float):
+        return f"{least!r}f"
+    if sum_type == "int64_t":
+        return f"INT64_C({max(-(2**62), min(least, 2**62))})"
+    return str(max(-(2**31) + 1, min(least, 2**31 - 1)))

@@ -1,0 +1,186 @@
+"""Pipelines of random models: Python, C and interpreters one behind the other are one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.api.pipeline_files import read_pipeline
+from glowmcu.compilation import Compilation, Options
+from glowmcu.ir.equality import same_graph
+from glowmcu.ir.interpreter import Session
+from glowmcu.ir.operation import Array
+from glowmcu.ir.text import parse_graph, parse_program, print_graph, print_program
+from glowmcu.multirate.compilation import compile_pipeline
+from glowmcu.ops.registry import load_operations
+from glowmcu.verify.executors import executor
+from tests.bundle.test_use import build, c_array, run_program, selftest_result
+from tests.support.pipelines import Pipeline, random_pipeline
+
+GOALS = ("balanced", "ram", "speed", "size")
+RUNS = 40
+
+
+def compiled(pipeline: Pipeline, folder: Path) -> Compilation:
+    file = pipeline.write(folder)
+    return compile_pipeline(read_pipeline(file), Options("pipe", core="cortex-m4"))
+
+
+def samples_for(pipeline: Pipeline, runs: int, seed: int = 0) -> tuple[Array, list[list[Array]]]:
+    """Samples [n, channels] of so many runs, and what an application reads after each run."""
+    random = np.random.default_rng([5, seed])
+    hop, channels = pipeline.hops[0], pipeline.networks[0].channels
+    samples = random.integers(-128, 128, (hop * runs, channels)).astype(np.int8)
+    return samples, [pipeline.push(samples[hop * k : hop * (k + 1)]) for k in range(runs)]
+
+
+def behind_backlog(pipeline: Pipeline, samples: Array) -> Array:
+    """Samples as runs see them: windows of the first stage begin where samples do."""
+    hop, rows = pipeline.hops[0], pipeline.networks[0].rows
+    zeros = np.zeros((-rows % hop, samples.shape[1]), samples.dtype)
+    return np.concatenate([zeros, samples])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_python_and_c_are_interpreters_one_behind_the_other(seed: int, tmp_path: Path) -> None:
+    pipeline = random_pipeline(seed)
+    samples, results = samples_for(pipeline, RUNS)
+    wanted = [item for found in results for item in found]
+    compilation = compiled(pipeline, tmp_path)
+    bundle = glowmcu.compile(
+        tmp_path / "pipe.toml", board="nrf52", output=tmp_path / "out",
+        optimize=GOALS[seed % 4], name="pipe",
+    )  # fmt: skip
+    hop = pipeline.hops[0]
+    shifted = behind_backlog(pipeline, samples)
+    shape = compilation.imported.arguments[0].type.shape
+    arrays = [shifted[hop * k : hop * (k + 1)].reshape(shape) for k in range(len(shifted) // hop)]
+    last = compilation.imported.rates[-1]
+    in_c = bundle.session()
+    sessions = [Session(graph) for graph in (compilation.imported, compilation.graph)]
+    want: list[Array] = []
+    for run, x in enumerate(arrays):
+        outputs = [in_c.run([x]), *(session.run([x]) for session in sessions)]
+        if last.is_due(run):
+            want = wanted.pop(0)
+        for found in outputs:
+            if not want:
+                assert len(found) == 1 or found[1][0] == -1
+                continue
+            for a, b in zip(found, want, strict=True):
+                assert np.array_equal(a, b.reshape(a.shape))
+    assert not wanted
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_text_and_back(seed: int, tmp_path: Path) -> None:
+    compilation = compiled(random_pipeline(seed), tmp_path)
+    operations = load_operations()
+    for graph in (compilation.imported, compilation.graph):
+        assert same_graph(graph, parse_graph(print_graph(graph), operations))
+    program = compilation.plan.program
+    again = parse_program(print_program(program), operations)
+    assert again.rates == program.rates
+    assert [run.node.stage for run in again.runs] == [run.node.stage for run in program.runs]
+
+
+MAIN = """#include <string.h>
+#include "pipe.h"
+static PIPE_ARENA(arena);
+static PIPE_ARENA(other);
+{samples}
+{pieces}
+{outputs}
+int main(void)
+{{
+    int wrong = 0, results = 0, at = 0;
+    wrong += pipe_push(arena, samples, 1) != GLOWMCU_NOT_BEGUN;
+    wrong += pipe_push(NULL, samples, 1) != GLOWMCU_BAD_ARENA;
+    wrong += pipe_push(arena + 1, samples, 1) != GLOWMCU_BAD_ARENA;
+    wrong += pipe_reset(arena) != 0 || pipe_reset(other) != 0;
+    wrong += pipe_push(arena, NULL, 1) != GLOWMCU_BAD_INPUT;
+    wrong += pipe_push(arena, NULL, 0) != 0;
+    for (int i = 0; i < {piece_count}; ++i) {{
+        const int32_t found = pipe_push(arena, samples + {channels} * at, (size_t)pieces[i]);
+        at += pieces[i];
+        (void)pipe_push(other, samples, (size_t)(i % 3));
+        if (found < 0) {{ return 200; }}
+        results += found;
+        if (found > 0) {{
+            wrong += memcmp({accessor}(arena), wanted + {size} * (results - 1), {size}) != 0;
+        }}
+    }}
+    return wrong + 2 * (results != {result_count});
+}}
+"""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_samples_may_come_in_any_pieces(seed: int, tmp_path: Path) -> None:
+    """With partial samples in the input, the results of every piece are those that came so far."""
+    pipeline = random_pipeline(seed)
+    samples, results = samples_for(pipeline, RUNS)
+    wanted = [item[0] for found in results for item in found]
+    bundle = glowmcu.compile(
+        pipeline.write(tmp_path), board="generic", output=tmp_path / "out", name="pipe"
+    )
+    random = np.random.default_rng(seed)
+    pieces: list[int] = []
+    while sum(pieces) < len(samples):
+        left = len(samples) - sum(pieces)
+        pieces.append(min(left, int(random.integers(0, 4 * pipeline.hops[0]))))
+    output = bundle.manifest.outputs[0]
+    accessor = "pipe_output" if len(bundle.manifest.outputs) == 1 else f"pipe_output_{output.name}"
+    text = MAIN.format(
+        samples=c_array("samples", samples.reshape(-1), "int8_t"),
+        pieces=c_array("pieces", np.array(pieces, np.int32), "int32_t"),
+        outputs=c_array("wanted", np.concatenate([x.reshape(-1) for x in wanted]), "int8_t"),
+        piece_count=len(pieces), channels=samples.shape[1], accessor=accessor,
+        size=output.bytes, result_count=len(wanted),
+    )  # fmt: skip
+    done = build(tmp_path, text, [bundle.path], ["-fsanitize=address,undefined"])
+    assert done.returncode == 0, done.stderr
+    assert run_program(tmp_path).returncode == 0
+
+
+def test_the_self_test_runs_every_stage(tmp_path: Path) -> None:
+    pipeline = random_pipeline(4)
+    bundle = glowmcu.compile(
+        pipeline.write(tmp_path), board="generic", output=tmp_path / "out", name="pipe"
+    )
+    assert selftest_result("pipe", bundle.path, tmp_path) == 0
+    source = bundle.path / "pipe.c"
+    text = source.read_text(encoding="utf-8")
+    spoiled = text.replace("if (left == 0u) {", "if (left == 1u) {")
+    assert spoiled != text
+    source.write_text(spoiled, encoding="utf-8")
+    assert selftest_result("pipe", bundle.path, tmp_path) != 0
+
+
+@pytest.mark.parametrize(
+    ("board", "on"),
+    [
+        pytest.param("rp2040", "cortex-m", marks=pytest.mark.arm),
+        pytest.param("nrf52", "cortex-m", marks=pytest.mark.arm),
+        pytest.param("mps3-an547", "qemu", marks=pytest.mark.qemu),
+    ],
+)
+def test_pipelines_run_on_cores(board: str, on: str, tmp_path: Path) -> None:
+    pipeline = random_pipeline(4)
+    bundle = glowmcu.compile(
+        pipeline.write(tmp_path), board=board, output=tmp_path / "out", name="pipe"
+    )
+    if (missing := executor(on, bundle.board).missing()) is not None:
+        pytest.skip(missing)
+    hop = pipeline.hops[0]
+    samples, _ = samples_for(pipeline, 12)
+    shape = bundle.manifest.inputs[0].shape
+    inputs = [[samples[hop * k : hop * (k + 1)].reshape(shape)] for k in range(12)]
+    host = bundle.measure_all(inputs, on="host")
+    for got, want in zip(bundle.measure_all(inputs, on=on), host, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(got.outputs, want.outputs, strict=True))
+        stated = bundle.manifest.costs.stack_bytes.get("pipe_run")
+        assert stated is None or got.stack_bytes is None or got.stack_bytes <= stated
