@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.compilers import DARING, SANITIZED, available, failure
+from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.interpreter import Session
-from glowmcu.pipeline import Compilation, Options, compile_model
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Measurement

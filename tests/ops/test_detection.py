@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.pipeline import Options, compile_model
+from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model, expect_equal
 from tests.support.detection_models import DetectionCase, detection_model, inputs_of
 from tests.support.oracle import open_tflm, run_litert_reference, run_tflm
