@@ -22,6 +22,7 @@ import numpy as np
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule, StateRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.activation import UnaryFunction
 from glowmcu.ops.recurrence_cells import CELLS, CellFunction, RealLayer
 from glowmcu.ops.recurrence_integers import IntegerLayer, step_scales, verify_integers
 from glowmcu.ops.registry import operation
@@ -95,10 +96,14 @@ class Recurrence(Operation):
     has_peepholes: bool = False
     has_lengths: bool = False
 
-    def __post_init__(self) -> None:
+    def _verify_attributes(self) -> None:
+        """Raise OperationError where they do not fit each other."""
         cell = CELLS[self.kind.value]
         if len(self.functions) != cell.functions * len(self.reversed) or not self.reversed:
             raise OperationError(f"{len(self.functions)} functions do not fit {self.kind.value}")
+        operations = [function.operation for function in self.functions]
+        if not all(op is None or isinstance(op, UnaryFunction) for op in operations):
+            raise OperationError("expected functions of one number")
         if math.isnan(self.clip) or (self.resets_after and self.kind is not CellKind.GRU):
             raise OperationError(f"{self.kind.value} has no such clip or reset")
         if (self.has_peepholes or self.couples_gates) and self.kind is not CellKind.LSTM:
@@ -135,6 +140,7 @@ class Recurrence(Operation):
         return RecurrenceShape(len(self.reversed), batches, steps, depth, recurrent.shape[1], gates)
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        self._verify_attributes()
         if len(inputs) != len(self.operands):
             raise OperationError(f"expected {', '.join(self.operands)}; got {len(inputs)} operands")
         x, weights, recurrent = inputs[:3]

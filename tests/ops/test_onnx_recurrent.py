@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,12 @@ import pytest
 import glowmcu
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import OperationError
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.elementwise import Add
+from glowmcu.ops.recurrence import CellKind, Recurrence
+from glowmcu.ops.recurrence_cells import CellFunction
+from glowmcu.ops.transcendental import Tanh
 from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
 from tests.support.onnx_models import Operand, onnx_model, run_onnxruntime
@@ -261,6 +268,7 @@ def test_a_hundred_thousand_steps_give_what_onnxruntime_gives() -> None:
         ({"activations": ["Swoosh"]}, "GM105", "the activation 'Swoosh' is unknown"),
         ({"activations": ["Tanh", "Tanh"]}, "GM106", "expected 1 activations, got 2"),
         ({"direction": "sideways"}, "GM105", "direction 'sideways' is unknown"),
+        ({"clip": float("nan")}, "GM106", "rnn has no such clip"),
     ],
 )
 def test_what_is_unknown_is_refused(attributes: dict[str, Any], code: str, text: str) -> None:
@@ -268,6 +276,36 @@ def test_what_is_unknown_is_refused(attributes: dict[str, Any], code: str, text:
         reference_graph(recurrent("RNN", attributes), "model.onnx")
     assert caught.value.code == code
     assert text in str(caught.value)
+
+
+def test_lengths_are_int32_and_steps_are_not_without_end() -> None:
+    operands: list[Operand | None] = [
+        ("x", "float32", (3, 1, 4)), draw(0, 1, 5, 4), draw(0, 1, 5, 5), None,
+        ("lengths", "int64", (1,)),
+    ]  # fmt: skip
+    data = onnx_model("RNN", operands, {"hidden_size": 5}, opset=14)
+    with pytest.raises(GlowmcuError, match=r"GM105.*expected i32 sequence_lens"):
+        reference_graph(data, "model.onnx")
+    operands = [("x", "float32", (2**17 + 1, 1, 1)), draw(0, 1, 1, 1), draw(0, 1, 1, 1)]
+    data = onnx_model("RNN", operands, {"hidden_size": 1}, opset=14)
+    with pytest.raises(GlowmcuError, match="131073 time steps; expected 1 to 131072"):
+        reference_graph(data, "model.onnx")
+
+
+def test_functions_that_do_not_fit_a_layer_are_refused() -> None:
+    types = [TensorType(shape, ElementType.F32) for shape in ((2, 1, 3), (4, 3), (4, 4), (4,))]
+    good = Recurrence(CellKind.RNN, (CellFunction(Tanh()),))
+    assert good.infer(types) == ((2, 1, 1, 4), (1, 1, 4))
+    for changes in (
+        {"functions": ()},
+        {"functions": (CellFunction(Add()),)},
+        {"reversed": ()},
+        {"resets_after": True},
+        {"has_peepholes": True},
+        {"has_initial": True},
+    ):
+        with pytest.raises(OperationError):
+            replace(good, **changes).infer(types)
 
 
 def test_operands_that_do_not_fit_are_refused() -> None:
