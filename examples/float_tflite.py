@@ -43,6 +43,20 @@ def add_conv(
     return y
 
 
+def add_depthwise(
+    model: ModelBuilder, name: str, x: TensorRef, weights: torch.Tensor, bias: torch.Tensor
+) -> TensorRef:
+    """DEPTHWISE_CONV_2D without padding, with torch's C1HW weights of a grouped convolution."""
+    w = model.constant(f"{name}/weights", values(weights.permute(1, 2, 3, 0)), axis=3)
+    b = model.constant(f"{name}/bias", values(bias))
+    _, rows, columns, depth = x.shape
+    shape = (1, rows - w.shape[1] + 1, columns - w.shape[2] + 1, depth)
+    y = model.tensor(name, shape, "float32")
+    options: dict[str, int | str] = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    model.op("DEPTHWISE_CONV_2D", [x, w, b], [y], {**options, "depth_multiplier": 1})
+    return y
+
+
 def add_row_max_pool(model: ModelBuilder, name: str, x: TensorRef, rows: int) -> TensorRef:
     """MAX_POOL_2D over blocks of rows."""
     _, height, width, depth = x.shape
@@ -83,4 +97,11 @@ def add_softmax(model: ModelBuilder, name: str, x: TensorRef) -> TensorRef:
     """SOFTMAX."""
     y = model.tensor(name, x.shape, "float32")
     model.op("SOFTMAX", [x], [y], {"beta": 1.0})
+    return y
+
+
+def add_logistic(model: ModelBuilder, name: str, x: TensorRef) -> TensorRef:
+    """LOGISTIC."""
+    y = model.tensor(name, x.shape, "float32")
+    model.op("LOGISTIC", [x], [y])
     return y
