@@ -1,8 +1,8 @@
 /*
  * startup.c: vector table, and what C expects before main().
  *
- * Interrupts are never enabled; a fault is told on the serial line. An operating system brings handlers
- * of its own: the weak ones here give way.
+ * Only SysTick's interrupt is ever enabled, by examples with a handler for it; a fault is told on the serial
+ * line. Handlers of an operating system or an example replace the weak ones here.
  */
 #include <stdint.h>
 #include <string.h>

@@ -45,6 +45,7 @@ def test_memories_and_flags_are_those_of_the_board(name: str) -> None:
     code, data = region(board, board.placement.code), region(board, board.placement.data)
     assert memories(name) == {"code": code, "data": data}
     assert settings(name)["CPU"].split() == list(core(board.core).flags)
+    assert int(settings(name)["CPU_CLOCK_HZ"]) == board.clock_hz
 
 
 @pytest.mark.parametrize("name", BOARDS)

@@ -31,6 +31,8 @@ RUNS = [
     ("two_models", "stm32vldiscovery"),
     ("spoken_digits", "stm32f4-discovery"),
     ("spoken_digits", "microbit"),
+    ("wake_word_nrf52840", "mps2-an386"),
+    ("wake_word_nrf52840", "microbit"),
 ]
 BY_CMAKE = [
     ("digits_stm32f4", "stm32f4-discovery"),
@@ -38,8 +40,10 @@ BY_CMAKE = [
     ("model_update", "mps2-an386"),
     ("two_models", "microbit"),
     ("spoken_digits", "stm32f4-discovery"),
+    ("wake_word_nrf52840", "mps2-an386"),
 ]
 IN_RENODE = [
+    ("wake_word_nrf52840", "nrf52"),
     ("spoken_digits", "stm32f4-discovery"),
     ("digits_stm32f4", "stm32f4-discovery"),
     ("gestures_nrf52840", "nrf52"),
