@@ -79,6 +79,7 @@ def _recurrent() -> Iterator[bytes]:
     yield lstm_model(LstmCase(units=10, depth=11, weight_scale=0.9))
     yield lstm_model(LstmCase(units=10, depth=11, extreme=True))
     yield lstm_model(LstmCase(units=40, depth=70))
+    yield lstm_model(LstmCase(units=129, depth=128, steps=1, cell_clip=4.0))
     yield lstm_model(LstmCase(units=10, depth=11, hidden_scale=1e-10))
     for memory, rank in ((5, 1), (8, 2), (32, 1)):
         yield svdf_model(SvdfCase(memory=memory, rank=rank, depth=32, units=32))

@@ -8,7 +8,7 @@ four begin with their rest, a word that is in r4 already: it is entered behind t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from glowmcu.kernels.dense_stream import BlockLayout
@@ -19,15 +19,13 @@ FOUR = 4
 #: Fours of a round.
 ROUND_FOURS = 8
 
-_SUMS = ("r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr")
+#: What sums are in.
+SUMS = ("r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr")
 #: Sums by pair of channels; wide ones are in the order of channels.
-_HIGH, _LOW = _SUMS[:4], _SUMS[4:]
+_HIGH, _LOW = SUMS[:4], SUMS[4:]
 
 #: The stack frame, in the order of the registers that fill it.
 _OUT, _REST, _FIRST, _END, _ENTRY, _JUMP, _MULTIPLIER, _STEP, _SHIFT, _FRAME = range(0, 40, 4)
-
-#: Where results find, on the stack, the pointer to them and the layer's sixth word.
-OUT_PLACE, SIXTH_PLACE = _OUT, _MULTIPLIER
 
 #: Bytes of instructions, and what short loads reach.
 _SHORT, _LONG, _SHORT_REACH = 2, 4, 128
@@ -77,10 +75,10 @@ class Walk:
     jump: int
 
 
-def walk(depth: int, layout: BlockLayout) -> Walk:
+def walk(depth: int, layout: BlockLayout, round_fours: int = ROUND_FOURS) -> Walk:
     """The way of a block through `depth` inputs."""
     fours, rest = -(-depth // FOUR), int(depth % FOUR > 0)
-    skipped = -fours % ROUND_FOURS
+    skipped = -fours % round_fours
     return Walk(
         -FOUR * (skipped + rest),
         FOUR * (fours - rest),
@@ -91,16 +89,11 @@ def walk(depth: int, layout: BlockLayout) -> Walk:
 
 def row_assembly(layout: BlockLayout, postshift: int) -> tuple[str, ...]:
     """The whole function: r0 is the layer, r1 the inputs, r2 the result, r3 the inputs' rest."""
-    return row_with(layout, _requantize(layout, postshift))
-
-
-def row_with(layout: BlockLayout, results: Iterable[str]) -> tuple[str, ...]:
-    """The function with other `results`: what becomes of a block's sums, zero set in the last."""
     return (
         *_enter(),
         *_start(layout),
-        *_round(layout),
-        *results,
+        *round_code(layout, _END),
+        *_requantize(layout, postshift),
         "bne 8b",
         f"add sp, #{_FRAME}",
         "pop {r4-r11, pc}",
@@ -117,16 +110,16 @@ def _enter() -> Iterator[str]:
 def _start(layout: BlockLayout) -> Iterator[str]:
     """What a block's sums start from, behind the block before."""
     yield "8: /* a block of eight channels */"
-    yield f"ldm r1!, {{{', '.join(_SUMS[: layout.before])}}}"
+    yield f"ldm r1!, {{{', '.join(SUMS[: layout.before])}}}"
     yield from (f"ldr r0, [sp, #{_FIRST}]", f"ldr r4, [sp, #{_REST}]")
     yield from (f"ldr r3, [sp, #{_JUMP}]", f"ldr r2, [sp, #{_ENTRY}]")
-    yield from (f"mov {register}, #0" for register in _SUMS[layout.before :])
+    yield from (f"mov {register}, #0" for register in SUMS[layout.before :])
     yield from ("add r1, r3", "movs r3, #0", "bx r2")
 
 
 def pair_sums(layout: BlockLayout) -> tuple[tuple[str, str], ...]:
     """The registers of each two channels' sums: 256 * H + L and L where weights are packed."""
-    firsts, seconds = (_SUMS[0::2], _SUMS[1::2]) if layout.wide else (_HIGH, _LOW)
+    firsts, seconds = (SUMS[0::2], SUMS[1::2]) if layout.wide else (_HIGH, _LOW)
     return tuple(zip(firsts, seconds, strict=True))
 
 
@@ -169,13 +162,16 @@ def _turns_code(layout: BlockLayout, turns: Sequence[_Turn], unit: int) -> int:
     return _SHORT * fours + load * words + _LONG * (2 * fours + products)
 
 
-def _round(layout: BlockLayout) -> Iterator[str]:
-    units = ROUND_FOURS // _unit_fours(layout)
+def round_code(
+    layout: BlockLayout, end_place: int, round_fours: int = ROUND_FOURS
+) -> Iterator[str]:
+    """Rounds until the input pointer is what the stack has at `end_place`."""
+    units = round_fours // _unit_fours(layout)
     yield from ("7: /* a round */", f".irp x, {', '.join(map(str, range(units)))}")
     yield from _unit(layout)
-    yield from (".endr", f"ldr r2, [sp, #{_END}]")
-    yield f"add r1, r1, #{_four_bytes(layout) * ROUND_FOURS}"
-    yield from (f"adds r0, #{FOUR * ROUND_FOURS}", "cmp r0, r2", "bne 7b")
+    yield from (".endr", f"ldr r2, [sp, #{end_place}]")
+    yield f"add r1, r1, #{_four_bytes(layout) * round_fours}"
+    yield from (f"adds r0, #{FOUR * round_fours}", "cmp r0, r2", "bne 7b")
 
 
 def _unit(layout: BlockLayout) -> Iterator[str]:
@@ -201,7 +197,7 @@ def _unit(layout: BlockLayout) -> Iterator[str]:
 def _products(layout: BlockLayout, half: str, place: int, weights: str) -> Iterator[str]:
     """Two inputs with word `place` of their weights."""
     if layout.wide:
-        sum_ = _SUMS[place % 8]
+        sum_ = SUMS[place % 8]
         yield f"smlad {sum_}, {half}, {weights}, {sum_}"
         return
     high, low = _HIGH[place % 4], _LOW[place % 4]

@@ -1,13 +1,11 @@
 """lstm on cores with DSP instructions: all gates of two units are a block of a packed matrix.
 
-What a step multiplies x with is one stream of constants, and the hidden state with another, since
-both products are rescaled before they are added. The matrices go through the loop of
-`fully_connected.direct_dsp`; see lstm_assembly.py.
+What a step multiplies x with is a block of constants, and the hidden state with the next, since
+both products are rescaled before they are added. A step is one function of assembly, which has all
+shifts of the layer in its code; see lstm_assembly.py.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +15,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.kernels.bounds import bound_note
 from glowmcu.kernels.convolution import is_constant
 from glowmcu.kernels.dense_stream import PACKED_SCALE, BlockLayout, DenseStream
-from glowmcu.kernels.fully_connected_direct_assembly import FOUR, walk
+from glowmcu.kernels.fully_connected_direct_assembly import FOUR, ROUND_FOURS, walk
 from glowmcu.kernels.fully_connected_direct_dsp import DIRECT_CHANNELS, rest_first
 from glowmcu.kernels.kernel import (
     ConstantArray,
@@ -39,101 +37,17 @@ from glowmcu.kernels.lstm import (
     shape_fields,
     sum_bound,
 )
-from glowmcu.kernels.lstm_assembly import products_assembly
+from glowmcu.kernels.lstm_assembly import GATES, LONG_ROUND_FOURS, StepCode, step_assembly
 from glowmcu.kernels.requantization import Form, FormKind
 from glowmcu.ops import wide_sigmoid
 from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.lstm import Lstm
 
-_INT32_END = 2**31
-#: So many make a function of a layer's own worth its code.
-_MANY_STEPS = 8
-#: Channels of a part of the stream: libjit's GLOWMCU_LSTM_BLOCKS blocks.
-_PART = 8 * DIRECT_CHANNELS
-#: Of the table, beyond which sigmoid is 1.
+_INT32_END, _INT16_MAX = 2**31, 2**15 - 1
+#: Entries of each half of the table of lines, beyond which sigmoid is 1 or 0.
 _ENTRIES = 256
-
-
-@dataclass(frozen=True, eq=False)
-class Products:
-    """One of the two matrices: its stream and how each gate's sums become int16."""
-
-    parts: tuple[DenseStream, ...]
-    depth: int
-    multipliers: Array
-    #: To the left where positive.
-    shifts: Array
-    #: Whether shifts are part of the code.
-    built_in: bool
-
-    @property
-    def layout(self) -> BlockLayout:
-        """Of blocks."""
-        return self.parts[0].layout
-
-    @property
-    def words(self) -> npt.NDArray[np.int32]:
-        """The stream."""
-        return np.concatenate([part.words() for part in self.parts])
-
-    @property
-    def size_bytes(self) -> int:
-        """Of the stream."""
-        return sum(part.size_bytes for part in self.parts)
-
-    @property
-    def shifts_left(self) -> tuple[bool, ...]:
-        """For each gate."""
-        return tuple(bool(shift >= 0) for shift in self.shifts)
-
-    @property
-    def function(self) -> str:
-        """Name of the row function."""
-        gates = "".join(
-            ("l" if shift >= 0 else "r") + (str(abs(int(shift))) if self.built_in else "")
-            for shift in self.shifts
-        )
-        wide = "_wide" if self.layout.wide else ""
-        return f"glowmcu_lstm_row_{gates}{wide}"
-
-    @property
-    def view(self) -> dict[str, object]:
-        """What the template of the row function needs."""
-        layout, left = self.layout, self.shifts_left
-        return {
-            "row": self.function,
-            "assembly": products_assembly(layout, self.shifts.tolist(), self.built_in),
-            "wide": layout.wide,
-            "left": sum(int(is_left) << gate for gate, is_left in enumerate(left)),
-        }
-
-    def field(self, name: str) -> Field:
-        """A `glowmcu_lstm_products`."""
-        way = walk(self.depth, self.layout)
-        fields = (
-            Field("stream", ConstantArray(f"{name}_stream", self.words, _STREAM)),
-            Field("first_round", way.first_round),
-            Field("end_round", way.end_round),
-            Field("entry", way.entry),
-            Field("jump", way.jump),
-            Field("scales", ConstantArray(f"{name}_scales", self._scales(), "gates i, f, g, o")),
-            Field("depth", self.depth),
-            Field("part_words", self.parts[0].size_bytes // 4),
-        )
-        return Field(name, Parameters("glowmcu_lstm_products", fields))
-
-    def _scales(self) -> npt.NDArray[np.int32]:
-        words: list[int] = []
-        for multiplier, shift in zip(self.multipliers, self.shifts, strict=True):
-            right = -int(shift)
-            if shift >= 0:
-                words += [int(multiplier), int(shift) + 1]
-            else:
-                words += [int(multiplier), 1 << (right - 1), right]
-        return np.array(words, np.int32)
-
-
-_STREAM = "for blocks see glowmcu_lstm_dsp.h"
+#: So many long rounds of both products are worth their code.
+_LONG_ROUNDS = 2
 
 
 @kernel("lstm.dsp", Lstm)
@@ -147,50 +61,78 @@ class LstmDsp(Kernel):
         return is_short and site.rounding is Rounding.DOUBLE and _is_exact(site)
 
     def cost(self, site: Site, target: Target) -> Cost:
-        shape, both = lstm_shape(site), _both(site)
+        shape = lstm_shape(site)
         steps = shape.batches * shape.steps
         blocks = steps * (shape.units + 1) // 2
-        flash = sum(each.size_bytes for each in both) + 4 * _ENTRIES + 200
+        flash = _stream(site).nbytes + 6 * 2 * _ENTRIES + 200
         return Cost(
-            1.25 * site.node.macs + 500.0 * blocks + 200.0 * steps, 1500, flash,
+            1.25 * site.node.macs + 300.0 * blocks + 200.0 * steps, 2000, flash,
             code_key=_function(site),
         )  # fmt: skip
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        op, signature = site.node.op, site.signature
+        op, signature, code = site.node.op, site.signature, _code(site)
         assert isinstance(op, Lstm)
-        both, argument = _both(site), op.cell_argument(signature)
-        cell_min, cell_max = op.cell_limits(signature)
-        cell = (Field("multiplier", argument.multiplier), Field("shift", argument.shift))
-        zero_point = signature.inputs[4].zero_point
+        shape = lstm_shape(site)
+        intercepts, slopes = sigmoid_lines()
         fields = (
-            both[0].field("input"),
-            both[1].field("past"),
-            Field("shape", Parameters("glowmcu_lstm_shape", shape_fields(site))),
+            Field("stream", ConstantArray("stream", _stream(site), _STREAM)),
+            _walk("input", shape.depth, code.layout, code.round_fours),
+            _walk("past", shape.units, code.layout, code.round_fours),
+            Field("scales", ConstantArray("scales", _scales(site), "gates i, f, g, o, twice")),
+            Field("intercepts", ConstantArray("sigmoid_intercepts", intercepts, _LINES)),
+            Field("slopes", ConstantArray("sigmoid_slopes", slopes, _LINES)),
             _right("added", op.input_requantization(signature), 0),
-            _right("result", op.output_requantization(signature), zero_point),
-            Field("cell", Parameters("glowmcu_sigmoid_scale", cell)),
-            Field("cell_min", cell_min),
-            Field("cell_max", cell_max),
-            Field("sigmoid", ConstantArray("sigmoid_pairs", _table(), "sigmoid(i / 24) - 1/2")),
+            _right("result", op.output_requantization(signature), signature.inputs[4].zero_point),
+            Field("room", 0x10001 * (_INT16_MAX - op.cell_limits(signature)[1])),
+            Field("shape", Parameters("glowmcu_lstm_shape", shape_fields(site))),
         )
+        gates = ", ".join(map(str, (*code.input_shifts, *code.past_shifts)))
+        others = (code.added_shift, code.result_shift, code.cell_shift)
+        flags = (int(code.layout.wide), int(code.clips))
         return KernelCode(
             function=_function(site),
             operands=POINTERS,
             template="lstm_dsp.c.j2",
             view={
                 "headers": ("glowmcu_lstm_dsp.h",),
-                "input": both[0].view,
-                "past": both[1].view,
+                "step": f"glowmcu_lstm_step_{code.suffix}",
+                "assembly": step_assembly(code),
+                "shifts": f"{{{gates}}}, {', '.join(map(str, (*others, *flags)))}",
             },
             parameters=Parameters("glowmcu_lstm_paired", fields),
             notes=(bound_note(site.node.macs, sum_bound(site)),),
         )
 
 
+_STREAM = "for blocks see glowmcu_lstm_dsp.h"
+_LINES = "see glowmcu_lstm_dsp.h"
+
+
 def _function(site: Site) -> str:
-    names = [each.function.removeprefix("glowmcu_lstm_row_") for each in _both(site)]
-    return f"glowmcu_lstm_dsp_{'_'.join(names)}"
+    return f"glowmcu_lstm_dsp_{_code(site).suffix}"
+
+
+def _walk(name: str, depth: int, layout: BlockLayout, round_fours: int) -> Field:
+    way = walk(depth, layout, round_fours)
+    fields = (
+        Field("first_round", way.first_round),
+        Field("end_round", way.end_round),
+        Field("entry", way.entry),
+        Field("jump", way.jump),
+    )
+    return Field(name, Parameters("glowmcu_lstm_walk", fields))
+
+
+def _scales(site: Site) -> npt.NDArray[np.int32]:
+    """Of x, then of the hidden state: a gate's multiplier, and the half that a shift drops."""
+    words: list[int] = []
+    for scale in _gate_scales(site):
+        for multiplier, shift in zip(scale.multipliers, scale.shifts, strict=True):
+            words.append(int(multiplier))
+            if shift < 0:
+                words.append(1 << (-int(shift) - 1))
+    return np.array(words, np.int32)
 
 
 def _right(name: str, scale: Requantization, zero_point: int) -> Field:
@@ -198,30 +140,66 @@ def _right(name: str, scale: Requantization, zero_point: int) -> Field:
     fields = (
         Field("multiplier", int(scale.multipliers[0])),
         Field("step", (zero_point << shift) + (1 << (shift - 1))),
-        Field("shift", shift),
     )
     return Field(name, Parameters("glowmcu_lstm_right", fields))
 
 
-def _table() -> npt.NDArray[np.uint32]:
-    """Words of neighbours in the table; the last one has itself."""
-    entries = wide_sigmoid.SIGMOID.astype(np.int64) & 0xFFFF
-    words: npt.NDArray[np.uint32] = (entries | (np.append(entries[1:], entries[-1]) << 16)).astype(
-        np.uint32
+def sigmoid_lines() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int16]]:
+    """Intercepts and slopes: sigmoid between two entries, Q0.31 with half of Q0.15 for rounding.
+
+    Below 0 it is the complement, whose last bit of Q0.25 counts. Slopes are modulo 2^16.
+    """
+    values: Array = wide_sigmoid.SIGMOID.astype(np.int64)
+    rises: Array = np.append(np.diff(values), 0)
+    starts = (values - rises * np.arange(_ENTRIES)) * 2**9
+    lines = np.concatenate([-starts[::-1] - 1, starts]) + 2**24 + 2**9
+    slopes = np.concatenate([rises[::-1], rises])
+    halves = (slopes * 64).astype(np.uint16).view(np.int16)
+    return (lines * 64 & 0xFFFFFFFF).astype(np.uint32), halves
+
+
+@once_a_site
+def _code(site: Site) -> StepCode:
+    """What of the layer is part of the code."""
+    op, signature, shape = site.node.op, site.signature, lstm_shape(site)
+    assert isinstance(op, Lstm)
+    of_x, of_hidden = (tuple(map(int, scale.shifts)) for scale in _gate_scales(site))
+    argument = op.cell_argument(signature)
+    is_long = min(shape.depth, shape.units) >= _LONG_ROUNDS * LONG_ROUND_FOURS * FOUR
+    return StepCode(
+        layout=_layout(site),
+        input_shifts=of_x,
+        past_shifts=of_hidden,
+        added_shift=-int(op.input_requantization(signature).shifts[0]),
+        result_shift=-int(op.output_requantization(signature).shifts[0]),
+        cell_shift=(argument.multiplier // 3).bit_length() - 1 - argument.shift,
+        clips=op.cell_limits(signature) != ElementType.I16.limits,
+        odd=shape.units % 2 == 1,
+        round_fours=LONG_ROUND_FOURS if is_long else ROUND_FOURS,
     )
-    return words
+
+
+def _gate_scales(site: Site) -> tuple[Requantization, Requantization]:
+    """Of sums over x and over the hidden state."""
+    op = site.node.op
+    assert isinstance(op, Lstm)
+    return (
+        op.gate_requantization(site.signature, 0),
+        op.gate_requantization(site.signature, 4),
+    )
 
 
 def _is_exact(site: Site) -> bool:
     """Whether products of 32 bits compute all rescalings."""
     op = site.node.op
     assert isinstance(op, Lstm)
+    if op.cell_limits(site.signature)[1] < 1:
+        return False
     added = op.input_requantization(site.signature)
     result = op.output_requantization(site.signature)
     if not _has_room(added, 0) or not _has_room(result, site.signature.inputs[4].zero_point):
         return False
-    for operand, bound in zip((0, 4), _bounds(site), strict=True):
-        scale = op.gate_requantization(site.signature, operand)
+    for scale, bound in zip(_gate_scales(site), _bounds(site), strict=True):
         if int(scale.shifts.min()) < -30:
             return False
         if bound << (max(int(scale.shifts.max()), 0) + 1) >= _INT32_END:
@@ -249,37 +227,43 @@ def _bounds(site: Site) -> tuple[int, int]:
 
 
 @once_a_site
-def _both(site: Site) -> tuple[Products, Products]:
-    """Of x and of the hidden state."""
-    op, units = site.node.op, lstm_shape(site).units
-    assert isinstance(op, Lstm)
-    made = []
-    for operand, weights, bias, bound in zip(
-        (0, 4), gate_weights(site), folded_biases(site), _bounds(site), strict=True
-    ):
-        scale = op.gate_requantization(site.signature, operand)
-        rows = rest_first(_by_pairs(weights.astype(np.int32), units))
-        starts = _by_pairs(bias.astype(np.int64).reshape(-1, 1), units)[:, 0]
-        packed = PACKED_SCALE * rows[0::2] + rows[1::2]
-        wide = bool(packed.min() < -(2**15)) or bound >= _INT32_END // PACKED_SCALE
-        layout = BlockLayout(FormKind.LITERAL, wide, DIRECT_CHANNELS, uniform=True)
-        zeros = np.zeros_like(starts)
-        parts = []
-        for first in range(0, len(rows), _PART):
-            part = slice(first, first + _PART)
-            none = zeros[part]
-            form = Form(FormKind.LITERAL, 0, 0, starts[part], none, none, none, none, None)
-            parts.append(DenseStream(form, layout, rows[part]))
-        made.append(
-            Products(
-                tuple(parts),
-                weights.shape[1],
-                scale.multipliers,
-                scale.shifts,
-                lstm_shape(site).steps >= _MANY_STEPS,
-            )
+def _rows(site: Site) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Weights (4 units, inputs) in the order of blocks and what sums start from, of x and of the
+    hidden state.
+    """
+    units = lstm_shape(site).units
+    of_x, of_hidden = (
+        (
+            rest_first(_by_pairs(weights.astype(np.int32), units)),
+            _by_pairs(bias.astype(np.int64).reshape(-1, 1), units)[:, 0],
         )
-    return made[0], made[1]
+        for weights, bias in zip(gate_weights(site), folded_biases(site), strict=True)
+    )
+    return of_x, of_hidden
+
+
+@once_a_site
+def _layout(site: Site) -> BlockLayout:
+    """Of blocks, both matrices' alike."""
+    packed = (PACKED_SCALE * rows[0::2] + rows[1::2] for rows, _ in _rows(site))
+    fit = all(each.min() >= -(2**15) for each in packed)
+    wide = not fit or max(_bounds(site)) >= _INT32_END // PACKED_SCALE
+    return BlockLayout(FormKind.LITERAL, wide, DIRECT_CHANNELS, uniform=True)
+
+
+@once_a_site
+def _stream(site: Site) -> npt.NDArray[np.int32]:
+    """Blocks of x and of the hidden state in turn, with what follows each."""
+    blocks = []
+    for place, (rows, starts) in enumerate(_rows(site)):
+        none = np.zeros_like(starts)
+        form = Form(FormKind.LITERAL, 0, 0, starts, none, none, none, none, None)
+        stream = DenseStream(form, _layout(site), rows)
+        words = stream.words().reshape(stream.blocks, -1)[::-1].copy()
+        words[:, -1] = place
+        blocks.append(words)
+    blocks[1][-1, -1] = -1
+    return np.ascontiguousarray(np.concatenate(blocks, axis=1)).reshape(-1)
 
 
 def _by_pairs(rows: Array, units: int) -> Array:
@@ -289,4 +273,4 @@ def _by_pairs(rows: Array, units: int) -> Array:
     return np.ascontiguousarray(pairs).reshape(-1, gates.shape[2])
 
 
-assert DIRECT_CHANNELS == 2 * FOUR, "a block is four gates of two units"
+assert DIRECT_CHANNELS == 2 * GATES, "a block is four gates of two units"

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from glowmcu.ir.interpreter import Session
+from glowmcu.ir.operation import Array
+from glowmcu.kernels.lstm_dsp import sigmoid_lines
+from glowmcu.ops.wide_sigmoid import logistic_at, tanh_at
 from glowmcu.pipeline import reference_graph
 from glowmcu.verify.executors import executor
 from tests.ops.test_lstm import bundle_of, stream
@@ -27,6 +30,13 @@ LSTM = {
     "batch of three, time first": LstmCase(batches=3, steps=3, units=7, time_major=True),
     "cell state of Q0.15": LstmCase(cell_power=-15, units=9, steps=5),
     "cell state of 2^-9": LstmCase(cell_power=-9, units=9, steps=5),
+    "cell state of 2^-2": LstmCase(cell_power=-2, units=3, steps=5, weight_scale=0.3),
+    "clipped, units in pairs": LstmCase(units=6, steps=5, cell_clip=0.25, weight_scale=0.3),
+    "clipped, a unit alone": LstmCase(units=3, steps=5, cell_clip=0.25, weight_scale=0.3),
+    "clipped to one step": LstmCase(units=4, steps=5, cell_clip=0.0005, weight_scale=0.3),
+    "long rounds": LstmCase(depth=128, units=128, steps=2),
+    "long rounds entered inside, a unit alone": LstmCase(depth=151, units=133, steps=2),
+    "long rounds, weights that do not pack": LstmCase(depth=129, units=128, extreme=True),
     "fine hidden state": LstmCase(hidden_scale=1 / 256, hidden_zero_point=-128, steps=5),
 }
 SVDF = {
@@ -38,6 +48,24 @@ SVDF = {
     "products saturate": SvdfCase(narrow=0.05, state_zero_point=100, memory=8),
 }
 RUNS = 12
+
+
+def test_lines_are_sigmoid_and_tanh_of_every_int16() -> None:
+    intercepts, slopes = (each.astype(np.int64) for each in sigmoid_lines())
+    slopes &= 0xFFFF
+
+    def line(t: Array) -> Array:
+        found: Array = intercepts[256 + (t >> 9)] + slopes[256 + (t >> 9)] * t
+        return found
+
+    x = np.arange(-(2**15), 2**15)
+    top = (line(3 * x) & 0xFFFFFFFF).astype(np.uint32).view(np.int32) >> 16
+    assert np.array_equal(top, logistic_at(3 * x))
+    steps = np.arange(-(2**17), 2**17)
+    twice = 2 * line(2 * np.clip(steps, -65536, 65535)) - 0x80008000
+    assert np.array_equal(
+        (twice & 0xFFFFFFFF).astype(np.uint32).view(np.int32) >> 16, tanh_at(steps)
+    )
 
 
 def check(data: bytes, kernel: str, on: str, folder: Path) -> None:
