@@ -16,7 +16,6 @@
 #define GLOWMCU_SVDF_DSP_H
 
 #include "glowmcu_dsp.h"
-#include "glowmcu_requantize.h"
 
 /* Times multiplier * 2^(-shift - 31); `step` is half of what is dropped, and an offset. */
 typedef struct {
@@ -31,7 +30,7 @@ typedef struct {
     int32_t filters;
     int32_t state_zero_point;
     glowmcu_svdf_scale feature; /* to the state */
-    glowmcu_svdf_scale time;    /* to the result, with its zero point */
+    glowmcu_svdf_scale time;    /* to the result, with its zero point; 2 * multiplier - 2^32 */
     const uint32_t *stream;
 } glowmcu_svdf_streamed;
 
@@ -44,13 +43,16 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_feature_byte(const glowmcu_svd
     return glowmcu_saturate_s8((x + (twice >> 31)) >> p->feature.shift) + p->state_zero_point;
 }
 
-/* Of any sum, wrapped as the reference's; multiplier + |step| stays below 2^31. */
-static GLOWMCU_ALWAYS_INLINE int8_t glowmcu_svdf_output(const glowmcu_svdf_streamed *p,
+/*
+ * Of any sum, wrapped as the reference's. The multiplier is twice what it stands for, less 2^32:
+ * what that lacks, `sum` times 2^32, is the sum itself in the high word.
+ */
+static GLOWMCU_ALWAYS_INLINE int8_t glowmcu_svdf_output(const glowmcu_svdf_scale *time,
     int32_t sum)
 {
-    const int32_t x = glowmcu_doubling_high_mul(sum, p->time.multiplier);
+    const int32_t x = glowmcu_smmlar(sum, time->multiplier, sum);
 
-    return (int8_t)glowmcu_saturate_s8((x + (x >> 31) + p->time.step) >> p->time.shift);
+    return (int8_t)glowmcu_saturate_s8((x + (x >> 31) + time->step) >> time->shift);
 }
 
 /* sum + four int8 products. */
@@ -111,42 +113,37 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_inputs(const int8_t *x, const int
     }
 }
 
-/* The first filter is the low one. */
-static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_exchange(int32_t sums[2], uint32_t needed)
+/* The newest bytes of four filters, the first one lowest, of twice their sums. */
+static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_svdf_bytes(const glowmcu_svdf_streamed *p, int32_t a,
+    int32_t b, int32_t c, int32_t d)
 {
-    if (needed != 0u) {
-        const int32_t first = sums[1];
-        sums[1] = sums[0];
-        sums[0] = first;
-    }
+    return glowmcu_pack_bytes(glowmcu_svdf_feature_byte(p, a), glowmcu_svdf_feature_byte(p, b),
+        glowmcu_svdf_feature_byte(p, c), glowmcu_svdf_feature_byte(p, d));
 }
 
-/* The newest bytes of four filters, the first one lowest. */
+/* The same from the input and a block of the stream. */
 static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_svdf_newest(const glowmcu_svdf_streamed *p,
     const int8_t *x, const uint32_t *w, uint32_t rest, int32_t tail)
 {
     const int8_t *end = x + (p->depth - tail);
+    const uint32_t packed = w[0];
     int32_t sums[4] = {(int32_t)w[1], (int32_t)w[2], (int32_t)w[3], (int32_t)w[4]};
+    uint32_t bytes;
 
-    if (w[0] != 0u) {
-        glowmcu_svdf_inputs(x, end, w + 5, rest, tail, 1, sums);
-        sums[0] = glowmcu_wrapping_add(sums[0], -sums[1]) >> 7;
-        sums[1] *= 2;
-        sums[2] = glowmcu_wrapping_add(sums[2], -sums[3]) >> 7;
-        sums[3] *= 2;
-        if (w[0] > 1u) {
-            glowmcu_svdf_exchange(&sums[0], w[0] & 2u);
-            glowmcu_svdf_exchange(&sums[2], w[0] & 4u);
-        }
-    } else {
+    if (packed == 0u) {
         glowmcu_svdf_inputs(x, end, w + 5, rest, tail, 0, sums);
-        for (int32_t i = 0; i < 4; ++i) {
-            sums[i] *= 2;
-        }
+        return glowmcu_svdf_bytes(p, sums[0] * 2, sums[1] * 2, sums[2] * 2, sums[3] * 2);
     }
-    return glowmcu_pack_bytes(glowmcu_svdf_feature_byte(p, sums[0]),
-        glowmcu_svdf_feature_byte(p, sums[1]), glowmcu_svdf_feature_byte(p, sums[2]),
-        glowmcu_svdf_feature_byte(p, sums[3]));
+    glowmcu_svdf_inputs(x, end, w + 5, rest, tail, 1, sums);
+    bytes = glowmcu_svdf_bytes(p, glowmcu_wrapping_add(sums[0], -sums[1]) >> 7, sums[1] * 2,
+        glowmcu_wrapping_add(sums[2], -sums[3]) >> 7, sums[3] * 2);
+    if ((packed & 2u) != 0u) { /* the first filter is the low one */
+        bytes = (bytes & 0xFFFF0000u) | ((bytes & 0xFFu) << 8) | ((bytes >> 8) & 0xFFu);
+    }
+    if ((packed & 4u) != 0u) {
+        bytes = (bytes & 0xFFFFu) | ((bytes & 0xFF0000u) << 8) | ((bytes >> 8) & 0xFF0000u);
+    }
+    return bytes;
 }
 
 /* What a template makes of it. */
@@ -195,9 +192,9 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_move(const int8_t *state, int8
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_rows(const glowmcu_svdf_streamed *p,
     glowmcu_svdf_features features, const int8_t *x, const int8_t *state, int8_t *out,
-    int8_t *after, int32_t memory, int32_t rank,
-    int32_t tail)
+    int8_t *after, int32_t memory, int32_t rank, int32_t tail)
 {
+    const glowmcu_svdf_scale time = p->time;
     const int32_t input_words = 5 + 4 * ((p->depth + 3) / 4);
 
     for (int32_t batch = 0; batch < p->batches; ++batch, x += p->depth) {
@@ -223,7 +220,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_svdf_rows(const glowmcu_svdf_streamed 
                 after += memory;
                 --left;
                 if (left == 0) {
-                    *out = glowmcu_svdf_output(p, sum);
+                    *out = glowmcu_svdf_output(&time, sum);
                     ++out;
                     sum = 0;
                     left = rank;

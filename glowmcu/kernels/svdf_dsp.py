@@ -61,7 +61,7 @@ class SvdfDsp(Kernel):
             Field("filters", shape.filters),
             Field("state_zero_point", site.signature.inputs[4].zero_point),
             _scale("feature", op.feature_requantization(site.signature), 0),
-            _scale("time", op.time_requantization(site.signature), _zero_point(site)),
+            _scale("time", op.time_requantization(site.signature), _zero_point(site), doubled=True),
             Field("stream", ConstantArray("stream", _stream(site), "see glowmcu_svdf_dsp.h")),
         )
         return KernelCode(
@@ -86,10 +86,10 @@ def _function(site: Site) -> str:
     return f"glowmcu_svdf_dsp_m{shape.memory}_r{shape.rank}_t{tail}_f{last}"
 
 
-def _scale(name: str, scale: Requantization, zero_point: int) -> Field:
-    shift = -int(scale.shifts[0])
+def _scale(name: str, scale: Requantization, zero_point: int, doubled: bool = False) -> Field:
+    shift, multiplier = -int(scale.shifts[0]), int(scale.multipliers[0])
     fields = (
-        Field("multiplier", int(scale.multipliers[0])),
+        Field("multiplier", 2 * multiplier - 2**32 if doubled else multiplier),
         Field("step", _step(shift, zero_point)),
         Field("shift", shift),
     )
