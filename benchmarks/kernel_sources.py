@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
 from glowmcu.file_writing import write_text_file
+from glowmcu.kernels.kernel import load_kernels
 from glowmcu.resources import resource_dir
 
 _UNSEEN = re.compile(r"/\*.*?\*/|\{#.*?#\}|\s+", re.DOTALL)
@@ -42,9 +44,8 @@ def kernel_sources_digest() -> str:
 
 
 def _texts() -> Iterator[tuple[str, str]]:
-    for folder in (resource_dir("libjit"), resource_dir("templates") / "kernels"):
-        for path in sorted(folder.rglob("*.[hj]*")):
-            yield path.name, visible(path.read_text(encoding="utf-8"))
+    for name, text in _raw_texts().items():
+        yield name, visible(text)
 
 
 def list_sources() -> None:
@@ -68,6 +69,39 @@ def is_of_today(digest: str) -> bool:
     return all(
         now.get(name) == content for name, content in files.items() if name not in _NO_KERNELS
     )
+
+
+def changed_since(digest: str) -> set[str] | None:
+    """Files that are gone or not what they were when `digest` was recorded; None: who knows."""
+    files = _states().get(digest)
+    if files is None:
+        return None
+    now = kernel_sources()
+    kept = (name for name in files if name not in _NO_KERNELS)
+    return {name for name in kept if now.get(name) != files[name]}
+
+
+def variants_of(names: Collection[str]) -> set[str]:
+    """Variants whose module names one of the files, or one that includes it, however far away."""
+    texts = _raw_texts()
+    reached = set(names)
+    while more := {name for name, text in texts.items() if name not in reached
+                   if any(known in text for known in reached)}:  # fmt: skip
+        reached |= more
+    modules = {
+        variant.name: inspect.getsource(inspect.getmodule(type(variant)) or type(variant))
+        for found in load_kernels().values() for variant in found
+    }  # fmt: skip
+    own = {n for n in reached & texts.keys() if any(n in source for source in modules.values())}
+    assert own or not reached & texts.keys(), f"no kernel names any of {sorted(reached)}"
+    return {name for name, source in modules.items() if any(n in source for n in own)}
+
+
+def _raw_texts() -> dict[str, str]:
+    """libjit's files and the kernels' templates, as they are."""
+    folders = (resource_dir("libjit"), resource_dir("templates") / "kernels")
+    paths = (path for folder in folders for path in sorted(folder.rglob("*.[hj]*")))
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 def _states() -> dict[str, dict[str, str]]:

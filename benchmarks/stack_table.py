@@ -3,7 +3,7 @@
 Layers of every variant are compiled into programs of their own, alone and a few together, whole and
 by rows; the machine code is walked (`stack_walk.py`) and the greatest of each function is kept.
 Then the same of what calls them, in random bundles. `--core` renews one and keeps the rest;
-`--variant` adds kernels that are new.
+`--variant` adds kernels that are new, and measures again those that alone use what has changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ from typing import Any
 from benchmarks.__main__ import compiler_version
 from benchmarks.calibrate import may_compute
 from benchmarks.calibration_layers import KINDS
-from benchmarks.kernel_sources import is_of_today, kernel_sources_digest, list_sources
+from benchmarks.kernel_sources import (
+    changed_since,
+    kernel_sources_digest,
+    list_sources,
+    variants_of,
+)
 from benchmarks.random_bundles import random_bundle
 from benchmarks.random_layers import random_model
 from benchmarks.stack_frames import frames, nothing_taken, walked
@@ -199,13 +204,22 @@ def row(core_name: str, goal: Goal, chosen: Sequence[str] = ()) -> dict[str, Any
 def _store_chosen(core_name: str, rows: Mapping[str, Any]) -> None:
     """Some variants anew; what is known of the others stays, and is as old as it is."""
     table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
-    same = table["compiler"] == compiler_version() and is_of_today(table["sources"])
-    assert same, "the others are of another compiler or of older kernels: measure all of them"
     table["sources"] = kernel_sources_digest()
     for name, found in rows.items():
         table["cores"][core_name][name]["kernels"] |= found["kernels"]
     text = json.dumps(table, indent=1, sort_keys=True)
     TABLE_FILE.write_text(text + "\n", encoding="utf-8")
+
+
+def _expect_others_of_today(chosen: Sequence[str], cores: Sequence[str]) -> None:
+    """What changed since the table was written concerns the `chosen` variants alone."""
+    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
+    changed = changed_since(table["sources"])
+    same = table["compiler"] == compiler_version() and changed is not None
+    assert same, "the others are of another compiler or of unknown kernels: measure all of them"
+    others = variants_of(changed or ()) - set(chosen)
+    assert not others, f"{sorted(changed or ())} changed: measure {sorted(others)}, too"
+    assert not changed or set(cores) == set(CORES), "of what changed all cores must be measured"
 
 
 def _store(core_name: str, rows: Mapping[str, Any]) -> None:
@@ -227,10 +241,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--core", action="append", choices=CORES, help="repeatable")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--variant", action="append", default=[], help="repeatable; new ones")
+    parser.add_argument("--variant", action="append", default=[], help="repeatable")
     options = parser.parse_args()
     cores = options.core or list(CORES)
     store = _store_chosen if options.variant else _store
+    if options.variant:
+        _expect_others_of_today(options.variant, cores)
     with ProcessPoolExecutor(options.jobs) as pool:
         work = partial(row, chosen=options.variant)
         found = pool.map(work, *zip(*product(cores, GOALS), strict=True))
