@@ -44,7 +44,8 @@ from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import load_kernels
 from glowmcu.kernels.stack_table import TABLE_FILE, optimization
-from glowmcu.pipeline import compile_model
+from glowmcu.lowering.passes import lower
+from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse, greatest
 
 CORES = (
@@ -90,9 +91,21 @@ def jobs(core_name: str, goal: Goal, chosen: Sequence[str]) -> Iterator[Job]:
         names = [name for name in names if not chosen or name in chosen]
         yield from (Job(core_name, name, several(kind)) for name in names)
     for data in other_models():
-        yield Job(core_name, "", data)
+        if not chosen or _has_operations_of(chosen, data):
+            yield Job(core_name, "", data)
     for data in scans():
         yield Job(core_name, "arg_extreme.portable", data)
+
+
+def _has_operations_of(chosen: Sequence[str], data: bytes) -> bool:
+    """Whether a chosen variant may compute any node of the model."""
+    graph = lower(reference_graph(data, _file_name(data)))
+    kernels = (k for node in graph.nodes for k in load_kernels().get(type(node.op), ()))
+    return not {k.name for k in kernels}.isdisjoint(chosen)
+
+
+def _file_name(data: bytes) -> str:
+    return "m.tflite" if data[4:8] == b"TFL3" else "m.onnx"
 
 
 @cache
@@ -106,7 +119,7 @@ def _unswept() -> tuple[str, ...]:
 def steps(job: Job, goal: Goal) -> list[StepStack]:
     """What the job's steps take; nothing of a model that has no kernels on the core."""
     try:
-        name = "m.tflite" if job.data[4:8] == b"TFL3" else "m.onnx"
+        name = _file_name(job.data)
         parts = parts_of(job.data, job.core, job.variant, goal, job.rounding, name)
     except GlowmcuError:
         return []

@@ -285,9 +285,14 @@ class _Function:
             yield from self._onward(item, distance, moved)
 
     def _jumps_inside(self, item: Instruction) -> bool:
-        """Whether assembly enters an unrolled loop behind: its address was made from the pc."""
-        lines = (self.by_address.get(item.address - 2 * step) for step in range(1, 24))
-        return any(line and ", pc, #" in line.operands for line in lines)
+        """Whether assembly enters an unrolled loop behind: its address was made from the pc, just
+        before or where the function begins, and was in its frame then.
+        """
+        before = [self.by_address.get(item.address - 2 * step) for step in range(1, 24)]
+        load = f"{item.operands}, [sp, #"
+        if any(line and line.operands.startswith(load) for line in before[:12]):
+            before += [self.by_address.get(self.entry + 2 * step) for step in range(8)]
+        return any(line and ", pc, #" in line.operands for line in before)
 
     def _onward(self, item: Instruction, distance: int, moved: int) -> Iterator[tuple[int, int]]:
         """Branches, and instructions that are none."""

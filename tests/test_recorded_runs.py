@@ -80,3 +80,26 @@ def test_the_digest_of_kernels_does_not_see_comments_and_blanks() -> None:
     with_comment, without = "a /* b */\n  = 1;", "a=1;"
     seen = kernel_sources.visible(with_comment)
     assert seen == kernel_sources.visible(without) != kernel_sources.visible("a=2;")
+
+
+def test_a_changed_file_concerns_the_variants_that_use_it_however_far_away() -> None:
+    assert kernel_sources.variants_of({"glowmcu_lstm_dsp.h"}) == {"lstm.dsp"}
+    assert kernel_sources.variants_of({"svdf_dsp.c.j2"}) == {"svdf.dsp"}
+    assert kernel_sources.variants_of({"gone.h"}) == set()
+    assert {"lstm.dsp", "svdf.dsp", "conv_2d.pointwise_dsp"} <= kernel_sources.variants_of(
+        {"glowmcu_dsp.h"}
+    )
+
+
+def test_what_changed_since_a_record_is_told_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = {"a.h": "1", "b.h": "2", "c.h": "3"}
+    monkeypatch.setattr(kernel_sources, "SOURCES_FILE", tmp_path / "sources.json")
+    monkeypatch.setattr(kernel_sources, "kernel_sources", lambda: files)
+    monkeypatch.setattr(kernel_sources, "kernel_sources_digest", lambda: "then")
+    kernel_sources.list_sources()
+    assert kernel_sources.changed_since("then") == set()
+    assert kernel_sources.changed_since("never") is None
+    files = {"a.h": "1", "b.h": "4", "new.h": "5"}
+    assert kernel_sources.changed_since("then") == {"b.h", "c.h"}
