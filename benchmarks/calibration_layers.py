@@ -14,6 +14,8 @@ import numpy as np
 
 from benchmarks.calibration_layers_f32 import FLOAT_KINDS
 from benchmarks.calibration_layers_f32 import builders as float_builders
+from benchmarks.calibration_layers_recurrent import RECURRENT_KINDS
+from benchmarks.calibration_layers_recurrent import builders as recurrent_builders
 from benchmarks.calibration_shapes import (
     COLUMNS,
     DENSE,
@@ -172,6 +174,8 @@ def _reduction_layer(
 def _builders(kind: str) -> Sequence[_Builder]:
     if kind in FLOAT_KINDS:
         return float_builders(kind)
+    if kind in RECURRENT_KINDS:
+        return recurrent_builders(kind)
     if kind in ("CONV_2D 1x1", "CONV_2D"):
         images: tuple[Image, ...] = POINTWISE if kind.endswith("1x1") else WINDOWS
         images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
@@ -197,7 +201,7 @@ KINDS = (
     "CONV_2D 1x1", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL",
     "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB", "MUL",
     "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector", "MEAN", "SUM", "REDUCE_MAX", "SOFTMAX",
-    "LOG_SOFTMAX", "L2_NORMALIZATION", "LOGISTIC", *FLOAT_KINDS,
+    "LOG_SOFTMAX", "L2_NORMALIZATION", "LOGISTIC", *RECURRENT_KINDS, *FLOAT_KINDS,
 )  # fmt: skip
 
 

@@ -4,6 +4,8 @@ reads as the hidden state, so that no scratch is needed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from glowmcu.errors import ExitCode, error
@@ -178,6 +180,11 @@ class PortableLstm(_Portable):
     """int8, a gate at a time."""
 
     each, code_bytes, element = (5.0, 700.0), 760, ElementType.I8
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        shape = lstm_shape(site)
+        units = shape.batches * shape.steps * shape.units
+        return {"call": 1.0, "unit": units, "product": site.node.macs}
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         fields = (

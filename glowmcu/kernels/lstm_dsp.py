@@ -7,6 +7,8 @@ shifts of the layer in its code; see lstm_assembly.py.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -46,6 +48,8 @@ from glowmcu.ops.lstm import Lstm
 _INT32_END, _INT16_MAX = 2**31, 2**15 - 1
 #: Entries of each half of the table of lines, beyond which sigmoid is 1 or 0.
 _ENTRIES = 256
+#: Bytes of code: of one of a round's fours, and of all that is no round.
+_FOUR_CODE, _CODE = 134, 1250
 #: So many long rounds of both products are worth their code.
 _LONG_ROUNDS = 2
 
@@ -60,15 +64,22 @@ class LstmDsp(Kernel):
         is_short = site.signature.inputs[0].element is ElementType.I8
         return is_short and site.rounding is Rounding.DOUBLE and _is_exact(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
-        shape = lstm_shape(site)
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        shape, code = lstm_shape(site), _code(site)
         steps = shape.batches * shape.steps
-        blocks = steps * (shape.units + 1) // 2
+        blocks = steps * ((shape.units + 1) // 2)
+        fours = [-(-inputs // FOUR) for inputs in (shape.depth, shape.units)]
+        return {
+            "step": steps,
+            "block": blocks,
+            "round": blocks * sum(-(-each // code.round_fours) for each in fours),
+            "four wide" if code.layout.wide else "four": blocks * sum(fours),
+        }
+
+    def cost(self, site: Site, target: Target) -> Cost:
         flash = _stream(site).nbytes + 6 * 2 * _ENTRIES + 200
-        return Cost(
-            1.25 * site.node.macs + 300.0 * blocks + 200.0 * steps, 2000, flash,
-            code_key=_function(site),
-        )  # fmt: skip
+        rounds = _code(site).round_fours * _FOUR_CODE
+        return Cost(2.0 * site.node.macs, _CODE + rounds, flash, code_key=_function(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature, code = site.node.op, site.signature, _code(site)

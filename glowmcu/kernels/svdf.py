@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType
 from glowmcu.kernels.bounds import bound_note, largest_offset_input
 from glowmcu.kernels.convolution import (
     constant,
@@ -114,11 +117,20 @@ class PortableSvdf(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return not is_float(site) and is_constant(site, 1, 2, 3)
 
-    def cost(self, site: Site, target: Target) -> Cost:
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
         shape = svdf_shape(site)
-        flash = sum(site.signature.inputs[n].size_bytes for n in (1, 2, 3))
-        outputs = shape.batches * shape.filters
-        return Cost(5.0 * site.node.macs + 60.0 * outputs, 320, flash + 4 * shape.filters)
+        is_short = site.signature.inputs[4].element is ElementType.I8
+        filters = shape.batches * shape.filters
+        return {
+            "call": 1.0,
+            "filter": filters,
+            "product": filters * shape.depth,
+            "moved" if is_short else "moved wide": filters * shape.memory,
+        }
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        constants = sum(site.signature.inputs[n].size_bytes for n in (1, 2, 3))
+        return constants + 4 * svdf_shape(site).filters
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         state = site.signature.inputs[4].element

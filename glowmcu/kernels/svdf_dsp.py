@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -44,13 +46,24 @@ class SvdfDsp(Kernel):
             return False
         return svdf_shape(site).memory % _FOUR == 0 and _is_exact(site)
 
-    def cost(self, site: Site, target: Target) -> Cost:
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
         shape = svdf_shape(site)
-        features = shape.batches * shape.filters * shape.depth
-        moved = shape.batches * shape.filters * shape.memory
-        cycles = 1.9 * features + 3.2 * moved + 40.0 * shape.batches * shape.filters
-        flash = 4 * len(_stream(site))
-        return Cost(cycles, 420, flash, code_key=_function(site))
+        filters, fours = shape.batches * shape.filters, -(-shape.depth // _FOUR)
+        blocks = -(-shape.filters // _FILTERS)
+        block_words = 5 + 4 * fours + _FILTERS * (1 + shape.memory // _FOUR)
+        packed = int(np.count_nonzero(_stream(site)[::block_words]))
+        return {
+            "call": 1.0,
+            "block": shape.batches * blocks,
+            "four": shape.batches * packed * fours,
+            "four wide": shape.batches * (blocks - packed) * fours,
+            "filter": filters,
+            "moved": filters * shape.memory // _FOUR,
+        }
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        flash = _stream(site).nbytes
+        return Cost(2.0 * site.node.macs, 1000, flash, code_key=_function(site))
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, shape = site.node.op, svdf_shape(site)

@@ -48,8 +48,10 @@ def lstm_model(case: LstmCase, seed: int = 0) -> bytes:
     return model.finish()
 
 
-def add_lstm(model: ModelBuilder, case: LstmCase, random: np.random.Generator) -> TensorRef:
-    """The layer on a new input; its result."""
+def add_lstm(
+    model: ModelBuilder, case: LstmCase, random: np.random.Generator, suffix: str = ""
+) -> TensorRef:
+    """The layer on a new input; its result. Names of all tensors end in `suffix`."""
     kind, wide = case.dtype, case.dtype == "int16"
     is_float = kind == "float32"
     points = 0 if kind != "int8" else 1
@@ -58,7 +60,7 @@ def add_lstm(model: ModelBuilder, case: LstmCase, random: np.random.Generator) -
     cell_scale = case.cell_scale or 2.0**case.cell_power
 
     def weights(name: str, columns: int, scale: float) -> TensorRef:
-        shape = (case.units, columns)
+        name, shape = name + suffix, (case.units, columns)
         if is_float:
             return model.constant(name, random.normal(0, scale * 64, shape).astype(np.float32))
         data = random.integers(-127, 128, shape)
@@ -67,6 +69,7 @@ def add_lstm(model: ModelBuilder, case: LstmCase, random: np.random.Generator) -
         return model.constant(name, data.astype(np.int8), scale * float(random.uniform(0.5, 2)))
 
     def bias(name: str) -> TensorRef:
+        name += suffix
         if is_float:
             return model.constant(name, random.normal(0, 1, case.units).astype(np.float32))
         dtype = np.int64 if wide else np.int32
@@ -75,16 +78,16 @@ def add_lstm(model: ModelBuilder, case: LstmCase, random: np.random.Generator) -
 
     def state(name: str, dtype: str, scale: float | None, zero_point: int) -> TensorRef:
         shape = (case.batches, case.units)
-        return model.tensor(name, shape, dtype, scale, zero_point, is_variable=True)
+        return model.tensor(name + suffix, shape, dtype, scale, zero_point, is_variable=True)
 
-    x = model.input("x", case.x_shape, kind, x_scale, points * case.x_zero_point)
+    x = model.input(f"x{suffix}", case.x_shape, kind, x_scale, points * case.x_zero_point)
     inputs = [weights(f"w{gate}", case.depth, case.weight_scale) for gate in "ifgo"]
     recurrent = [weights(f"r{gate}", case.units, case.weight_scale) for gate in "ifgo"]
     biases = [bias(f"b{gate}") for gate in "ifgo"]
     hidden = state("hidden", kind, h_scale, points * case.hidden_zero_point)
     cell = state("cell", *(("float32", None) if is_float else ("int16", cell_scale)), 0)
     shape = (*case.x_shape[:2], case.units)
-    y = model.tensor("y", shape, kind, h_scale, points * case.hidden_zero_point)
+    y = model.tensor(f"y{suffix}", shape, kind, h_scale, points * case.hidden_zero_point)
     none = [None] * 3
     operands = [x, *inputs, *recurrent, *none, *biases, None, None, hidden, cell, *none, None]
     options = {
@@ -112,11 +115,21 @@ class SvdfCase:
     state_zero_point: int = -50
     narrow: float = 0.3
     activation: str = "RELU"
+    extreme: bool = False
 
 
 def svdf_model(case: SvdfCase, seed: int = 0, **changes: Any) -> bytes:
     """The layer alone; `changes` are the operator's options."""
-    model, random = ModelBuilder(), np.random.default_rng([2, seed])
+    model = ModelBuilder()
+    model.output(add_svdf(model, case, np.random.default_rng([2, seed]), **changes))
+    return model.finish()
+
+
+def add_svdf(
+    model: ModelBuilder, case: SvdfCase, random: np.random.Generator, suffix: str = "",
+    **changes: Any,
+) -> TensorRef:  # fmt: skip
+    """The layer on a new input; its result. Names of all tensors end in `suffix`."""
     filters = case.units * case.rank
     is_float = case.dtype == "float32"
     kind = "float32" if is_float else "int8"
@@ -133,26 +146,29 @@ def svdf_model(case: SvdfCase, seed: int = 0, **changes: Any) -> bytes:
         return (None, 0) if is_float else (scale, zero_point)
 
     def weights(name: str, columns: int, dtype: str, scale: float) -> TensorRef:
-        shape = (filters, columns)
+        name, shape = name + suffix, (filters, columns)
         if is_float:
             return model.constant(name, random.normal(0, 0.5, shape).astype(np.float32))
         end = np.iinfo(dtype).max
+        if case.extreme and dtype == "int8":
+            data = random.choice([-128, -127, 127], shape).astype(np.int8)
+            return model.constant(name, data, scale)
         return model.constant(name, random.integers(-end, end + 1, shape).astype(dtype), scale)
 
-    x = model.input("x", (case.batches, case.depth), kind, *scaled(x_scale, case.x_zero_point))
+    x_shape = (case.batches, case.depth)
+    x = model.input(f"x{suffix}", x_shape, kind, *scaled(x_scale, case.x_zero_point))
     features = weights("features", case.depth, "int8", f_scale)
     times = weights("times", case.memory, case.dtype, t_scale)
     data = random.integers(-500, 500, case.units)
     bias = model.constant(
-        "bias", data.astype(np.float32) / 500 if is_float else data.astype(np.int32),
+        f"bias{suffix}", data.astype(np.float32) / 500 if is_float else data.astype(np.int32),
         *scaled(state_scale * t_scale),
     )  # fmt: skip
     state = model.tensor(
-        "state", (case.batches, filters * case.memory), case.dtype,
+        f"state{suffix}", (case.batches, filters * case.memory), case.dtype,
         *scaled(state_scale, case.state_zero_point), is_variable=True,
     )  # fmt: skip
-    y = model.tensor("y", (case.batches, case.units), kind, *scaled(y_scale, -20))
+    y = model.tensor(f"y{suffix}", (case.batches, case.units), kind, *scaled(y_scale, -20))
     options = {"rank": case.rank, "fused_activation_function": case.activation, **changes}
     model.op("SVDF", [x, features, times, bias, state], [y], options)
-    model.output(y)
-    return model.finish()
+    return y
