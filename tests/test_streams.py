@@ -97,9 +97,9 @@ GOALS = {
     "wake_v2_hey_home_assistant": (4_700, 51_500),
     "wake_v2_vad": (1_500, 25_000),
     "audio_preprocessor_int8": (2_300, 54_000),
-    "mnist_lstm_int8": (1_408, 291_000),
-    "dtln_noise_suppression": (1_168, 520_000),
-    "keyword_scrambled_8bit": (5_400, 61_000),
+    "mnist_lstm_int8": (1_408, 236_000),
+    "dtln_noise_suppression": (1_168, 485_000),
+    "keyword_scrambled_8bit": (5_400, 59_500),
 }
 
 
