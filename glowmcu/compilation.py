@@ -126,6 +126,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "border": options.inputs.io,
         "layout_nhwc": ",".join(options.inputs.nhwc),
         "slide": slides_text(options.inputs.slides),
+        "slide_layers": _number(options.inputs.slide_layers),
         "outside_input": ",".join(sorted(options.inputs.outside)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
@@ -133,3 +134,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         **options.interface.text,
     }
     return {key: value for key, value in text.items() if value}
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)

@@ -26,7 +26,8 @@ class InputOptions:
     application's. `io` is int8 or uint8 where what the model quantizes at its border is handed over
     so; `nhwc` names inputs and outputs (NCHW in the file) with channels last. `states` are inputs
     by name and the outputs that they become for the next run; without them such pairs are looked
-    for unless `finds_states` is false. `slides` says of how many rows a run gets new ones.
+    for unless `finds_states` is false. `slides` says of how many rows a run gets new ones, and
+    `slide_layers` how many layers keep theirs; without it all that can.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class InputOptions:
     states: Mapping[str, str] = field(default_factory=dict)
     finds_states: bool = True
     slides: Mapping[str, int] = field(default_factory=dict)
+    slide_layers: int | None = None
 
     @property
     def states_given(self) -> Mapping[str, str] | None:

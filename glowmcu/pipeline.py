@@ -39,12 +39,14 @@ from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.vector_search import vector_runs
+from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.known_costs import known_costs
 from glowmcu.kernels.selection import code_bytes
 from glowmcu.lowering.application_side import as_application_sees
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
+from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
 from glowmcu.memory_fit import Fit, fit_in_steps, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
@@ -188,7 +190,19 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     options.interface.check(pushed_input(options.inputs, file_name), file_name)
-    return compile_prepared(_prepared(data, file_name, options), options)
+    prepared = _prepared(data, file_name, options)
+    layers = prepared.imported.metadata.get(KEPT_LAYERS)
+    is_free = options.inputs.slide_layers is None
+    if layers is None or not is_free:
+        return compile_prepared(prepared, options)
+    if options.budgets.arena_bytes is None and not options.wants_curve:
+        return compile_prepared(prepared, options)
+
+    def with_layers(count: int) -> Compilation:
+        inputs = replace(options.inputs, slide_layers=count)
+        return compile_model(data, file_name, replace(options, inputs=inputs))
+
+    return fit_kept_layers(with_layers, int(layers), options.wants_curve)
 
 
 def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:

@@ -36,8 +36,10 @@ ALLOWED: dict[str, set[str]] = {
     "ops": SHARED | {"ir"},
     # What a compilation takes and makes, as data.
     "compilation": SHARED | MEANING | STAGES,
+    # A choice between compilations of one model.
+    "kept_layers": SHARED | {"compilation"},
     # Alone knows the order of the stages.
-    "pipeline": SHARED | MEANING | STAGES | {"memory_fit", "compilation"},
+    "pipeline": SHARED | MEANING | STAGES | {"compilation", "kept_layers", "memory_fit"},
     # Several models behind each other: each through the stages, then all as one.
     "multirate": SHARED | MEANING | {"compilation", "lowering", "pipeline", "quant"},
     # Selection and planning, again and again until the arena fits: a part of the pipeline.

@@ -18,5 +18,5 @@ def as_application_sees(
     Raises GM120 and GM130 for options that do not fit the model.
     """
     bordered = with_border(graph, inputs, file_name)
-    slid, notes = with_slides(bordered, inputs.slides, file_name)
+    slid, notes = with_slides(bordered, inputs.slides, file_name, inputs.slide_layers)
     return slid, (*border_notes(bordered, inputs), *notes)

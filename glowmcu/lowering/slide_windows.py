@@ -27,6 +27,8 @@ from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice
 
+#: Where the graph says of how many layers rows are kept.
+KEPT_LAYERS = "layers that keep rows"
 #: Passes up to this one bring a model into the form whose rows are plain: paddings are attributes.
 _PREPARED_BY = "fold_padding"
 
@@ -35,18 +37,21 @@ _PREPARED_BY = "fold_padding"
 class Slid:
     """The graph that takes new rows only; `macs` are those of a run on a whole window.
 
-    `whole_from` names the first layer that is computed in full, and why.
+    `whole_from` names the first layer that is computed in full, and why. Rows of `layers` that look
+    at windows are kept.
     """
 
     graph: Graph
     macs: int
     whole_from: str = ""
+    layers: int = 0
 
 
 def with_slides(
-    graph: Graph, slides: Mapping[str, int], file_name: str
+    graph: Graph, slides: Mapping[str, int], file_name: str, most_layers: int | None = None
 ) -> tuple[Graph, tuple[str, ...]]:
-    """The graph whose inputs slide by so many rows, and what that saves, in sentences.
+    """The graph whose inputs slide by so many rows, and what that saves, in sentences. Rows of the
+    first `most_layers` are kept, where that is given.
 
     Raises GM130 for more than one input, and where it cannot be.
     """
@@ -61,28 +66,34 @@ def with_slides(
             ExitCode.USAGE,
         )
     ((name, hop),) = slides.items()
-    slid = slide(graph, name, hop, file_name)
+    slid = slide(graph, name, hop, file_name, most_layers)
     part = 100 * slid.graph.macs / max(slid.macs, 1)
     text = (
         f"input {name!r} slides by {hop} rows: a run computes {slid.graph.macs} of {slid.macs} "
         f"multiply-accumulates ({part:.0f} %)"
     )
     whole = f"; in full from {slid.whole_from}" if slid.whole_from else ""
-    return slid.graph, (text + whole,)
+    metadata = {**slid.graph.metadata, KEPT_LAYERS: str(slid.layers)}
+    return replace(slid.graph, metadata=metadata), (text + whole,)
 
 
-def slide(graph: Graph, name: str, hop: int, file_name: str) -> Slid:
+def slide(
+    graph: Graph, name: str, hop: int, file_name: str, most_layers: int | None = None
+) -> Slid:
     """The model with `hop` new rows of input `name` a run. Raises GM130 where that cannot be."""
     for title, run in PASSES:
         graph = run(graph)
         if title == _PREPARED_BY:
             break
-    return _Slider(graph, name, hop, file_name).run()
+    return _Slider(graph, name, hop, file_name, most_layers).run()
 
 
 class _Slider:
-    def __init__(self, graph: Graph, name: str, hop: int, file_name: str) -> None:
+    def __init__(
+        self, graph: Graph, name: str, hop: int, file_name: str, most_layers: int | None
+    ) -> None:
         self.graph, self.hop, self.file_name = graph, hop, file_name
+        self.most_layers, self.layers = most_layers, 0
         self.input = self._input(name)
         self.skipped: set[Node] = set()
         self.image = self._image()
@@ -117,7 +128,7 @@ class _Slider:
             states=tuple(self.states),
         )
         slid.verify()
-        return Slid(slid, self.graph.macs, self.whole_from)
+        return Slid(slid, self.graph.macs, self.whole_from, self.layers)
 
     def _input(self, name: str) -> Value:
         names = [value.name for value in self.graph.arguments]
@@ -189,10 +200,17 @@ class _Slider:
         if node in self.skipped:
             return
         inner = self._inner(node)
-        if inner is not None and inner.end > inner.first:
+        if inner is not None and inner.end > inner.first and self._may_keep(node):
             self.inner[node.output] = inner
+            self.layers += isinstance(node.op, WINDOWED)
         elif not self.whole_from and any(value in self.inner for value in node.inputs):
             self.whole_from = self._why(node, inner)
+
+    def _may_keep(self, node: Node) -> bool:
+        """Whether one more layer that looks at windows may keep rows."""
+        if self.most_layers is None or not isinstance(node.op, WINDOWED):
+            return True
+        return self.layers < self.most_layers
 
     def _give_up(self, node: Node) -> None:
         """What keeps no row and is read as a whole is computed in one piece."""
@@ -332,20 +350,10 @@ class _Slider:
         self.nodes.append(Node(op, tuple(inputs), (result,), name, "slide"))
         return result
 
-    def _state(self, value: Value, first: int, end: int) -> Value:
-        """Rows of `value` as the run before left them."""
-        kept = Value(value.type.with_shape(with_rows(value, end - first)), f"{value.name}/kept")
-        self.states.append(State(kept, self.begin[value][:, first:end].copy()))
-        return kept
-
-    def _assign(self, value: Value, first: int, end: int) -> None:
-        self.assigned.append(self._cut(value, first, end))
-
-    def _join(self, parts: list[Value], result: Value) -> None:
-        self.nodes.append(Node(Concatenation(1), tuple(parts), (result,), result.name, "slide"))
-
     def _why(self, node: Node, inner: Inner | None) -> str:
         said = f'{node.op.name} "{node.name}"'
+        if not self._may_keep(node):
+            return f"{said}, so that the rows of layers before it are all that is kept"
         steps = {self.inner[v].step for v in node.inputs if v in self.inner}
         stride = window_of(node)[0] if isinstance(node.op, Conv2D | DepthwiseConv2D) else 1
         if any(step % stride for step in steps):
