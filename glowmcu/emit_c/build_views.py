@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from glowmcu.board import Places
+from glowmcu.emit_c.body_text import (
+    InnerView,
+    around_view,
+    body_arguments,
+    body_symbols,
+    body_view,
+)
 from glowmcu.emit_c.c_text import (
     c_identifier,
     c_number,
@@ -55,6 +62,7 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.control_flow import If
 
 
 class Chosen(Protocol):
@@ -64,6 +72,17 @@ class Chosen(Protocol):
     def code(self) -> KernelCode: ...
     @property
     def row_code(self) -> KernelCode: ...
+    @property
+    def bodies(self) -> Sequence[ChosenBody]: ...
+
+
+class ChosenBody(Protocol):
+    """A planned body of a branch or loop."""
+
+    @property
+    def program(self) -> Program: ...
+    @property
+    def selections(self) -> Mapping[Node, Chosen]: ...
 
 
 @dataclass(frozen=True)
@@ -293,14 +312,21 @@ class _Body:
 
     def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:
         index, before = len(self.steps), self.pool.size_bytes
+        code = self._with_bodies(run, self.chosen[run.node], code, index, str(index))
         layer = LayerText(self.program, self.symbols, self.pool, index, run, code)
         step, region = layer.view(is_called), self.regions[index]
         self.steps.append(called_apart(step) if is_called and region != self.default else step)
+        self._note(layer, region)
+        self.sizes.append(self.pool.size_bytes - before)
+        return layer
+
+    def _note(self, layer: LayerText, region: str) -> None:
+        """What the bundle needs for a layer beside its call."""
+        code = layer.code
         self.checked += layer.checked()
         if self.pool.weights is Weights.POINTER:
             self.fills += layer.fills()
             self.forms.append(layer.form)
-        self.sizes.append(self.pool.size_bytes - before)
         if code.is_shared:
             text = render(f"kernels/{code.template}", function=code.function, **code.view).rstrip()
             known, same = self.functions.get(code.function, (region, text))
@@ -310,7 +336,38 @@ class _Body:
         for header in (code.header, *code.view.get("headers", ())):
             if header and self.headers.get(header, self.default) == self.default:
                 self.headers[header] = region
-        return layer
+
+    def _with_bodies(
+        self, run: Run, chosen: Chosen, code: KernelCode, index: int, label: str
+    ) -> KernelCode:
+        """The code of layer `label`, part of step `index`, with what its bodies are in C."""
+        if not chosen.bodies:
+            return code
+        views, named = [], []
+        words = ("then", "else") if isinstance(run.node.op, If) else ("trip",)
+        for word, body in zip(words, chosen.bodies, strict=True):
+            inner = f"{label}{word[0]}"
+            names = body_arguments(run.node)
+            symbols = body_symbols(body.program, inner, names)
+            layers = [
+                self._inner_layer(body, symbols, each, index, f"{inner}{number}")
+                for number, each in enumerate(body.program.runs)
+            ]
+            function, name = f"{word}_{label}", f"{run.node.name}/{word}"
+            views.append(body_view(body.program, symbols, function, name, layers))
+            named.append(symbols)
+        programs = [body.program for body in chosen.bodies]
+        return replace(code, view={"around": around_view(run, programs, named, views)})
+
+    def _inner_layer(
+        self, body: ChosenBody, symbols: dict[Buffer, str], run: Run, index: int, label: str
+    ) -> InnerView:
+        chosen = body.selections[run.node]
+        code = self._with_bodies(run, chosen, chosen.code, index, label)
+        layer = LayerText(body.program, symbols, self.pool, index, run, code, label)
+        self._note(layer, self.regions[index])
+        view = layer.view()
+        return InnerView(view.comment, view.definition, view.summary, view.call)
 
     def _add_cascade(self, item: Cascade) -> None:
         first = len(self.steps)

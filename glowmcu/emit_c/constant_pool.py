@@ -37,12 +37,12 @@ class ConstantPool:
         self._arrays: dict[str, ConstantArray] = {}
         self.size_bytes = 0
 
-    def symbol(self, constant: ConstantArray, step: int) -> str:
-        """The C name of `constant`, which step `step` reads."""
+    def symbol(self, constant: ConstantArray, step: int, inner: str = "") -> str:
+        """The C name of `constant`, which step `step` reads, there the layer `inner` of a body."""
         content = hashlib.sha256(np.ascontiguousarray(constant.data).data).digest()
         key: tuple[object, ...] = constant.data.dtype.str, content
         if self.weights is Weights.POINTER:  # what is equal in this model need not be in the next
-            key = (*key, step, constant.name)
+            key = (*key, step, inner, constant.name)
         if key not in self._symbols:
             word = c_identifier(constant.name) or "constant"
             symbol = f"{self.bundle_name}_w{step}_{word[-24:].strip('_')}"

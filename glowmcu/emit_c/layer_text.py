@@ -27,6 +27,13 @@ class LayerText:
     index: int
     run: Run
     code: KernelCode
+    #: Of a layer in a body: what its names have in place of a number.
+    inner: str = ""
+
+    @property
+    def label(self) -> str:
+        """What stands in the names of the layer's own function and parameters."""
+        return self.inner or str(self.index)
 
     def view(self, is_called: bool = True) -> StepView:
         """The layer; in a cascade the call stands elsewhere."""
@@ -62,8 +69,7 @@ class LayerText:
     def _shown(self) -> Iterator[str]:
         """Whole results."""
         for number, buffer in enumerate(self.run.outputs):
-            root, inner = self.program.root(buffer)
-            place = f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
+            place = self._place(buffer)
             arguments = [str(self.index), str(number), place, "0", str(buffer.size_bytes)]
             yield wrap_call("show_tensor", arguments, 4)
 
@@ -77,7 +83,7 @@ class LayerText:
     def _comment(self) -> tuple[str, ...]:
         node = self.run.node
         lines = [
-            f"Step {self.index}: {node.op.name}, {self.run.kernel}",
+            f"Step {self.label}: {node.op.name}, {self.run.kernel}",
             f'  "{comment_text(node.name)}"',
         ]
         for position, type_ in enumerate(node.signature.inputs):
@@ -96,7 +102,7 @@ class LayerText:
             return ""
         exchanged = self.pool.weights is Weights.POINTER
         type_ = f"static {'' if exchanged else 'const '}{self.code.parameters.struct}"
-        name = f"p_{self.index}"
+        name = f"p_{self.label}"
         text = f"{type_} {name} = {{\n{wrap_items(self._items(self.code.parameters))}\n}};"
         if not exchanged:
             return text
@@ -108,7 +114,7 @@ class LayerText:
         checked = list(self.checked())
         if not checked:
             return iter(())
-        symbol = self.pool.symbol(parameter_numbers(checked), self.index)
+        symbol = self.pool.symbol(parameter_numbers(checked), self.index, self.inner)
         return parameter_fills(checked, symbol)
 
     @property
@@ -124,7 +130,9 @@ class LayerText:
             return iter(())
         pool, index = self.pool, self.index
         return checked_parameters(
-            f"p_{index}", self.code.parameters, lambda array: pool.symbol(array, index)
+            f"p_{self.label}",
+            self.code.parameters,
+            lambda array: pool.symbol(array, index, self.inner),
         )
 
     def _items(self, parameters: Parameters) -> list[str]:
@@ -144,14 +152,14 @@ class LayerText:
     def _resolved(self, value: object) -> object:
         """What a template sees: arrays, also those inside tuples, by their C names."""
         if isinstance(value, ConstantArray):
-            return self.pool.symbol(value, self.index)
+            return self.pool.symbol(value, self.index, self.inner)
         return tuple(map(self._resolved, value)) if type(value) is tuple else value
 
     def _field(self, value: int | float | ConstantArray | None) -> str:
         if value is None:
             return "NULL"
         if isinstance(value, ConstantArray):
-            return self.pool.linked(self.pool.symbol(value, self.index))
+            return self.pool.linked(self.pool.symbol(value, self.index, self.inner))
         return c_number(value)
 
     @property
@@ -161,19 +169,19 @@ class LayerText:
     @property
     def function(self) -> str:
         """The C function that computes the layer."""
-        return f"k_{self.index}" if self._is_own else self.code.function
+        return f"k_{self.label}" if self._is_own else self.code.function
 
     def _call(self) -> str:
         code = self.code
         batched = code.batches > 1
-        arguments = [f"&p_{self.index}"] if code.parameters else []
+        arguments = [f"&p_{self.label}"] if code.parameters else []
         arguments += [
             self._pointer(buffer, True, batched and position not in code.whole_operands)
             for buffer, position in zip(self.run.inputs, self.run.positions, strict=True)
         ]
         arguments += [self._pointer(buffer, False, batched) for buffer in self.run.outputs]
         if self.run.scratch is not None:
-            arguments.append(self._pointer(self.run.scratch, False, False))
+            arguments.append(self._place(self.run.scratch))
         if code.rows:
             arguments += ["0", str(code.rows)]
         call = wrap_call(self.function, arguments, 8 if batched else 4)
@@ -187,13 +195,17 @@ class LayerText:
         root, inner = self.program.root(buffer)
         if root.data is not None:
             constant = ConstantArray(root.name, root.data)
-            symbol = self.pool.symbol(constant, self.index)
+            symbol = self.pool.symbol(constant, self.index, self.inner)
             elements = inner // element.size_bytes
             return f"{symbol}{f' + {elements}' if elements else ''}{step}"
         if root.outside:
             return f"{outside_pointer(buffer, self.symbols[root], root, inner)}{step}"
-        place = f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
-        return f"{typed_pointer(element, place, is_input)}{step}"
+        return f"{typed_pointer(element, self._place(buffer), is_input)}{step}"
+
+    def _place(self, buffer: Buffer) -> str:
+        """A byte of the arena."""
+        root, inner = self.program.root(buffer)
+        return f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
 
 
 def _names(parameters: Parameters) -> list[object]:

@@ -68,6 +68,7 @@ class Mark:
     node_count: int
     states: dict[State, Value]
     result_bytes: int
+    end_count: int
 
 
 class GraphBuilder:
@@ -81,19 +82,26 @@ class GraphBuilder:
         #: From which node on a run goes on only where a bool holds (`run_end.py`).
         self.goes_on: list[tuple[int, Value]] = []
         self._result_bytes = 0
+        #: Names of the model's inputs behind an input of this graph: inside of another one it is
+        #: something else.
+        self.model_inputs: Callable[[Value], tuple[str, ...]] = _own_name
 
     def mark(self) -> Mark:
         """What is there now, for `rewind`."""
-        return Mark(len(self.nodes), dict(self.states), self._result_bytes)
+        return Mark(len(self.nodes), dict(self.states), self._result_bytes, len(self.goes_on))
 
     def rewind(self, mark: Mark) -> None:
-        """Take back everything since `mark`: a loop that was written out in vain, say."""
-        for node in self.nodes[mark.node_count :]:
-            for value in node.outputs:
-                self.known.pop(value, None)
-        del self.nodes[mark.node_count :]
+        """Take back what is computed since `mark`: a loop that was written out in vain, say.
+
+        Constants stay, since others may know of them by now; what nobody reads goes later.
+        """
+        since = self.nodes[mark.node_count :]
+        self.nodes[mark.node_count :] = [
+            node for node in since if node.outputs[:1] and node.output in self.known
+        ]
         self.states = dict(mark.states)
         self._result_bytes = mark.result_bytes
+        del self.goes_on[mark.end_count :]
 
     def add_known(self, value: Value, data: Array) -> Value:
         """`value` is `data`, known at compile time."""
@@ -214,7 +222,8 @@ class GraphBuilder:
             fresh = [v for v in (node.inputs if node else ()) if v not in seen]
             seen.update(dict.fromkeys(fresh))
             todo += fresh
-        return tuple(v.name for v in seen if v not in producers)
+        names = (name for v in seen if v not in producers for name in self.model_inputs(v))
+        return tuple(dict.fromkeys(names))
 
     def _is_shape_arithmetic(self, inputs: Sequence[Value], results: Sequence[Value]) -> bool:
         """Few plain numbers, all known: exporters compute shapes with ordinary operators."""
@@ -236,6 +245,10 @@ class GraphBuilder:
         results = operation.evaluate(operands, signature, Rounding.DOUBLE)
         for value, result in zip(values, results, strict=True):
             self.add_known(value, np.ascontiguousarray(result).reshape(value.type.shape))
+
+
+def _own_name(value: Value) -> tuple[str, ...]:
+    return (value.name,)
 
 
 def _check_channels(

@@ -26,7 +26,9 @@ def exact_outputs(graph: Graph) -> tuple[bool, ...]:
 
 
 def computes_in_float(node: Node) -> bool:
-    """Whether the node makes real numbers from real numbers."""
+    """Whether the node makes real numbers from real numbers, itself or in a body of its own."""
+    if any(computes_in_float(inner) for graph in node.op.inner_graphs() for inner in graph.nodes):
+        return True
     return any(value.type.element.is_float for value in node.inputs) and any(
         value.type.element.is_float for value in node.outputs
     )

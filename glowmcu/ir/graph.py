@@ -51,12 +51,14 @@ class State:
     """A value that outlives a run: an input of the graph that holds what the run before left of it,
     and `initial` (of its shape and dtype) at the beginning of a stream.
 
-    A `shared` one is read as a whole by others than this graph's nodes.
+    A `shared` one is read as a whole by others than this graph's nodes. In a loop's body, where a
+    run is a trip, it `is_carried`: the loop's operand is its beginning.
     """
 
     value: Value
     initial: Array
     shared: bool = False
+    is_carried: bool = False
 
 
 @dataclass(frozen=True)

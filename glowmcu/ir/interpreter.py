@@ -99,3 +99,12 @@ def step_graph(
         results = evaluate_node(node, [values[value] for value in node.inputs], graph.rounding)
         values.update(zip(node.outputs, results, strict=True))
         yield node, list(results)
+
+
+def nodes_inside(graph: Graph) -> int:
+    """Nodes of bodies that one run interprets, as far as numbers of trips are known."""
+    return sum(
+        node.op.evaluations * (len(inner.nodes) + nodes_inside(inner))
+        for node in graph.nodes
+        for inner in node.op.inner_graphs()
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ import numpy.typing as npt
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.value_range import ValueRange, full_range, range_of_data
+
+if TYPE_CHECKING:
+    from glowmcu.ir.graph import Graph
 
 Array = npt.NDArray[Any]
 
@@ -105,6 +108,15 @@ class Operation:
     def macs(self, signature: Signature) -> int:
         """Multiply-accumulates of one run."""
         return 0
+
+    @property
+    def evaluations(self) -> int:
+        """How often `inner_graphs` run in one run of the operator, as far as that is known."""
+        return 1
+
+    def inner_graphs(self) -> tuple[Graph, ...]:
+        """Graphs that the operator runs: of branches, and of a loop's trip."""
+        return ()
 
     def aliases(self, signature: Signature) -> Mapping[int, int]:
         """`{result: operand}`: results that are bytes of an operand, so that they cost nothing.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.interpreter import Session, bind_inputs, step_graph
+from glowmcu.ir.interpreter import Session, bind_inputs, nodes_inside, step_graph
 from glowmcu.ir.operation import Array
 from glowmcu.test_vectors import pattern_tensor, vector_seed
 
@@ -33,6 +33,8 @@ _PATTERNS = (
 #: is no larger, and of a larger one.
 _SEARCH_MACS = 40_000_000
 _FEWEST, _OF_LARGE = 4, 2
+#: What it takes to interpret a node of a loop's body, in multiply-accumulates.
+_NODE_MACS = 2000
 #: How often the vectors of a graph with states are gone through.
 _TURNS_OF_STREAM = 3
 #: Where stages have rates, the last one computes so often in as many runs at most.
@@ -76,8 +78,9 @@ def choose_vectors(graph: Graph, most: int) -> tuple[Tried, ...]:
 
     The search costs about `_SEARCH_MACS` multiply-accumulates.
     """
-    fewest = _FEWEST if graph.macs <= _SEARCH_MACS else _OF_LARGE
-    count = max(fewest, _SEARCH_MACS // max(graph.macs, 1))
+    work = graph.macs + _NODE_MACS * nodes_inside(graph)
+    fewest = _FEWEST if work <= _SEARCH_MACS else _OF_LARGE
+    count = max(fewest, _SEARCH_MACS // max(work, 1))
     seeds = [vector_seed(1 + 1009 * i, *pattern) for i, pattern in enumerate(_PATTERNS[:count])]
     tried = [_try(graph, seed) for seed in seeds]
     sizes = {node: size for node in graph.nodes if (size := _constant_bytes(graph, node))}

@@ -12,6 +12,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Constant
+from glowmcu.ir.program import Program
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import Candidates, KernelChoices
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
@@ -19,6 +20,17 @@ from glowmcu.kernels.lying import can_lie, lying, standing
 from glowmcu.kernels.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.search import Totals, cheapest_set, set_totals, shared_code
 from glowmcu.planning_progress import PlanningWatch, Stage
+
+
+@dataclass(frozen=True)
+class BodyPlan:
+    """A body of a branch or loop: its program with offsets in a scratch of `arena_bytes`, and the
+    kernels of its nodes.
+    """
+
+    program: Program
+    selections: Mapping[Node, Selection]
+    arena_bytes: int
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,8 @@ class Selection:
     possible: tuple[Kernel, ...] = ()
     #: Others, which may compute a single row of it.
     of_one_row: tuple[Kernel, ...] = ()
+    #: Of a branch or loop, once they are planned.
+    bodies: tuple[BodyPlan, ...] = ()
 
     @cached_property
     def row_kernel(self) -> RowKernel | None:

@@ -218,7 +218,7 @@ def _any(masks: Mask, axis: int) -> Mask:
 def rule_of(node: Node, graph: Graph) -> ChannelRule:
     """How channels go through a node of `graph`."""
     types = [value.type for value in (*node.inputs, *node.outputs)]
-    if not all(type_.element_count for type_ in types):
+    if not all(type_.element_count for type_ in types) or node.op.inner_graphs():
         return ChannelRule(node)
     if isinstance(node.op, Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D):
         return _layer_rule(node, graph) or ChannelRule(node)

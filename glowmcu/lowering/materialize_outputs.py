@@ -18,9 +18,9 @@ def run(graph: Graph) -> Graph:
     states = {state.value for state in graph.states}
     for value in graph.results:
         result = value
-        source = _source(graph, value)
-        is_shown = value in graph.inputs or source in states
-        if value in outputs or is_shown or graph.constant_data(source) is not None:
+        origin = source(graph, value)
+        is_shown = value in graph.inputs or origin in states
+        if value in outputs or is_shown or graph.constant_data(origin) is not None:
             result = Value(value.type, value.name)
             copies.append(Node(Copy(), (value,), (result,), value.name, "output"))
         outputs.append(result)
@@ -29,7 +29,7 @@ def run(graph: Graph) -> Graph:
     return graph.replace((*graph.nodes, *copies), (*outputs, *graph.assigned))
 
 
-def _source(graph: Graph, value: Value) -> Value:
+def source(graph: Graph, value: Value) -> Value:
     """Whose bytes the value's are, seen through reshapes and the like."""
     while graph.constant_data(value) is None:
         node = graph.producers.get(value)

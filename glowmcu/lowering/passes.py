@@ -6,8 +6,8 @@ graph to graph. It runs before all others, or after the pass that its attribute 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 from glowmcu.discovery import plugins
 from glowmcu.errors import error
@@ -18,6 +18,7 @@ from glowmcu.lowering import (
     fold_padding,
     fold_transposes_into_weights,
     forward_parts,
+    lower_bodies,
     lower_to_tables,
     materialize_outputs,
     materialize_states,
@@ -44,6 +45,8 @@ Observer = Callable[[str, Graph], None]
 
 #: The pass that `simplify=False` leaves out.
 SIMPLIFY = "simplify"
+#: The last passes, which see to memory that a graph has for its outputs and states.
+MATERIALIZE = ("materialize_outputs", "materialize_states")
 
 PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
@@ -73,9 +76,23 @@ PASSES: tuple[NamedPass, ...] = (
 
 
 def lower(graph: Graph, observer: Observer | None = None, simplified: bool = True) -> Graph:
-    """Run every pass, verifying after each; `simplify` only if the graph is to be `simplified`."""
+    """Run every pass, verifying after each; `simplify` only if the graph is to be `simplified`.
+
+    Bodies of branches and loops are lowered first, by the same passes.
+    """
+    left_out = () if simplified else (SIMPLIFY,)
+    graph = lower_bodies.run(graph, partial(_lower_body, left_out=left_out))
+    return _run_passes(graph, observer, left_out)
+
+
+def _lower_body(graph: Graph, left_out: tuple[str, ...]) -> Graph:
+    graph = lower_bodies.run(graph, partial(_lower_body, left_out=left_out))
+    return _run_passes(graph, None, (*left_out, *MATERIALIZE))
+
+
+def _run_passes(graph: Graph, observer: Observer | None, left_out: Sequence[str]) -> Graph:
     for name, run in all_passes():
-        if name == SIMPLIFY and not simplified:
+        if name in left_out:
             continue
         graph = run(graph)
         graph.verify()

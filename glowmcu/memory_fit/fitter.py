@@ -18,6 +18,7 @@ from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, SelectionMemory, code_bytes, select_kernels
+from glowmcu.memory_fit.bodies import BodyPlanner
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget
 from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
@@ -125,10 +126,15 @@ class _Fitter:
         return self._planned(self._selected(limits), stream_to)
 
     def _selected(self, limits: Mapping[str, int]) -> dict[Node, Selection]:
-        return select_kernels(
+        chosen = select_kernels(
             self.graph, self.target, self.choices, self.budgets.flash_bytes, limits, self._ranges,
             self.kernels,
         )  # fmt: skip
+        return self._bodies.with_bodies(chosen)
+
+    @cached_property
+    def _bodies(self) -> BodyPlanner:
+        return BodyPlanner(self.target, self.graph.rounding)
 
     @cached_property
     def _ranges(self) -> ValueRanges:

@@ -87,7 +87,8 @@ def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]
     ]
     words = 2 + len(graph.rates) if graph.rates else 1
     mark = Buffer("mark of a stream", TensorType((words,), ElementType.I32))
-    program = replace(program, states=states, mark=mark, rates=graph.rates)
+    begins = not all(state.is_carried for state in graph.states)
+    program = replace(program, states=states, mark=mark if begins else None, rates=graph.rates)
     return arranged(program, runs, [*program.views.values(), *views])
 
 
@@ -104,6 +105,8 @@ def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_ro
     scratch = None
     if choice.scratch_bytes:
         type_ = TensorType((choice.scratch_bytes,), ElementType.I8)
+        if choice.scratch_bytes % 8 == 0 and _holds_wide(node):
+            type_ = TensorType((choice.scratch_bytes // 8,), ElementType.I64)
         scratch = Buffer(f"{node.name}/scratch", type_)
     return Run(
         node,
@@ -115,6 +118,16 @@ def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_ro
         choice.operand_align,
         choice.overlaps,
         choice.rows if with_rows else None,
+    )
+
+
+def _holds_wide(node: Node) -> bool:
+    """Whether tensors of eight bytes an element lie in the scratch: those of a body."""
+    return any(
+        _holds_wide(inner)
+        or any(value.type.element.size_bytes == 8 for value in (*inner.outputs, *graph.inputs))
+        for graph in node.op.inner_graphs()
+        for inner in graph.nodes
     )
 
 

@@ -88,18 +88,24 @@ def two_lists() -> bytes:
 
 
 def control_flow() -> bytes:
-    """One of two subgraphs by a condition."""
+    """A loop in which a list grows."""
     model = ModelBuilder()
-    condition = model.input("louder", (), "bool")
+    go = model.constant("go", np.array([True]))
     x = model.input("x", (1, 4), "int8", 0.5, 0)
-    y = model.tensor("y", (1, 4), "int8", 0.5, 0)
-    numbers = []
-    for name in ("then", "else"):
-        inner, number = model.subgraph(name)
-        inner.output(inner.input("x", (1, 4), "int8", 0.5, 0))
-        numbers.append(number)
-    options = {"then_subgraph_index": numbers[0], "else_subgraph_index": numbers[1]}
-    model.op("IF", [condition, x], [y], options)
+    last, y = model.tensor("last", (1,), "bool"), model.tensor("y", (1, 8), "int8", 0.5, 0)
+    cond, cond_number = model.subgraph("cond")
+    cond.output(cond.input("go", (1,), "bool"))
+    cond.input("x", (1, 4), "int8", 0.5, 0)
+    body, body_number = model.subgraph("body")
+    stop = body.tensor("stop", (1,), "bool")
+    body.op("LOGICAL_NOT", [body.input("go", (1,), "bool")], [stop])
+    part = body.input("x", (1, 4), "int8", 0.5, 0)
+    longer = body.tensor("longer", (1, 8), "int8", 0.5, 0)
+    body.op("CONCATENATION", [part, part], [longer], {"axis": 1})
+    body.output(stop)
+    body.output(longer)
+    options = {"cond_subgraph_index": cond_number, "body_subgraph_index": body_number}
+    model.op("WHILE", [go, x], [last, y], options)
     model.output(y)
     return model.finish()
 

@@ -25,7 +25,7 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
     ("not a flatbuffer", USAGE, "compile hello.tflite"),
     ("empty file", USAGE, "compile empty.tflite"),
     ("truncated", USAGE, "compile truncated.tflite"),
-    ("several subgraphs", UNSUPPORTED, "compile control_flow.tflite"),
+    ("a loop that grows", UNSUPPORTED, "compile control_flow.tflite"),
     ("dynamic shape", UNSUPPORTED, "compile dynamic.tflite"),
     ("shape of an unknown input", USAGE, "compile digits.tflite --input-shape z=1x2"),
     ("unknown input outside", USAGE, "compile digits.tflite --outside-input pixel"),

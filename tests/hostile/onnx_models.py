@@ -78,7 +78,40 @@ def functions() -> bytes:
     return _model(nodes, inputs, outputs, [own], ["own"])
 
 
+def control_flow() -> bytes:
+    """A loop that collects, a branch inside of it, and a scan."""
+    flag, i64 = TensorProto.BOOL, INT64
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node(kind, ["sum", "x"], [name])], name, [], [_tensor(name, [2, 3])]
+        )
+        for name, kind in (("then", "Mul"), ("else", "Sub"))
+    }
+    trip = [
+        helper.make_node("Add", ["carried", "x"], ["sum"]),
+        helper.make_node("ReduceMax", ["sum"], ["most"], keepdims=0),
+        helper.make_node("Less", ["most", "limit"], ["is_small"]),
+        helper.make_node("If", ["is_small"], ["next"], **branches),
+        helper.make_node("Identity", ["go"], ["go_on"]),
+    ]
+    inputs = [_tensor("i", [], i64), _tensor("go", [], flag), _tensor("carried", [2, 3])]
+    outputs = [_tensor("go_on", [], flag), _tensor("next", [2, 3]), _tensor("most", [])]
+    row = helper.make_graph(
+        [helper.make_node("Add", ["s", "r"], ["t"]), helper.make_node("Neg", ["t"], ["u"])],
+        "row", [_tensor("s", [3]), _tensor("r", [3])], [_tensor("t", [3]), _tensor("u", [3])],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Loop", ["n", "", "x"], ["y", "rows"],
+                         body=helper.make_graph(trip, "trip", inputs, outputs)),
+        helper.make_node("Scan", ["zeros", "y"], ["last", "z"], body=row, num_scan_inputs=1),
+    ]  # fmt: skip
+    results = [_tensor(name, None) for name in ("rows", "last", "z")]
+    data = {"n": np.array(30, np.int64), "limit": np.float32(9), "zeros": np.zeros(3, np.float32)}
+    return _model(nodes, [_tensor("x", [2, 3])], results, **data)
+
+
 ONNX_MODELS: dict[str, Callable[[], bytes]] = {
+    "control_flow": control_flow,
     "convolutions": convolutions,
     "functions": functions,
     "shapes": shapes,

@@ -14,6 +14,7 @@ import numpy as np
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
 from tests.ops.test_circular_buffer import streaming_model
+from tests.support.control_flow_models import RandomModel
 from tests.support.detection_models import DetectionCase, detection_model
 from tests.support.signal_models import front_end
 
@@ -209,11 +210,16 @@ def signals() -> bytes:
     return front_end()
 
 
+def control_flow() -> bytes:
+    """Branches and loops inside of each other, and variables."""
+    return RandomModel(94, with_variables=True).data()
+
+
 OPERATOR_MODELS: dict[str, Callable[[], bytes]] = {
     function.__name__: function
     for function in (
         convolution, matmul, pooling, elementwise, functions, normalization, reshaping, slicing,
         joining, space, reduction, rare, strides_in_time, fast_detection, regular_detection,
-        signals,
+        signals, control_flow,
     )
 }  # fmt: skip

@@ -1,48 +1,71 @@
 """If, Loop and Scan: graphs in attributes become part of the graph around them.
 
-What is known at compile time is written out: the branch that is taken, a loop's body once a trip.
+What is known at compile time is written out where that is short: the branch that is taken, a loop's
+body once a trip. Else the operator is a node with graphs inside (`loops.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
-
-from glowmcu.frontend.control_flow import MAX_NODES, MAX_TRIPS, expect_same_types, not_known
-from glowmcu.frontend.onnx.axes import positive_axis
-from glowmcu.frontend.onnx.container import InputRecord, NodeRecord
+from glowmcu.frontend.control_flow import MAX_TRIPS, SHORT_NODES
+from glowmcu.frontend.control_flow_nodes import Inside, add_if
+from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
-from glowmcu.frontend.onnx.subgraphs import Bound, write_out
+from glowmcu.frontend.onnx.loops import looped, scanned
+from glowmcu.frontend.onnx.subgraphs import (
+    Bound,
+    bind_results,
+    expect_condition,
+    loop_name,
+    place_of,
+    tensors,
+    write_out,
+)
+from glowmcu.frontend.onnx.written_loops import LoopWriter, ScanSlices, written_scan
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
-from glowmcu.ir.types import ElementType
-from glowmcu.ops.joining import Concatenation
-from glowmcu.ops.shape import Reshape
-from glowmcu.ops.slicing import Split
-
-_OLDEST_SCAN = 9
 
 
 @importer("If")
 def import_if(state: Import, op: NodeRecord) -> None:
-    """Either graph, by a condition that is known at compile time."""
+    """Either graph, by a condition: the one that is taken where that is known."""
     condition = state.value(op, 0)
     expect_condition(op, condition)
     known = state.builder.known.get(condition)
     if known is None:
-        raise not_known("the condition of If")
+        bind_results(state, op, _branched(state, op, condition))
+        return
     branch = "then_branch" if known.reshape(-1)[0] else "else_branch"
     bind_results(state, op, write_out(state, op, op.graph(branch), [], f"{loop_name(op)}/{branch}"))
 
 
+def _branched(state: Import, op: NodeRecord, condition: Value) -> list[Value]:
+    parts = []
+    for branch in ("then_branch", "else_branch"):
+        inside = Inside(state.builder)
+        place = f"{loop_name(op)}/{branch}"
+        results = write_out(state, op, op.graph(branch), [], place, inside)
+        parts.append(inside.part(tensors(op, results)))
+    counts = [len(part.results) for part in parts]
+    if counts != [len(op.outputs)] * 2:
+        raise Unsupported("GM105", f"If has {len(op.outputs)} results, its graphs {counts}")
+    return add_if(state.builder, place_of(state, op, counts[0]), condition, *parts)
+
+
 @importer("Loop")
 def import_loop(state: Import, op: NodeRecord) -> None:
-    """A loop with a number of trips that is known at compile time."""
-    results = _LoopWriter(state, op).written_out()
-    if results is None:
-        raise not_known("the number of trips of Loop")
+    """A loop: written out where it is short and the number of trips known at compile time."""
+    start = state.builder.mark()
+    results = LoopWriter(state, op).written_out()
+    if results is None or len(state.builder.nodes) - start.node_count > SHORT_NODES:
+        state.builder.rewind(start)
+        try:
+            results = list[Bound](looped(state, op))
+        except Unsupported:
+            state.builder.rewind(start)
+            if results is None:
+                raise
+            results = LoopWriter(state, op).written_out()
+    assert results is not None
     bind_results(state, op, results)
 
 
@@ -50,223 +73,14 @@ def import_loop(state: Import, op: NodeRecord) -> None:
 def import_scan(state: Import, op: NodeRecord) -> None:
     """A loop over slices, either direction, any axes."""
     scan = ScanSlices(state, op)
-    what = f"Scan {loop_name(op)[:120]!r}"
-    carried, rows = list[Bound](scan.carried), list[list[Value]]()
-    parts = scan.parts()
-    for trip in range(scan.trips):
-        operands = [*carried, *(part[trip] for part in parts)]
-        after = write_out(state, op, scan.body, operands, f"{loop_name(op)}/trip{trip}")
-        carried, row = _after_trip(what, carried, after, trip)
-        rows.append(row)
-        expect_not_too_many(op, len(rows) * len(scan.body.nodes))
-    bind_results(state, op, [*carried, *scan.stacked(rows)])
-
-
-class ScanSlices:
-    """What a Scan loops over, and what it makes of what its body gives."""
-
-    def __init__(self, state: Import, op: NodeRecord) -> None:
-        if state.opset < _OLDEST_SCAN:
-            raise Unsupported(
-                "GM103", f"Scan of opset {state.opset}; expected {_OLDEST_SCAN} or later",
-                "convert it: onnx.version_converter.convert_version(model, 17)",
-            )  # fmt: skip
-        self.state, self.op, self.body = state, op, op.graph("body")
-        count = op.integer("num_scan_inputs", 0)
-        if not 1 <= count <= len(op.inputs):
-            raise Unsupported("GM105", f"Scan: {count} of {len(op.inputs)} operands are scanned")
-        operands = [state.value(op, position) for position in range(len(op.inputs))]
-        self.carried, self.scanned = operands[:-count], operands[-count:]
-        axes = self._listed("scan_input_axes", count)
-        pairs = zip(axes, self.scanned, strict=True)
-        self.axes = [positive_axis(op, axis, value.type.rank) for axis, value in pairs]
-        self.backward = self._listed("scan_input_directions", count)
-        outputs = len(self.body.outputs) - len(self.carried)
-        if outputs < 0:
-            raise Unsupported("GM105", "Scan: its body does not give all that it carries")
-        self.output_axes = self._listed("scan_output_axes", outputs)
-        self.output_backward = self._listed("scan_output_directions", outputs)
-        lengths = {
-            value.type.shape[axis] for axis, value in zip(self.axes, self.scanned, strict=True)
-        }
-        if len(lengths) != 1:
-            raise Unsupported("GM106", f"Scan: its operands have {sorted(lengths)} slices")
-        (self.trips,) = lengths
-        if not 1 <= self.trips <= MAX_TRIPS:
-            raise Unsupported(
-                "GM142", f"Scan: {self.trips} slices; expected 1 to {MAX_TRIPS}",
-                "let the model see fewer slices a run, and keep what it carries as a state",
-            )  # fmt: skip
-
-    def _listed(self, name: str, count: int) -> tuple[int, ...]:
-        found = self.op.integers(name) or (0,) * count
-        if len(found) != count:
-            raise Unsupported("GM105", f"Scan: {name} has {len(found)} entries, expected {count}")
-        return found
-
-    def parts(self) -> list[list[Value]]:
-        """The slices of each operand in the order of trips."""
-        found = []
-        for value, axis, backward in zip(self.scanned, self.axes, self.backward, strict=True):
-            split = Split(axis, (1,) * self.trips, drop_axis=True)
-            slices = list(self.state.add_all(replace(self.op, outputs=()), split, [value]))
-            found.append(slices[::-1] if backward else slices)
-        return found
-
-    def stacked(self, rows: Sequence[Sequence[Value]]) -> list[Value]:
-        """What trips gave, along new axes."""
-        results = []
-        for number, stored in enumerate(self.output_axes):
-            column = [row[number] for row in rows]
-            if self.output_backward[number]:
-                column.reverse()
-            axis = positive_axis(self.op, stored, column[0].type.rank + 1)
-            results.append(stacked(self.state, self.op, column, axis))
-        return results
-
-
-class _LoopWriter:
-    def __init__(self, state: Import, op: NodeRecord) -> None:
-        self.state, self.op, self.body = state, op, op.graph("body")
-        self.what = f"Loop {loop_name(op)[:120]!r}"
-        self.carried = [_operand(state, op, position) for position in range(2, len(op.inputs))]
-        if len(self.body.inputs) != 2 + len(self.carried):
-            raise Unsupported(
-                "GM105",
-                f"{self.what}: {len(self.carried)} values are carried, its body has "
-                f"{len(self.body.inputs)} inputs",
-            )
-        if len(self.body.outputs) < 1 + len(self.carried):
-            raise Unsupported("GM105", f"{self.what}: its body does not give all that it carries")
-
-    def written_out(self) -> list[Bound] | None:
-        """What the loop gives; None where the number of trips depends on data."""
-        state = self.state
+    if scan.trips * len(scan.body.nodes) > SHORT_NODES:
         start = state.builder.mark()
-        most = self._known(0, MAX_TRIPS + 1)
-        again = self._known(1, 1)
-        carried, rows = self.carried, list[list[Value]]()
-        while most is not None and again and len(rows) < most:
-            condition, carried, row = self.trip(len(rows), carried)
-            rows.append(row)
-            known = state.builder.known.get(condition)
-            again = None if known is None else int(bool(known.reshape(-1)[0]))
-            count = len(state.builder.nodes) - start.node_count
-            if len(rows) > MAX_TRIPS or count > MAX_NODES:
-                again = None
-        if most is None or again is None:
+        try:
+            bind_results(state, op, scanned(scan))
+        except Unsupported:
             state.builder.rewind(start)
-            return None
-        return [*carried, *(self._stacked(rows, number) for number in range(self._scans))]
-
-    def _known(self, position: int, default: int) -> int | None:
-        """An operand that counts or decides; `default` where it is left out, None if not known."""
-        if not self.state.has(self.op, position):
-            return default
-        value = self.state.value(self.op, position)
-        if value.type.element_count != 1:
-            raise Unsupported("GM106", f"{self.what}: operand {position} is {value.type}")
-        known = self.state.builder.known.get(value)
-        return None if known is None else int(known.reshape(-1)[0])
-
-    @property
-    def _scans(self) -> int:
-        return len(self.body.outputs) - 1 - len(self.carried)
-
-    def trip(self, number: int, carried: list[Bound]) -> tuple[Value, list[Bound], list[Value]]:
-        """Whether to go on, what is carried on, and what is collected."""
-        head = [
-            _scalar(self.state, self.body.inputs[0], number, np.int64),
-            _scalar(self.state, self.body.inputs[1], True, np.bool_),
-        ]
-        place = f"{loop_name(self.op)}/trip{number}"
-        condition, *after = write_out(self.state, self.op, self.body, [*head, *carried], place)
-        if not isinstance(condition, Value):
-            raise Unsupported("GM106", f"{self.what}: its condition is a sequence")
-        expect_condition(self.op, condition)
-        new, row = _after_trip(self.what, carried, after, number)
-        return condition, new, row
-
-    def _stacked(self, rows: Sequence[Sequence[Value]], number: int) -> Value:
-        if rows:
-            return stacked(self.state, self.op, [row[number] for row in rows], 0)
-        start = self.state.builder.mark()
-        type_ = self.trip(0, self.carried)[2][number].type
-        self.state.builder.rewind(start)
-        empty = np.zeros((0, *type_.shape), type_.element.numpy)
-        return self.state.add_constant(empty, f"{loop_name(self.op)}/nothing")
-
-
-def _after_trip(
-    what: str, before: Sequence[Bound], after: Sequence[Bound], trip: int
-) -> tuple[list[Bound], list[Value]]:
-    """What is carried on, and the rest. Raises GM140 where a tensor changes its type."""
-    carried, rest = list(after[: len(before)]), after[len(before) :]
-    pairs = [
-        (old, new)
-        for old, new in zip(before, carried, strict=True)
-        if isinstance(old, Value) and isinstance(new, Value)
-    ]
-    expect_same_types(what, [old for old, _ in pairs], [new for _, new in pairs], trip)
-    row = [value for value in rest if isinstance(value, Value)]
-    if len(row) != len(rest):
-        raise Unsupported("GM105", f"{what}: it collects sequences; collect tensors")
-    return carried, row
-
-
-def expect_not_too_many(op: NodeRecord, count: int) -> None:
-    """Raise Unsupported GM142 where a loop that is written out would be too long."""
-    if count > MAX_NODES:
-        raise Unsupported(
-            "GM142",
-            f"{op.kind} {loop_name(op)[:120]!r}: written out it is more than {MAX_NODES} nodes",
-            "let the model see fewer slices a run, and keep what it carries as a state",
-        )
-
-
-def expect_condition(op: NodeRecord, condition: Value) -> None:
-    """Raise Unsupported GM106 unless it is one boolean."""
-    if condition.type.element is not ElementType.BOOL or condition.type.element_count != 1:
-        raise Unsupported("GM106", f"{op.kind}: its condition is {condition.type}; expected a bool")
-
-
-def loop_name(op: NodeRecord) -> str:
-    """What messages and tensors call the operator."""
-    return op.name or next((name for name in op.outputs if name), op.kind)
-
-
-def bind_results(state: Import, op: NodeRecord, results: Sequence[Bound]) -> None:
-    """The operator's results, of which some may be left out."""
-    if len(results) < len(op.outputs):
-        raise Unsupported(
-            "GM105", f"{op.kind} has {len(op.outputs)} results, its graph {len(results)}"
-        )
-    for name, found in zip(op.outputs, results, strict=False):
-        if name:
-            state.give(name, found)
-
-
-def stacked(state: Import, op: NodeRecord, values: Sequence[Value], axis: int) -> Value:
-    """Tensors of one shape along a new axis."""
-    shape = values[0].type.shape
-    for value in values:
-        if value.type != values[0].type:
-            raise Unsupported(
-                "GM140",
-                f"{op.kind} {loop_name(op)[:120]!r} collects {value.name[:120]!r}, which is "
-                f"{values[0].type} first and {value.type} later",
-                "what a loop collects keeps its shape from trip to trip",
-            )
-    parts = [state.add(op, Reshape((*shape[:axis], 1, *shape[axis:])), [v]) for v in values]
-    return parts[0] if len(parts) == 1 else state.add(op, Concatenation(axis), parts)
-
-
-def _operand(state: Import, op: NodeRecord, position: int) -> Bound:
-    found = state.bound(op.inputs[position])
-    return state.value(op, position) if found is None else found
-
-
-def _scalar(state: Import, record: InputRecord, number: int, dtype: type[np.generic]) -> Value:
-    """A number in the shape that the body declares: () or (1,)."""
-    shape = (1,) if record.sizes is not None and len(record.sizes) == 1 else ()
-    return state.add_constant(np.full(shape, number, dtype), record.name)
+            if scan.trips > MAX_TRIPS:
+                raise
+        else:
+            return
+    bind_results(state, op, written_scan(scan))

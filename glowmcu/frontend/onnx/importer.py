@@ -13,6 +13,8 @@ from functools import cache
 import numpy as np
 
 from glowmcu.discovery import import_members
+from glowmcu.frontend.control_flow import Effort
+from glowmcu.frontend.control_flow_nodes import Inside
 from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
@@ -52,13 +54,21 @@ class Import:
     """A model on its way into the graph IR: what importers read from and emit to."""
 
     def __init__(
-        self, model: OnnxRecord, options: InputOptions, outer: Import | None = None
+        self,
+        model: OnnxRecord,
+        options: InputOptions,
+        outer: Import | None = None,
+        inside: Inside | None = None,
     ) -> None:
         self.model = model
-        #: Where names of a graph in an attribute are looked up that it does not make itself.
+        #: Where names of a graph in an attribute are looked up that it does not make itself; where
+        #: that stays a graph of its own, what is found becomes an input of it.
         self.outer = outer
+        self.inside = inside
         self.depth: int = 0 if outer is None else outer.depth + 1
-        self.builder: GraphBuilder = GraphBuilder() if outer is None else outer.builder
+        self.effort: Effort = Effort() if outer is None else outer.effort
+        around = GraphBuilder() if outer is None else outer.builder
+        self.builder: GraphBuilder = around if inside is None else inside.builder
         #: Goes before the names of what this graph makes.
         self.place: str = "" if outer is None else outer.place
         self.opset = model.opsets.get("ai.onnx", 0)
@@ -134,7 +144,7 @@ class Import:
                 )  # fmt: skip
             if name not in self.model.initializers:
                 if self.outer is not None:
-                    return self.outer.named_value(name)
+                    return self._crossed(self.outer.named_value(name))
                 raise Unsupported("GM105", f"tensor {name!r} is read before it is computed")
             self._values[name] = self._initializer(name)
         return self._values[name]
@@ -155,8 +165,16 @@ class Import:
             return self._values[name]
         if name in self._sequences:
             return self._sequences[name]
-        is_own = name in self.model.initializers or self.outer is None
-        return None if is_own or self.outer is None else self.outer.bound(name)
+        if name in self.model.initializers or self.outer is None:
+            return None
+        found = self.outer.bound(name)
+        if found is None or isinstance(found, Value):
+            return None if found is None else self._crossed(found)
+        return tuple(map(self._crossed, found))
+
+    def _crossed(self, value: Value) -> Value:
+        """What a value of the graph around is in this one."""
+        return value if self.inside is None else self.inside.value(value)
 
     def give(self, name: str, found: Value | Sequence[Value]) -> None:
         """`name` is this tensor, or this sequence of tensors."""

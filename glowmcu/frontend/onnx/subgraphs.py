@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glowmcu.frontend.control_flow import expect_shallow
+from glowmcu.frontend.control_flow_nodes import Inside, Place
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
+from glowmcu.ir.types import ElementType
 
 #: What a name stands for: a tensor, or a sequence of them.
 Bound = Value | Sequence[Value]
@@ -19,12 +21,21 @@ _DAMAGED = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 
 
 def write_out(
-    state: Import, op: NodeRecord, graph: OnnxRecord, operands: Sequence[Bound], place: str
+    state: Import,
+    op: NodeRecord,
+    graph: OnnxRecord,
+    operands: Sequence[Bound],
+    place: str,
+    inside: Inside | None = None,
 ) -> list[Bound]:
-    """The results of `graph` on `operands`; `place` goes before the names of what it makes."""
-    inner = Import(graph, InputOptions(), state)
+    """The results of `graph` on `operands`; `place` goes before the names of what it makes.
+
+    `inside`: a graph of its own that it goes to, in place of the one around.
+    """
+    inner = Import(graph, InputOptions(), state, inside)
     inner.place = f"{state.place}{place}/"
     expect_shallow(inner.depth)
+    inner.effort.spend(len(graph.nodes))
     if len(operands) != len(graph.inputs):
         raise Unsupported(
             "GM105", f"{op.kind} gives {len(operands)} operands to a graph of {len(graph.inputs)}"
@@ -71,3 +82,47 @@ def expect_declared(op: NodeRecord, record: InputRecord, found: Bound) -> None:
 def _result(inner: Import, name: str) -> Bound:
     found = inner.bound(name)
     return inner.named_value(name) if found is None else found
+
+
+def tensors(op: NodeRecord, found: Sequence[Bound]) -> list[Value]:
+    """What is decided while the model runs cannot be a sequence."""
+    values = [value for value in found if isinstance(value, Value)]
+    if len(values) != len(found):
+        raise Unsupported(
+            "GM105",
+            f"{op.kind} {loop_name(op)[:120]!r} depends on data, and gives a sequence",
+            "let it give tensors of one shape",
+        )
+    return values
+
+
+def place_of(state: Import, op: NodeRecord, count: int, before: Sequence[str] = ()) -> Place:
+    """Results are called as in the file, one that is left out by a number; `before` come first."""
+    name = loop_name(op)
+    names = [
+        f"{state.place}{op.outputs[i]}" if i < len(op.outputs) and op.outputs[i] else f"{name}/{i}"
+        for i in range(count)
+    ]
+    return Place(f"{op.kind} {name[:120]!r}", f"node {op.index} {op.kind}", (*before, *names))
+
+
+def expect_condition(op: NodeRecord, condition: Value) -> None:
+    """Raise Unsupported GM106 unless it is one boolean."""
+    if condition.type.element is not ElementType.BOOL or condition.type.element_count != 1:
+        raise Unsupported("GM106", f"{op.kind}: its condition is {condition.type}; expected a bool")
+
+
+def loop_name(op: NodeRecord) -> str:
+    """What messages and tensors call the operator."""
+    return op.name or next((name for name in op.outputs if name), op.kind)
+
+
+def bind_results(state: Import, op: NodeRecord, results: Sequence[Bound]) -> None:
+    """The operator's results, of which some may be left out."""
+    if len(results) < len(op.outputs):
+        raise Unsupported(
+            "GM105", f"{op.kind} has {len(op.outputs)} results, its graph {len(results)}"
+        )
+    for name, found in zip(op.outputs, results, strict=False):
+        if name:
+            state.give(name, found)

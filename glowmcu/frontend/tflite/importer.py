@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from glowmcu.discovery import import_members
-from glowmcu.frontend.control_flow import expect_shallow
+from glowmcu.frontend.control_flow import Effort, expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
@@ -75,6 +75,7 @@ class Import:
         self.builder = builder or GraphBuilder()
         #: Subgraphs around this one.
         self.depth = depth
+        self.effort = Effort()
         self._values: dict[int, Value] = {}
         #: Those of the file, which a subgraph that is imported again finds here.
         self._constants: dict[int, Value] = {}
@@ -141,6 +142,8 @@ class Import:
         inner = Import(model, InputOptions(), builder, self.depth + 1)
         inner._resized = self._resized
         inner._inner_constants = self._inner_constants
+        inner.effort = self.effort
+        self.effort.spend(len(model.operators))
         if builder is self.builder:
             inner._constants = self._inner_constants.setdefault(number, {})
         return inner
