@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,51 @@ def test_what_two_slices_read_is_kept() -> None:
     narrow = narrow_states.run(both)
     assert narrow.states[0].value.type.shape == (1, 7, 1, 4)
     assert same_stream(both, narrow)
+
+
+def long_queue(kept: int, new: int, begins: tuple[int, ...], whole: bool = False) -> Graph:
+    """Kept rows, new ones behind them, and windows of two rows of both from each of `begins`."""
+    x, state = Value(int8(1, new, 1, 4), "x"), Value(int8(1, kept, 1, 4), "state")
+    rows, ones = Value(int8(1, kept + new, 1, 4), "rows"), (1,) * 4
+    after = Value(state.type, "after")
+    nodes = [
+        Node(Concatenation(1), (state, x), (rows,), "rows"),
+        Node(Slice((0, new, 0, 0), state.type.shape, ones), (rows,), (after,), "after"),
+    ]
+    results = [rows] if whole else []
+    for begin in begins:
+        results.append(Value(int8(1, 2, 1, 4), f"from {begin}"))
+        cut = Slice((0, begin, 0, 0), (1, 2, 1, 4), ones)
+        nodes.append(Node(cut, (rows,), (results[-1],), results[-1].name))
+    initial = np.arange(kept * 4, dtype=np.int8).reshape(state.type.shape)
+    states = (State(state, initial),)
+    return Graph("main", (x, state), tuple(nodes), (*results, after), states=states)
+
+
+@pytest.mark.parametrize(
+    ("kept", "new", "begins", "stay"),
+    [(9, 1, (8,), 1), (9, 1, (5, 7), 4), (9, 3, (10,), 1), (9, 3, (4,), 5), (2, 1, (1,), 1)],
+)
+def test_rows_that_no_window_reads_are_not_kept(
+    kept: int, new: int, begins: tuple[int, ...], stay: int
+) -> None:
+    graph = long_queue(kept, new, begins)
+    graph.verify()
+    narrow = narrow_states.run(graph)
+    assert narrow.states[0].value.type.shape == (1, stay, 1, 4)
+    assert same_stream(graph, narrow)
+    assert same_stream(graph, lower(graph))
+
+
+def test_windows_from_the_first_row_on_or_of_all_rows_keep_a_queue_as_it_is() -> None:
+    for graph in (long_queue(5, 1, (0, 3)), long_queue(5, 1, (3,), whole=True)):
+        assert narrow_states.run(graph) is graph
+
+
+def test_a_queue_that_another_stage_reads_stays() -> None:
+    graph = long_queue(9, 1, (8,))
+    shared = replace(graph, states=(replace(graph.states[0], shared=True),))
+    assert narrow_states.run(shared) is shared
 
 
 def updates(graph: Graph) -> int:
