@@ -126,6 +126,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "border": options.inputs.io,
         "layout_nhwc": ",".join(options.inputs.nhwc),
         "slide": slides_text(options.inputs.slides),
+        "camera": ",".join(f"{name}={frame}" for name, frame in options.inputs.cameras.items()),
         "slide_layers": _number(options.inputs.slide_layers),
         "outside_input": ",".join(sorted(options.inputs.outside)),
         "flash_budget": str(options.budgets.flash_bytes or ""),

@@ -27,7 +27,8 @@ class InputOptions:
     so; `nhwc` names inputs and outputs (NCHW in the file) with channels last. `states` are inputs
     by name and the outputs that they become for the next run; without them such pairs are looked
     for unless `finds_states` is false. `slides` says of how many rows a run gets new ones, and
-    `slide_layers` how many layers keep theirs; without it all that can.
+    `slide_layers` how many layers keep theirs; without it all that can. `cameras` are inputs that
+    come as frames, `FORMAT:WIDTHxHEIGHT`.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class InputOptions:
     finds_states: bool = True
     slides: Mapping[str, int] = field(default_factory=dict)
     slide_layers: int | None = None
+    cameras: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def states_given(self) -> Mapping[str, str] | None:
@@ -54,11 +56,14 @@ def inputs_of(
     symbols: Mapping[str, int] | None,
     bind: Mapping[str, npt.NDArray[Any]] | None,
     states: Mapping[str, str] | None = None,
+    slides: Mapping[str, int] | None = None,
+    cameras: Mapping[str, str] | None = None,
 ) -> InputOptions:
     """What a function of the API was given; without `states` they are looked for."""
     return InputOptions(
-        shapes or {}, symbols or {}, bind or {}, states=states or {}, finds_states=states is None
-    )
+        shapes or {}, symbols or {}, bind or {}, states=states or {}, finds_states=states is None,
+        slides=slides or {}, cameras=cameras or {},
+    )  # fmt: skip
 
 
 def options_of_bundle(
@@ -70,15 +75,16 @@ def options_of_bundle(
     nhwc = tuple(name for name in said.get("layout_nhwc", "").split(",") if name)
     # The model has the whole window of an input that slides, and the file its shape.
     slides = _slides(said.get("slide", ""))
+    cameras = dict(pair.split("=", 1) for pair in said.get("camera", "").split(",") if pair)
     shapes = {
         name: (shape[0], shape[3], shape[1], shape[2]) if name in nhwc else shape
         for name, shape in inputs.items()
-        if name not in slides
+        if name not in slides and name not in cameras
     }
     states = dict(pair.split("=", 1) for pair in said.get("state", "").split(",") if pair)
     return InputOptions(
         shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states,
-        finds_states=False, slides=slides,
+        finds_states=False, slides=slides, cameras=cameras,
     )  # fmt: skip
 
 

@@ -53,6 +53,7 @@ def compile(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
     slide: Mapping[str, int] | None = None,
+    camera: Mapping[str, str] | None = None,
     keep_inputs: Sequence[str] = (),
     stream_inputs: Sequence[str] = (),
     outside_inputs: Sequence[str] = (),
@@ -77,13 +78,12 @@ def compile(
 ) -> Bundle:
     """Compile a `.tflite`, an `.onnx` or a pipeline's `.toml` to `output` (`build/<name>`).
 
-    Options are those of `glowmcu compile --help`; `profile` may be its file, `kernels` is a file of
-    `glowmcu.tune_kernels`. Raises GlowmcuError with every problem of the model.
+    Options are those of `glowmcu compile --help`. Raises GlowmcuError with every problem.
     """
     path, found = Path(model), find_board(board)
     data, compiled = read_source(path, preprocess)
     chosen, border = border_of(io, quantization, profile is None and samples is None)
-    inputs = replace(inputs_of(input_shapes, define, bind, states), slides=slide or {})
+    inputs = inputs_of(input_shapes, define, bind, states, slide, camera)
     options = Options(
         name=default_name(path) if name is None else name, board=found.name, core=found.core,
         goal=choice_of(Goal, optimize, "optimize"), interface=_interface(steps, labels, weights),

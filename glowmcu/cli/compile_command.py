@@ -120,6 +120,7 @@ def compile_command(
             bind=inputs.bind,
             states=inputs.states_given,
             slide=inputs.slides,
+            camera=inputs.cameras,
             stream_inputs=inputs.streamed,
             outside_inputs=inputs.outside,
             input_layouts=dict.fromkeys(inputs.nhwc, "nhwc"),

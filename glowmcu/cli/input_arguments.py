@@ -72,8 +72,8 @@ def parse_layouts(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def place_options(function: _F) -> _F:
-    """`--stream-input`, `--outside-input`, `--input-layout` and `--slide`, into the argument
-    `inputs` that `input_options` makes.
+    """`--stream-input`, `--outside-input`, `--input-layout`, `--slide` and `--camera`, into the
+    argument `inputs` that `input_options` makes.
     """
 
     @functools.wraps(function)
@@ -83,12 +83,14 @@ def place_options(function: _F) -> _F:
         outside: tuple[str, ...],
         layouts: tuple[str, ...],
         slides: tuple[str, ...],
+        cameras: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         nhwc = channels_last(parse_layouts(layouts))
         inputs = dataclasses.replace(
-            inputs, streamed=streamed, outside=outside, nhwc=nhwc, slides=parse_slides(slides)
-        )
+            inputs, streamed=streamed, outside=outside, nhwc=nhwc, slides=parse_slides(slides),
+            cameras=parse_cameras(cameras),
+        )  # fmt: skip
         return function(inputs=inputs, **others)
 
     options = (
@@ -101,6 +103,9 @@ def place_options(function: _F) -> _F:
         click.option("--slide", "slides", metavar="NAME=ROWS", multiple=True,
                      help="Windows of this input overlap: so many rows are new in a run, and only "
                           "what they change is computed."),
+        click.option("--camera", "cameras", metavar="NAME=FORMAT:WxH", multiple=True,
+                     help="This image comes as a camera's frame (grey, rgb888, rgb565, rgb565be, "
+                          "yuyv, uyvy), is cropped to its middle (…:stretch: is not) and resized."),
     )  # fmt: skip
     wrapped: Any = with_places
     for option in options:
@@ -162,6 +167,21 @@ def parse_slides(texts: tuple[str, ...]) -> dict[str, int]:
             )
         slides[name] = int(rows)
     return slides
+
+
+def parse_cameras(texts: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=FORMAT:WIDTHxHEIGHT` as a dictionary. Raises GM733."""
+    cameras: dict[str, str] = {}
+    for text in texts:
+        name, _, frame = text.rpartition("=")
+        if not name or not frame:
+            raise error(
+                "GM733",
+                f"--camera takes NAME=FORMAT:WIDTHxHEIGHT, got {text!r}",
+                hint="for example --camera input_1=rgb565:320x240",
+            )
+        cameras[name] = frame
+    return cameras
 
 
 def parse_states(texts: tuple[str, ...]) -> dict[str, str]:

@@ -57,6 +57,7 @@ def check_options(description: Description, options: Options) -> None:
         ("--keep-input", inputs.kept), ("--stream-input", inputs.streamed),
         ("--outside-input", inputs.outside), ("--io", inputs.io), ("--input-layout", inputs.nhwc),
         ("--state", inputs.states or not inputs.finds_states), ("--slide", inputs.slides),
+        ("--camera", inputs.cameras),
         ("--samples or --profile", options.quantization), ("--kernels", options.kernels),
         ("--steps", options.interface.steps),
     ):  # fmt: skip
