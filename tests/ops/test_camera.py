@@ -9,6 +9,7 @@ import pytest
 
 import glowmcu
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
@@ -161,9 +162,12 @@ def test_frames_that_are_resized(frame: str, tmp_path: Path) -> None:
 def test_a_model_of_uint8(tmp_path: Path) -> None:
     """Which makes int8 of its pixels at once."""
     shape = (1, 6, 8, 3)
-    model = single_op_model(
-        "QUANTIZE", [Tensor(shape, "uint8", 1 / 255, 0)], [Tensor(shape, "int8", 1 / 255, -128)]
-    )
+    builder = ModelBuilder()
+    image = builder.input("image", shape, "uint8", 1 / 255, 0)
+    result = builder.tensor("result", shape, "int8", 1 / 255, -128)
+    builder.op("QUANTIZE", [image], [result], {})
+    builder.output(result)
+    model = builder.finish()
     (tmp_path / "m.tflite").write_bytes(model)
     name = application_graph(model, "m.tflite")[0].arguments[0].name
     bundle = glowmcu.compile(
