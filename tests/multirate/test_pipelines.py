@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import which
 
 import numpy as np
 import pytest
 
 import glowmcu
+from benchmarks.misra import unexplained
 from glowmcu.api.pipeline_files import read_pipeline
 from glowmcu.compilation import Compilation, Options
 from glowmcu.ir.equality import same_graph
@@ -18,6 +20,7 @@ from glowmcu.multirate.compilation import compile_pipeline
 from glowmcu.ops.registry import load_operations
 from glowmcu.verify.executors import executor
 from tests.bundle.test_use import build, c_array, run_program, selftest_result
+from tests.support.misra import findings
 from tests.support.pipelines import Pipeline, random_pipeline
 
 GOALS = ("balanced", "ram", "speed", "size")
@@ -158,6 +161,16 @@ def test_the_self_test_runs_every_stage(tmp_path: Path) -> None:
     assert spoiled != text
     source.write_text(spoiled, encoding="utf-8")
     assert selftest_result("pipe", bundle.path, tmp_path) != 0
+
+
+@pytest.mark.skipif(which("cppcheck") is None, reason="needs cppcheck (apt-get install cppcheck)")
+def test_every_finding_of_misra_is_explained(tmp_path: Path) -> None:
+    glowmcu.compile(
+        random_pipeline(4).write(tmp_path), board="nrf52", output=tmp_path / "out", name="pipe"
+    )
+    found = findings(tmp_path / "out", "cortex-m4", ("pipe.c",))
+    assert found
+    assert unexplained(found) == []
 
 
 @pytest.mark.parametrize(
