@@ -141,14 +141,19 @@ def _causal_layer(
     return y
 
 
-def test_a_causal_network_costs_what_one_step_costs() -> None:
-    graph, slid = slid_model(causal(5), 1)
-    check(graph, slid.graph, steps=70)
+@pytest.mark.parametrize(("layers", "steps"), [(5, 70), (11, 40)])
+def test_a_causal_network_costs_what_one_step_costs(layers: int, steps: int) -> None:
+    """And keeps the rows that its windows will read, no others."""
+    graph, slid = slid_model(causal(layers), 1)
+    check(graph, slid.graph, steps)
     one_step = sum(
         node.macs // (node.output.type.shape[1] if node.output.type.rank == 4 else 1)
         for node in graph.nodes
     )
-    assert lower(slid.graph).macs <= 1.02 * one_step
+    lowered = lower(slid.graph)
+    assert lowered.macs <= 1.02 * one_step
+    kept = [state.value.type.shape[1] for state in lowered.states]
+    assert kept == [2 << number for number in range(layers)]
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs shared/models beside the repository")
