@@ -175,12 +175,16 @@ class Bundle:
         return Session(begin(self.path) if begin is not None else Replay(found, self.path))
 
     def measure_all(
-        self, inputs: Sequence[Sequence[Array]], on: str = "cortex-m", core: str | None = None
+        self,
+        inputs: Sequence[Sequence[Array]],
+        on: str = "cortex-m",
+        core: str | None = None,
+        wait_states: int = 0,
     ) -> list[Measurement]:
         """The same for many input sets; the bundle is built once."""
         from glowmcu.verify.executors import executor
 
-        return executor(on, self.board, core).run(self.path, inputs)
+        return executor(on, self.board, core, wait_states).run(self.path, inputs)
 
 
 def load(path: str | Path, board: str | None = None) -> Bundle:

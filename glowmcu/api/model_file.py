@@ -9,7 +9,12 @@ from glowmcu.errors import error
 
 
 def read_model_file(path: Path) -> bytes:
-    """The file's bytes. Raises GM110 when it cannot be read or is far too large."""
+    """The file's bytes. Raises GM101 for a pipeline, GM110 when it cannot be read or is far too
+    large.
+    """
+    if path.suffix.lower() == ".toml":
+        hint = "`glowmcu compile` takes it; for the rest name the models in it"
+        raise error("GM101", "not a .tflite or .onnx model: it is a pipeline", str(path), hint)
     try:
         if path.is_dir():
             raise error("GM110", *_folder(path))

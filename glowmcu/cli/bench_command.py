@@ -12,6 +12,7 @@ from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import error
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.json_report import bench_json
+from glowmcu.report.run_costs import RunCosts, full_run, run_costs, run_count
 from glowmcu.report.tables import bench_table, count
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.verification import seeded_inputs
@@ -59,8 +60,11 @@ def bench_command(
     loaded = load(bundle, board)
     waits, name = _wait_states(wait_states, loaded.board), core or loaded.board.core
     inputs = seeded_inputs(loaded.manifest, 1)
+    costs: RunCosts | None = None
     if hot is None:
-        measured = loaded.measure(inputs, core=core, wait_states=waits)
+        sets = [inputs] * run_count(loaded.manifest)
+        runs = loaded.measure_all(sets, core=core, wait_states=waits)
+        measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
         blocks: tuple[HotBlock, ...] = ()
     else:
         measured, blocks = hottest_blocks(
@@ -68,6 +72,8 @@ def bench_command(
         )
     if as_json:
         body = bench_json(loaded.manifest, measured, name, waits)
+        if costs is not None:
+            body = {**body, "runs": costs.json()}
         print_json(body if hot is None else {**body, "hot": hot_json(blocks)})
         return
     out = console()
@@ -83,6 +89,8 @@ def bench_command(
         f"{name}, {memory}: {count(measured.cycles)} cycles{time}, "
         f"{count(measured.stack_bytes)} B of stack"
     )
+    if costs is not None:
+        out.print(costs.line(clock))
 
 
 def _wait_states(text: str, board: Board) -> int:
