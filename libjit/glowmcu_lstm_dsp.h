@@ -56,7 +56,7 @@ typedef struct {
     int8_t *out;   /* the hidden state after the step */
 } glowmcu_lstm_places;
 
-typedef void (*glowmcu_lstm_step)(const glowmcu_lstm_paired *p, const glowmcu_lstm_places *at);
+typedef void (*glowmcu_lstm_paired_step)(const glowmcu_lstm_paired *p, const glowmcu_lstm_places *at);
 
 #if !GLOWMCU_HAS_DSP
 /* What is part of the assembly's code. */
@@ -223,7 +223,7 @@ static inline uint32_t glowmcu_lstm_rest(const int8_t *in, int32_t depth)
  * hidden state that the next one reads.
  */
 static GLOWMCU_ALWAYS_INLINE void glowmcu_lstm_steps(const glowmcu_lstm_paired *p,
-    glowmcu_lstm_step step, const int8_t *x, const int8_t *hidden, const int16_t *cell,
+    glowmcu_lstm_paired_step step, const int8_t *x, const int8_t *hidden, const int16_t *cell,
     int8_t *out, int8_t *hidden_after, int16_t *cell_after)
 {
     const int32_t units = p->shape.units;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from glowmcu.ir.kernel_code import KernelCode
+import numpy as np
+
+from glowmcu.ir.kernel_code import ConstantArray, KernelCode
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
 from glowmcu.ops.decide import Decide
@@ -24,12 +26,14 @@ class PortableDecide(Kernel):
         rows, columns = scores.shape
         least = op.least_sum(site.signature)
         sum_type = _SUM_TYPES.get(scores.element, "int32_t")
+        classes = np.array(op.classes(site.signature), np.int16)
         view: dict[str, object] = {
             "type": scores.element.c_name,
             "sum_type": sum_type,
             "rows": rows,
             "columns": columns,
-            "classes": op.classes(site.signature),
+            "class_count": len(classes),
+            "classes": None if len(classes) == columns else ConstantArray("classes", classes),
             "least": _literal(least, sum_type),
             "distance": op.distance,
         }
