@@ -56,7 +56,8 @@ typedef struct {
     int8_t *out;   /* the hidden state after the step */
 } glowmcu_lstm_places;
 
-typedef void (*glowmcu_lstm_paired_step)(const glowmcu_lstm_paired *p, const glowmcu_lstm_places *at);
+typedef void (*glowmcu_lstm_paired_step)(
+    const glowmcu_lstm_paired *p, const glowmcu_lstm_places *at);
 
 #if !GLOWMCU_HAS_DSP
 /* What is part of the assembly's code. */

@@ -225,9 +225,9 @@ def test_every_variant_of_an_operator_with_row_windows_is_reached() -> None:
         if operation.input_rows is not Operation.input_rows and not operation.elementwise
         if not issubclass(operation, Movement)  # a row of it is a layer of its own
         for variant in known
-        if not variant.accumulates  # tests/test_accumulating.py
+        # Those are in tests/test_accumulating.py and tests/ops/test_camera.py.
+        if not variant.accumulates and operation.name != "camera_pixels"
     }
-    assert len(expected) >= 7
     assert expected - reached == set()
 
 
