@@ -173,13 +173,8 @@ def parse_cameras(texts: tuple[str, ...]) -> dict[str, str]:
     """`NAME=FORMAT:WIDTHxHEIGHT` as a dictionary. Raises GM733."""
     cameras: dict[str, str] = {}
     for text in texts:
-        name, _, frame = text.rpartition("=")
-        if not name or not frame:
-            raise error(
-                "GM733",
-                f"--camera takes NAME=FORMAT:WIDTHxHEIGHT, got {text!r}",
-                hint="for example --camera input_1=rgb565:320x240",
-            )
+        example = "for example --camera input_1=rgb565:320x240"
+        name, frame = _pair(text, "GM733", "--camera takes NAME=FORMAT:WIDTHxHEIGHT", example)
         cameras[name] = frame
     return cameras
 
@@ -206,15 +201,18 @@ def read_bound(texts: tuple[str, ...]) -> Mapping[str, Array]:
     arrays: dict[str, Array] = {}
     for text in texts:
         # A file's name holds an equals sign less often than an input's.
-        name, _, file = text.rpartition("=")
-        if not name or not file:
-            raise error(
-                "GM715",
-                f"--bind takes NAME=FILE.npy, got {text!r}",
-                hint="for example --bind axes=axes.npy",
-            )
+        example = "for example --bind axes=axes.npy"
+        name, file = _pair(text, "GM715", "--bind takes NAME=FILE.npy", example)
         arrays[name] = read_array(Path(file))
     return arrays
+
+
+def _pair(text: str, code: str, form: str, example: str) -> tuple[str, str]:
+    """What stands before the last equals sign and behind it. Raises `code` without either."""
+    name, _, value = text.rpartition("=")
+    if not name or not value:
+        raise error(code, f"{form}, got {text!r}", hint=example)
+    return name, value
 
 
 def read_array(path: Path) -> Array:
