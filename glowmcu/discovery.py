@@ -28,8 +28,14 @@ def import_members(package_name: str) -> None:
 
 def plugins(group: str) -> list[EntryPoint]:
     """What installed packages offer in `group`, by name."""
-    found = _entry_points(tuple(sys.path)).select(group=group)
-    return sorted(found, key=lambda plugin: plugin.name)
+    return list(_plugins(group, tuple(sys.path)))
+
+
+@cache
+def _plugins(group: str, search_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Every look for a template, a header or a board asks; once a search path is enough."""
+    found = _entry_points(search_path).select(group=group)
+    return tuple(sorted(found, key=lambda plugin: plugin.name))
 
 
 class _Selectable(Protocol):

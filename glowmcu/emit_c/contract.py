@@ -49,6 +49,7 @@ def header_guard(file: str) -> str:
     return re.sub(r"\W", "_", file).upper()
 
 
+@cache
 def header_digest(text: str) -> str:
     """32 bits that stand for a libjit header's code, as C spells them; comments may differ."""
     return f"0x{_digest([' '.join(_COMMENT.sub(' ', text).split()).encode()])}u"
@@ -73,9 +74,15 @@ def libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
     while todo:
         header = todo.pop()
         if header not in found:
-            found[header] = find_resource("libjit", header).read_text(encoding="utf-8")
+            found[header] = _libjit_text(header)
             todo += included_headers(found[header])
     return dict(sorted(found.items()))
+
+
+@cache
+def _libjit_text(header: str) -> str:
+    """A libjit header as it is in the package, read once: each bundle asks for dozens."""
+    return find_resource("libjit", header).read_text(encoding="utf-8")
 
 
 def header_checks(
