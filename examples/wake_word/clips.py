@@ -1,7 +1,7 @@
-"""Clips for training, cut out of the features of scenes.
+"""Clips for training, cut out of the features of scenes: every answer of a stream is in one clip.
 
-A clip is as long as the network's window and some steps more. In one with the wake word, its steps
-begin about when the word ends; the others lie anywhere, but not where a word has just ended.
+A clip gives MEANS means of the network's answers. Of each wake word, the highest mean about its
+end is to be high; elsewhere, the highest of every SEGMENT is to be low. Between them, any is right.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from examples.training import Floats, Indices, Labels
+from examples.training import Floats, Indices
 from examples.wake_word.decision import STRIDE
 from examples.wake_word.front_end import FRAME, HOP
-from examples.wake_word.network import FRAMES
+from examples.wake_word.network import FRAMES, TRAINED_AVERAGE
 
 Features = npt.NDArray[np.int8]
 
-#: Answers that a clip has: 0.36 s of them.
-ANSWERS = 12
-LENGTH = FRAMES + (ANSWERS - 1) * STRIDE
-#: Frames by which a clip with the wake word may begin earlier or later.
-JITTER = 6
-#: Frames around the end of a wake word in which no clip without it has answers.
-_BEFORE, _AFTER = 30, 90
+#: Means that a clip has, and how many of them, 0.39 s, are one case of "no word".
+SEGMENT = 13
+MEANS = 7 * SEGMENT
+LENGTH = FRAMES + (MEANS + TRAINED_AVERAGE - 2) * STRIDE
+#: The frames about a word's end in which it is to be heard, and in which it may be.
+HEARD, ALLOWED = (-4, 36), (-45, 120)
+#: What a mean is, beside the number of the word that it may belong to (from 1 on).
+NO_WORD, ANYTHING = 0, -1
 #: A feature of a band in which nothing is heard.
 _SILENCE = -110
 
@@ -39,60 +40,49 @@ def frame_of(sample: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Clips:
-    """Where clips are cut; those up to `words` hold the wake word, the others do not.
-
-    Of `hard` places (frames of an answer that was wrong) there is a clip each; of the rest, as many
-    as asked for, drawn anew in every epoch. `varies`: no clip is the same twice.
-    """
+    """A stream, and the samples at which its wake words end."""
 
     features: Features
     ends: npt.NDArray[np.int64]
-    hard: npt.NDArray[np.int64]
-    others: int
-    varies: bool = False
 
     @property
-    def labels(self) -> Labels:
-        """1 for the wake word."""
-        return np.repeat([1, 0], [len(self.ends), len(self.hard) + self.others])
-
-    def is_free(self) -> npt.NDArray[np.bool_]:
-        """For each frame, whether a clip whose first answer it is may be one without the word."""
-        free = np.ones(len(self.features), bool)
-        for end in frame_of(self.ends):
-            free[max(0, end - _BEFORE - ANSWERS * STRIDE) : end + _AFTER] = False
-        free[: FRAMES + JITTER] = False
-        free[-(LENGTH - FRAMES + JITTER) :] = False
-        return free
-
-    def batch(self, indices: Indices, rng: np.random.Generator) -> Tensor:
-        """Clips as float32, N x LENGTH x bands."""
-        first_answers = np.empty(len(indices), np.int64)
-        words, hard = len(self.ends), len(self.hard)
-        is_word, is_other = indices < words, indices >= words + hard
-        is_hard = ~is_word & ~is_other
-        first_answers[is_word] = frame_of(self.ends[indices[is_word]])
-        first_answers[is_hard] = self.hard[indices[is_hard] - words] - ANSWERS * STRIDE // 2
-        first_answers[is_other] = rng.choice(self._free_frames, is_other.sum())
-        first_answers += rng.integers(-JITTER, JITTER + 1, len(indices))
-        starts = first_answers - FRAMES + 1
-        rows = starts[:, None] + np.arange(LENGTH)
-        clips = self.features[rows].astype(np.float32)
-        return torch.from_numpy(_varied(clips, rng) if self.varies else clips)
+    def count(self) -> int:
+        """Clips of an epoch."""
+        return (len(self.features) - LENGTH) // (MEANS * STRIDE) - 1
 
     @cached_property
-    def _free_frames(self) -> npt.NDArray[np.int64]:
-        return np.flatnonzero(self.is_free())
+    def marks(self) -> npt.NDArray[np.int64]:
+        """For each frame: NO_WORD, ANYTHING or a word's number."""
+        marks = np.full(len(self.features), NO_WORD, np.int64)
+        frames = frame_of(self.ends)
+        for end in frames:
+            marks[max(0, end + ALLOWED[0]) : end + ALLOWED[1]] = ANYTHING
+        for number, end in enumerate(frames, 1):
+            marks[max(0, end + HEARD[0]) : end + HEARD[1]] = number
+        return marks
+
+    def batch(self, clips: Indices, offset: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """Features, N x LENGTH x bands, no clip the same twice; and marks of their means. Words of
+        which a clip lacks a part are ANYTHING. `offset`: frames before the first clip.
+        """
+        starts = offset + clips * (MEANS * STRIDE)
+        features = self.features[starts[:, None] + np.arange(LENGTH)].astype(np.float32)
+        newest = starts + FRAMES - 1 + (TRAINED_AVERAGE - 1) * STRIDE
+        marks = self.marks[newest[:, None] + STRIDE * np.arange(MEANS)]
+        for edge, beyond in ((0, newest - STRIDE), (-1, newest + MEANS * STRIDE)):
+            cut = (marks[:, edge] > 0) & (marks[:, edge] == self.marks[beyond])
+            marks[cut[:, None] & (marks == marks[:, edge][:, None])] = ANYTHING
+        return torch.from_numpy(_varied(features, rng)), torch.from_numpy(marks)
 
 
 def _varied(clips: Floats, rng: np.random.Generator) -> Floats:
     """Louder or softer, noisier, without some bands and some frames."""
     count, frames, bands = clips.shape
     clips += rng.uniform(-12, 12, (count, 1, 1)).astype(np.float32)
-    clips += rng.normal(0, 5, clips.shape).astype(np.float32)
-    for axis, size, most in ((2, bands, 7), (1, frames, 10)):
-        first = rng.integers(0, size, (count, 1))
-        places = np.arange(size)
-        lost = (places >= first) & (places < first + rng.integers(0, most, (count, 1)))
-        clips[lost[:, None, :].repeat(frames, 1) if axis == 2 else lost] = _SILENCE
+    clips += rng.uniform(1, 7) * rng.standard_normal(clips.shape, np.float32)
+    for clip in clips:
+        for _ in range(2):
+            band, frame = rng.integers(0, [bands, frames])
+            clip[:, band : band + rng.integers(0, 8)] = _SILENCE
+            clip[frame : frame + rng.integers(0, 12)] = _SILENCE
     return np.clip(clips, -128, 127)

@@ -16,8 +16,8 @@ Scores = npt.NDArray[np.int8]
 
 #: Frames that an answer of the network takes.
 STRIDE = 3
-#: Answers in the average, and how many after a detection have none: 1.2 s.
-AVERAGED, DISTANCE = 6, 40
+#: So many answers after a detection have none: 1.2 s.
+DISTANCE = 40
 #: A detection counts from so long before a word's end to so long behind it.
 _EARLY_SECONDS, _LATE_SECONDS = 0.4, 0.9
 
@@ -27,18 +27,27 @@ def sample_of(answer: int) -> int:
     return ((answer + 1) * STRIDE - 1) * HOP + FRAME
 
 
-def averages(scores: Scores) -> npt.NDArray[np.int64]:
-    """Sums of the newest AVERAGED answers (0 to 255 each); answers before the first are 0."""
-    steps = np.concatenate([np.zeros(AVERAGED - 1, np.int64), scores.astype(np.int64) + 128])
-    return np.convolve(steps, np.ones(AVERAGED, np.int64), "valid")
+@dataclass(frozen=True)
+class Decision:
+    """What training chooses: answers in an average, and what that must reach (0 to 255)."""
+
+    averaged: int
+    threshold: int
 
 
-def detections(scores: Scores, threshold: int) -> list[int]:
-    """The answers at which the word was heard: their average is at least `threshold`. The same as
-    the decision of `wake_word.toml`.
+def sums(scores: Scores, averaged: int) -> npt.NDArray[np.int64]:
+    """Of the newest answers (0 to 255 each); answers before the first are 0."""
+    steps = np.concatenate([np.zeros(averaged - 1, np.int64), scores.astype(np.int64) + 128])
+    return np.convolve(steps, np.ones(averaged, np.int64), "valid")
+
+
+def detections(scores: Scores, decision: Decision) -> list[int]:
+    """The answers at which the word was heard: their average is at least the threshold. The same
+    as the decision of `wake_word.toml`.
     """
     found: list[int] = []
-    for answer in np.flatnonzero(averages(scores) >= AVERAGED * threshold):
+    enough = sums(scores, decision.averaged) >= decision.averaged * decision.threshold
+    for answer in np.flatnonzero(enough):
         if not found or answer > found[-1] + DISTANCE:
             found.append(int(answer))
     return found
@@ -68,9 +77,12 @@ def judge(found: Sequence[int], ends: npt.NDArray[np.int64]) -> Judgement:
     return Judgement(heard, np.array(delays), false_accepts)
 
 
-def lowest_threshold(scores: Scores, ends: npt.NDArray[np.int64], most: int) -> int:
+def lowest_threshold(
+    scores: Scores, ends: npt.NDArray[np.int64], averaged: int, most: int
+) -> Decision:
     """The least threshold at which no more than `most` detections are false."""
     for threshold in range(64, 255):
-        if judge(detections(scores, threshold), ends).false_accepts <= most:
-            return threshold
-    return 255
+        decision = Decision(averaged, threshold)
+        if judge(detections(scores, decision), ends).false_accepts <= most:
+            return decision
+    return Decision(averaged, 255)

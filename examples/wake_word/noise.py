@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from examples.wake_word.front_end import SAMPLE_RATE
-from examples.wake_word.speech import Sound
+from examples.wake_word.speech import Group, Sound
 
-KINDS = ("white", "pink", "brown", "hum", "clicks", "tones", "waves")
+#: Kinds that every group hears, and those that are one's own.
+KINDS = ("white", "pink", "brown", "hum", "clicks", "tones")
+OWN_KINDS: dict[Group, tuple[str, ...]] = {
+    "training": (), "choosing": ("waves",), "test": ("engine", "rain"),
+}  # fmt: skip
 
 
 def noise(rng: np.random.Generator, kind: str, count: int) -> Sound:
@@ -21,6 +25,10 @@ def noise(rng: np.random.Generator, kind: str, count: int) -> Sound:
         samples = _hum(rng, count)
     elif kind == "clicks":
         samples = _clicks(rng, count)
+    elif kind == "engine":
+        samples = _engine(rng, count)
+    elif kind == "rain":
+        samples = _rain(rng, count)
     else:
         samples = _tones(rng, count)
     return samples / max(float(np.sqrt(np.mean(samples**2))), 1e-9)
@@ -37,6 +45,15 @@ def echo(rng: np.random.Generator, samples: Sound) -> Sound:
     size = 1 << (len(samples) + count).bit_length()
     spectrum = np.fft.rfft(samples, size) * np.fft.rfft(response, size)
     return np.asarray(np.fft.irfft(spectrum, size)[: len(samples)])
+
+
+def microphone(rng: np.random.Generator, samples: Sound) -> Sound:
+    """The same through a microphone that hears some of eight octaves up to 10 dB less or more."""
+    spectrum = np.fft.rfft(samples)
+    hz = np.fft.rfftfreq(len(samples), 1 / SAMPLE_RATE)
+    octaves = np.log2(np.maximum(hz, 31) / 31)
+    decibels = np.interp(octaves, np.arange(9), rng.uniform(-10, 10, 9))
+    return np.asarray(np.fft.irfft(spectrum * 10 ** (decibels / 20), len(samples)))
 
 
 def _colored(rng: np.random.Generator, count: int, exponent: float) -> Sound:
@@ -65,6 +82,26 @@ def _clicks(rng: np.random.Generator, count: int) -> Sound:
         ring = np.sin(_turns(rng.uniform(400, 5000), length))
         samples[start : start + length] += burst * (1 + ring) * rng.uniform(0.2, 1.5)
     return samples
+
+
+def _engine(rng: np.random.Generator, count: int) -> Sound:
+    """A motor whose speed wanders: overtones of its strokes, and what they blow."""
+    wander = np.interp(
+        np.arange(count), np.linspace(0, count, 40), rng.uniform(25, 90) * rng.uniform(0.8, 1.2, 40)
+    )
+    turns = 2 * np.pi * np.cumsum(wander) / SAMPLE_RATE
+    strokes = sum(np.sin(turns * k) * rng.uniform(0.2, 1) / k**0.7 for k in range(1, 16))
+    return np.asarray(strokes + _colored(rng, count, 0.7) * 0.02 * (1 + np.sin(turns)))
+
+
+def _rain(rng: np.random.Generator, count: int) -> Sound:
+    """Many drops, each a short ring, in a hiss."""
+    drops = np.zeros(count)
+    places = rng.integers(0, count, int(count / SAMPLE_RATE * rng.uniform(20, 150)))
+    drops[places] = rng.exponential(1.0, len(places))
+    length = 200
+    ring = np.sin(_turns(rng.uniform(1500, 5000), length)) * np.exp(-np.arange(length) / 30)
+    return np.convolve(drops, ring)[:count] + 0.1 * _colored(rng, count, 0.3)
 
 
 def _tones(rng: np.random.Generator, count: int) -> Sound:

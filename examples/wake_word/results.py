@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import glowmcu
-from examples.wake_word.decision import AVERAGED, DISTANCE, STRIDE, Scores
+from examples.wake_word.decision import DISTANCE, STRIDE, Decision, Scores
 from examples.wake_word.front_end import BANDS, HOP, SAMPLE_RATE
 from examples.wake_word.native import Native
 from examples.wake_word.texts import WAKE_WORD
@@ -49,12 +50,13 @@ distance = {distance}
 """
 
 
-def write_pipeline(threshold: int) -> None:
-    """All three stages, and the threshold that was chosen."""
+def write_pipeline(decision: Decision) -> None:
+    """All three stages, and the decision that was chosen."""
+    threshold = decision.threshold
     text = _PIPELINE.format(
         word=WAKE_WORD, rate=SAMPLE_RATE, front_end=FRONT_END.name, hop=HOP, stride=STRIDE,
-        network=INT8_MODEL.name, averaged=AVERAGED, threshold=threshold / 256, steps=threshold,
-        distance=DISTANCE,
+        network=INT8_MODEL.name, averaged=decision.averaged, threshold=threshold / 256,
+        steps=threshold, distance=DISTANCE,
     )  # fmt: skip
     PIPELINE.write_text(text, encoding="utf-8")
 
@@ -81,13 +83,19 @@ def scores_of(features: npt.NDArray[np.int8]) -> Scores:
     return native(INT8_MODEL).run(features, STRIDE * BANDS)[:, 0]
 
 
-def read() -> dict[str, float]:
+def read() -> dict[str, Any]:
     """Figures by name."""
-    found: dict[str, float] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
     return found
 
 
-def update(**figures: float) -> dict[str, float]:
+def chosen() -> Decision:
+    """The decision that training chose."""
+    found = read()
+    return Decision(found["averaged"], found["threshold"])
+
+
+def update(**figures: object) -> dict[str, Any]:
     """All figures, with these ones new."""
     known = read() if RESULTS.is_file() else {}
     both = {**known, **figures}
@@ -95,29 +103,46 @@ def update(**figures: float) -> dict[str, float]:
     return both
 
 
-def table(found: dict[str, float]) -> str:
-    """What README says of the held-out voices."""
-    words, heard = found["test_words"], found["test_heard"]
-    accent_words, accent_heard = found["accent_words"], found["accent_heard"]
-    return f"""| held-out voices | |
-|---|---|
-| wake words heard | **{heard / words:.1%}** ({heard} of {words}) |
-| of them in the accent that training never heard | {accent_heard / accent_words:.1%} \
-({accent_heard} of {accent_words}) |
-| 15 dB and more above the noise | {found["clear_heard"] / found["clear_words"]:.1%} \
-({found["clear_heard"]} of {found["clear_words"]}) |
-| false accepts an hour | **{found["hour_false"] * 60 / found["hour_minutes"]:.1f}** \
-({found["hour_false"]} in {found["hour_minutes"]} minutes) |
-| near misses among what was said then | {found["hour_near_misses"]}, \
-taken for the wake word {found["near_miss_false"]} times |
-| heard so long behind the word's end, median | {found["median_delay_ms"]} ms |
+def share(counts: list[int]) -> str:
+    """Of [all, heard] words."""
+    words, heard = counts
+    return f"{heard / words:.1%} ({heard} of {words})"
 
+
+def false_an_hour(counts: list[int]) -> str:
+    """Of [minutes, false accepts]."""
+    minutes, wrong = counts
+    return f"{wrong * 60 / minutes:.1f} ({wrong} in {minutes} minutes)"
+
+
+def table(found: dict[str, Any]) -> str:
+    """What README says of voices that training did not hear."""
+    choosing, test = found["choosing"], found["test"]
+    rows = [
+        ("wake words heard", share(choosing["heard"]), f"**{share(test['heard'])}**"),
+        ("false accepts an hour", false_an_hour(choosing["false"]),
+         f"**{false_an_hour(test['false'])}**"),
+        ("heard, by how far the word is above the noise", "", ""),
+        *((f"- {band}", share(choosing["bands"][band]), share(counts))
+          for band, counts in test["bands"].items()),
+        ("heard in the accent that is the group's own", share(choosing["accent"]),
+         share(test["accent"])),
+        ("near misses in the hours without the word, taken for it",
+         *(f"{group['near'][1]} of {group['near'][0]}" for group in (choosing, test))),
+        ("heard so long behind the word's end, median",
+         *(f"{group['median_delay_ms']} ms" for group in (choosing, test))),
+    ]  # fmt: skip
+    lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"""| | choosing voices | test voices |
+|---|---|---|
+{lines}
 {found["parameters"]} parameters, trained on {found["training_minutes"]} minutes of sound with \
-{found["training_words"]} wake words; threshold {found["threshold"]} of 255.
+{found["training_words"]} wake words; the mean of {found["averaged"]} scores, threshold \
+{found["threshold"]} of 255.
 """
 
 
-def write_readme(found: dict[str, float]) -> None:
+def write_readme(found: dict[str, Any]) -> None:
     """Puts the table between README's marks."""
     text = README.read_text(encoding="utf-8")
     pattern = f"{_MARKS[0]}.*?{_MARKS[1]}"

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from examples.wake_word import voices
 from examples.wake_word.front_end import SAMPLE_RATE
-from examples.wake_word.noise import KINDS, echo, noise
-from examples.wake_word.speech import Sound, any_voice, say
-from examples.wake_word.texts import WAKE_TEXTS, near_miss, sentence
+from examples.wake_word.noise import KINDS, OWN_KINDS, echo, microphone, noise
+from examples.wake_word.speech import Group, Sound, any_voice, say
+from examples.wake_word.texts import near_miss, sentence, wake_text
 
 Samples = npt.NDArray[np.int16]
 
@@ -24,14 +25,14 @@ PROCESSES = 2
 
 @dataclass(frozen=True)
 class Cast:
-    """Who speaks (voices and words in training or held out) and how often the wake word is said.
+    """Which group speaks (its voices, words and noises) and how often the wake word is said.
 
     `wake` and `near` are the shares of utterances that are the wake word or a near miss; `silent`
     is the share of scenes in which nobody speaks in the foreground.
     """
 
     seed: int
-    is_held_out: bool
+    group: Group
     wake: float
     near: float
     silent: float
@@ -46,6 +47,7 @@ class Utterance:
     end: int
     kind: str
     accent: str
+    variant: str
     text: str
     decibels: float
 
@@ -74,6 +76,7 @@ class Scene:
 
 def scenes(cast: Cast, count: int) -> Scene:
     """So many scenes, one after the other."""
+    voices.write()
     with ProcessPoolExecutor(PROCESSES) as pool:
         parts = list(pool.map(scene, [cast] * count, range(count), chunksize=4))
     said = [
@@ -91,14 +94,14 @@ def scene(cast: Cast, number: int) -> Scene:
     is_silent = rng.random() < cast.silent
     while not is_silent:
         kind, text = _next(rng, cast)
-        voice = any_voice(rng, is_held_out=cast.is_held_out)
+        voice = any_voice(rng, cast.group)
         decibels = rng.uniform(-6, 3)
         sound = _leveled(say(text, voice)) * 10 ** (decibels / 20)
         end = at + len(sound)
         if end > len(speech) - SAMPLE_RATE // 2:
             break
         speech[at:end] += sound
-        said.append(Utterance(end, kind, voice.accent, text, decibels))
+        said.append(Utterance(end, kind, voice.accent, voice.variant, text, decibels))
         at = end + int(_pause(rng) * SAMPLE_RATE)
     samples, above = _mixed(rng, speech, cast)
     return Scene(samples, tuple(replace(one, decibels=one.decibels + above) for one in said))
@@ -108,10 +111,10 @@ def _next(rng: np.random.Generator, cast: Cast) -> tuple[str, str]:
     """Kind and text of the next utterance."""
     draw = rng.random()
     if draw < cast.wake:
-        return "wake", str(rng.choice(WAKE_TEXTS))
+        return "wake", wake_text(rng, cast.group)
     if draw < cast.wake + cast.near:
-        return "near", near_miss(rng, is_held_out=cast.is_held_out)
-    return "other", sentence(rng, is_held_out=cast.is_held_out)
+        return "near", near_miss(rng, cast.group)
+    return "other", sentence(rng, cast.group)
 
 
 def _pause(rng: np.random.Generator) -> float:
@@ -126,12 +129,14 @@ def _mixed(rng: np.random.Generator, speech: Sound, cast: Cast) -> tuple[Samples
     if rng.random() < 0.6:
         speech = echo(rng, speech)
     level, above = 10 ** (rng.uniform(-40, -16) / 20), rng.uniform(3, 30)
-    kinds = rng.choice([*KINDS, "babble", "none"], 2)
+    kinds = rng.choice([*KINDS, *OWN_KINDS[cast.group], "babble", "none"], 2)
     background = sum(
         _background(rng, str(kind), len(speech), cast) * share
         for kind, share in zip(kinds, (1.0, rng.uniform(0, 0.5)), strict=True)
     )
     mixed = level * (speech + 10 ** (-above / 20) * background)
+    if cast.group == "training":
+        mixed = microphone(rng, mixed)
     mixed = mixed + 10 ** (rng.uniform(-80, -65) / 20) * rng.normal(size=len(speech))
     return np.clip(np.rint(mixed * 32768), -32768, 32767).astype(np.int16), above
 
@@ -146,8 +151,8 @@ def _babble(rng: np.random.Generator, count: int, cast: Cast) -> Sound:
     """Five people who speak at once, none to us."""
     total = np.zeros(count)
     for _ in range(5):
-        voice = any_voice(rng, is_held_out=cast.is_held_out)
-        text = ", ".join(sentence(rng, is_held_out=cast.is_held_out) for _ in range(6))
+        voice = any_voice(rng, cast.group)
+        text = ", ".join(sentence(rng, cast.group) for _ in range(6))
         track = _leveled(say(text, voice))
         total += np.roll(np.tile(track, -(-count // len(track)))[:count], rng.integers(count))
     return _leveled(total)

@@ -2,7 +2,7 @@
 
     python -m examples.wake_word.sounds     writes heard.wav and not_heard.wav anew
 
-Held-out voices, 16 kHz, 8 bits a sample: a part of what was committed otherwise, and quiet enough.
+Choosing voices, 16 kHz, 8 bits a sample: a part of what was committed otherwise, and quiet enough.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy.typing as npt
 from examples.wake_word.front_end import SAMPLE_RATE
 from examples.wake_word.noise import echo, noise
 from examples.wake_word.results import HERE, update
-from examples.wake_word.speech import HELD_OUT_ACCENT, Sound, Voice, say
+from examples.wake_word.speech import OWN_ACCENT, Sound, Voice, say
 
 HEARD, NOT_HEARD = HERE / "heard.wav", HERE / "not_heard.wav"
 #: What is said after how many seconds of silence, by whom.
 WITH_WORD = (
     (0.5, "good evening", Voice("en-us", "Annie", 175, 50, 0)),
     (0.4, "hey firefly", Voice("en-gb", "paul", 165, 45, 0)),
-    (0.9, "hey firefly", Voice(HELD_OUT_ACCENT, "f3", 170, 55, 0)),
+    (0.9, "hey firefly", Voice(OWN_ACCENT["choosing"], "f3", 170, 55, 0)),
 )
 WITHOUT_WORD = (
     (0.5, "hey butterfly", Voice("en-gb", "paul", 165, 45, 0)),
