@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from multiprocessing import Pool
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
@@ -135,8 +135,9 @@ def main() -> int:
         print(f"needs the cases in {CASES}", file=sys.stderr)
         return 2
     cases = read_cases(CASES)
-    with Pool() as pool:
-        outcomes = [o for found in pool.imap(run_cases, by_model(cases), 4) for o in found]
+    with ProcessPoolExecutor() as pool:
+        found = pool.map(run_cases, by_model(cases), chunksize=4)
+        outcomes = [outcome for outcomes in found for outcome in outcomes]
     stored = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.is_file() else ""
     text = render_document(cases, outcomes, stored_section(stored))
     if check:

@@ -9,9 +9,9 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from multiprocessing import Pool
 from pathlib import Path
 
 from benchmarks.kernel_sources import kernel_sources_digest, list_sources
@@ -95,9 +95,10 @@ def main() -> None:
     cases = read_cases(CASES)
     failed = False
     for core_name in given.core or CORES:
-        with Pool(given.jobs) as pool:
+        with ProcessPoolExecutor(given.jobs) as pool:
             run = partial(run_cases, core_name=core_name)
-            outcomes = [o for found in pool.imap(run, by_model(cases), 4) for o in found]
+            done = pool.map(run, by_model(cases), chunksize=4)
+            outcomes = [outcome for outcomes in done for outcome in outcomes]
         found = result_of(cases, outcomes)
         failed |= any(reason.startswith("failed") for reason in found.others.values())
         results = {core: asdict(result) for core, result in stored().items()}

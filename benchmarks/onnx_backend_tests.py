@@ -12,7 +12,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
-from multiprocessing import Pool
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
@@ -62,8 +62,8 @@ def main() -> int:
     parser.add_argument("--list", choices=["passed", "refused", "failed"], help="print these too")
     wanted = parser.parse_args().list
     warnings.simplefilter("ignore")
-    with Pool() as pool:
-        outcomes = pool.map(run_suite_test, suite_names(), chunksize=8)
+    with ProcessPoolExecutor() as pool:
+        outcomes = list(pool.map(run_suite_test, suite_names(), chunksize=8))
     for outcome in outcomes:
         if outcome.verdict == wanted:
             print(f"{outcome.category} {outcome.name}: {outcome.reason}")

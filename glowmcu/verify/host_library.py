@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections import OrderedDict
 from collections.abc import Sequence
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from glowmcu.errors import error
@@ -27,8 +28,10 @@ class HostLibrary:
     """A shared library in a folder of its own, which is removed with it."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="glowmcu-")
-        self.path = Path(self._folder.name) / "bundle.so"
+        folder = tempfile.mkdtemp(prefix="glowmcu-")
+        self.path = Path(folder) / "bundle.so"
+        # Runs in workers of pools, too, which end without what `atexit` would do.
+        Finalize(self, shutil.rmtree, (folder, True), exitpriority=0)
 
 
 def host_compiler() -> str | None:

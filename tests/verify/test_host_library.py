@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +70,26 @@ def test_only_so_many_libraries_are_kept(
     for bundle in (*bundles, bundles[1], bundles[0]):
         bundle.run(zeros)
     assert count(compilations) == before + 3
+
+
+def run_in_a_worker(path: Path) -> list[Path]:
+    """Folders of libraries once the bundle has run."""
+    bundle = glowmcu.load(path)
+    entry = bundle.manifest.inputs[0]
+    bundle.run([np.zeros(entry.shape, entry.dtype)])
+    return sorted(Path(tempfile.gettempdir()).glob("glowmcu-*/bundle.so"))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_worker_takes_the_libraries_along_that_it_made(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    ours, theirs = [
+        glowmcu.compile(MODEL, output=tmp_path / name, name=name) for name in ("ours", "theirs")
+    ]
+    (kept,) = run_in_a_worker(ours.path)
+    with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
+        assert len(pool.submit(run_in_a_worker, theirs.path).result()) == 2
+    assert sorted(tmp_path.glob("glowmcu-*")) == [kept.parent]
