@@ -48,9 +48,9 @@ def _can_sanitize(work: Path) -> bool:
     return subprocess.run(["gcc", *flags, str(source)], check=False).returncode == 0
 
 
-@pytest.fixture(autouse=True)
-def _sanitizers(tmp_path: Path) -> None:
-    if not _can_sanitize(tmp_path):
+@pytest.fixture(scope="module", autouse=True)
+def _sanitizers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    if not _can_sanitize(tmp_path_factory.mktemp("sanitizers")):
         pytest.skip("needs gcc with libasan and libubsan (Debian package libgcc-12-dev or newer)")
 
 
