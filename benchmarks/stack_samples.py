@@ -8,7 +8,8 @@ from pathlib import Path
 
 from benchmarks.stack_walk import StackWalk, walk
 from glowmcu.cores import core
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.emit_c.bundle_facts import BundleFacts
+from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.program import ARENA_ALIGN, aligned
 from glowmcu.kernels.choices import KernelChoices

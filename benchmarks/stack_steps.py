@@ -17,7 +17,8 @@ from benchmarks.stack_samples import linked
 from benchmarks.stack_walk import StackWalk
 from benchmarks.sweep_image import Parts
 from glowmcu.emit_c.build_views import layers as body_of
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.emit_c.bundle_facts import BundleFacts
+from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.emit_c.stack_bound import KernelFunction, kernel_function
 from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import RowCall

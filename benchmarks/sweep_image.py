@@ -18,7 +18,8 @@ from benchmarks.random_layers import random_model
 from benchmarks.sweep_rows import split_calls
 from glowmcu.cores import core
 from glowmcu.emit_c.build_views import layers as body_of
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.emit_c.bundle_facts import BundleFacts
+from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.emit_c.contract import libjit_closure
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node, Value

@@ -22,6 +22,7 @@ from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.selection import Selection, code_bytes
 from glowmcu.manifest import Manifest, PipelineEntry, SimplificationEntry
 from glowmcu.memplan.planner import Plan
+from glowmcu.open_size.graphs import OpenGraphs
 from glowmcu.planning_progress import PlanningObserver
 
 if TYPE_CHECKING:
@@ -104,11 +105,14 @@ class Prepared:
     quantized: QuantizedModel | None = None
     pipeline: PipelineEntry | None = None
     said: dict[str, str] = field(default_factory=dict)
+    #: Where each run is given a size: `lowered` at all of them.
+    sizes: OpenGraphs | None = None
 
 
 def options_text(options: Options, imported: Graph) -> dict[str, str]:
     """What the bundle says about how it was made; what is not used is not named."""
     symbols = sorted(options.inputs.symbols.items())
+    ranged = options.inputs.open_size
     placed = [
         what if what == region else f"{what}={region}"
         for what, region in options.placement.rules.items()
@@ -118,7 +122,10 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "rounding": options.rounding.value,
         "simplify": "" if options.simplify else "no",
         "instrument": "" if options.instrument is Instrument.OFF else options.instrument.value,
-        "define": ",".join(f"{name}={size}" for name, size in symbols),
+        "define": ",".join(
+            str(ranged) if ranged is not None and name == ranged.symbol else f"{name}={size}"
+            for name, size in symbols
+        ),
         "bind": bound_text(options.inputs.bind),
         "keep_input": ",".join(options.inputs.kept),
         "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 from glowmcu.errors import error
+from glowmcu.size_forms import OpenSize
+
+#: A size, or the smallest and the largest of one that each run is given.
+Defined = int | tuple[int, int]
+#: How many sizes one may have: code is proved for each.
+MOST_SIZES = 1024
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,8 @@ class InputOptions:
     by name and the outputs that they become for the next run; without them such pairs are looked
     for unless `finds_states` is false. `slides` says of how many rows a run gets new ones, and
     `slide_layers` how many layers keep theirs; without it all that can. `cameras` are inputs that
-    come as frames, `FORMAT:WIDTHxHEIGHT`.
+    come as frames, `FORMAT:WIDTHxHEIGHT`. `open_size` is a symbol of which each run is given a
+    size; in `symbols` it is the largest.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -44,6 +51,20 @@ class InputOptions:
     slides: Mapping[str, int] = field(default_factory=dict)
     slide_layers: int | None = None
     cameras: Mapping[str, str] = field(default_factory=dict)
+    open_size: OpenSize | None = None
+
+    @property
+    def define(self) -> dict[str, Defined]:
+        """Sizes by symbol, as they were given."""
+        given: dict[str, Defined] = dict(self.symbols)
+        if self.open_size is not None:
+            given[self.open_size.symbol] = (self.open_size.smallest, self.open_size.largest)
+        return given
+
+    def at(self, size: int) -> InputOptions:
+        """The same where `open_size` is fixed."""
+        assert self.open_size is not None
+        return replace(self, symbols={**self.symbols, self.open_size.symbol: size}, open_size=None)
 
     @property
     def states_given(self) -> Mapping[str, str] | None:
@@ -53,17 +74,41 @@ class InputOptions:
 
 def inputs_of(
     shapes: Mapping[str, tuple[int, ...]] | None,
-    symbols: Mapping[str, int] | None,
+    define: Mapping[str, Defined] | None,
     bind: Mapping[str, npt.NDArray[Any]] | None,
     states: Mapping[str, str] | None = None,
     slides: Mapping[str, int] | None = None,
     cameras: Mapping[str, str] | None = None,
 ) -> InputOptions:
     """What a function of the API was given; without `states` they are looked for."""
+    symbols, open_size = defined(define or {})
     return InputOptions(
-        shapes or {}, symbols or {}, bind or {}, states=states or {}, finds_states=states is None,
-        slides=slides or {}, cameras=cameras or {},
+        shapes or {}, symbols, bind or {}, states=states or {}, finds_states=states is None,
+        slides=slides or {}, cameras=cameras or {}, open_size=open_size,
     )  # fmt: skip
+
+
+def defined(define: Mapping[str, Defined]) -> tuple[dict[str, int], OpenSize | None]:
+    """Sizes by symbol, the largest of one that is a range, and that. Raises GM714."""
+    ranges = {name: size for name, size in define.items() if not isinstance(size, int)}
+    fixed = {name: size for name, size in define.items() if isinstance(size, int)}
+    if len(ranges) > 1:
+        names = ", ".join(ranges)
+        raise error(
+            "GM714",
+            f"one size can be given at run time, not {len(ranges)}: {names}",
+            hint=f"fix the others: --define {names.split(', ')[1]}=1",
+        )
+    for name, (smallest, largest) in ranges.items():
+        if not 1 <= smallest < largest or largest - smallest >= MOST_SIZES:
+            raise error(
+                "GM714",
+                f"{name} must have a range of 2 to {MOST_SIZES} sizes from 1 on, "
+                f"got {smallest}..{largest}",
+                hint=f"for example --define {name}=1..200",
+            )
+        return {**fixed, name: largest}, OpenSize(name, smallest, largest)
+    return fixed, None
 
 
 def options_of_bundle(

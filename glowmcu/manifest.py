@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import error
+from glowmcu.size_forms import SizeForm, shape_at
 
 FORMAT_VERSION = 1
 FILE_NAME = "manifest.json"
@@ -45,7 +47,8 @@ class TensorEntry:
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
     `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
     whether every byte is defined; one that is computed in float may differ in the last bits. `kept`
-    tells of an input that it is the same after a run.
+    tells of an input that it is the same after a run. Where a run is given a size, `shape` and
+    `bytes` are the largest, and `shape_forms` say the shape for each size.
     """
 
     name: str
@@ -60,6 +63,15 @@ class TensorEntry:
     kept: bool = False
     rows: RowsEntry | None = None
     outside_align: int = 0
+    shape_forms: tuple[SizeForm, ...] = ()
+
+    def at(self, size: int) -> TensorEntry:
+        """The entry for a size that is given at run time."""
+        if not self.shape_forms:
+            return self
+        shape = shape_at(self.shape_forms, size)
+        bytes_ = self.bytes // math.prod(self.shape) * math.prod(shape)
+        return dataclasses.replace(self, shape=shape, bytes=bytes_, shape_forms=())
 
     @property
     def outside(self) -> bool:
@@ -199,6 +211,18 @@ class PipelineEntry:
 
 
 @dataclass(frozen=True)
+class SizeEntry:
+    """A size of the model that each run is given, from `smallest` to `largest`: the argument
+    `parameter` of its entry points.
+    """
+
+    symbol: str
+    parameter: str
+    smallest: int
+    largest: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
@@ -236,6 +260,21 @@ class Manifest:
     files: dict[str, str] = field(default_factory=dict)
     states: tuple[StateEntry, ...] = ()
     pipeline: PipelineEntry | None = None
+    size: SizeEntry | None = None
+
+    def at(self, size: int) -> Manifest:
+        """Its inputs and outputs where a run is given `size`."""
+        inputs = tuple(entry.at(size) for entry in self.inputs)
+        outputs = tuple(entry.at(size) for entry in self.outputs)
+        return dataclasses.replace(self, inputs=inputs, outputs=outputs)
+
+    def size_of(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        """The size at which inputs have these shapes; the largest where there is none."""
+        assert self.size is not None, f"{self.name} has no size that is given at run time"
+        for size in range(self.size.smallest, self.size.largest):
+            if [entry.at(size).shape for entry in self.inputs] == list(shapes):
+                return size
+        return self.size.largest
 
     @property
     def streamed_input(self) -> int | None:
@@ -323,12 +362,16 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     if body.get("pipeline") is not None:
         stages = tuple(StageEntry(**row) for row in body["pipeline"]["stages"])
         body["pipeline"] = PipelineEntry(**{**body["pipeline"], "stages": stages})
+    if body.get("size") is not None:
+        body["size"] = SizeEntry(**body["size"])
     return Manifest(**body)
 
 
 def _tensor(row: dict[str, Any]) -> TensorEntry:
     rows = row.get("rows")
+    forms = tuple(SizeForm(**form) for form in row.get("shape_forms", ()))
     given = {"shape": tuple(row["shape"]), "rows": RowsEntry(**rows) if rows else None}
+    given["shape_forms"] = forms
     return TensorEntry(**{**row, **given})
 
 

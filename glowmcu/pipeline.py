@@ -18,7 +18,8 @@ from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, options_text
 from glowmcu.cores import core
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files, listed
+from glowmcu.emit_c.bundle_facts import BundleFacts
+from glowmcu.emit_c.bundle_files import bundle_files, listed
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
 from glowmcu.emit_c.golden_text import GoldenVector
 from glowmcu.emit_c.licenses import licensed
@@ -32,6 +33,7 @@ from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
+from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
 from glowmcu.input_options import InputOptions, pushed_input
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
@@ -52,6 +54,7 @@ from glowmcu.memory_fit import Fit, fit_in_steps, fit_memory, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
+from glowmcu.open_size.fit import fit_open
 from glowmcu.planning_progress import PlanningWatch
 from glowmcu.version import __version__
 
@@ -187,10 +190,16 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
     return tuple(GoldenVector(seed, outputs) for seed, outputs in vector_runs(graph, _VECTORS))
 
 
+def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
+    if model.sizes is None:
+        return golden_vectors(model.imported)
+    return golden_vectors_at_sizes(model.sizes, exact_outputs(model.imported))
+
+
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     options.interface.check(pushed_input(options.inputs, file_name), file_name)
-    prepared = _prepared(data, file_name, options)
+    prepared = prepared_at_sizes(data, file_name, options, _prepared)
     layers = prepared.imported.metadata.get(KEPT_LAYERS)
     is_free = options.inputs.slide_layers is None
     if layers is None or not is_free:
@@ -242,7 +251,13 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     target = Target(core(options.core), options.goal)
     wanted = model.lowered, target, options.budgets, options.kernels, pushed, model.outside
     planning = PlanningWatch(options.planning_observer)
-    fit = (fit_in_steps if options.interface.steps else fit_memory)(*wanted, planning)
+    sized = None
+    if model.sizes is None:
+        fit = (fit_in_steps if options.interface.steps else fit_memory)(*wanted, planning)
+    else:
+        fit, sized = fit_open(
+            model.sizes, target, options.budgets, options.kernels, model.model_file
+        )
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)
     unplanned = build_program(graph, selections, pushed=pushed, outside=model.outside)
@@ -254,13 +269,13 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         options=options_text(options, model.imported) | model.said,
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
         arena_align=ARENA_ALIGN, single_rounding=options.rounding is Rounding.SINGLE,
-        vectors=golden_vectors(model.imported), exact_outputs=exact_outputs(model.imported),
+        vectors=_vectors(model), exact_outputs=exact_outputs(model.imported),
         simplification=model.simplification, packaging=options.packaging,
         instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
         costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
-        weights=options.interface.weights, pipeline=model.pipeline,
+        weights=options.interface.weights, pipeline=model.pipeline, sized=sized,
     )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
     if "renode" in options.packaging.names:
@@ -282,7 +297,9 @@ def _renode_files(
     from glowmcu.verify.renode.shipped import shipped_files
 
     board = options.placement.board or find_board(options.board)
-    return shipped_files(manifest, board, [(vector.seed, vector.outputs) for vector in vectors])
+    whole = (None, manifest.size and manifest.size.largest)
+    shown = [(vector.seed, vector.outputs) for vector in vectors if vector.size in whole]
+    return shipped_files(manifest, board, shown)
 
 
 def _places(fit: Fit, options: Options) -> Places:

@@ -20,7 +20,8 @@ PACKAGE = REPO / "glowmcu"
 LEAVES = {
     "array_files", "cores", "discovery", "errors", "file_writing", "goals", "input_options",
     "instrument", "interface_options", "labels", "lazy", "limits", "manifest",
-    "planning_progress", "resources", "stack_use", "test_vectors", "user_cache", "version",
+    "planning_progress", "resources", "size_forms", "stack_use", "test_vectors", "user_cache",
+    "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}
@@ -35,11 +36,17 @@ ALLOWED: dict[str, set[str]] = {
     "ir": SHARED,
     "ops": SHARED | {"ir"},
     # What a compilation takes and makes, as data.
-    "compilation": SHARED | MEANING | STAGES,
+    "compilation": SHARED | MEANING | STAGES | {"open_size"},
     # A choice between compilations of one model.
     "kept_layers": SHARED | {"compilation"},
+    # One model at all the sizes that a run may be given: graphs, kernels, one plan.
+    "open_size": SHARED | MEANING | {"emit_c", "kernels", "memory_fit", "memplan"},
+    "given_size": SHARED | MEANING | {"compilation", "emit_c", "open_size"},
     # Alone knows the order of the stages.
-    "pipeline": SHARED | MEANING | STAGES | {"compilation", "kept_layers", "memory_fit"},
+    "pipeline": SHARED
+    | MEANING
+    | STAGES
+    | {"compilation", "given_size", "kept_layers", "memory_fit", "open_size"},
     # Several models behind each other: each through the stages, then all as one.
     "multirate": SHARED | MEANING | {"compilation", "lowering", "pipeline", "quant"},
     # Selection and planning, again and again until the arena fits: a part of the pipeline.
@@ -50,7 +57,17 @@ ALLOWED: dict[str, set[str]] = {
     # Of quant the API and what shows it take data types and files: choices, samples, profiles.
     "api": SHARED
     | MEANING
-    | {"bundle", "compilation", "kernels", "multirate", "pipeline", "quant", "tuning", "verify"},
+    | {
+        "bundle",
+        "compilation",
+        "kernels",
+        "multirate",
+        "open_size",
+        "pipeline",
+        "quant",
+        "tuning",
+        "verify",
+    },
     # Shows the data of a model file, a compilation and a run; nothing depends on it but the CLI.
     "report": SHARED
     | MEANING

@@ -18,7 +18,7 @@ from glowmcu.bundle import Bundle, MemoryPass, code_by_region
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
-from glowmcu.input_options import InputOptions, channels_last, inputs_of
+from glowmcu.input_options import Defined, InputOptions, channels_last, inputs_of
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
@@ -49,7 +49,7 @@ def compile(
     preprocess: str | Path | None = None,
     quantization: Quantization | None = None,
     input_shapes: Mapping[str, Shape] | None = None,
-    define: Mapping[str, int] | None = None,
+    define: Mapping[str, Defined] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
     slide: Mapping[str, int] | None = None,

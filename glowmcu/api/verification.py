@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glowmcu.api.model_file import read_model_file
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
-from glowmcu.input_options import bound_text, options_of_bundle
+from glowmcu.input_options import InputOptions, bound_text, options_of_bundle
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Rounding
+from glowmcu.manifest import Manifest
+from glowmcu.open_size.graphs import references
 from glowmcu.pipeline import bundle_reference
 from glowmcu.quant.choices import options_of_text
 from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, profile_sha256
 from glowmcu.quant.sample_source import SampleSource
+from glowmcu.size_forms import OpenSize
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array
@@ -93,9 +96,20 @@ def _expected(
         results = Host().run(bundle.path, inputs)
         return [result.outputs for result in results], "golden vectors, host C for random inputs"
     data = checked_model(bundle, model, bind)
-    graph = _reference(bundle, data, str(model), bind, profile)
-    session = Session(graph)
-    return [session.run(arrays) for arrays in inputs], "Python reference of the model"
+    said, where = bundle.manifest.options, str(bundle.path)
+    request = request_of_bundle(said, profile, where)
+    # One stream; where runs are given sizes, there are none.
+    sessions: dict[int | None, Session] = {}
+    outputs: list[Sequence[Array]] = []
+    graph_at = _references(bundle.manifest, data, str(model), bind, request)
+    for arrays in inputs:
+        size = None
+        if bundle.manifest.size is not None:
+            size = bundle.manifest.size_of([array.shape for array in arrays])
+        if size not in sessions:
+            sessions[size] = Session(graph_at(size))
+        outputs.append(sessions[size].run(arrays))
+    return outputs, "Python reference of the model"
 
 
 def checked_model(bundle: Bundle, model: Path, bind: Mapping[str, Array]) -> bytes:
@@ -120,15 +134,37 @@ def checked_model(bundle: Bundle, model: Path, bind: Mapping[str, Array]) -> byt
     return data
 
 
-def _reference(
-    bundle: Bundle, data: bytes, model: str, bind: Mapping[str, Array], profile: Path | None
-) -> Graph:
-    """What the bundle's numbers are defined by, made again from model and profile."""
-    said = bundle.manifest.options
-    shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    rounding, given = Rounding(said["rounding"]), options_of_bundle(said, shapes, bind)
-    request = request_of_bundle(said, profile, str(bundle.path))
-    return bundle_reference(data, model, request, rounding, given)
+def _references(
+    manifest: Manifest,
+    data: bytes,
+    model: str,
+    bind: Mapping[str, Array],
+    request: QuantizationRequest | None,
+) -> Callable[[int | None], Graph]:
+    """What the bundle's numbers are defined by, made again from model and profile; for a size,
+    where runs are given one.
+    """
+    rounding = Rounding(manifest.options["rounding"])
+
+    def imported(given: InputOptions, asked: QuantizationRequest | None) -> Graph:
+        return bundle_reference(data, model, asked, rounding, given)
+
+    def options(at: Manifest) -> InputOptions:
+        shapes = {entry.name: entry.shape for entry in at.inputs}
+        return options_of_bundle(manifest.options, shapes, bind)
+
+    if manifest.size is None:
+        return lambda _: imported(options(manifest), request)
+    size = OpenSize(manifest.size.symbol, manifest.size.smallest, manifest.size.largest)
+    if request is None:
+        return lambda at: imported(options(manifest.at(at or size.largest)), None)
+
+    def quantized(at: int) -> Graph:
+        asked = replace(request, of_another_size=at != size.largest)
+        return imported(options(manifest.at(at)), asked)
+
+    found = references(size, quantized)
+    return lambda at: found(at or size.largest)
 
 
 def request_of_bundle(

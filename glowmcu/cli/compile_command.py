@@ -116,7 +116,7 @@ def compile_command(
             preprocess=quantized.preprocess,
             quantization=quantized.quantization,
             input_shapes=inputs.shapes,
-            define=inputs.symbols,
+            define=inputs.define,
             bind=inputs.bind,
             states=inputs.states_given,
             slide=inputs.slides,

@@ -14,7 +14,7 @@ import click
 
 from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.errors import error
-from glowmcu.input_options import InputOptions, channels_last
+from glowmcu.input_options import Defined, InputOptions, channels_last, defined
 
 if TYPE_CHECKING:
     from glowmcu.verify.measurement import Array
@@ -34,9 +34,10 @@ def input_options(function: _F) -> _F:
         states: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
+        symbols, open_size = defined(parse_defines(define))
         inputs = InputOptions(
-            parse_input_shapes(input_shapes), parse_defines(define), read_bound(bind),
-            states=parse_states(states), finds_states=not states,
+            parse_input_shapes(input_shapes), symbols, read_bound(bind),
+            states=parse_states(states), finds_states=not states, open_size=open_size,
         )  # fmt: skip
         return function(inputs=inputs, **others)
 
@@ -44,7 +45,8 @@ def input_options(function: _F) -> _F:
         click.option("--input-shape", "input_shapes", multiple=True, metavar="NAME=1x8x8x1",
                      help="Fix the shape of an input that the model leaves open."),
         click.option("--define", multiple=True, metavar="N=1",
-                     help="Give a symbolic size of an ONNX model its value."),
+                     help="Give a symbolic size of an ONNX model its value, or (T=1..200) the "
+                          "range of one that each run is given."),
         bind_option,
         click.option("--state", "states", multiple=True, metavar="INPUT=OUTPUT",
                      help="What comes out comes in again in the next run: no input, no output any "
@@ -139,18 +141,20 @@ def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def parse_defines(texts: tuple[str, ...]) -> dict[str, int]:
-    """`N=1`, several times, as a dictionary. Raises GM714."""
-    symbols: dict[str, int] = {}
+def parse_defines(texts: tuple[str, ...]) -> dict[str, Defined]:
+    """`N=1` or `T=1..200`, several times, as a dictionary. Raises GM714."""
+    symbols: dict[str, Defined] = {}
     for text in texts:
         name, _, size = text.rpartition("=")
-        if not name or not re.fullmatch(r"[1-9]\d{0,8}", size):
+        found = re.fullmatch(r"([1-9]\d{0,8})(?:\.\.([1-9]\d{0,8}))?", size)
+        if not name or found is None:
             raise error(
                 "GM714",
-                f"--define takes SYMBOL=SIZE, the size at least 1, got {text!r}",
-                hint="for example --define batch_size=1",
+                f"--define takes SYMBOL=SIZE, the size at least 1, or SYMBOL=FROM..TO, "
+                f"got {text!r}",
+                hint="for example --define batch_size=1 or --define time=1..200",
             )
-        symbols[name] = int(size)
+        symbols[name] = (int(found[1]), int(found[2])) if found[2] else int(found[1])
     return symbols
 
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
-
 from glowmcu.board import Places
 from glowmcu.emit_c.body_text import (
     InnerView,
@@ -19,9 +17,7 @@ from glowmcu.emit_c.body_text import (
 )
 from glowmcu.emit_c.c_text import (
     c_identifier,
-    c_number,
     comment_text,
-    unique_identifiers,
 )
 from glowmcu.emit_c.cascade_text import cascade_text, order_symbol
 from glowmcu.emit_c.code_places import (
@@ -44,15 +40,15 @@ from glowmcu.emit_c.integrity import (
 )
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.sized_layers import SizedProgram, SizedSteps
 from glowmcu.emit_c.stream_view import MARK, StreamView, stream_view
+from glowmcu.emit_c.tensor_views import parameter_names
 from glowmcu.emit_c.views import (
     ArrayView,
     BufferView,
     FunctionView,
     HeaderGroupView,
-    RowsView,
     StepView,
-    TensorView,
 )
 from glowmcu.emit_c.weights_blob import Fill
 from glowmcu.instrument import Instrument
@@ -61,7 +57,6 @@ from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
-from glowmcu.ir.types import ElementType
 from glowmcu.ops.control_flow import If
 
 
@@ -116,7 +111,7 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
     What stays outside the arena has the name of the argument that points to it.
     """
     made: dict[Buffer, str] = {}
-    names = _parameters(program.inputs, "input")
+    names = parameter_names(program.inputs, "input")
     for number, (buffer, name) in enumerate(zip(program.inputs, names, strict=True)):
         symbol = name if buffer.outside else f"AT_IN{number}"
         made.setdefault(program.root(buffer)[0], symbol)
@@ -155,85 +150,6 @@ def buffer_views(program: Program) -> tuple[BufferView, ...]:
     return tuple(sorted(views, key=lambda view: (view.offset, view.first)))
 
 
-def tensor_views(program: Program, name: str) -> tuple[tuple[TensorView, ...], ...]:
-    """Inputs and outputs with their C names."""
-    return (
-        _tensor_views(program, program.inputs, name, "input"),
-        _tensor_views(program, program.outputs, name, "output"),
-    )
-
-
-def _parameters(buffers: tuple[Buffer, ...], role: str) -> list[str]:
-    """What inputs or outputs are called in C."""
-    if len(buffers) == 1:
-        return [role]
-    suffixes = unique_identifiers((buffer.name for buffer in buffers), role)
-    return [f"{role}_{suffix}" for suffix in suffixes]
-
-
-def _outside_align(program: Program, outside: Buffer) -> int:
-    """What the application's pointer must be a multiple of."""
-    readers = (
-        run.operand_align
-        for run in program.runs
-        if any(program.root(buffer)[0] is outside for buffer in run.inputs)
-    )
-    return max(outside.align, *readers, 1)
-
-
-def _tensor_views(
-    program: Program, buffers: tuple[Buffer, ...], name: str, role: str
-) -> tuple[TensorView, ...]:
-    views = []
-    for buffer, inner in zip(buffers, _parameters(buffers, role), strict=True):
-        quantized = buffer.type.quantization is not None
-        rows = _rows_view(program, buffer)
-        views.append(
-            TensorView(
-                accessor=f"{name}_{inner}",
-                macro=f"{name}_{inner}".upper(),
-                parameter=inner,
-                source_name=comment_text(buffer.name),
-                c_string=comment_text(buffer.name).replace('"', "'"),
-                description=str(buffer.type),
-                shape=buffer.type.shape,
-                element=f"GLOWMCU_{buffer.type.element.name}",
-                fill=f"fill_{buffer.type.element.value}",
-                c_type=buffer.type.element.c_name,
-                element_count=buffer.type.element_count,
-                size_bytes=buffer.size_bytes,
-                offset=None if rows or buffer.outside else program.offset(buffer),
-                outside_align=_outside_align(program, buffer) if buffer.outside else 0,
-                scale=c_number(buffer.type.scale) if quantized else None,
-                zero_point=buffer.type.zero_point if quantized else None,
-                kept=role == "input" and buffer in program.kept,
-                rows=rows,
-                stored_range=_stored_range(buffer.type.element),
-            )
-        )
-    return tuple(views)
-
-
-def _stored_range(element: ElementType) -> tuple[int, int] | None:
-    """What an integer of two bytes or less can hold."""
-    if not np.issubdtype(element.numpy, np.integer) or element.size_bytes > 2:
-        return None
-    limits = np.iinfo(str(element.numpy))
-    return int(limits.min), int(limits.max)
-
-
-def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
-    """The rows of an input that the application pushes."""
-    if program.pushed is None or program.pushed.buffer is not buffer:
-        return None
-    (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.source is not None)
-    assert cascade.source is not None
-    source = cascade.stages[cascade.source]
-    row = source.result.type.with_shape((1, 1, *source.result.type.shape[2:]))
-    size = f"{source.rows} rows of {row.element.value}[{'x'.join(map(str, row.shape[2:]))}]"
-    return RowsView(source.rows, cascade.pushed_rows, row.size_bytes, row.element_count, size)
-
-
 def layers(
     program: Program,
     chosen: Mapping[Node, Chosen],
@@ -242,9 +158,14 @@ def layers(
     places: Places | None = None,
     in_parts: bool = False,
     weights: Weights = Weights.LINKED,
+    sized: SizedProgram | None = None,
 ) -> Layers:
     """Steps, constants and headers of the whole program; cascades may be done `in_parts`."""
-    return _Body(program, chosen, name, instrument, places or Places(), in_parts, weights).layers()
+    body = _Body(program, chosen, name, instrument, places or Places(), in_parts, weights)
+    if sized is not None:
+        symbols = {at: buffer_symbols(program) for at, program in sized.programs.items()}
+        body.sized = SizedSteps(sized, symbols, body.pool)
+    return body.layers()
 
 
 class _Body:
@@ -275,6 +196,7 @@ class _Body:
         self.checked: list[Checked] = []
         self.fills: list[Fill] = []
         self.forms: list[str] = []
+        self.sized: SizedSteps | None = None
 
     def layers(self) -> Layers:
         """The body, once all steps are in."""
@@ -315,6 +237,7 @@ class _Body:
         code = self._with_bodies(run, self.chosen[run.node], code, index, str(index))
         layer = LayerText(self.program, self.symbols, self.pool, index, run, code)
         step, region = layer.view(is_called), self.regions[index]
+        step = step if self.sized is None else self.sized.step(step)
         self.steps.append(called_apart(step) if is_called and region != self.default else step)
         self._note(layer, region)
         self.sizes.append(self.pool.size_bytes - before)

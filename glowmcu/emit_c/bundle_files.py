@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers, tensor_views
+from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers
 from glowmcu.emit_c.bundle_blob import bundle_blob
+from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.c_text import c_literal, c_number, check_bundle_name, comment_text
 from glowmcu.emit_c.contract import (
     BUNDLE_MARK,
     COMPILER_MARK,
-    compiler_digest,
     header_checks,
     libjit_closure,
     stamped,
     with_digests,
 )
 from glowmcu.emit_c.costs_view import CostsView, cost_entry, costs_view
-from glowmcu.emit_c.golden_text import GoldenVector, golden_json, vector_view
+from glowmcu.emit_c.golden_text import golden_json, vector_view
+from glowmcu.emit_c.manifest_entries import bundle_manifest
 from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
 from glowmcu.emit_c.naked_frames import has_naked, naked_frames
 from glowmcu.emit_c.output_checks import CRC, CheckView, output_checks
-from glowmcu.emit_c.packages.package import PackageView, Packaging, package_files, package_rows
-from glowmcu.emit_c.placement_text import Placed, placement_entries, placement_view
-from glowmcu.emit_c.push_view import push_view, rows_entry
+from glowmcu.emit_c.packages.package import PackageView, package_files, package_rows
+from glowmcu.emit_c.placement_text import placement_view
+from glowmcu.emit_c.push_view import push_view
 from glowmcu.emit_c.rendering import render
+from glowmcu.emit_c.size_view import size_view, with_lengths
 from glowmcu.emit_c.stages_view import stages_view
 from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
-from glowmcu.emit_c.stream_view import state_entries
+from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.emit_c.texts import Texts
-from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView
+from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView, TensorView
 from glowmcu.goals import Goal
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
@@ -42,15 +44,9 @@ from glowmcu.ir.program import Program
 from glowmcu.ir.run_progress import Progress
 from glowmcu.manifest import (
     FILE_NAME,
-    BufferEntry,
-    LayerEntry,
     Manifest,
-    PipelineEntry,
-    SimplificationEntry,
-    TensorEntry,
     with_files,
 )
-from glowmcu.stack_use import KnownCosts
 from glowmcu.test_vectors import FLOAT_TOLERANCE, PATTERN_EXPRESSIONS
 
 _OPTIONS_WIDTH = 80
@@ -68,34 +64,6 @@ _TEMPLATES = {
 }
 
 
-@dataclass(frozen=True)
-class BundleFacts:
-    """What is known of a bundle besides its program."""
-
-    name: str
-    tool_version: str
-    model_file: str
-    model_sha256: str
-    board: str
-    options: Mapping[str, str]
-    arena_bytes: int
-    arena_lower_bound_bytes: int
-    arena_align: int
-    single_rounding: bool
-    exact_outputs: tuple[bool, ...]
-    vectors: tuple[GoldenVector, ...] = ()
-    simplification: SimplificationEntry | None = None
-    packaging: Packaging = field(default_factory=Packaging)
-    instrument: Instrument = Instrument.OFF
-    placed: Placed | None = None
-    extra_macs: int = 0
-    progress: Progress | None = None
-    labels: tuple[str, ...] = ()
-    costs: KnownCosts | None = None
-    weights: Weights = Weights.LINKED
-    pipeline: PipelineEntry | None = None
-
-
 def bundle_files(
     program: Program, chosen: Mapping[Node, Chosen], facts: BundleFacts
 ) -> tuple[Texts, Manifest]:
@@ -105,7 +73,9 @@ def bundle_files(
         facts = replace(facts, instrument=Instrument.OFF)  # there is nothing to observe
     places = facts.placed.places if facts.placed else None
     in_parts = facts.progress is not None
-    body = layers(program, chosen, facts.name, facts.instrument, places, in_parts, facts.weights)
+    body = layers(
+        program, chosen, facts.name, facts.instrument, places, in_parts, facts.weights, facts.sized
+    )
     view = _bundle_view(program, body, facts)
     if facts.weights is Weights.POINTER:
         view = replace(view, blob=bundle_blob(view, body))
@@ -125,7 +95,7 @@ def bundle_files(
     files = with_digests(Texts(outlines, body.arrays))
     packages = package_files(PackageView(view, facts.packaging, headers))
     assert not packages.keys() & files.keys(), "a package replaces a file of the bundle"
-    manifest = replace(_manifest(program, body, facts, files), costs=cost_entry(view.costs))
+    manifest = replace(bundle_manifest(program, body, facts, files), costs=cost_entry(view.costs))
     more = {}
     if view.blob is not None:
         more[f"{name}_weights.hex"] = view.blob.intel_hex
@@ -162,7 +132,7 @@ def _misra_record(name: str, code: Mapping[str, str]) -> str:
 
 
 def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleView:
-    inputs, outputs = tensor_views(program, facts.name)
+    inputs, outputs = _tensors(program, facts)
     checks = _output_checks(program, facts)
     view = BundleView(
         name=facts.name,
@@ -209,6 +179,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         run_steps=_run_steps(body, facts),
         stream=body.stream,
         stages=stages_view(program, body.steps, facts.pipeline),
+        size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
@@ -218,6 +189,16 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         base_checks=header_checks(public),
         kernel_checks=header_checks(libjit_closure(body.headers), public),
         model_checks=header_checks(libjit_closure((f"{view.model_struct}.h",)), public),
+    )
+
+
+def _tensors(
+    program: Program, facts: BundleFacts
+) -> tuple[tuple[TensorView, ...], tuple[TensorView, ...]]:
+    inputs, outputs = tensor_views(program, facts.name)
+    return (
+        with_lengths(inputs, facts.sized, "inputs"),
+        with_lengths(outputs, facts.sized, "outputs"),
     )
 
 
@@ -298,101 +279,4 @@ def _pattern_types(program: Program) -> tuple[tuple[str, str, str], ...]:
     return tuple(
         (f"fill_{item.value}", item.c_name, PATTERN_EXPRESSIONS[str(item.numpy)])
         for item in elements
-    )
-
-
-def _tensor_entries(
-    program: Program, facts: BundleFacts
-) -> tuple[tuple[TensorEntry, ...], tuple[TensorEntry, ...]]:
-    """Inputs and outputs."""
-    inputs, outputs = tensor_views(program, facts.name)
-    entries = []
-    for buffers, views, exact in (
-        (program.inputs, inputs, (True,) * len(inputs)),
-        (program.outputs, outputs, facts.exact_outputs),
-    ):
-        entries.append(
-            tuple(
-                TensorEntry(
-                    name=buffer.name,
-                    symbol=view.parameter.partition("_")[2],
-                    rows=rows_entry(view, facts.name),
-                    shape=buffer.type.shape,
-                    dtype=str(buffer.type.element.numpy),
-                    scale=buffer.type.scale if buffer.type.quantization else None,
-                    zero_point=buffer.type.zero_point if buffer.type.quantization else None,
-                    offset=view.offset,
-                    outside_align=view.outside_align,
-                    bytes=view.size_bytes,
-                    exact=is_exact,
-                    kept=view.kept,
-                )
-                for buffer, view, is_exact in zip(buffers, views, exact, strict=True)
-            )
-        )
-    return entries[0], entries[1]
-
-
-def _manifest(program: Program, body: Layers, facts: BundleFacts, files: Iterable[str]) -> Manifest:
-    sizes = facts.arena_bytes, body.weights_bytes
-    entries = _tensor_entries(program, facts)
-    return Manifest(
-        name=facts.name,
-        tool_version=facts.tool_version,
-        model_file=facts.model_file,
-        model_sha256=facts.model_sha256,
-        board=facts.board,
-        options=dict(facts.options),
-        arena_bytes=facts.arena_bytes,
-        arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
-        arena_optimal=facts.arena_bytes == facts.arena_lower_bound_bytes,
-        arena_align=facts.arena_align,
-        weights_bytes=sum(body.weights_bytes),
-        macs=sum(run.node.macs for run in program.runs),
-        inputs=entries[0],
-        outputs=entries[1],
-        layers=_layer_entries(program, body),
-        buffers=_buffer_entries(program, facts.progress),
-        sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),
-        headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
-        simplification=facts.simplification,
-        packages=facts.packaging.names,
-        placement=placement_entries(
-            facts.name, facts.placed, *sizes, body.arrays, body.code_regions
-        ),
-        extra_macs=facts.extra_macs,
-        compiler=compiler_digest(),
-        states=state_entries(program),
-        pipeline=facts.pipeline,
-    )
-
-
-def _buffer_entries(program: Program, progress: Progress | None) -> tuple[BufferEntry, ...]:
-    entries = [
-        BufferEntry(
-            buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)
-        )
-        for buffer, life in program.lives.items()
-    ]
-    if progress is not None:
-        view = progress_buffer(progress, len(program.runs))
-        place = view.offset, view.size_bytes, view.first, view.last
-        entries.append(BufferEntry(view.description, *place))
-    return tuple(entries)
-
-
-def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
-    return tuple(
-        LayerEntry(
-            index=index,
-            name=run.node.name,
-            op=run.node.op.name,
-            kernel=run.kernel,
-            macs=run.node.macs,
-            weights_bytes=weights_bytes,
-            scratch_bytes=run.scratch.size_bytes if run.scratch else 0,
-        )
-        for index, (run, weights_bytes) in enumerate(
-            zip(program.runs, body.weights_bytes, strict=True)
-        )
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glowmcu.emit_c.constant_pool import array_view
-from glowmcu.emit_c.views import ExpectedView, VectorView
+from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.operation import Array
 from glowmcu.test_vectors import Digest, Expected, Sample, expected_outputs
@@ -15,14 +15,40 @@ from glowmcu.test_vectors import Digest, Expected, Sample, expected_outputs
 
 @dataclass(frozen=True)
 class GoldenVector:
-    """Outputs of the reference executor for inputs made from `seed`."""
+    """Outputs of the reference executor for inputs made from `seed`, in a run that is given `size`
+    where runs are given one.
+    """
 
     seed: int
     outputs: tuple[Array, ...]
+    size: int | None = None
 
     def expected(self, exact: Sequence[bool]) -> tuple[Expected, ...]:
         """What is stored of the outputs; `exact` are those of which every byte is defined."""
         return expected_outputs(self.outputs, exact)
+
+
+@dataclass(frozen=True)
+class ExpectedView:
+    """What an output must be: `array`, of `sampled_bytes` where that is not all of it, or the `crc`
+    of elements of `width` bytes.
+    """
+
+    array: ArrayView | None
+    crc: str
+    width: int
+    sampled_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class VectorView:
+    """A golden vector of the self test: inputs from `seed`, what is known of the outputs; `size`
+    is what the run is given.
+    """
+
+    seed: int
+    outputs: tuple[ExpectedView, ...]
+    size: int | None = None
 
 
 def vector_view(vector: GoldenVector, index: int, exact: Sequence[bool]) -> VectorView:
@@ -33,7 +59,7 @@ def vector_view(vector: GoldenVector, index: int, exact: Sequence[bool]) -> Vect
             zip(vector.expected(exact), vector.outputs, strict=True)
         )
     ]
-    return VectorView(vector.seed, tuple(outputs))
+    return VectorView(vector.seed, tuple(outputs), vector.size)
 
 
 def _expected_view(expected: Expected, width: int, symbol: str) -> ExpectedView:
@@ -48,7 +74,11 @@ def _expected_view(expected: Expected, width: int, symbol: str) -> ExpectedView:
 def golden_json(vectors: Sequence[GoldenVector], exact: Sequence[bool]) -> str:
     """The same for whoever reads the bundle."""
     rows = [
-        {"seed": vector.seed, "outputs": [_item(one) for one in vector.expected(exact)]}
+        {
+            "seed": vector.seed,
+            **({} if vector.size is None else {"size": vector.size}),
+            "outputs": [_item(one) for one in vector.expected(exact)],
+        }
         for vector in vectors
     ]
     return json.dumps({"vectors": rows}, indent=1) + "\n"

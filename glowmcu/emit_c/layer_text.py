@@ -18,6 +18,18 @@ from glowmcu.ir.types import ElementType, TensorType
 
 
 @dataclass(frozen=True)
+class Pointer:
+    """An argument of a layer's function: what a function around it would call it and declare it as,
+    and how far it moves on for a batch item.
+    """
+
+    name: str
+    declaration: str
+    text: str
+    step: str
+
+
+@dataclass(frozen=True)
 class LayerText:
     """What one kernel's constants and call look like."""
 
@@ -29,6 +41,8 @@ class LayerText:
     code: KernelCode
     #: Of a layer in a body: what its names have in place of a number.
     inner: str = ""
+    #: Whether places are written with their offset in a buffer even where it is 0.
+    shows_offsets: bool = False
 
     @property
     def label(self) -> str:
@@ -40,8 +54,8 @@ class LayerText:
         return StepView(
             self.index,
             self._comment(),
-            self._definition(),
-            self._call() if is_called else "",
+            self.definition(),
+            self.call() if is_called else "",
             self.summary,
             c_string(self.run.node.name),
             self.run.node.op.name,
@@ -94,7 +108,8 @@ class LayerText:
             lines.append(f"  {thousands(node.macs)} MACs")
         return (*lines, *(f"  {note}" for note in self.code.notes))
 
-    def _definition(self) -> str:
+    def definition(self) -> str:
+        """Its function or its parameters."""
         if self._is_own:
             view = {key: self._resolved(value) for key, value in self.code.view.items()}
             return render(f"kernels/{self.code.template}", function=self.function, **view).rstrip()
@@ -121,7 +136,7 @@ class LayerText:
     def form(self) -> str:
         """How code reads the layer's constants: in a function of its own, or as a struct."""
         if self.code.parameters is None or self._is_own:
-            return self._definition()
+            return self.definition()
         return str([self.code.parameters.struct, _names(self.code.parameters)])
 
     def checked(self) -> Iterator[Checked]:
@@ -171,41 +186,66 @@ class LayerText:
         """The C function that computes the layer."""
         return f"k_{self.label}" if self._is_own else self.code.function
 
-    def _call(self) -> str:
+    def call(self) -> str:
+        """The statement that computes it."""
+        given = [f"&p_{self.label}"] if self.code.parameters else []
+        return self.call_of(self.function, given, [item.text for item in self.pointers()])
+
+    def call_of(self, function: str, given: list[str], pointers: list[str]) -> str:
+        """A call with these pointers, once a batch item; for all rows where it takes rows."""
         code = self.code
         batched = code.batches > 1
-        arguments = [f"&p_{self.label}"] if code.parameters else []
-        arguments += [
-            self._pointer(buffer, True, batched and position not in code.whole_operands)
-            for buffer, position in zip(self.run.inputs, self.run.positions, strict=True)
-        ]
-        arguments += [self._pointer(buffer, False, batched) for buffer in self.run.outputs]
-        if self.run.scratch is not None:
-            arguments.append(self._place(self.run.scratch))
+        steps = zip(pointers, (item.step for item in self.pointers()), strict=True)
+        arguments = [*given, *(f"{text}{step}" for text, step in steps)]
         if code.rows:
             arguments += ["0", str(code.rows)]
-        call = wrap_call(self.function, arguments, 8 if batched else 4)
+        call = wrap_call(function, arguments, 8 if batched else 4)
         if not batched:
             return call
         return f"    for (int32_t b = 0; b < {code.batches}; ++b) {{\n{call}\n    }}"
 
-    def _pointer(self, buffer: Buffer, is_input: bool, batched: bool) -> str:
+    def pointers(self) -> list[Pointer]:
+        """Operands, results and scratch, in the order of the function's arguments."""
+        found = []
+        batched = self.code.batches > 1
+        for number, (buffer, position) in enumerate(
+            zip(self.run.inputs, self.run.positions, strict=True)
+        ):
+            steps = batched and position not in self.code.whole_operands
+            declaration = f"const {buffer.type.element.c_name} *x{number}"
+            found.append(self._pointer(buffer, f"x{number}", declaration, True, steps))
+        several = len(self.run.outputs) > 1
+        for number, buffer in enumerate(self.run.outputs):
+            name = f"out{number}" if several else "out"
+            declaration = f"{buffer.type.element.c_name} *{name}"
+            found.append(self._pointer(buffer, name, declaration, False, batched))
+        if self.run.scratch is not None:
+            place = self._place(self.run.scratch)
+            found.append(Pointer("scratch", "int8_t *scratch", place, ""))
+        return found
+
+    def _pointer(
+        self, buffer: Buffer, name: str, declaration: str, is_input: bool, batched: bool
+    ) -> Pointer:
         element = buffer.type.element
         step = f" + b * {buffer.type.element_count // self.code.batches}" if batched else ""
+        return Pointer(name, declaration, self._start(buffer, element, is_input), step)
+
+    def _start(self, buffer: Buffer, element: ElementType, is_input: bool) -> str:
         root, inner = self.program.root(buffer)
         if root.data is not None:
             constant = ConstantArray(root.name, root.data)
             symbol = self.pool.symbol(constant, self.index, self.inner)
             elements = inner // element.size_bytes
-            return f"{symbol}{f' + {elements}' if elements else ''}{step}"
+            return f"{symbol}{f' + {elements}' if elements or self.shows_offsets else ''}"
         if root.outside:
-            return f"{outside_pointer(buffer, self.symbols[root], root, inner)}{step}"
-        return f"{typed_pointer(element, self._place(buffer), is_input)}{step}"
+            return outside_pointer(buffer, self.symbols[root], root, inner)
+        return typed_pointer(element, self._place(buffer), is_input)
 
     def _place(self, buffer: Buffer) -> str:
         """A byte of the arena."""
         root, inner = self.program.root(buffer)
-        return f"a + {self.symbols[root]}{f' + {inner}' if inner else ''}"
+        return f"a + {self.symbols[root]}{f' + {inner}' if inner or self.shows_offsets else ''}"
 
 
 def _names(parameters: Parameters) -> list[object]:

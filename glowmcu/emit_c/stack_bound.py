@@ -45,8 +45,8 @@ _INFERS = ("run", "push", "steps")
 @dataclass(frozen=True)
 class KernelFunction:
     """The function of a layer: `kind` is its name without numbers, or its template; bytes of the
-    stack that its text tells of: of assembly that it calls, and of its arrays. `is_called_once`: in
-    one place of the program.
+    stack that its text tells of: of assembly that it calls, and of its arrays, with what a size of
+    the run takes. `is_called_once`: in one place of the program.
     """
 
     variant: str
@@ -77,7 +77,8 @@ def kernel_function(variant: str, code: KernelCode, body: Layers, step: int) -> 
     text = "\n".join(texts)
     kind = code.template if is_own else re.sub(r"\d+", "#", code.function)
     standing = variant.removesuffix(".lying")
-    return KernelFunction(standing, kind, is_own, deepest_naked(text), local_array_bytes(text))
+    arrays = local_array_bytes(text) + body.steps[step].sized_bytes
+    return KernelFunction(standing, kind, is_own, deepest_naked(text), arrays)
 
 
 @dataclass(frozen=True)

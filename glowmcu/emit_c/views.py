@@ -17,6 +17,8 @@ from glowmcu.ir.operation import Array
 
 if TYPE_CHECKING:
     from glowmcu.emit_c.costs_view import CostsView
+    from glowmcu.emit_c.golden_text import VectorView
+    from glowmcu.emit_c.size_view import SizeView
     from glowmcu.emit_c.stages_view import StagesView
     from glowmcu.emit_c.stream_view import StreamView
     from glowmcu.emit_c.weights_blob import BlobView
@@ -43,7 +45,7 @@ class TensorView:
     `accessor` is `kws_input` or `kws_input_mfcc`, `macro` `KWS_INPUT` or `KWS_INPUT_MFCC`;
     `parameter` its name as an argument of `kws_infer`. An input that stays outside the arena has
     no `offset`, but the alignment `outside_align`. `stored_range` is of elements of two bytes or
-    less.
+    less. `length_at` is C for the number of elements where a run is given the size `(t)`.
     """
 
     accessor: str
@@ -65,6 +67,7 @@ class TensorView:
     kept: bool
     rows: RowsView | None = None
     stored_range: tuple[int, int] | None = None
+    length_at: str = ""
 
     @property
     def is_converted(self) -> bool:
@@ -141,6 +144,7 @@ class StepView:
     `is_one_call`: not a row at a time. `takes_rows`: the call waits for rows from the application.
     `code_switch` are the lines before it that put its code into another section. A cascade that may
     be done in parts has `turns`, and in `part_call` the call of some, from unit `{first}` on.
+    `sized_bytes` are what it takes of the stack for a size that the run is given.
     """
 
     index: int
@@ -159,6 +163,7 @@ class StepView:
     code_switch: str = ""
     turns: int = 0
     part_call: str = ""
+    sized_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -220,26 +225,6 @@ class HeaderGroupView:
 
 
 @dataclass(frozen=True)
-class ExpectedView:
-    """What an output must be: `array`, of `sampled_bytes` where that is not all of it, or the `crc`
-    of elements of `width` bytes.
-    """
-
-    array: ArrayView | None
-    crc: str
-    width: int
-    sampled_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class VectorView:
-    """A golden vector of the self test: inputs from `seed`, what is known of the outputs."""
-
-    seed: int
-    outputs: tuple[ExpectedView, ...]
-
-
-@dataclass(frozen=True)
 class BundleView:
     """Everything of a bundle. `pattern_types` are (function, C type, expression) of the
     self test's input patterns; `output_checks` how it compares each output, `check_functions` the
@@ -294,6 +279,28 @@ class BundleView:
     blob: BlobView | None = None
     stream: StreamView | None = None
     stages: StagesView | None = None
+    size: SizeView | None = None
+
+    @property
+    def size_parameter(self) -> str:
+        """What declares the size as the last parameter of a function, where a run is given one."""
+        return f", int32_t {self.size.variable}" if self.size is not None else ""
+
+    @property
+    def size_argument(self) -> str:
+        """The same where it is handed on."""
+        return f", {self.size.variable}" if self.size is not None else ""
+
+    def array(self, tensor: TensorView) -> str:
+        """A parameter that is all of an input or output; of a size that is given, its beginning."""
+        length = f"[{tensor.macro}_LENGTH]"
+        return f"{tensor.parameter}{length}" if self.size is None else f"*{tensor.parameter}"
+
+    def bytes(self, tensor: TensorView, size: int | None = None) -> str:
+        """C for what an input or output takes, at `size` where that is known."""
+        if self.size is None:
+            return f"{tensor.macro}_BYTES"
+        return f"{tensor.macro}_BYTES_AT({self.size.variable if size is None else size})"
 
     @property
     def checked_bytes(self) -> int:

@@ -133,6 +133,8 @@ class Kernel:
     #: Whether weights that a file stores as int8 stay so where others would make them float32: they
     #: win over those whatever they cost, but for the goal `speed`.
     keeps_int8_weights: ClassVar[bool] = False
+    #: Whether its code is loops over elements and nothing else: shapes decide counts and steps.
+    is_loops: ClassVar[bool] = False
     #: What calls for one row at a time cost, together: most set up a window of rows for each
     #: (about so much is lost, by `benchmarks/`).
     row_slowdown: ClassVar[float] = 1.3

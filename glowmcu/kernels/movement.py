@@ -88,6 +88,8 @@ def strided_copies(site: Site) -> list[tuple[Copy, StridedCopy]]:
 class PortableStridedCopy(Kernel):
     """Loops around the longest runs that lie together; any core, any element type."""
 
+    is_loops = True
+
     def accepts(self, site: Site, target: Target) -> bool:
         copies = [strided for _, strided in strided_copies(site)]
         return bool(copies) and all(len(copy.loops) <= MAX_LOOPS for copy in copies)

@@ -94,6 +94,8 @@ def _codes(site: Site) -> tuple[ElementCode, ...]:
 class BakedLoop(Kernel):
     """`k_<step>`: one pass over the result, intermediate values in registers; any core."""
 
+    is_loops = True
+
     def accepts(self, site: Site, target: Target) -> bool:
         return None not in member_codes(site.node.op, site.signature, site.rounding)
 

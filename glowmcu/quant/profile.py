@@ -110,6 +110,18 @@ def check_profile(profile: Profile, graph: Graph, model_sha256: str = "", where:
             )
 
 
+def resized(profile: Profile, graph: Graph) -> Profile:
+    """The profile of the same model at another size of one of its axes, as one of `graph`."""
+    tensors = dict(profile.tensors)
+    for value, name in profiled_values(graph).items():
+        known, shape = tensors.get(name), value.type.shape
+        if known is None or len(known.shape) != len(shape):
+            continue
+        channels = known.channels if known.shape[-1:] == shape[-1:] else None
+        tensors[name] = replace(known, shape=shape, channels=channels)
+    return replace(profile, tensors=tensors)
+
+
 def merge(a: Profile, b: Profile, where: str = "") -> Profile:
     """What profiling all samples of both at once would have given. `where` names `b`.
 

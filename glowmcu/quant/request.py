@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from glowmcu.ir.graph import Graph
 from glowmcu.quant.choices import options_text
 from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.profile import Profile, check_profile
+from glowmcu.quant.profile import Profile, check_profile, resized
 from glowmcu.quant.profile_file import profile_text
 from glowmcu.quant.profiling import Observer, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
@@ -19,6 +19,7 @@ from glowmcu.quant.sample_source import SampleSource
 class QuantizationRequest:
     """A profile, or samples to make one; samples beside a profile are for options that look at
     data. `profile_name` is what the bundle calls the profile; `observer` watches profiling.
+    `of_another_size`: the profile is of the same model at another size of one of its axes.
     """
 
     options: QuantizationOptions = field(default_factory=QuantizationOptions)
@@ -26,6 +27,7 @@ class QuantizationRequest:
     profile_name: str = ""
     samples: SampleSource | None = None
     observer: Observer | None = None
+    of_another_size: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ def quantize_as_requested(
     if profile is None:
         assert samples is not None, "a request has a profile or samples"
         profile = profile_graph(graph, samples, model_sha256, request.observer)
+    if request.of_another_size:
+        profile = resized(profile, graph)
     check_profile(profile, graph, model_sha256, request.profile_name)
     quantized = quantize(graph, profile, request.options, samples, model_sha256)
     text = {

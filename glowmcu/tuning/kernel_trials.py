@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.emit_c.bundle_facts import BundleFacts
+from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Rounding

@@ -51,6 +51,13 @@ class Host:
         return HostSession(bundle_dir, self.extra_flags, self.pieces)
 
 
+def size_given(manifest: Manifest, arrays: Sequence[Array]) -> tuple[int, ...]:
+    """The size that a run with these inputs is given, if any."""
+    if manifest.size is None:
+        return ()
+    return (manifest.size_of([tuple(array.shape) for array in arrays]),)
+
+
 def check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
     """Raise GM604 unless `arrays` are the model's inputs by count, shape and dtype."""
     expected = ", ".join(f"{t.name} {_type_text(t.dtype, t.shape)}" for t in manifest.inputs)
@@ -120,8 +127,9 @@ class HostSession:
     def _declare(self) -> None:
         manifest = self._manifest
         if manifest.streamed_input is None:
-            pointers = ", const void *" * len(manifest.outside)
-            self._ffi.cdef(f"void {manifest.entry_points[0]}(void *arena{pointers});")
+            more = ", const void *" * len(manifest.outside)
+            more += ", int32_t size" if manifest.size is not None else ""
+            self._ffi.cdef(f"int32_t {manifest.entry_points[0]}(void *arena{more});")
         else:
             start, push = manifest.entry_points
             self._ffi.cdef(f"void {start}(void *arena);")
@@ -159,7 +167,8 @@ class HostSession:
         """One run in a poisoned arena; inputs outside of it must not change. Raises GM604,
         GM605.
         """
-        manifest, memory = self._manifest, self._arena
+        given = size_given(self._manifest, arrays)
+        manifest, memory = self._manifest.at(*given) if given else self._manifest, self._arena
         check_inputs(manifest, arrays)
         memory.poison()
         held, outside = memory.bytes, []
@@ -172,7 +181,7 @@ class HostSession:
         arena = self._ffi.cast("void *", memory.address)
         if manifest.streamed_input is None:
             pointers = (self._ffi.cast("const void *", copy.ctypes.data) for copy, _ in outside)
-            self._functions[0](arena, *pointers)
+            self._functions[0](arena, *pointers, *given)
         else:
             self._push(arena, arrays[manifest.streamed_input])
         if not memory.is_guarded or any((copy != raw).any() for copy, raw in outside):

@@ -85,7 +85,7 @@ class Qemu:
         return [
             Measurement(arrays, instructions, None, call.values["stack"])
             for arrays, instructions, call in zip(
-                unpack_outputs(manifest, outputs, len(inputs)),
+                unpack_outputs(manifest, outputs, inputs),
                 costs,
                 console.inference_calls(),
                 strict=True,

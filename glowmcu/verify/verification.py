@@ -77,6 +77,9 @@ def _golden_vector(row: dict[str, object], manifest: Manifest) -> Vector:
     seed, texts = row["seed"], row["outputs"]
     if not isinstance(seed, int) or not isinstance(texts, list):
         raise ValueError("a vector needs a seed and outputs")
+    size = row.get("size")
+    if isinstance(size, int):
+        manifest = manifest.at(size)
     inputs = seeded_inputs(manifest, seed)
     expected = [
         _golden_output(item, entry) for item, entry in zip(texts, manifest.outputs, strict=True)
@@ -102,11 +105,25 @@ def seeded_inputs(manifest: Manifest, seed: int) -> tuple[Array, ...]:
 
 
 def random_inputs(manifest: Manifest, count: int, seed: int) -> list[tuple[Array, ...]]:
-    """`count` input sets, uniform over the stored range of each input."""
+    """`count` input sets, uniform over the stored range of each input.
+
+    Where a run is given a size, the smallest and the largest come first.
+    """
     generator = np.random.default_rng(seed)
-    return [
-        tuple(_random_tensor(entry, generator) for entry in manifest.inputs) for _ in range(count)
-    ]
+    found = []
+    for index in range(count):
+        sized = manifest if manifest.size is None else manifest.at(_size(manifest, index, seed))
+        found.append(tuple(_random_tensor(entry, generator) for entry in sized.inputs))
+    return found
+
+
+def _size(manifest: Manifest, index: int, seed: int) -> int:
+    """Of the random input set `index`."""
+    assert manifest.size is not None
+    ends = manifest.size.smallest, manifest.size.largest
+    if index < len(ends):
+        return ends[index]
+    return int(np.random.default_rng((seed, index)).integers(*ends, endpoint=True))
 
 
 def _random_tensor(entry: TensorEntry, generator: np.random.Generator) -> Array:

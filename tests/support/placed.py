@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pytest
 
 from glowmcu.compilation import Compilation
-from glowmcu.emit_c.bundle_files import BundleFacts, bundle_files
+from glowmcu.emit_c.bundle_facts import BundleFacts
+from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.instructions import insert_lifetimes

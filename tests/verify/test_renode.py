@@ -106,7 +106,7 @@ def test_the_serial_firmware_runs_and_its_output_is_read_back(
     robot = renode_files("tiny", find_board(like), 3, 48, 10**8).write(work)
     assert play(robot, text, work) == 0, (work / "robot.txt").read_text()
     counts = (work / "instructions.txt").read_text()
-    results = measurements(manifest, read_console(text), counts)
+    results = measurements(manifest, read_console(text), counts, inputs)
     for number, (result, arrays) in enumerate(zip(results, inputs, strict=True)):
         np.testing.assert_array_equal(result.outputs[0], expected_output(arrays[0]))
         assert result.instructions == 1000 + number
@@ -153,11 +153,11 @@ glowmcu exit 0
 
 def test_a_damaged_output_is_found_by_its_checksum(tmp_path: Path) -> None:
     manifest = read_manifest(write_tiny_bundle(tmp_path))
-    good = measurements(manifest, read_console(CONSOLE % "85ef88e6"), "")
+    good = measurements(manifest, read_console(CONSOLE % "85ef88e6"), "", [()])
     assert good[0].outputs[0].tolist() == [[1, -1, 127, -128]]
     assert good[0].instructions is None, "nothing was counted, so nothing may be told"
     with pytest.raises(GlowmcuError) as caught:
-        measurements(manifest, read_console(CONSOLE % "00000001"), "")
+        measurements(manifest, read_console(CONSOLE % "00000001"), "", [()])
     assert "checksum differs" in str(caught.value)
 
 
@@ -166,8 +166,8 @@ def test_counts_that_miss_a_loop_of_known_length_are_not_used(tmp_path: Path) ->
     console = read_console(CONSOLE % "85ef88e6")
     right = "empty 1 5322\nloop 4005322\ninference 0 6321\n"
     wrong = right.replace("4005322", "4105322")
-    assert measurements(manifest, console, right)[0].instructions == 1000
-    assert measurements(manifest, console, wrong)[0].instructions is None
+    assert measurements(manifest, console, right, [()])[0].instructions == 1000
+    assert measurements(manifest, console, wrong, [()])[0].instructions is None
 
 
 def test_a_fault_on_the_console_fails_the_robot_test(tmp_path: Path) -> None:

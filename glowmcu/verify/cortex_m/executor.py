@@ -20,7 +20,7 @@ from glowmcu.verify.cortex_m.costs import Flash, cost_table
 from glowmcu.verify.cortex_m.counting import EdgeCounter
 from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.cortex_m.machine import Machine
-from glowmcu.verify.host import check_inputs
+from glowmcu.verify.host import check_inputs, size_given
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, LayerCost, Measurement
 
@@ -103,7 +103,7 @@ class CortexM:
         manifest = read_manifest(bundle_dir)
         self._check_here()
         for arrays in inputs:
-            check_inputs(manifest, arrays)
+            check_inputs(_of_size(manifest, arrays), arrays)
         if self._count:
             return self._measure(bundle_dir, manifest, inputs, with_markers=True)
         try:
@@ -202,9 +202,10 @@ class _Bench:
         """One inference on a fresh machine, of a bundle with states the next of its stream; the
         measurement has no layers yet.
         """
-        machine = self._machine
+        machine, size = self._machine, size_given(manifest, arrays)
         machine.reset()
         self._restore_states(manifest)
+        manifest = _of_size(manifest, arrays)
         outside = iter(machine.outside_addresses)
         for entry, array in zip(manifest.inputs, arrays, strict=True):
             data = np.ascontiguousarray(array).tobytes()
@@ -212,7 +213,7 @@ class _Bench:
                 machine.write_outside(next(outside), data)
             elif entry.rows is None:
                 machine.write_arena(entry.start, data)
-        *before, (function, arguments) = self._calls(manifest, arrays)
+        *before, (function, arguments) = self._calls(manifest, arrays, size)
         for name, words in before:
             machine.call(name, words, self._timeout_seconds)
         counts = self._counter.begin() if self._counter else None
@@ -246,16 +247,23 @@ class _Bench:
         for entry, data in zip(manifest.states, self._states, strict=False):
             self._machine.write_arena(entry.offset, data)
 
-    def _calls(self, manifest: Manifest, arrays: Sequence[Array]) -> list[tuple[str, list[int]]]:
+    def _calls(
+        self, manifest: Manifest, arrays: Sequence[Array], size: Sequence[int]
+    ) -> list[tuple[str, list[int]]]:
         """What an inference calls, of which the last is measured: a streamed input is one piece."""
         arena = self._machine.arena_address
         if manifest.streamed_input is None:
-            return [(manifest.entry_points[0], [arena, *self._machine.outside_addresses])]
+            return [(manifest.entry_points[0], [arena, *self._machine.outside_addresses, *size])]
         rows = manifest.inputs[manifest.streamed_input].rows
         assert rows is not None
         data = np.ascontiguousarray(arrays[manifest.streamed_input]).tobytes()
         start, push = manifest.entry_points
         return [(start, [arena]), (push, [arena, self._machine.show(data), rows.count])]
+
+
+def _of_size(manifest: Manifest, arrays: Sequence[Array]) -> Manifest:
+    size = size_given(manifest, arrays)
+    return manifest.at(*size) if size else manifest
 
 
 def _with_step(found: GlowmcuError, manifest: Manifest, step: int | None) -> GlowmcuError:

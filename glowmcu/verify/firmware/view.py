@@ -11,6 +11,8 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.manifest import BufferEntry, Manifest, PlacementEntry, RowsEntry, TensorEntry
 
 GUARD_BYTES = 64
+#: Of a size that each run is given, before its inputs.
+SIZE_BYTES = 4
 STACK_MOST_BYTES = 32 * 1024
 STACK_LEAST_BYTES = 1024
 # Variables of the firmware and of the C library; the linker has the last word.
@@ -73,6 +75,7 @@ class FirmwareView:
     inputs: tuple[TensorView, ...]
     outputs: tuple[TensorView, ...]
     entry: str
+    takes_size: bool
     reset: str
     gaps: tuple[tuple[int, int], ...]
     regions: tuple[LinkRegion, ...]
@@ -105,11 +108,13 @@ def firmware_view(
         has_fault_registers=core.architecture != "armv6s-m",
         arena_align=manifest.arena_align,
         guard_bytes=guard_bytes,
-        input_bytes=max(1, sum(tensor.bytes for tensor in manifest.inputs)),
+        input_bytes=max(1, sum(tensor.bytes for tensor in manifest.inputs))
+        + (SIZE_BYTES if manifest.size is not None else 0),
         rows=rows,
         inputs=_tensors(manifest.inputs),
         outputs=_tensors(manifest.outputs),
         entry=manifest.entry_points[-1],
+        takes_size=manifest.size is not None,
         reset=manifest.reset_function,
         gaps=_gaps(manifest),
         regions=_own_regions(board) if is_shipped else _link_regions(board),

@@ -82,7 +82,7 @@ class Renode:
             helium_hint = MISSING_INSTRUCTIONS if self._has_mve(manifest) else ""
             console = self._test(robot, folder, limit, helium_hint)
             counts = (folder / "instructions.txt").read_text(encoding="utf-8")
-        return measurements(manifest, console, counts)
+        return measurements(manifest, console, counts, inputs)
 
     def mismatch_hint(self, manifest: Manifest) -> str:
         """What may be behind wrong outputs here, when the bundle is right; or nothing."""
@@ -146,7 +146,9 @@ class Renode:
         return printed, process.returncode
 
 
-def measurements(manifest: Manifest, console: Console, counts: str) -> list[Measurement]:
+def measurements(
+    manifest: Manifest, console: Console, counts: str, inputs: Sequence[Sequence[Array]]
+) -> list[Measurement]:
     """Results from the console and the `<call> <instructions>` lines that the test wrote."""
     assert console.inferences is not None
     if console.checksum != fnv1a(console.outputs):
@@ -154,7 +156,7 @@ def measurements(manifest: Manifest, console: Console, counts: str) -> list[Meas
             "GM662", "outputs were damaged on their way out: the checksum differs", "Renode"
         )
     executed = _executed(console, counts)
-    outputs = unpack_outputs(manifest, console.outputs, console.inferences)
+    outputs = unpack_outputs(manifest, console.outputs, inputs)
     return [
         Measurement(arrays, executed.get(call.number), None, call.values["stack"])
         for arrays, call in zip(outputs, console.inference_calls(), strict=True)

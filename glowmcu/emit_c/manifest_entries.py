@@ -1,0 +1,122 @@
+"""A bundle as data, for its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glowmcu.emit_c.build_views import Layers
+from glowmcu.emit_c.bundle_facts import BundleFacts
+from glowmcu.emit_c.contract import compiler_digest
+from glowmcu.emit_c.placement_text import placement_entries
+from glowmcu.emit_c.push_view import rows_entry
+from glowmcu.emit_c.size_view import size_entry, with_shapes
+from glowmcu.emit_c.steps_view import progress_buffer
+from glowmcu.emit_c.stream_view import state_entries
+from glowmcu.emit_c.tensor_views import tensor_views
+from glowmcu.ir.program import Program
+from glowmcu.ir.run_progress import Progress
+from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
+
+
+def _tensor_entries(
+    program: Program, facts: BundleFacts
+) -> tuple[tuple[TensorEntry, ...], tuple[TensorEntry, ...]]:
+    """Inputs and outputs."""
+    inputs, outputs = tensor_views(program, facts.name)
+    entries = []
+    for buffers, views, exact in (
+        (program.inputs, inputs, (True,) * len(inputs)),
+        (program.outputs, outputs, facts.exact_outputs),
+    ):
+        entries.append(
+            tuple(
+                TensorEntry(
+                    name=buffer.name,
+                    symbol=view.parameter.partition("_")[2],
+                    rows=rows_entry(view, facts.name),
+                    shape=buffer.type.shape,
+                    dtype=str(buffer.type.element.numpy),
+                    scale=buffer.type.scale if buffer.type.quantization else None,
+                    zero_point=buffer.type.zero_point if buffer.type.quantization else None,
+                    offset=view.offset,
+                    outside_align=view.outside_align,
+                    bytes=view.size_bytes,
+                    exact=is_exact,
+                    kept=view.kept,
+                )
+                for buffer, view, is_exact in zip(buffers, views, exact, strict=True)
+            )
+        )
+    return (
+        with_shapes(entries[0], facts.sized, "inputs"),
+        with_shapes(entries[1], facts.sized, "outputs"),
+    )
+
+
+def bundle_manifest(
+    program: Program, body: Layers, facts: BundleFacts, files: Iterable[str]
+) -> Manifest:
+    """What there is but for a list of the files."""
+    sizes = facts.arena_bytes, body.weights_bytes
+    entries = _tensor_entries(program, facts)
+    return Manifest(
+        name=facts.name,
+        tool_version=facts.tool_version,
+        model_file=facts.model_file,
+        model_sha256=facts.model_sha256,
+        board=facts.board,
+        options=dict(facts.options),
+        arena_bytes=facts.arena_bytes,
+        arena_lower_bound_bytes=facts.arena_lower_bound_bytes,
+        arena_optimal=facts.arena_bytes == facts.arena_lower_bound_bytes,
+        arena_align=facts.arena_align,
+        weights_bytes=sum(body.weights_bytes),
+        macs=sum(run.node.macs for run in program.runs),
+        inputs=entries[0],
+        outputs=entries[1],
+        layers=_layer_entries(program, body),
+        buffers=_buffer_entries(program, facts.progress),
+        sources=tuple(file for file in files if file.endswith(".c") and "/" not in file),
+        headers=tuple(file for file in files if file.endswith(".h") and "/" not in file),
+        simplification=facts.simplification,
+        packages=facts.packaging.names,
+        placement=placement_entries(
+            facts.name, facts.placed, *sizes, body.arrays, body.code_regions
+        ),
+        extra_macs=facts.extra_macs,
+        compiler=compiler_digest(),
+        states=state_entries(program),
+        pipeline=facts.pipeline,
+        size=size_entry(facts.sized),
+    )
+
+
+def _buffer_entries(program: Program, progress: Progress | None) -> tuple[BufferEntry, ...]:
+    entries = [
+        BufferEntry(
+            buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)
+        )
+        for buffer, life in program.lives.items()
+    ]
+    if progress is not None:
+        view = progress_buffer(progress, len(program.runs))
+        place = view.offset, view.size_bytes, view.first, view.last
+        entries.append(BufferEntry(view.description, *place))
+    return tuple(entries)
+
+
+def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
+    return tuple(
+        LayerEntry(
+            index=index,
+            name=run.node.name,
+            op=run.node.op.name,
+            kernel=run.kernel,
+            macs=run.node.macs,
+            weights_bytes=weights_bytes,
+            scratch_bytes=run.scratch.size_bytes if run.scratch else 0,
+        )
+        for index, (run, weights_bytes) in enumerate(
+            zip(program.runs, body.weights_bytes, strict=True)
+        )
+    )

@@ -1,0 +1,90 @@
+"""Inputs and outputs of a program as C has them: names, places, types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.emit_c.c_text import c_number, comment_text, unique_identifiers
+from glowmcu.emit_c.views import RowsView, TensorView
+from glowmcu.ir.cascade import Cascade
+from glowmcu.ir.program import Buffer, Program
+from glowmcu.ir.types import ElementType
+
+
+def tensor_views(program: Program, name: str) -> tuple[tuple[TensorView, ...], ...]:
+    """Inputs and outputs with their C names."""
+    return (
+        _tensor_views(program, program.inputs, name, "input"),
+        _tensor_views(program, program.outputs, name, "output"),
+    )
+
+
+def parameter_names(buffers: tuple[Buffer, ...], role: str) -> list[str]:
+    """What inputs or outputs are called in C."""
+    if len(buffers) == 1:
+        return [role]
+    suffixes = unique_identifiers((buffer.name for buffer in buffers), role)
+    return [f"{role}_{suffix}" for suffix in suffixes]
+
+
+def _outside_align(program: Program, outside: Buffer) -> int:
+    """What the application's pointer must be a multiple of."""
+    readers = (
+        run.operand_align
+        for run in program.runs
+        if any(program.root(buffer)[0] is outside for buffer in run.inputs)
+    )
+    return max(outside.align, *readers, 1)
+
+
+def _tensor_views(
+    program: Program, buffers: tuple[Buffer, ...], name: str, role: str
+) -> tuple[TensorView, ...]:
+    views = []
+    for buffer, inner in zip(buffers, parameter_names(buffers, role), strict=True):
+        quantized = buffer.type.quantization is not None
+        rows = _rows_view(program, buffer)
+        views.append(
+            TensorView(
+                accessor=f"{name}_{inner}",
+                macro=f"{name}_{inner}".upper(),
+                parameter=inner,
+                source_name=comment_text(buffer.name),
+                c_string=comment_text(buffer.name).replace('"', "'"),
+                description=str(buffer.type),
+                shape=buffer.type.shape,
+                element=f"GLOWMCU_{buffer.type.element.name}",
+                fill=f"fill_{buffer.type.element.value}",
+                c_type=buffer.type.element.c_name,
+                element_count=buffer.type.element_count,
+                size_bytes=buffer.size_bytes,
+                offset=None if rows or buffer.outside else program.offset(buffer),
+                outside_align=_outside_align(program, buffer) if buffer.outside else 0,
+                scale=c_number(buffer.type.scale) if quantized else None,
+                zero_point=buffer.type.zero_point if quantized else None,
+                kept=role == "input" and buffer in program.kept,
+                rows=rows,
+                stored_range=_stored_range(buffer.type.element),
+            )
+        )
+    return tuple(views)
+
+
+def _stored_range(element: ElementType) -> tuple[int, int] | None:
+    """What an integer of two bytes or less can hold."""
+    if not np.issubdtype(element.numpy, np.integer) or element.size_bytes > 2:
+        return None
+    limits = np.iinfo(str(element.numpy))
+    return int(limits.min), int(limits.max)
+
+
+def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
+    """The rows of an input that the application pushes."""
+    if program.pushed is None or program.pushed.buffer is not buffer:
+        return None
+    (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.source is not None)
+    assert cascade.source is not None
+    source = cascade.stages[cascade.source]
+    row = source.result.type.with_shape((1, 1, *source.result.type.shape[2:]))
+    size = f"{source.rows} rows of {row.element.value}[{'x'.join(map(str, row.shape[2:]))}]"
+    return RowsView(source.rows, cascade.pushed_rows, row.size_bytes, row.element_count, size)

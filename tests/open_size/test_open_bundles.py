@@ -1,0 +1,159 @@
+"""Bundles of which each run is given a size: all sizes against onnxruntime and the reference."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.api.verification import verify_bundle
+from glowmcu.errors import GlowmcuError
+from tests.support.onnx_models import run_onnxruntime
+from tests.support.open_models import MODELS, open_model, sequence
+
+LARGEST = 21
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow"]
+
+
+def compiled(
+    name: str,
+    tmp_path: Path,
+    board: str = "generic",
+    sizes: tuple[int, int] = (1, LARGEST),
+    quantized: bool = False,
+) -> tuple[glowmcu.Bundle, Path, Path | None]:
+    """The bundle, its model and its profile."""
+    file, profile = tmp_path / f"{name}.onnx", None
+    file.write_bytes(open_model(name))
+    if quantized:
+        profile = tmp_path / "profile.json"
+        samples = np.stack([sequence(sizes[1], seed) for seed in range(8)])
+        glowmcu.profile(file, {"x": samples}, output=profile, define={"T": sizes[1]})
+    bundle = glowmcu.compile(
+        file, board, tmp_path / "out", name=name, define={"T": sizes}, profile=profile
+    )
+    return bundle, file, profile
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_size_is_what_onnxruntime_computes(name: str, tmp_path: Path) -> None:
+    bundle, file, _ = compiled(name, tmp_path)
+    data = file.read_bytes()
+    for size in range(1, LARGEST + 1):
+        (want,) = run_onnxruntime(data, [sequence(size)])
+        (got,) = bundle.run([sequence(size)])
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, 1e-5, 1e-5 * max(1, np.abs(want).max()))
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.parametrize("board", ["nrf52", "rp2040"])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_size_of_an_int8_network_is_exact_on_its_core(
+    name: str, board: str, tmp_path: Path
+) -> None:
+    bundle, file, profile = compiled(name, tmp_path, board, quantized=True)
+    report = verify_bundle(bundle, ["host", "cortex-m"], 12, 1, file, profile=profile)
+    assert report.passed, report.checks
+    stack = bundle.manifest.costs.stack_bytes.get(f"{name}_run")
+    for size in (1, LARGEST // 2, LARGEST):
+        inputs = [np.zeros(entry.shape, entry.dtype) for entry in bundle.manifest.at(size).inputs]
+        taken = bundle.measure(inputs, on="cortex-m").stack_bytes
+        assert stack is None or (taken is not None and taken <= stack)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", MODELS)
+def test_every_size_of_an_int8_network_is_exact_with_helium(name: str, tmp_path: Path) -> None:
+    bundle, file, profile = compiled(name, tmp_path, "mps3-an547", quantized=True)
+    report = verify_bundle(bundle, ["host", "qemu"], 12, 1, file, profile=profile)
+    assert report.passed, report.checks
+
+
+def test_a_smaller_size_takes_less_time(tmp_path: Path) -> None:
+    bundle, _, _ = compiled("convolutions", tmp_path, "nrf52", quantized=True)
+    cycles = [
+        bundle.measure(
+            [np.zeros(entry.shape, entry.dtype) for entry in bundle.manifest.at(size).inputs]
+        ).cycles
+        for size in (4, LARGEST)
+    ]
+    assert cycles[0] is not None
+    assert cycles[1] is not None
+    assert cycles[0] < 0.5 * cycles[1]
+
+
+def test_an_arena_is_that_of_the_largest_size(tmp_path: Path) -> None:
+    bundle, file, _ = compiled("mean", tmp_path)
+    fixed = glowmcu.compile(file, output=tmp_path / "fixed", name="fixed", define={"T": LARGEST})
+    assert bundle.manifest.arena_bytes == fixed.manifest.arena_bytes
+
+
+MAIN = """
+#include "joined.h"
+#include "joined_selftest.h"
+static JOINED_ARENA(arena);
+static float input[JOINED_INPUT_LENGTH];
+static float output[JOINED_OUTPUT_LENGTH];
+int main(void)
+{
+    if (joined_run(arena, 0) != GLOWMCU_BAD_SIZE || joined_run(arena, JOINED_T_MAX + 1) !=
+        GLOWMCU_BAD_SIZE || joined_infer(arena, input, output, -1) != GLOWMCU_BAD_SIZE) {
+        return 1;
+    }
+    if (JOINED_INPUT_LENGTH_AT(3) != 24u || JOINED_OUTPUT_BYTES_AT(3) != 4u * 5u * 7u) {
+        return 2;
+    }
+    if (joined_infer(arena, input, output, JOINED_T_MIN) != 0 || joined_check() != 0) {
+        return 3;
+    }
+    return joined_selftest(arena) == 0 ? 0 : 4;
+}
+"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2", "-Os"])
+def test_other_sizes_are_refused_and_the_self_test_runs_several(level: str, tmp_path: Path) -> None:
+    bundle, _, _ = compiled("joined", tmp_path)
+    folder = bundle.path
+    (tmp_path / "main.c").write_text(MAIN)
+    sources = [folder / name for name in bundle.manifest.sources]
+    sources += [folder / "selftest" / "joined_selftest.c", tmp_path / "main.c"]
+    command = ["cc", *STRICT, level, "-fsanitize=address,undefined", f"-I{folder}",
+               f"-I{folder / 'selftest'}", *map(str, sources), "-o", str(tmp_path / "main"),
+               "-lm"]  # fmt: skip
+    subprocess.run(command, check=True)
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+def test_inputs_of_no_size_are_refused(tmp_path: Path) -> None:
+    bundle, _, _ = compiled("mean", tmp_path)
+    with pytest.raises(GlowmcuError, match=r"expected float32\[1x21x8\], got float32\[1x22x8\]"):
+        bundle.run([sequence(LARGEST + 1)])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"define": {"T": (5, 5)}}, "GM714"),
+        ({"define": {"T": (0, 5)}}, "GM714"),
+        ({"define": {"T": (1, 5000)}}, "GM714"),
+        ({"define": {"T": (1, 9), "S": (1, 9)}}, "one size can be given at run time"),
+        ({"define": {"U": (1, 9)}}, "GM1"),
+        ({"define": {"T": (1, 9)}, "steps": True}, "does not go together with --steps"),
+        ({"define": {"T": (1, 9)}, "stream_inputs": ["x"]}, "--stream-input"),
+        ({"define": {"T": (1, 9)}, "instrument": True}, "--instrument"),
+        ({"define": {"T": (1, 9)}, "weights": "pointer"}, "--weights pointer"),
+    ],
+)
+def test_what_does_not_go_together(options: dict[str, object], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mean.onnx"
+    file.write_bytes(open_model("mean"))
+    with pytest.raises(GlowmcuError, match=said):
+        glowmcu.compile(file, output=tmp_path / "out", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
