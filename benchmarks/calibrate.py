@@ -26,17 +26,21 @@ from rich.progress import Progress
 from benchmarks.__main__ import compiler_version
 from benchmarks.calibration_layers import KINDS, model
 from benchmarks.calibration_layers_f32 import FLOAT_KINDS
+from benchmarks.layer_graphs import GRAPH_KINDS
 from benchmarks.least_squares import fit_prices
-from glowmcu.compilation import Compilation, Options
+from benchmarks.sweep_image import imported_graph
+from glowmcu.compilation import Compilation, Options, Prepared
 from glowmcu.cores import core
 from glowmcu.emit_c.write_bundle import write_bundle
+from glowmcu.ir.dump import IrDump
+from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.cost_table import TABLE_FILE, cost_table
 from glowmcu.kernels.kernel import Kernel, Site, Target, load_kernels, site_of
 from glowmcu.lowering.passes import lower
-from glowmcu.pipeline import compile_model, reference_graph
+from glowmcu.pipeline import compile_model, compile_prepared
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m import CortexM
 from glowmcu.verify.qemu import Qemu
@@ -84,20 +88,25 @@ def measure(variant: str, core_name: str) -> Measured:
         if core(core_name).unicorn_model is not None:
             _run_modelled(_compile(variant, core_name, kind, accepted), variant, core_name, found)
             continue
-        # QEMU counts whole programs. With one layer alone gcc would inline it and specialize.
-        step = 1 if len(accepted) < _MANY else 2
-        for pair in list(zip(accepted, accepted[1:] + accepted[:1], strict=True))[::step]:
+        # QEMU counts whole programs. With one layer alone gcc would inline it and specialize, which
+        # it does anyway with a function of the layer's own.
+        step = 1 if len(accepted) < _MANY or kind in GRAPH_KINDS else 2
+        others = accepted if kind in GRAPH_KINDS else accepted[1:] + accepted[:1]
+        for pair in list(zip(accepted, others, strict=True))[::step]:
             compilation = _compile(variant, core_name, kind, sorted({*pair}))
             # Weights depend on the company: what was proved of a layer alone may not hold here.
-            others = {item.kernel_name for item in compilation.selections.values() if item.work}
-            if others == {variant}:
+            chosen = {item.kernel_name for item in compilation.selections.values() if item.work}
+            if chosen == {variant}:
                 _run_counted(compilation, core_name, found)
     return found
 
 
 def _compile(variant: str, core_name: str, kind: str, samples: list[int]) -> Compilation:
     options = Options("m", core=core_name, kernels=KernelChoices(everywhere=variant))
-    return compile_model(model(kind, samples), "sample.tflite", options)
+    made = model(kind, samples)
+    if isinstance(made, Graph):
+        return compile_prepared(Prepared("sample", "", made, lower(made), IrDump(None)), options)
+    return compile_model(made, "sample.tflite", options)
 
 
 def may_compute(variant: str, kind: str) -> bool:
@@ -109,7 +118,7 @@ def may_compute(variant: str, kind: str) -> bool:
 @cache
 def _operations(kind: str) -> frozenset[type[Operation]]:
     """Of the model's first sample, as kernels see it."""
-    graph = compile_model(model(kind, [0]), "sample.tflite", Options("m")).graph
+    graph = lower(imported_graph(model(kind, [0])))
     return frozenset(type(node.op) for node in graph.nodes)
 
 
@@ -125,7 +134,7 @@ def _accepted(variant: str, core_name: str, kind: str) -> list[int]:
 
 def _candidates(kind: str) -> list[tuple[Site, Kernel]]:
     """Every sample of `kind` with every variant of its operator."""
-    graph = lower(reference_graph(model(kind), "sample.tflite"))
+    graph = lower(imported_graph(model(kind)))
     ranges = value_ranges(graph)
     sites = [site_of(graph, node, ranges) for node in graph.nodes]
     return [(site, found) for site in sites for found in load_kernels().get(type(site.node.op), ())]

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks import layer_graphs
 from benchmarks.calibration_layers_f32 import FLOAT_KINDS
 from benchmarks.calibration_layers_f32 import builders as float_builders
 from benchmarks.calibration_layers_recurrent import RECURRENT_KINDS
@@ -31,6 +32,8 @@ from benchmarks.calibration_shapes import (
     WINDOWS,
     Image,
 )
+from benchmarks.layer_graphs import GRAPH_KINDS
+from benchmarks.sweep_image import Model
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
 
@@ -202,19 +205,24 @@ KINDS = (
     "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB", "MUL",
     "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector", "MEAN", "SUM", "REDUCE_MAX", "SOFTMAX",
     "LOG_SOFTMAX", "L2_NORMALIZATION", "LOGISTIC", *RECURRENT_KINDS, *FLOAT_KINDS,
+    *GRAPH_KINDS,
 )  # fmt: skip
 
 
 def sample_count(kind: str) -> int:
     """How many samples there are of `kind`."""
+    if kind in GRAPH_KINDS:
+        return layer_graphs.sample_count(kind)
     return len(_builders(kind))
 
 
-def model(kind: str, samples: Sequence[int] | None = None) -> bytes:
+def model(kind: str, samples: Sequence[int] | None = None) -> Model:
     """Samples of `kind` side by side, all by default; sample `n` ends in a tensor `y_<n>`.
 
     A sample's numbers are the same whichever others are there: what was proved of it stays known.
     """
+    if kind in GRAPH_KINDS:
+        return layer_graphs.graph(kind, samples)
     builders = _builders(kind)
     made = ModelBuilder()
     for number in range(len(builders)) if samples is None else samples:

@@ -11,9 +11,13 @@ from functools import partial
 import numpy as np
 
 from benchmarks.calibration_layers import model, sample_count
+from benchmarks.layer_graphs import GRAPH_KINDS, side_by_side
+from benchmarks.sweep_image import Model
+from glowmcu.pipeline import reference_graph
 from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.ops import (
     test_matmul,
+    test_onnx_recurrent,
     test_pooling,
     test_scan,
     test_signal_fft,
@@ -33,18 +37,20 @@ from tests.support.stream_models import random_stream_model
 _TOGETHER, _ALONE = (0, 3, 5, 8), (1, 4, 0)
 
 
-def several(kind: str) -> bytes:
+def several(kind: str) -> Model:
     """Layers of a kind that variants are calibrated on."""
+    if kind in GRAPH_KINDS:
+        return model(kind)
     return model(kind, sorted({number % sample_count(kind) for number in _TOGETHER}))
 
 
-def singles(kind: str) -> Iterator[Callable[[], bytes]]:
+def singles(kind: str) -> Iterator[Callable[[], Model]]:
     """What makes models of one such layer."""
     for number in dict.fromkeys(number % sample_count(kind) for number in _ALONE):
         yield partial(model, kind, [number])
 
 
-def other_models() -> Iterator[bytes]:
+def other_models() -> Iterator[Model]:
     """Models in which kernels are chosen as usual."""
     for make in OPERATOR_MODELS.values():
         yield make()
@@ -69,6 +75,7 @@ def other_models() -> Iterator[bytes]:
     yield from signals()
     yield from rare()
     yield from _onnx()
+    yield _loops_over_steps()
 
 
 def _recurrent() -> Iterator[bytes]:
@@ -167,3 +174,13 @@ def _onnx() -> Iterator[bytes]:
     yield onnx_model("LogSoftmax", [x], {"axis": 1})
     weights = np.ones((3, 4, 3, 3), np.float32)
     yield onnx_model("ConvTranspose", [image, weights], {"strides": [2, 2]})
+
+
+def _loops_over_steps() -> Model:
+    """RNN, GRU and LSTM of ONNX on real numbers, with all that they may have."""
+    files = [
+        test_onnx_recurrent.recurrent(kind, attributes, **options)
+        for kind, attributes, options in test_onnx_recurrent.CASES.values()
+    ]
+    graphs = (reference_graph(data, "m.onnx") for data in files)
+    return side_by_side(dict(enumerate(graphs)))

@@ -91,13 +91,15 @@ def step_stacks(
         if run.node in parts.again:
             assert selection.row_kernel is not None
             variant = selection.row_kernel.variant.name
-        kernel = kernel_function(variant, selection.code, body, index)
+        kernel = kernel_function(variant, selection.code, body, body.steps[index].definition)
         is_once = kernel.is_called_once or calls[selection.code.function] == 1
         kernel = replace(kernel, is_called_once=is_once)
         yield _step(found, f"m_step_{index}", kernel, selection)
 
 
 def _step(found: StackWalk, entry: str, kernel: KernelFunction, selection: Selection) -> StepStack:
+    if selection.bodies:
+        return StepStack(kernel, _around_bodies(found, entry))
     name = selection.code.function
     is_own = bool(selection.code.template) and selection.code.parameters is None
     wanted = entry.replace("m_step", "k") if is_own else name
@@ -109,6 +111,18 @@ def _step(found: StackWalk, entry: str, kernel: KernelFunction, selection: Selec
         return StepStack(kernel, KernelStack(called, 0))
     own = found.frame(entry).own_bytes - kernel.array_bytes
     return StepStack(kernel, KernelStack(max(below - kernel.naked_bytes, 0), max(own, 1)))
+
+
+def _around_bodies(found: StackWalk, entry: str) -> KernelStack:
+    """What a branch or loop takes apart from the layers inside, which samples call and do not put
+    into a caller: its function, and the deepest of its bodies' functions.
+    """
+    label = entry.removeprefix("m_step_")
+    sizes = {name.partition(".")[0]: found.frame(name).own_bytes for name in found.names}
+    bodies = max((sizes.get(f"{word}_{label}", 0) for word in ("then", "else", "trip")), default=0)
+    if f"k_{label}" in sizes:
+        return KernelStack(sizes[f"k_{label}"] + bodies, 0)
+    return KernelStack(bodies, max(sizes[entry], 1))
 
 
 def _apart(text: str, program: Program, parts: Parts, which: Which) -> str:

@@ -31,10 +31,11 @@ from benchmarks.kernel_sources import (
 )
 from benchmarks.random_bundles import random_bundle
 from benchmarks.random_layers import random_model
+from benchmarks.stack_coverage import acceptable
 from benchmarks.stack_frames import frames, nothing_taken, walked
 from benchmarks.stack_models import other_models, scans, several, singles
 from benchmarks.stack_steps import StepStack, Which, step_stacks
-from benchmarks.sweep_image import parts_of
+from benchmarks.sweep_image import Model, imported_graph, parts_of
 from benchmarks.sweep_page import stored
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
@@ -45,7 +46,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import load_kernels
 from glowmcu.kernels.stack_table import TABLE_FILE, optimization
 from glowmcu.lowering.passes import lower
-from glowmcu.pipeline import compile_model, reference_graph
+from glowmcu.pipeline import compile_model
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse, greatest
 
 CORES = (
@@ -70,7 +71,7 @@ class Job:
 
     core: str
     variant: str
-    data: bytes
+    model: Model
     rounding: Rounding = Rounding.DOUBLE
     which: tuple[Which, ...] = (Which.ALL,)
 
@@ -90,22 +91,18 @@ def jobs(core_name: str, goal: Goal, chosen: Sequence[str]) -> Iterator[Job]:
         names = [name for name in _unswept() if may_compute(name, kind)]
         names = [name for name in names if not chosen or name in chosen]
         yield from (Job(core_name, name, several(kind)) for name in names)
-    for data in other_models():
-        if not chosen or _has_operations_of(chosen, data):
-            yield Job(core_name, "", data)
+    for model in other_models():
+        if not chosen or _has_operations_of(chosen, model):
+            yield Job(core_name, "", model)
     for data in scans():
         yield Job(core_name, "arg_extreme.portable", data)
 
 
-def _has_operations_of(chosen: Sequence[str], data: bytes) -> bool:
+def _has_operations_of(chosen: Sequence[str], model: Model) -> bool:
     """Whether a chosen variant may compute any node of the model."""
-    graph = lower(reference_graph(data, _file_name(data)))
+    graph = lower(imported_graph(model))
     kernels = (k for node in graph.nodes for k in load_kernels().get(type(node.op), ()))
     return not {k.name for k in kernels}.isdisjoint(chosen)
-
-
-def _file_name(data: bytes) -> str:
-    return "m.tflite" if data[4:8] == b"TFL3" else "m.onnx"
 
 
 @cache
@@ -119,8 +116,7 @@ def _unswept() -> tuple[str, ...]:
 def steps(job: Job, goal: Goal) -> list[StepStack]:
     """What the job's steps take; nothing of a model that has no kernels on the core."""
     try:
-        name = _file_name(job.data)
-        parts = parts_of(job.data, job.core, job.variant, goal, job.rounding, name)
+        parts = parts_of(job.model, job.core, job.variant, goal, job.rounding)
     except GlowmcuError:
         return []
     found: list[StepStack] = []
@@ -130,7 +126,7 @@ def steps(job: Job, goal: Goal) -> list[StepStack]:
     return found
 
 
-def layers_alone(core_name: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+def layers_alone(core_name: str) -> Iterator[tuple[str, Callable[[], Model]]]:
     """Variants, and what makes a model of a layer for each: of every variant several."""
     for entry in stored():
         if entry.core == core_name:
@@ -156,6 +152,9 @@ def kernels(core_name: str, goal: Goal, chosen: Sequence[str] = ()) -> Kernels:
         if done[variant] < wanted:
             done[variant] += 1
             _add(found, steps(Job(core_name, variant, make(), which=_ALONE), goal))
+    for variant, model in acceptable(core_name).items():
+        if variant not in found and (not chosen or variant in chosen):
+            _add(found, steps(Job(core_name, variant, model), goal))
     return {name: kinds for name, kinds in found.items() if not chosen or name in chosen}
 
 

@@ -29,11 +29,14 @@ from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection import Selection, select_kernels
 from glowmcu.lowering.passes import lower
+from glowmcu.memory_fit.bodies import BodyPlanner
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.pipeline import reference_graph
 
 Generator = np.random.Generator
+#: A model file, or what it is imported as: with what options say, or of what no file tells.
+Model = bytes | Graph
 #: Comments, blanks, and where the linker puts what is there.
 _UNSEEN = re.compile(r"/\*.*?\*/|\s+|GLOWMCU_(CODE|IN_ORDER)\b", re.DOTALL)
 
@@ -68,20 +71,23 @@ class Parts:
         return {**self.selections, **self.again}
 
 
+def imported_graph(model: Model, rounding: Rounding = Rounding.DOUBLE) -> Graph:
+    """A file's or the graph itself."""
+    if isinstance(model, Graph):
+        return model.replace(rounding=rounding)
+    return reference_graph(model, "m.tflite" if model[4:8] == b"TFL3" else "m.onnx", rounding)
+
+
 def parts_of(
-    data: bytes,
-    core_name: str,
-    variant: str,
-    goal: Goal,
-    rounding: Rounding = Rounding.DOUBLE,
-    file_name: str = "m.tflite",
+    model: Model, core_name: str, variant: str, goal: Goal, rounding: Rounding = Rounding.DOUBLE
 ) -> Parts:
     """The layers for the core, with `variant` wherever that accepts one."""
-    imported = reference_graph(data, file_name, rounding)
+    imported = imported_graph(model, rounding)
     graph = lower(imported, simplified=False)
     target = Target(core(core_name), goal)
     choices = KernelChoices(everywhere=variant) if variant else None
     selections = select_kernels(graph, target, choices)
+    selections = BodyPlanner(target, rounding).with_bodies(selections)
     again = _rows_again(graph, selections)
     program = _with_runs(build_program(graph, selections), again)
     return Parts(imported, graph, selections, again, program)

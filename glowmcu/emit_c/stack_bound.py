@@ -46,7 +46,8 @@ _INFERS = ("run", "push", "steps")
 class KernelFunction:
     """The function of a layer: `kind` is its name without numbers, or its template; bytes of the
     stack that its text tells of: of assembly that it calls, and of its arrays, with what a size of
-    the run takes. `is_called_once`: in one place of the program.
+    the run takes. `is_called_once`: in one place of the program. `inside` are the layers of the
+    bodies of a branch or loop.
     """
 
     variant: str
@@ -54,6 +55,7 @@ class KernelFunction:
     is_called_once: bool = False
     naked_bytes: int = 0
     array_bytes: int = 0
+    inside: tuple[KernelFunction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,29 @@ class StackBounds:
     why: str = ""
 
 
-def kernel_function(variant: str, code: KernelCode, body: Layers, step: int) -> KernelFunction:
-    """That of layer `step` of a bundle."""
+@dataclass(frozen=True)
+class _Layer:
+    """A layer of a program, or of a body inside one of its layers."""
+
+    run: Run
+    code: KernelCode
+    is_called_twice: bool = False
+    inside: tuple[_Layer, ...] = ()
+
+    @property
+    def everyone(self) -> Iterator[_Layer]:
+        """The layer and all that are inside it."""
+        yield self
+        for layer in self.inside:
+            yield from layer.everyone
+
+
+def kernel_function(
+    variant: str, code: KernelCode, body: Layers, definition: str
+) -> KernelFunction:
+    """That of a layer of a bundle, `definition` where the layer has one of its own."""
     is_own = bool(code.template) and not code.is_shared
-    texts = [body.steps[step].definition] if is_own else []
+    texts = [definition] if is_own else []
     if code.is_shared:
         called = re.compile(rf"\b{re.escape(code.function)}\(")
         texts = [function.text for function in body.functions if called.search(function.text)]
@@ -102,12 +123,12 @@ def stack_bounds(
     """Of the `entries` that the bundle has: "run" or "push", "infer", "check", "selftest", "begin",
     "reset" and "steps".
     """
-    kernels, missing = [], []
+    kernels, missing = list[KernelStack](), list[str]()
     entries = tuple(entries)
     for function in functions(program, chosen, body, "steps" in entries):
         found = kernel_stack(function, measured)
         if found is None:
-            missing.append(function.variant)
+            missing += _unmeasured(function, measured)
         else:
             kernels.append(found)
     if missing:
@@ -138,15 +159,35 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
 
 
 def kernel_stack(function: KernelFunction, measured: CoreStacks) -> KernelStack | None:
-    """What a layer takes, with what its text tells of; None where it was not measured."""
+    """What a layer takes, with what its text tells of; None where it was not measured.
+
+    Around a body as around the whole program: compilers put kernels into its function, and that
+    into its caller or not.
+    """
     found = measured.kernel(function.variant, function.kind, function.is_called_once)
     if found is None:
         return None
-    arrays = function.array_bytes
+    added, below = 0, 0
+    if function.inside:
+        stacks = [kernel_stack(inner, measured) for inner in function.inside]
+        known = [stack for stack in stacks if stack is not None]
+        if len(known) < len(stacks):
+            return None
+        added = _together([stack.inlined_bytes for stack in known])
+        below = max(measured.frames.library, *(stack.called_bytes for stack in known))
+    own = function.array_bytes + added
     return KernelStack(
-        found.called_bytes + function.naked_bytes + arrays,
-        found.inlined_bytes + arrays if found.inlined_bytes else 0,
+        found.called_bytes + function.naked_bytes + own + below,
+        found.inlined_bytes + own if found.inlined_bytes else 0,
     )
+
+
+def _unmeasured(function: KernelFunction, measured: CoreStacks) -> Iterator[str]:
+    """Variants of the layer, and of those inside it, of which nothing is known."""
+    if measured.kernel(function.variant, function.kind, function.is_called_once) is None:
+        yield function.variant
+    for inner in function.inside:
+        yield from _unmeasured(inner, measured)
 
 
 def functions(
@@ -155,17 +196,34 @@ def functions(
     """The functions of all layers in order. A layer of its own that a run in steps may call, too,
     is called in two places.
     """
-    codes: list[tuple[Run, KernelCode, bool]] = []
+    layers: list[_Layer] = []
     for item in program.steps:
         if isinstance(item, Cascade):
-            codes += [(run, chosen[run.node].row_code, False) for run in item.runs]
+            layers += [_Layer(run, chosen[run.node].row_code) for run in item.runs]
         else:
-            codes.append((item, chosen[item.node].code, in_parts))
-    called = Counter(code.function for _, code, _ in codes)
-    for step, (run, code, is_called_twice) in enumerate(codes):
-        found = kernel_function(run.kernel, code, body, step)
-        is_once = found.is_called_once or called[code.function] == 1
-        yield replace(found, is_called_once=is_once and not is_called_twice)
+            selected = chosen[item.node]
+            layers.append(_Layer(item, selected.code, in_parts, _inner_layers(selected)))
+    called = Counter(inner.code.function for layer in layers for inner in layer.everyone)
+    for layer, step in zip(layers, body.steps, strict=True):
+        yield _function(layer, body, step.definition, called)
+
+
+def _inner_layers(selected: Chosen) -> tuple[_Layer, ...]:
+    """Those of the bodies of a branch or loop."""
+    pairs = (
+        (run, body.selections[run.node]) for body in selected.bodies for run in body.program.runs
+    )
+    return tuple(_Layer(run, inner.code, inside=_inner_layers(inner)) for run, inner in pairs)
+
+
+def _function(
+    layer: _Layer, body: Layers, definition: str, called: Mapping[str, int]
+) -> KernelFunction:
+    """What bodies define of their own stands in the definition of the layer around them."""
+    found = kernel_function(layer.run.kernel, layer.code, body, definition)
+    is_once = found.is_called_once or called[layer.code.function] == 1
+    inside = tuple(_function(inner, body, "", called) for inner in layer.inside)
+    return replace(found, is_called_once=is_once and not layer.is_called_twice, inside=inside)
 
 
 def made_bytes(cascade: Cascade) -> int:
