@@ -98,8 +98,7 @@ def kernel_function(
     text = "\n".join(texts)
     kind = code.template if is_own else re.sub(r"\d+", "#", code.function)
     standing = variant.removesuffix(".lying")
-    arrays = local_array_bytes(text) + body.steps[step].sized_bytes
-    return KernelFunction(standing, kind, is_own, deepest_naked(text), arrays)
+    return KernelFunction(standing, kind, is_own, deepest_naked(text), local_array_bytes(text))
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,8 @@ def functions(
             layers.append(_Layer(item, selected.code, in_parts, _inner_layers(selected)))
     called = Counter(inner.code.function for layer in layers for inner in layer.everyone)
     for layer, step in zip(layers, body.steps, strict=True):
-        yield _function(layer, body, step.definition, called)
+        found = _function(layer, body, step.definition, called)
+        yield replace(found, array_bytes=found.array_bytes + step.sized_bytes)
 
 
 def _inner_layers(selected: Chosen) -> tuple[_Layer, ...]:

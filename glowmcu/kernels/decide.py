@@ -17,8 +17,19 @@ _SUM_TYPES = {ElementType.F32: "float", ElementType.I32: "int64_t"}
 class PortableDecide(Kernel):
     """Any core; one sum a class."""
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, scores = site.node.op, site.signature.inputs[0]
+        assert isinstance(op, Decide)
+        kind = _SUM_TYPES.get(scores.element, "int32_t")
+        classes = float(len(op.classes(site.signature)))
+        return {
+            "call": 1.0, f"class {kind}": classes, f"score {kind}": classes * scores.shape[0]
+        }  # fmt: skip
+
     def cost(self, site: Site, target: Target) -> Cost:
-        return Cost(6.0 * site.signature.inputs[0].element_count + 40.0, 110)
+        scores = site.signature.inputs[0]
+        code_bytes = 130 if scores.element in _SUM_TYPES else 90
+        return Cost(6.0 * scores.element_count + 40.0, 0, layer_code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, scores = site.node.op, site.signature.inputs[0]

@@ -17,6 +17,8 @@ from glowmcu.kernels.stack import StructView, struct_views
 from glowmcu.ops.recurrence import CellKind, Recurrence, RecurrenceShape
 from glowmcu.ops.recurrence_cells import CellFunction
 
+#: Without the functions that gates go through.
+_CODE_BYTES = {CellKind.RNN: 300, CellKind.GRU: 650, CellKind.LSTM: 1550}
 _NUMBER = TensorType((1,), ElementType.F32)
 
 
@@ -56,6 +58,16 @@ def recurrence_of(site: Site) -> tuple[Recurrence, RecurrenceShape]:
     return op, op.shape(site.signature.inputs)
 
 
+def step_count(site: Site) -> float:
+    """Steps of all directions and sequences; of lengths that are computed the most there can be."""
+    op, shape = recurrence_of(site)
+    lengths = site.constants[op.position("lengths")] if op.has_lengths else None
+    steps = shape.batches * shape.steps
+    if lengths is not None:
+        steps = int(lengths.clip(0, shape.steps).sum())
+    return float(shape.directions * steps)
+
+
 def strides(op: Recurrence, shape: RecurrenceShape) -> dict[str, int]:
     """Elements between steps, batch items and directions of x, results and states."""
     d, b, h = shape.directions, shape.batches, shape.units
@@ -79,13 +91,30 @@ class RealRecurrence(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         return site.signature.output.element.is_float
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, shape = recurrence_of(site)
+        steps = step_count(site)
+        units = steps * shape.units
+        rows = units * shape.gates
+        work = {
+            "call": 1.0, "step": steps, "row": rows, "unit": units,
+            "mac": rows * (shape.depth + shape.units),
+        }  # fmt: skip
+        for direction in range(shape.directions):
+            functions = op.functions_of(direction)
+            for function, count in zip(functions, _uses(op), strict=True):
+                made = function.operation.name if function.operation else "affine"
+                name = f"function {made}"
+                work[name] = work.get(name, 0.0) + count * units / shape.directions
+        return work
+
     def cost(self, site: Site, target: Target) -> Cost:
         op, shape = recurrence_of(site)
         codes = [code for function in set(op.functions) for code in _codes(op, function, False)]
         each = 4.0 if target.core.has_fpu else 90.0
         outputs = shape.directions * shape.batches * shape.steps * shape.units * shape.gates
         cycles = each * site.node.macs + (40 + 2 * sum(c.cycles for c in codes)) * outputs
-        code_bytes = 500 + 60 * shape.gates + sum(code.code_bytes for code in codes)
+        code_bytes = _CODE_BYTES[op.kind] + sum(code.code_bytes for code in codes)
         return Cost(cycles, 0, layer_code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
@@ -112,6 +141,13 @@ class RealRecurrence(Kernel):
         }
         operands = tuple(range(len(site.signature.inputs)))
         return KernelCode("", operands, template="recurrence_f32.c.j2", view=view)
+
+
+def _uses(op: Recurrence) -> tuple[int, ...]:
+    """How often a unit's step goes through each of a direction's functions."""
+    if op.kind is CellKind.LSTM:
+        return (2 if op.couples_gates else 3, 1, 1)
+    return {CellKind.GRU: (2, 1), CellKind.RNN: (1,)}[op.kind]
 
 
 class _Activations:

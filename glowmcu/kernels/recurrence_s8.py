@@ -24,7 +24,7 @@ from glowmcu.kernels.kernel import (
     kernel,
     once_a_site,
 )
-from glowmcu.kernels.recurrence import recurrence_of, strides
+from glowmcu.kernels.recurrence import recurrence_of, step_count, strides
 from glowmcu.ops import wide_sigmoid
 from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.recurrence import CellKind, Recurrence
@@ -49,6 +49,8 @@ class PortableRecurrence(Kernel):
     suffix: ClassVar[str] = ""
     #: Cycles of a product with the input and with the hidden state.
     each: ClassVar[tuple[float, float]] = (4.5, 4.5)
+    #: Of a layer without a reset gate.
+    code_bytes: ClassVar[int] = 1000
 
     def accepts(self, site: Site, target: Target) -> bool:
         return not site.signature.output.element.is_float and is_constant(site, 1, 2, 3)
@@ -57,15 +59,26 @@ class PortableRecurrence(Kernel):
         op, shape = recurrence_of(site)
         return 2 * shape.units * (4 if op.kind is CellKind.GRU else 1)
 
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, shape = recurrence_of(site)
+        steps = step_count(site)
+        rows = steps * shape.units * shape.gates
+        hidden = "wide" if _bounds(site)[1] >= _INT32_END else "hidden"
+        return {
+            "call": 1.0, "step": steps, "row": rows, f"unit {op.kind.value}": steps * shape.units,
+            "mac input": rows * shape.depth, f"mac {hidden}": rows * shape.units,
+        }  # fmt: skip
+
     def cost(self, site: Site, target: Target) -> Cost:
-        _, shape = recurrence_of(site)
+        op, shape = recurrence_of(site)
         outputs = shape.directions * shape.batches * shape.steps * shape.units
         rows = outputs * shape.gates
         cycles = self.each[0] * rows * shape.depth + self.each[1] * rows * shape.units
         flash = sum(data.nbytes for data in site.constants if data is not None) + 5 * rows + 512
+        code_bytes = self.code_bytes + (380 if op.kind is CellKind.GRU else 0)
         return Cost(
             cycles + 90.0 * rows + 60.0 * outputs, 0, flash,
-            self.scratch_bytes(site, target), layer_code_bytes=1100,
+            self.scratch_bytes(site, target), layer_code_bytes=code_bytes,
         )  # fmt: skip
 
     def generate(self, site: Site, target: Target) -> KernelCode:
@@ -128,6 +141,7 @@ class DspRecurrence(PortableRecurrence):
 
     suffix: ClassVar[str] = "_dsp"
     each: ClassVar[tuple[float, float]] = (2.2, 2.4)
+    code_bytes: ClassVar[int] = 1110
 
     def accepts(self, site: Site, target: Target) -> bool:
         return target.core.has_dsp and super().accepts(site, target)
