@@ -49,7 +49,7 @@ static inline void glowmcu_strided_copy_units(const uint8_t *in, uint8_t *out, c
 
 /*
  * `loop_count` nested loops around units. Bytes that are read and bytes that are written may not
- * overlap, with one exception: without loops `from` may equal `to`, and then nothing is done.
+ * overlap.
  */
 GLOWMCU_CODE
 static void glowmcu_strided_copy_loops(const int32_t *loops, int32_t loop_count,
@@ -62,9 +62,7 @@ static void glowmcu_strided_copy_loops(const int32_t *loops, int32_t loop_count,
     int32_t axis;
 
     if (innermost < 0) {
-        if (from != to) {
-            (void)memcpy(to, from, (size_t)unit_bytes);
-        }
+        (void)memcpy(to, from, (size_t)unit_bytes);
         return;
     }
     do {

@@ -112,7 +112,8 @@ class LayerText:
         """Its function or its parameters."""
         if self._is_own:
             view = {key: self._resolved(value) for key, value in self.code.view.items()}
-            return render(f"kernels/{self.code.template}", function=self.function, **view).rstrip()
+            view |= {"function": self.function, "in_place": self._in_place}
+            return render(f"kernels/{self.code.template}", **view).rstrip()
         if self.code.parameters is None:
             return ""
         exchanged = self.pool.weights is Weights.POINTER
@@ -176,6 +177,17 @@ class LayerText:
         if isinstance(value, ConstantArray):
             return self.pool.linked(self.pool.symbol(value, self.index, self.inner))
         return c_number(value)
+
+    @property
+    def _in_place(self) -> tuple[int, ...]:
+        """Operands that lie where result 0 has them, which has got nothing to copy of them."""
+        root, first = self.program.root(self.run.outputs[0])
+        places = self.run.node.op.contained_operands(self.run.node.signature)
+        return tuple(
+            position
+            for buffer, position in zip(self.run.inputs, self.run.positions, strict=True)
+            if position in places and self.program.root(buffer) == (root, first + places[position])
+        )
 
     @property
     def _is_own(self) -> bool:

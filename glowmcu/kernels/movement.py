@@ -149,6 +149,7 @@ def _several_copies(site: Site, copies: Sequence[tuple[Copy, StridedCopy]]) -> K
         views.append(
             {
                 "unit_bytes": strided.unit_bytes,
+                "operand": copy.operand,
                 "loop_count": len(strided.loops),
                 "first_loop": 3 * len(loops),
                 "source": _place(source, strided.in_first, "const uint8_t *"),

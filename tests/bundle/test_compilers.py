@@ -8,10 +8,14 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.cores import core
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.manifest import read_manifest
+from glowmcu.pipeline import compile_model
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import (
     BUILT,
@@ -20,6 +24,7 @@ from tests.bundle.models import (
     arena_and_inputs,
     selftest_call,
 )
+from tests.support.check_model import write_bundle
 
 STRICT = (
     "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow",
@@ -72,6 +77,34 @@ def test_a_bundle_compiles_silently_for_arm(name: str, core_name: str, bundle_of
     bundle = bundle_of(name)
     command = ["arm-none-eabi-gcc", *core(core_name).flags, *STRICT, "-O2", "-ffreestanding"]
     compile_each(command, bundle, sources(bundle))
+
+
+def joined(times: int) -> bytes:
+    """A constant and two inputs, `times` times; once, the inputs are where the result has them."""
+    model = ModelBuilder()
+    start = model.constant("start", np.arange(5, dtype=np.int16), 0.5)
+    parts = [start, *(model.input(f"x{size}", (size,), "int16", 0.5) for size in (9, 8))]
+    y = model.tensor("y", (22 * times,), "int16", 0.5)
+    model.op("CONCATENATION", parts * times, [y], {"axis": 0})
+    model.output(y)
+    return model.finish()
+
+
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(
+    "compiler", ["gcc", "clang", pytest.param("arm-none-eabi-gcc", marks=pytest.mark.arm)]
+)
+def test_joined_tensors_compile_silently_at_all_levels(
+    times: int, compiler: str, tmp_path: Path
+) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    bundle = write_bundle(compile_model(joined(times), "m.tflite", Options("m")), tmp_path / "m")
+    for level in LEVELS:
+        compile_each([compiler, *STRICT, level], bundle, sources(bundle))
 
 
 @pytest.mark.parametrize("name", ALL)
