@@ -167,7 +167,7 @@ def trial_text(code: KernelCode) -> str:
         return tuple(map(named, value)) if type(value) is tuple else value
 
     view = {key: named(value) for key, value in code.view.items()}
-    return render(f"kernels/{code.template}", function="f", **view)
+    return render(f"kernels/{code.template}", function="f", in_place=(), **view)
 
 
 def _shape(code: KernelCode) -> object:
