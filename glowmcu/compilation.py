@@ -111,8 +111,10 @@ class Prepared:
 
 def options_text(options: Options, imported: Graph) -> dict[str, str]:
     """What the bundle says about how it was made; what is not used is not named."""
-    symbols = sorted(options.inputs.symbols.items())
+    symbols = [f"{name}={size}" for name, size in sorted(options.inputs.symbols.items())]
     ranged = options.inputs.open_size
+    if ranged is not None:
+        symbols = [str(ranged), *(t for t in symbols if not t.startswith(f"{ranged.symbol}="))]
     placed = [
         what if what == region else f"{what}={region}"
         for what, region in options.placement.rules.items()
@@ -122,10 +124,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "rounding": options.rounding.value,
         "simplify": "" if options.simplify else "no",
         "instrument": "" if options.instrument is Instrument.OFF else options.instrument.value,
-        "define": ",".join(
-            str(ranged) if ranged is not None and name == ranged.symbol else f"{name}={size}"
-            for name, size in symbols
-        ),
+        "define": ",".join(symbols),
         "bind": bound_text(options.inputs.bind),
         "keep_input": ",".join(options.inputs.kept),
         "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 from glowmcu.errors import error
 from glowmcu.size_forms import OpenSize
 
+#: The shape of an input, with symbols for sizes that stand elsewhere.
+GivenShape = tuple[int | str, ...]
 #: A size, or the smallest and the largest of one that each run is given.
 Defined = int | tuple[int, int]
 #: How many sizes one may have: code is proved for each.
@@ -35,7 +37,8 @@ class InputOptions:
     for unless `finds_states` is false. `slides` says of how many rows a run gets new ones, and
     `slide_layers` how many layers keep theirs; without it all that can. `cameras` are inputs that
     come as frames, `FORMAT:WIDTHxHEIGHT`. `open_size` is a symbol of which each run is given a
-    size; in `symbols` it is the largest.
+    size; in `shapes` and `symbols` it is the largest, `open_shapes` are those of `shapes` in which
+    the user wrote it.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -52,6 +55,12 @@ class InputOptions:
     slide_layers: int | None = None
     cameras: Mapping[str, str] = field(default_factory=dict)
     open_size: OpenSize | None = None
+    open_shapes: Mapping[str, GivenShape] = field(default_factory=dict)
+
+    @property
+    def given_shapes(self) -> dict[str, GivenShape]:
+        """Shapes by input, as they were given."""
+        return {**self.shapes, **self.open_shapes}
 
     @property
     def define(self) -> dict[str, Defined]:
@@ -64,7 +73,12 @@ class InputOptions:
     def at(self, size: int) -> InputOptions:
         """The same where `open_size` is fixed."""
         assert self.open_size is not None
-        return replace(self, symbols={**self.symbols, self.open_size.symbol: size}, open_size=None)
+        symbol = self.open_size.symbol
+        shapes = {name: _sized(shape, {symbol: size}) for name, shape in self.open_shapes.items()}
+        symbols = {**self.symbols, symbol: size} if symbol in self.symbols else self.symbols
+        return replace(
+            self, shapes={**self.shapes, **shapes}, symbols=symbols, open_size=None, open_shapes={}
+        )
 
     @property
     def states_given(self) -> Mapping[str, str] | None:
@@ -73,19 +87,51 @@ class InputOptions:
 
 
 def inputs_of(
-    shapes: Mapping[str, tuple[int, ...]] | None,
+    shapes: Mapping[str, GivenShape] | None,
     define: Mapping[str, Defined] | None,
     bind: Mapping[str, npt.NDArray[Any]] | None,
     states: Mapping[str, str] | None = None,
     slides: Mapping[str, int] | None = None,
     cameras: Mapping[str, str] | None = None,
 ) -> InputOptions:
-    """What a function of the API was given; without `states` they are looked for."""
+    """What a function of the API was given; without `states` they are looked for.
+
+    A shape may have symbols, which `define` gives sizes. Raises GM711, GM714.
+    """
     symbols, open_size = defined(define or {})
+    named, fixed = {size for shape in (shapes or {}).values() for size in shape}, {}
+    for name, shape in (shapes or {}).items():
+        _expect_known(name, shape, symbols)
+        fixed[name] = _sized(shape, symbols)
+    open_shapes = {
+        name: tuple(
+            size if isinstance(size, int) or size == open_size.symbol else symbols[size]
+            for size in shape
+        )
+        for name, shape in (shapes or {}).items()
+        if open_size is not None and open_size.symbol in shape
+    }
     return InputOptions(
-        shapes or {}, symbols, bind or {}, states=states or {}, finds_states=states is None,
-        slides=slides or {}, cameras=cameras or {}, open_size=open_size,
+        fixed, {name: size for name, size in symbols.items() if name not in named}, bind or {},
+        states=states or {}, finds_states=states is None, slides=slides or {},
+        cameras=cameras or {}, open_size=open_size, open_shapes=open_shapes,
     )  # fmt: skip
+
+
+def _sized(shape: GivenShape, symbols: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(size if isinstance(size, int) else symbols[size] for size in shape)
+
+
+def _expect_known(name: str, shape: GivenShape, symbols: Mapping[str, int]) -> None:
+    """Raise GM711 where a symbol of the shape has no size."""
+    for size in shape:
+        if isinstance(size, str) and size not in symbols:
+            text = "x".join(map(str, shape))
+            raise error(
+                "GM711",
+                f"the shape of {name!r} is {text}; {size!r} in it has no size",
+                hint=f"for example --define {size}=1, or --define {size}=1..200 for each run",
+            )
 
 
 def defined(define: Mapping[str, Defined]) -> tuple[dict[str, int], OpenSize | None]:

@@ -18,11 +18,11 @@ from glowmcu.bundle import Bundle, MemoryPass, code_by_region
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
-from glowmcu.input_options import Defined, InputOptions, channels_last, inputs_of
+from glowmcu.input_options import Defined, GivenShape, InputOptions, channels_last, inputs_of
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
-from glowmcu.ir.types import ElementType, Shape
+from glowmcu.ir.types import ElementType
 from glowmcu.labels import read_labels
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import check_output, default_name, packaging
@@ -48,7 +48,7 @@ def compile(
     samples: SamplesGiven | None = None,
     preprocess: str | Path | None = None,
     quantization: Quantization | None = None,
-    input_shapes: Mapping[str, Shape] | None = None,
+    input_shapes: Mapping[str, GivenShape] | None = None,
     define: Mapping[str, Defined] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,

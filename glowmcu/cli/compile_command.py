@@ -115,7 +115,7 @@ def compile_command(
             samples=quantized.samples,
             preprocess=quantized.preprocess,
             quantization=quantized.quantization,
-            input_shapes=inputs.shapes,
+            input_shapes=inputs.given_shapes,
             define=inputs.define,
             bind=inputs.bind,
             states=inputs.states_given,

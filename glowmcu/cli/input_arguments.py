@@ -14,7 +14,7 @@ import click
 
 from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.errors import error
-from glowmcu.input_options import Defined, InputOptions, channels_last, defined
+from glowmcu.input_options import Defined, GivenShape, InputOptions, channels_last, inputs_of
 
 if TYPE_CHECKING:
     from glowmcu.verify.measurement import Array
@@ -34,16 +34,16 @@ def input_options(function: _F) -> _F:
         states: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
-        symbols, open_size = defined(parse_defines(define))
-        inputs = InputOptions(
-            parse_input_shapes(input_shapes), symbols, read_bound(bind),
-            states=parse_states(states), finds_states=not states, open_size=open_size,
+        inputs = inputs_of(
+            parse_input_shapes(input_shapes), parse_defines(define), read_bound(bind),
+            parse_states(states) if states else None,
         )  # fmt: skip
         return function(inputs=inputs, **others)
 
     options = (
         click.option("--input-shape", "input_shapes", multiple=True, metavar="NAME=1x8x8x1",
-                     help="Fix the shape of an input that the model leaves open."),
+                     help="Fix the shape of an input that the model leaves open; a letter is "
+                          "a size that --define gives."),
         click.option("--define", multiple=True, metavar="N=1",
                      help="Give a symbolic size of an ONNX model its value, or (T=1..200) the "
                           "range of one that each run is given."),
@@ -123,18 +123,20 @@ def bind_option(function: _F) -> _F:
     )  # fmt: skip
 
 
-def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """`NAME=1x49x10x1`, several times, as a dictionary. Raises GM711."""
-    shapes: dict[str, tuple[int, ...]] = {}
+def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, GivenShape]:
+    """`NAME=1x49x10x1`, several times, as a dictionary; a letter is a symbol. Raises GM711."""
+    shapes: dict[str, GivenShape] = {}
     for text in texts:
         name, _, sizes = text.rpartition("=")
-        shape = (
-            tuple(map(int, sizes.split("x"))) if re.fullmatch(r"\d{1,9}(x\d{1,9})*", sizes) else ()
-        )
-        if not name or not shape or not 0 < math.prod(shape) < 2**31:
+        one = r"(\d{1,9}|[A-WYZa-wyz])"
+        is_shape = re.fullmatch(rf"{one}(x{one})*", sizes) is not None
+        shape = tuple(int(size) if size.isdigit() else size for size in sizes.split("x"))
+        numbers = [size for size in shape if isinstance(size, int)]
+        if not name or not is_shape or not 0 < math.prod(numbers) < 2**31:
             raise error(
                 "GM711",
-                f"--input-shape takes NAME=SIZExSIZEx…, every size at least 1, got {text!r}",
+                f"--input-shape takes NAME=SIZExSIZEx…, every size at least 1, or a letter that "
+                f"--define explains, got {text!r}",
                 hint="for example --input-shape input_1=1x49x10x1",
             )
         shapes[name] = shape

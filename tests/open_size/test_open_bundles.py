@@ -10,7 +10,9 @@ import pytest
 
 import glowmcu
 from glowmcu.api.verification import verify_bundle
+from glowmcu.cli import main
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from tests.support.onnx_models import run_onnxruntime
 from tests.support.open_models import MODELS, open_model, sequence
 
@@ -157,3 +159,53 @@ def test_what_does_not_go_together(options: dict[str, object], said: str, tmp_pa
     with pytest.raises(GlowmcuError, match=said):
         glowmcu.compile(file, output=tmp_path / "out", **options)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
+
+
+def open_tflite(length: int) -> bytes:
+    """Dense layers for each row of an int8 sequence, of which the file says no length."""
+    model = ModelBuilder()
+    generator = np.random.default_rng(5)
+    signature = (1, -1, 8)
+    x = model.input("x", (1, length, 8), "int8", 0.05, 3, shape_signature=signature)
+    w = model.constant("w", generator.integers(-90, 90, (8, 8)).astype(np.int8), 0.01)
+    b = model.constant("b", generator.integers(-900, 900, 8).astype(np.int32), 0.0005)
+    h = model.tensor("h", (1, length, 8), "int8", 0.08, -4, shape_signature=signature)
+    y = model.tensor("y", (1, length, 8), "int8", 1 / 256, -128, shape_signature=signature)
+    model.op("FULLY_CONNECTED", [x, w, b], [h], {"keep_num_dims": True})
+    model.op("LOGISTIC", [h], [y])
+    model.output(y)
+    return model.finish()
+
+
+def test_a_letter_in_a_shape_opens_a_tflite_file(tmp_path: Path) -> None:
+    file = tmp_path / "rows.tflite"
+    file.write_bytes(open_tflite(1))
+    bundle = glowmcu.compile(
+        file, "nrf52", tmp_path / "out", input_shapes={"x": (1, "T", 8)}, define={"T": (1, 9)}
+    )
+    assert bundle.manifest.options["define"] == "T=1..9"
+    assert verify_bundle(bundle, ["host"], 6, 1, file).passed
+    generator = np.random.default_rng(1)
+    for length in (1, 2, 5, 9):
+        fixed = glowmcu.compile(
+            file, "nrf52", tmp_path / f"{length}", input_shapes={"x": (1, length, 8)}
+        )
+        rows = generator.integers(-128, 128, (1, length, 8)).astype(np.int8)
+        np.testing.assert_array_equal(bundle.run([rows])[0], fixed.run([rows])[0])
+
+
+def test_a_letter_without_a_size_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "rows.tflite"
+    file.write_bytes(open_tflite(1))
+    with pytest.raises(GlowmcuError, match="the shape of 'x' is 1xTx8; 'T' in it has no size"):
+        glowmcu.compile(file, output=tmp_path / "out", input_shapes={"x": (1, "T", 8)})
+
+
+def test_letters_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "rows.tflite"
+    file.write_bytes(open_tflite(1))
+    out = tmp_path / "out"
+    command = ["compile", str(file), "-o", str(out), "--input-shape", "x=1xTx8"]
+    assert main([*command, "--define", "T=2..6"]) == 0
+    assert "rows_run(void *arena, int32_t t)" in (out / "rows.h").read_text()
+    assert main([*command[:-1], "x=1xTUx8"]) != 0
