@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from glowmcu.emit_c.c_text import c_identifier
-from glowmcu.emit_c.sized_layers import SizedProgram, stored, trial_text
+from glowmcu.emit_c.sized_codes import stored, trial_text
+from glowmcu.emit_c.sized_layers import SizedProgram
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Budgets, Goal
 from glowmcu.ir.graph import Node, VerificationError

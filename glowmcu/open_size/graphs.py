@@ -57,7 +57,7 @@ def open_graphs(size: OpenSize, sized: Sized, file_name: str, quantized: bool) -
     the form of the largest is tried there, and has to give the same results. A model that is
     `quantized` by a profile is so once, at the largest size: constants are those.
     """
-    read = _read(size, sized)
+    read = _read(size, _sharing(sized, size))
     lowered = _family({at: graphs[1] for at, graphs in read.items()}, quantized)
     imported = _family({at: graphs[0] for at, graphs in read.items()}, quantized)
     if len(lowered) < _LEAST:
@@ -78,6 +78,29 @@ def open_graphs(size: OpenSize, sized: Sized, file_name: str, quantized: bool) -
         except (VerificationError, OperationError) as cause:
             raise _no_rule(size, file_name, f"{cause} (at {size.symbol}={at})") from cause
     return OpenGraphs(size, by_size)
+
+
+def _sharing(sized: Sized, size: OpenSize) -> Sized:
+    """The same, with the arrays of the largest for constants that are no others."""
+    largest = sized(size.largest)
+
+    def shared(at: int) -> tuple[Graph, Graph]:
+        if at == size.largest:
+            return largest
+        imported, lowered = sized(at)
+        return _with_arrays(imported, largest[0]), _with_arrays(lowered, largest[1])
+
+    return shared
+
+
+def _with_arrays(graph: Graph, largest: Graph) -> Graph:
+    known = {node.op: node.op for node in largest.nodes if isinstance(node.op, Constant)}
+    return graph.replace(
+        nodes=[
+            replace(node, op=known.get(node.op, node.op)) if isinstance(node.op, Constant) else node
+            for node in graph.nodes
+        ]
+    )
 
 
 def references(size: OpenSize, imported: Callable[[int], Graph]) -> Callable[[int], Graph]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from glowmcu.emit_c.size_text import Uneven
-from glowmcu.emit_c.sized_layers import evened
+from glowmcu.emit_c.sized_codes import evened, sharing
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
@@ -99,6 +99,7 @@ def _codes(
         if not variant.accepts(site, target):
             raise Uneven(f"it cannot compute a size of {at}")
         found[at] = variant.generate(site, target)
+        found[at] = sharing(found[at], next(iter(found.values())))
         function = function or found[at].function
         if found[at].function != function and not standing(variant).is_loops:
             raise Uneven(f"another function at a size of {at}")
