@@ -114,9 +114,14 @@ def shape_of_text(text: str) -> tuple[str, ...]:
     return tuple("0" if token.is_number else token.text for token in _tokens(text))
 
 
+def _next(tokens: list[_Token], number: int) -> str:
+    """The token behind it."""
+    return tokens[number + 1].text if number + 1 < len(tokens) else ""
+
+
 def _is_count(tokens: list[_Token], number: int) -> bool:
     """Whether it is how many bytes are copied or set, of an unsigned type."""
-    if tokens[number + 1].text != ")":
+    if _next(tokens, number) != ")":
         return False
     begin = number
     while begin > 0 and tokens[begin].text not in ";{}":
@@ -140,7 +145,7 @@ def _is_static(tokens: list[_Token], number: int) -> bool:
 
 def _is_length(tokens: list[_Token], number: int) -> bool:
     """Whether it is the length of an array that is declared, which stays the largest."""
-    if number < 2 or tokens[number - 1].text != "[" or tokens[number + 1].text != "]":
+    if number < 2 or tokens[number - 1].text != "[" or _next(tokens, number) != "]":
         return False
     begin = number
     while begin > 0 and tokens[begin - 1].text not in ";{}":

@@ -82,9 +82,6 @@ def _sized(
             verify_program(programs[at], aligned(fit.plan.arena_bytes, ARENA_ALIGN))
         except VerificationError as cause:
             raise _unplanned(graphs, at, str(cause), file_name) from cause
-    places = {tuple(map(one.offset, one.outputs)) for one in programs.values()}
-    if len(places) > 1:
-        raise _unplanned(graphs, size.smallest, "an output is somewhere else", file_name)
     return SizedProgram(size, _variable(size.symbol, by_step[size.largest]), programs, by_step)
 
 

@@ -14,6 +14,7 @@ from glowmcu.ir.graph import Graph, Node, Value, VerificationError
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Constant, OperationError, constant
 from glowmcu.open_size.blending import Irregular, blended
+from glowmcu.ops.copy import Copy
 from glowmcu.size_forms import OpenSize
 
 #: Sizes at which the model itself is read and lowered: the first, the last, and others between.
@@ -77,7 +78,40 @@ def open_graphs(size: OpenSize, sized: Sized, file_name: str, quantized: bool) -
             by_size[at] = own[at]
         except (VerificationError, OperationError) as cause:
             raise _no_rule(size, file_name, f"{cause} (at {size.symbol}={at})") from cause
-    return OpenGraphs(size, by_size)
+    return OpenGraphs(size, _with_outputs_in_place(by_size))
+
+
+def _with_outputs_in_place(graphs: Mapping[int, Graph]) -> dict[int, Graph]:
+    """Results that would begin somewhere else at each size (the last of the rows) are copied."""
+    results = next(iter(graphs.values())).results
+    moving = [
+        number
+        for number in range(len(results))
+        if len({_start(graph, graph.results[number]) for graph in graphs.values()}) > 1
+    ]
+    return {at: _with_copies(graph, moving) for at, graph in graphs.items()}
+
+
+def _start(graph: Graph, value: Value) -> int:
+    """The byte at which it begins, of the value whose memory it shares."""
+    start = 0
+    while (node := graph.producers.get(value)) is not None:
+        aliases = node.op.aliases(node.signature)
+        if not aliases:
+            break
+        result = node.outputs.index(value)
+        start += node.op.alias_offset(node.signature, result)
+        value = node.inputs[aliases[result]]
+    return start
+
+
+def _with_copies(graph: Graph, results: list[int]) -> Graph:
+    outputs, copies = list(graph.outputs), list[Node]()
+    for number in results:
+        value = outputs[number]
+        outputs[number] = Value(value.type, value.name)
+        copies.append(Node(Copy(), (value,), (outputs[number],), value.name, "output"))
+    return graph.replace((*graph.nodes, *copies), outputs)
 
 
 def _sharing(sized: Sized, size: OpenSize) -> Sized:

@@ -133,6 +133,14 @@ def test_other_sizes_are_refused_and_the_self_test_runs_several(level: str, tmp_
     assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
 
 
+def test_another_network_at_a_size_is_found(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError, match=r"GM144.* another form at T=1"):
+        compiled("filled", tmp_path)
+    bundle, file, _ = compiled("filled", tmp_path, sizes=(2, 7))
+    (want,) = run_onnxruntime(file.read_bytes(), [sequence(2)])
+    np.testing.assert_allclose(bundle.run([sequence(2)])[0], want, 1e-5, 1e-5)
+
+
 def test_inputs_of_no_size_are_refused(tmp_path: Path) -> None:
     bundle, _, _ = compiled("mean", tmp_path)
     with pytest.raises(GlowmcuError, match=r"expected float32\[1x21x8\], got float32\[1x22x8\]"):

@@ -17,10 +17,10 @@ Model = tuple[list[Step], dict[str, Array]]
 
 
 def open_model(name: str) -> bytes:
-    """The network of `MODELS` as a file."""
+    """The network of `MODELS` or `UNEVEN` as a file."""
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     helper = onnx.helper
-    steps, constants = MODELS[name]()
+    steps, constants = (MODELS | UNEVEN)[name]()
     nodes = [helper.make_node(kind, given, [made], **more) for kind, given, made, more in steps]
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
@@ -170,6 +170,44 @@ def joined() -> Model:
     return steps, {"w": _w(8, 3), "w2": _w(6, 5), "first": _w(1, 1, 6)}
 
 
+def behind() -> Model:
+    """Two results behind each other: one begins where the other ends."""
+    steps: list[Step] = [
+        ("MatMul", ["x", "w"], "a", {}),
+        ("Relu", ["a"], "r", {}),
+        ("Tanh", ["a"], "h", {}),
+        ("Concat", ["r", "h"], "all", {"axis": 1}),
+        ("MatMul", ["all", "w2"], "y", {}),
+    ]
+    return steps, {"w": _w(8, 4), "w2": _w(4, 5)}
+
+
+def tail() -> Model:
+    """The last row is what comes out."""
+    steps: list[Step] = [
+        ("MatMul", ["x", "w"], "a", {}),
+        ("Relu", ["a"], "r", {}),
+        ("Slice", ["r", "from", "to", "axis"], "y", {}),
+    ]
+    return steps, {"w": _w(8, 6), "from": _i(-1), "to": _i(2**31), "axis": _i(1)}
+
+
+def filled() -> Model:
+    """Rows of zeros where there are less than two: another network at a size of one."""
+    steps: list[Step] = [
+        ("Shape", ["x"], "s", {}),
+        ("Gather", ["s", "one"], "n", {"axis": 0}),
+        ("Sub", ["two", "n"], "d", {}),
+        ("Max", ["d", "none"], "m", {}),
+        ("Unsqueeze", ["m", "zero"], "m1", {}),
+        ("Concat", ["before", "m1", "zero"], "pads", {"axis": 0}),
+        ("Pad", ["x", "pads"], "p", {}),
+        ("MatMul", ["p", "w"], "y", {}),
+    ]
+    constants = {"one": np.int64(1), "two": np.int64(2), "none": np.int64(0), "w": _w(8, 4)}
+    return steps, {**constants, "zero": _i(0), "before": _i(0, 0, 0, 0)}
+
+
 def positions() -> Model:
     """The beginning of a table is added to the rows, which are then normalized."""
     steps: list[Step] = [
@@ -234,5 +272,7 @@ def gru() -> Model:
 MODELS: dict[str, Callable[[], Model]] = {
     made.__name__: made
     for made in (convolutions, causal, image, mean, last, attention, heads, weighted, joined,
-                 positions, pooled, padded, lstm, gru)
+                 behind, tail, positions, pooled, padded, lstm, gru)
 }  # fmt: skip
+#: Those that are other networks at some sizes.
+UNEVEN: dict[str, Callable[[], Model]] = {"filled": filled}
