@@ -19,7 +19,7 @@ PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
     "array_files", "cores", "discovery", "errors", "file_writing", "goals", "input_options",
-    "instrument", "interface_options", "labels", "lazy", "limits", "manifest",
+    "installation", "instrument", "interface_options", "labels", "lazy", "limits", "manifest",
     "planning_progress", "resources", "size_forms", "stack_use", "test_vectors", "user_cache",
     "version",
 }  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from glowmcu.api.model_file import read_model_file
 from glowmcu.bundle import Bundle
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.input_options import InputOptions, bound_text, options_of_bundle
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session
@@ -33,19 +33,29 @@ from glowmcu.verify.verification import (
     random_inputs,
 )
 
+#: An executor's refusals of a core or board that it does not have.
+_NO_SUCH_TARGET = {"GM641", "GM650", "GM661"}
+
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """All executors' checks; `skipped` are (executor, what is missing)."""
+    """All executors' checks; `skipped` are those that could not run: (executor, what to do)."""
 
     checks: tuple[Check, ...]
     skipped: tuple[tuple[str, str], ...]
     reference: str
+    allow_missing: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differed where something ran."""
+        return all(check.passed for check in self.checks)
 
     @property
     def passed(self) -> bool:
-        """Whether something was checked and nothing differed."""
-        return bool(self.checks) and all(check.passed for check in self.checks)
+        """Whether nothing differed, and every executor ran (one is enough with `allow_missing`)."""
+        all_ran = not self.skipped or self.allow_missing
+        return bool(self.checks) and all_ran and self.equal
 
 
 def verify_bundle(
@@ -56,12 +66,17 @@ def verify_bundle(
     model: Path | None,
     bind: Mapping[str, Array] | None = None,
     profile: Path | None = None,
+    allow_missing: bool = False,
 ) -> VerificationReport:
     """Golden vectors and `samples` random inputs on every executor of `names`.
 
-    An executor whose tools are missing is reported as skipped, never as passed. Raises GM606 for an
-    unknown executor, GM608 when `model` is not the bundle's, GM609 when `bind` is not what it was
-    compiled with, GM615 and GM616 when `profile` is not, or when samples went into it.
+    An executor that cannot run here (its tools are missing, or it has no such core or board) is in
+    the report's `skipped`: the report has not passed then, unless `allow_missing`. It is no
+    exception, so that what the others found is not lost.
+
+    Raises GM606 for an unknown executor, GM608 when `model` is not the bundle's, GM609 when `bind`
+    is not what it was compiled with, GM615 and GM616 when `profile` is not, or when samples went
+    into it.
     """
     executors = [executor(name, bundle.board) for name in names]
     inputs = random_inputs(bundle.manifest, samples, seed)
@@ -78,11 +93,17 @@ def verify_bundle(
     skipped: list[tuple[str, str]] = []
     for runner in executors:
         lacking = runner.missing()
-        if lacking is not None:
-            skipped.append((runner.name, lacking))
-            continue
-        checks.append(check_executor(runner, bundle.path, bundle.manifest, vectors))
-    return VerificationReport(tuple(checks), tuple(skipped), reference)
+        if lacking is None:
+            try:
+                checks.append(check_executor(runner, bundle.path, bundle.manifest, vectors))
+                continue
+            except GlowmcuError as cause:
+                if cause.code not in _NO_SUCH_TARGET:
+                    raise
+                problem = cause.problems[0]
+                lacking = ": ".join(text for text in (problem.message, problem.hint) if text)
+        skipped.append((runner.name, lacking))
+    return VerificationReport(tuple(checks), tuple(skipped), reference, allow_missing)
 
 
 def _expected(

@@ -21,6 +21,7 @@ from glowmcu.cli.output import console, json_option, print_json, write_text
 from glowmcu.cli.quantization_arguments import preprocess_option, samples_option
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.input_options import InputOptions
+from glowmcu.installation import extra
 from glowmcu.report.plots import can_plot, pareto_svg
 from glowmcu.report.tuning import tuning_files, tuning_json, tuning_lines, tuning_table
 
@@ -129,7 +130,7 @@ def _show(result: TuningResult, model: Path, has_picture: bool) -> None:
     for line in tuning_lines(result):
         out.print(line, markup=False)
     stem = result.output.with_suffix("")
-    kinds = "json, csv, svg" if has_picture else "json, csv; svg needs pip install 'glowmcu[plots]'"
+    kinds = "json, csv, svg" if has_picture else f"json, csv; svg needs {extra('plots')}"
     out.print(f"  Pareto   {stem}.pareto.* ({kinds})", markup=False)
     again = " --samples DATA" if result.best.options.adaptive_rounding else ""
     out.print(f"  next     glowmcu compile {model} --profile {result.output}{again}", markup=False)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from glowmcu.api import verify_bundle
+from glowmcu.api import VerificationReport, verify_bundle
 from glowmcu.api.float_comparison import compare_with_float
 from glowmcu.bundle import load
 from glowmcu.cli.input_arguments import bind_option, read_bound
 from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.cli.output import console, json_option, print_json, write_text
-from glowmcu.errors import ExitCode, error
+from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.report.float_comparison import comparison_json, comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
 from glowmcu.report.verification import verification_json, verification_table
@@ -76,15 +76,20 @@ _MOST_SAMPLES = 100_000
     metavar="FILE.svg",
     help="With --against float: a picture of the layers.",
 )
+@click.option(
+    "--allow-missing", is_flag=True, help="Pass where an executor cannot run on this computer."
+)
 @bind_option
 @memory_limit_option
 @json_option
 def verify_command(
     bundle: Path, board: str | None, where: str, samples: str, seed: int, model: Path | None,
     profile: Path | None, against: str, labels: Path | None, preprocess: Path | None,
-    plot: Path | None, bind: tuple[str, ...], as_json: bool,
+    plot: Path | None, allow_missing: bool, bind: tuple[str, ...], as_json: bool,
 ) -> int:  # fmt: skip
     """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not.
+
+    Exit code 2 where an executor of --on could not run here: what to install is said.
 
     With --against float: compare the quantized BUNDLE (or a float model in its place) with float,
     layer by layer, on the data of --samples.
@@ -97,13 +102,28 @@ def verify_command(
     names = [name for name in re.split(r"[,\s]+", where) if name]
     count = _count(samples)
     report = verify_bundle(
-        load(bundle, board), names, count, seed, model, read_bound(bind), profile
+        load(bundle, board), names, count, seed, model, read_bound(bind), profile, allow_missing
     )
     if as_json:
         print_json(verification_json(report))
     else:
         console().print(verification_table(report))
-    return int(ExitCode.OK if report.passed else ExitCode.MISMATCH)
+    if not report.equal:
+        return int(ExitCode.MISMATCH)
+    if not report.passed:
+        raise _not_run(report)
+    return int(ExitCode.OK)
+
+
+def _not_run(report: VerificationReport) -> GlowmcuError:
+    """What was named and is not known to be right, with what to install."""
+    without = "" if report.allow_missing else "; --allow-missing passes without it"
+    return GlowmcuError(
+        [
+            Problem("GM670", f"the {name} executor could not run{without}", hint=lacking)
+            for name, lacking in report.skipped
+        ]
+    )
 
 
 def _count(text: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+from glowmcu import installation
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.text.names import Names
@@ -30,7 +31,7 @@ def print_dot(graph: Graph) -> str:
 def missing_dot() -> str | None:
     """Why there can be no SVG, or None."""
     if shutil.which("dot") is None:
-        return "graph.svg skipped: needs `dot` (Debian package graphviz) on PATH"
+        return f"graph.svg skipped: needs `dot` on PATH: {installation.GRAPHVIZ.advice}"
     return None
 
 

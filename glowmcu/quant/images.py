@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu import limits
+from glowmcu import installation, limits
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.operation import Array
 
@@ -147,4 +147,4 @@ def _pillow() -> ModuleType:
 
 
 def _no_pillow() -> GlowmcuError:
-    return error("GM309", "reading images needs Pillow", hint="pip install 'glowmcu[images]'")
+    return error("GM309", "reading images needs Pillow", hint=installation.extra("images"))

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from glowmcu import installation
 from glowmcu.api.tuning import TuningResult
 from glowmcu.errors import error
 from glowmcu.quant.comparison import Comparison
@@ -87,7 +88,7 @@ def figure_of(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib 
         raise error(
             "GM717",
             "pictures need matplotlib, which is not installed",
-            hint="pip install 'glowmcu[plots]'",
+            hint=installation.extra("plots"),
         )
     from matplotlib.figure import Figure
 

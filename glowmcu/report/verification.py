@@ -24,8 +24,10 @@ def verification_table(report: VerificationReport) -> Table:
         detail = f"\n{escape(check.first_difference)}" if check.first_difference else ""
         hint = f"\nhint: {escape(check.hint)}" if check.hint else ""
         table.add_row(check.executor, str(check.vectors), result + detail + hint)
+    colour = "yellow" if report.allow_missing else "red"
+    could_not = f"[{colour}]could not run[/]"
     for name, lacking in report.skipped:
-        table.add_row(name, "-", f"[yellow]skipped[/]: {escape(lacking)}")
+        table.add_row(name, "-", f"{could_not}: {escape(lacking)}")
     return table
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from glowmcu import installation
 from glowmcu.errors import GlowmcuError, Problem, error
 from glowmcu.manifest import Manifest, TensorEntry, read_manifest
 from glowmcu.verify.host_library import host_compiler, host_library
@@ -35,7 +36,7 @@ class Host:
     def missing(self) -> str | None:
         """What has to be installed, or None."""
         if host_compiler() is None:
-            return "a C compiler (Debian: apt-get install gcc), or set CC"
+            return f"no C compiler on PATH: {installation.HOST_COMPILER.advice}, or set CC"
         return None
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from multiprocessing.util import Finalize
 from pathlib import Path
 
+from glowmcu import installation
 from glowmcu.errors import error
 from glowmcu.manifest import Manifest
 
@@ -47,7 +48,8 @@ def host_library(bundle_dir: Path, manifest: Manifest, extra: Sequence[str]) -> 
     """
     compiler = host_compiler()
     if compiler is None:
-        raise error("GM602", "no C compiler found", hint="apt-get install gcc, or set CC")
+        hint = f"{installation.HOST_COMPILER.advice}, or set CC"
+        raise error("GM602", "no C compiler found", hint=hint)
     sources = [str(bundle_dir / name) for name in manifest.sources]
     command = [compiler, *STRICT_FLAGS, "-O2", "-fPIC", "-shared", *extra, f"-I{bundle_dir}"]
     command += sources

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glowmcu import installation
 from glowmcu.board import Board, find_board
 from glowmcu.cores import Core, core
 from glowmcu.errors import error
@@ -70,7 +71,7 @@ class Qemu:
         hardware, target_core = self._target(manifest)
         lacking = _missing_for(target_core)
         if lacking:
-            raise error("GM645", f"cannot run on qemu: {lacking}")
+            raise error("GM645", "the qemu executor does not work here", hint=lacking)
         if not inputs:
             return []
         with tempfile.TemporaryDirectory(prefix="glowmcu_qemu_") as scratch:
@@ -146,8 +147,8 @@ def _qemu(target: Core) -> str:
 def _missing_for(target: Core) -> str | None:
     qemu = _qemu(target)
     if shutil.which(qemu) is None:
-        package = "qemu-system-misc" if qemu == QEMU_RISCV else "qemu-system-arm"
-        return f"{qemu} is not on PATH: apt install {package}"
+        tool = installation.QEMU_RISCV if qemu == QEMU_RISCV else installation.QEMU_ARM
+        return f"{qemu} is not on PATH: {tool.advice}"
     return toolchain.missing(target.flags)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from glowmcu import installation
 from glowmcu.errors import GlowmcuError, error
 
 GCC_VARIABLE = "GLOWMCU_ARM_GCC"
@@ -29,22 +30,19 @@ _ERROR_LINES = 6
 
 @dataclass(frozen=True)
 class _Compiler:
-    """A gcc: its name on PATH, the environment variable that replaces it, Debian's packages."""
+    """A gcc: its name on PATH, the environment variable that replaces it, its packages."""
 
     title: str
     program: str
     variable: str
-    packages: str
-    binutils: str
+    tool: installation.Tool
 
 
 _ARM = _Compiler(
-    "Arm", DEFAULT_GCC, GCC_VARIABLE, "gcc-arm-none-eabi libnewlib-arm-none-eabi",
-    "binutils-arm-none-eabi",
+    "Arm", DEFAULT_GCC, GCC_VARIABLE, installation.ARM_COMPILER
 )  # fmt: skip
 _RISCV = _Compiler(
-    "RISC-V", RISCV_GCC, RISCV_VARIABLE, "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
-    "binutils-riscv64-unknown-elf",
+    "RISC-V", RISCV_GCC, RISCV_VARIABLE, installation.RISCV_COMPILER
 )  # fmt: skip
 
 
@@ -70,7 +68,7 @@ def missing(core_flags: Sequence[str] = ()) -> str | None:
     if wanted:
         return f"{compiler.variable} names {wanted}, which is not a program that can be run"
     return (
-        f"{compiler.program} is not on PATH: apt install {compiler.packages}, "
+        f"{compiler.program} is not on PATH: {compiler.tool.advice}, "
         f"or set {compiler.variable} to the compiler"
     )
 
@@ -292,6 +290,6 @@ def _binutil(tool: str, arguments: Sequence[str], core_flags: Sequence[str]) -> 
             [program, *arguments], capture_output=True, text=True, timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError) as cause:
-        hint = f"apt install {_compiler(core_flags).binutils}"
+        hint = f"it comes with the compiler: {_compiler(core_flags).tool.advice}"
         raise error("GM614", f"cannot run {program}: {cause}", hint=hint) from cause
     return done.stdout

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu import installation
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
@@ -125,7 +126,7 @@ def test_without_graphviz_the_report_says_what_is_missing(
     monkeypatch.setattr(graph_picture.shutil, "which", lambda name: None)
     compilation = dump(tmp_path)
     assert compilation.notes == (
-        "graph.svg skipped: needs `dot` (Debian package graphviz) on PATH",
+        f"graph.svg skipped: needs `dot` on PATH: {installation.GRAPHVIZ.advice}",
     )
     assert (tmp_path / "graph.dot").exists()
     assert not (tmp_path / "graph.svg").exists()

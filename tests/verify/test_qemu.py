@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu import installation
 from glowmcu.board import find_board
 from glowmcu.board.read_board import UART_KINDS
 from glowmcu.compilation import Options
@@ -289,7 +290,7 @@ def test_wrong_inputs_are_refused_with_the_wanted_shape(
 
 def test_a_missing_qemu_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert Qemu().missing() == "qemu-system-arm is not on PATH: apt install qemu-system-arm"
+    assert Qemu().missing() == f"qemu-system-arm is not on PATH: {installation.QEMU_ARM.advice}"
 
 
 def test_a_board_that_is_no_machine_is_refused_by_name(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu import installation
 from glowmcu.board import find_board
 from glowmcu.cores import core, core_names
 from glowmcu.errors import ExitCode, GlowmcuError
@@ -160,9 +161,9 @@ def test_a_missing_riscv_tool_is_named_with_its_package(monkeypatch: pytest.Monk
     monkeypatch.delenv(toolchain.RISCV_VARIABLE, raising=False)
     monkeypatch.setattr(shutil, "which", lambda program: None)
     flags = core("rv32imc").flags
-    assert "apt install gcc-riscv64-unknown-elf picolibc" in (toolchain.missing(flags) or "")
-    assert "apt install gcc-arm-none-eabi" in (toolchain.missing() or "")
-    assert "apt install qemu-system-misc" in (Qemu(machine="virt").missing() or "")
+    assert installation.RISCV_COMPILER.advice in (toolchain.missing(flags) or "")
+    assert installation.ARM_COMPILER.advice in (toolchain.missing() or "")
+    assert installation.QEMU_RISCV.advice in (Qemu(machine="virt").missing() or "")
     with pytest.raises(GlowmcuError, match="there is no RISC-V cross compiler here") as caught:
         toolchain.run_gcc([*flags, "-c", "x.c"], ["x.c"])
     assert caught.value.code == "GM610"

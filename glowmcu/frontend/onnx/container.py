@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from glowmcu import limits
+from glowmcu import installation, limits
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.frontend.onnx.functions import MAX_NODES, all_nodes, check_functions, expand_functions
 from glowmcu.frontend.unsupported import Unsupported
@@ -213,7 +213,7 @@ def _import_onnx() -> Any:
     except ImportError as cause:
         raise error(
             "GM109", "reading ONNX models needs the onnx package",
-            hint='pip install "glowmcu[onnx]"',
+            hint=installation.extra("onnx"),
         ) from cause  # fmt: skip
     return onnx
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glowmcu import cores
+from glowmcu import cores, installation
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify import toolchain
@@ -84,7 +84,7 @@ class CortexM:
             if importlib.util.find_spec(module) is None
         ]
         if absent:
-            return f'{", ".join(absent)} not installed: pip install "glowmcu[emulation]"'
+            return f"{', '.join(absent)} not installed: {installation.extra('emulation')}"
         return toolchain.missing()
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:

@@ -70,7 +70,7 @@ class Renode:
         packed = pack_inputs(manifest, inputs)
         lacking = self.missing()
         if lacking:
-            raise error("GM660", f"cannot run on renode: {lacking}")
+            raise error("GM660", "the renode executor does not work here", hint=lacking)
         if not inputs:
             return []
         with tempfile.TemporaryDirectory(prefix="glowmcu_renode_") as scratch:
