@@ -85,7 +85,7 @@ def compare_with_float(
     `target` is a bundle's folder (then `model` and `profile` are those that it was compiled from)
     or a float model (quantized by `profile` and the options it holds, or by the samples).
     Raises GM608, GM609, GM615 for files that are not the bundle's, GM640 for a bundle that was not
-    quantized here, GM641 where the bundle computes something else.
+    quantized here, GM646 where the bundle computes something else.
     """
     pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
     source = SampleSource(samples, pixels)
@@ -128,7 +128,7 @@ def _of_bundle(
         )
     if model is None or profile is None or isinstance(profile, Profile):
         raise error(
-            "GM642",
+            "GM647",
             "a bundle holds neither its float model nor its profile",
             where,
             "pass both: --model FILE --profile FILE",
@@ -174,14 +174,14 @@ def _compared(
 
 
 def _refuse_another_graph(bundle: Bundle, graph: Graph) -> None:
-    """GM641 unless the graph made anew gives the bundle's golden vectors."""
+    """GM646 unless the graph made anew gives the bundle's golden vectors."""
     for vector in golden_vectors(bundle.path, bundle.manifest):
         outputs = run_graph(graph, vector.inputs)
         rows = zip(outputs, vector.expected, bundle.manifest.outputs, strict=True)
         for got, want, entry in rows:
             if difference(got, want, entry):
                 raise error(
-                    "GM641",
+                    "GM646",
                     "model, profile and samples do not give what the bundle computes",
                     str(bundle.path),
                     "with adaround, pass the very samples that it was compiled with; "

@@ -27,6 +27,10 @@ COMMANDS = {
     ),
     "boards": ("list_commands", "List the boards: core, memory, emulators."),
     "compile": ("compile_command", "Compile MODEL (.tflite or .onnx) into a C bundle."),
+    "explain": (
+        "explain_command",
+        "Say what an error CODE (GM409) or exit code means and what to do; without it, list all.",
+    ),
     "export": (
         "profile_command",
         "Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile.",

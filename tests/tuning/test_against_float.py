@@ -120,7 +120,7 @@ def test_a_profile_that_is_not_the_bundles_is_refused(folder: Path, tmp_path: Pa
 def test_a_bundle_needs_its_model_and_profile(folder: Path, given: dict[str, Path]) -> None:
     with pytest.raises(GlowmcuError, match="holds neither its float model nor its") as caught:
         compare_with_float(folder / "bundle", folder / "gestures.npz", **given)
-    assert caught.value.code == "GM642"
+    assert caught.value.code == "GM647"
     assert "pass both: --model FILE --profile FILE" in str(caught.value)
 
 
@@ -144,7 +144,7 @@ def test_samples_other_than_those_adaround_saw_are_found_out(tmp_path: Path) -> 
     assert compare_with_float(bundle.path, tmp_path / "seen.npy", **given).plain.cost is not None
     with pytest.raises(GlowmcuError, match="pass the very samples") as caught:
         compare_with_float(bundle.path, inputs[64:90], **given)
-    assert caught.value.code == "GM641"
+    assert caught.value.code == "GM646"
 
 
 def test_words_for_samples_are_refused_where_a_number_or_data_is_needed(
