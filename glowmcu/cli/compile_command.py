@@ -161,7 +161,10 @@ def _show(bundle: Bundle, explain: bool, as_json: bool) -> None:
         _show_curve(bundle, out)
     for line in summary_lines(bundle):
         out.print(line)
-    out.print(f"  next     {_next_command(bundle)}", markup=False)
+    # Paths and commands are to be copied: a terminal that wraps them gives them back whole.
+    header = bundle.path / f"{bundle.manifest.name}.h"
+    out.print(f"  bundle   {header}", markup=False, soft_wrap=True)
+    out.print(f"  next     {_next_command(bundle)}", markup=False, soft_wrap=True)
 
 
 def _next_command(bundle: Bundle) -> str:
@@ -184,7 +187,7 @@ def _explain(bundle: Bundle, out: Console) -> None:
     if bundle.manifest.simplification is not None:
         out.print(simplification_table(bundle.manifest.simplification))
     out.print(memory_pass_table(bundle.memory_passes))
-    out.print(arena_map_text(bundle.manifest), markup=False, highlight=False)
+    out.print(arena_map_text(bundle.manifest), markup=False)
 
 
 def _show_curve(bundle: Bundle, out: Console) -> None:
@@ -196,4 +199,4 @@ def _show_curve(bundle: Bundle, out: Console) -> None:
     if can_plot():
         picture = bundle.path.with_name(f"{bundle.path.name}.pareto.svg")
         write_text(picture, curve_svg(bundle.curve))
-        out.print(f"  Pareto   {picture}", markup=False)
+        out.print(f"  Pareto   {picture}", markup=False, soft_wrap=True)

@@ -84,7 +84,9 @@ def run_command(
     out = console()
     for entry, array, file in zip(loaded.manifest.outputs, measured.outputs, files, strict=True):
         out.print(f"{entry.name}  {array.dtype}{list(array.shape)}", markup=False)
-        out.print(np.array2string(array, threshold=40, max_line_width=96), markup=False)
+        out.print(
+            np.array2string(array, threshold=40, max_line_width=min(out.width, 96)), markup=False
+        )
         if file is not None:
             out.print(f"  -> {file}", markup=False)
     if measured.instructions is not None:

@@ -16,14 +16,17 @@ from glowmcu.file_writing import write_text_file
 if TYPE_CHECKING:
     from rich.console import Console
 
+_ANY_WIDTH = 100_000
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
 def console() -> Console:
-    """Where tables go: wide enough to keep columns when stdout is no terminal."""
+    """Where tables go. Where stdout is no terminal nothing is shortened or wrapped."""
     from glowmcu.cli.safe_console import SafeConsole
 
-    return SafeConsole(file=sys.stdout, width=None if sys.stdout.isatty() else 200, highlight=False)
+    return SafeConsole(
+        file=sys.stdout, width=None if sys.stdout.isatty() else _ANY_WIDTH, highlight=False
+    )
 
 
 def print_json(body: object) -> None:

@@ -33,6 +33,8 @@ def progress_bars(quiet: bool) -> Iterator[Observers]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
+    from glowmcu.report.tables import count
+
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
         TextColumn("{task.fields[note]}"),
@@ -52,7 +54,7 @@ def progress_bars(quiet: bool) -> Iterator[Observers]:
 
         def planning(progress: PlanningProgress) -> None:
             least = progress.arena_bytes
-            note = "" if least is None else f"arena {least:,} B so far"
+            note = "" if least is None else f"arena {count(least)} B so far"
             show(progress.stage.value, progress.done, progress.total, note)
 
         yield Observers(profiling, planning)

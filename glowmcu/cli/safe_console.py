@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from glowmcu.cli.standard_streams import visible
+from glowmcu.report.unbroken import Line
 
 
 class SafeConsole(Console):
@@ -17,6 +19,14 @@ class SafeConsole(Console):
     def on_broken_pipe(self) -> None:
         """rich would end the process as if it had failed."""
         raise BrokenPipeError(errno.EPIPE, "nobody reads the output")
+
+    def print(  # type: ignore[override]
+        self, *objects: object, markup: bool | None = None, soft_wrap: bool = False
+    ) -> None:
+        """As rich does, but a number is never broken at the end of a line."""
+        read = Text if markup is False else Text.from_markup
+        lines = [Line(read(one)) if isinstance(one, str) else one for one in objects]
+        super().print(*lines, soft_wrap=soft_wrap, crop=False)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -133,7 +133,8 @@ def _show(result: TuningResult, model: Path, has_picture: bool) -> None:
     kinds = "json, csv, svg" if has_picture else f"json, csv; svg needs {extra('plots')}"
     out.print(f"  Pareto   {stem}.pareto.* ({kinds})", markup=False)
     again = " --samples DATA" if result.best.options.adaptive_rounding else ""
-    out.print(f"  next     glowmcu compile {model} --profile {result.output}{again}", markup=False)
+    next_command = f"glowmcu compile {model} --profile {result.output}{again}"
+    out.print(f"  next     {next_command}", markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from glowmcu.manifest import BufferEntry, Manifest
+from glowmcu.report.tables import count
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ROWS = 16
@@ -27,14 +28,14 @@ def arena_map_text(manifest: Manifest, width: int = 80) -> str:
     buffers, arena_bytes = _by_life(manifest), _used_bytes(manifest)
     steps = len(manifest.layers)
     row_bytes = max(4, -(-arena_bytes // (4 * _ROWS)) * 4)
-    margin = len(f"{arena_bytes:,}") + 2
+    margin = len(count(arena_bytes)) + 2
     columns = _columns(buffers, steps, max(1, width - margin))
     letters = {index: _LETTERS[index % len(_LETTERS)] for index in range(len(buffers))}
-    lines = [f"{arena_bytes:,} B arena, {steps} steps, {row_bytes:,} B a row"]
+    lines = [f"{count(arena_bytes)} B arena, {steps} steps, {count(row_bytes)} B a row"]
     for row in reversed(range(-(-arena_bytes // row_bytes))):
         low, high = row * row_bytes, min((row + 1) * row_bytes, arena_bytes)
         cells = "".join(_cell(buffers, letters, low, high, step) for step in columns)
-        lines.append(f"{low:>{margin - 1},} {cells}".rstrip())
+        lines.append(f"{count(low):>{margin - 1}} {cells}".rstrip())
     lines += [_legend(item, letters[index], width) for index, item in enumerate(buffers)]
     return "\n".join(lines) + "\n"
 
@@ -52,7 +53,9 @@ def arena_svg(manifest: Manifest) -> str:
     for share in range(5):
         byte = arena_bytes * share // 4
         y = _HEIGHT - byte * scale
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 10:.1f}" text-anchor="end">{byte:,}</text>')
+        parts.append(
+            f'<text x="{_LEFT - 6}" y="{y + 10:.1f}" text-anchor="end">{count(byte)}</text>'
+        )
     for step in range(0, steps, max(1, steps // 20)):
         x = _LEFT + _STEP * (step + 1.5)
         parts.append(f'<text x="{x:.1f}" y="{height - 6}" text-anchor="middle">{step}</text>')
@@ -105,5 +108,5 @@ def _legend(item: BufferEntry, letter: str, width: int) -> str:
 
 
 def _place(item: BufferEntry) -> str:
-    place = f"{item.offset:,}..{item.offset + item.bytes:,}"
+    place = f"{count(item.offset)}..{count(item.offset + item.bytes)}"
     return f"{place:<17} steps {item.first_step}..{item.last_step}  {item.name}"

@@ -114,7 +114,7 @@ def inspection_lines(found: Inspection) -> list[RenderableType]:
     for role, tensors in tensors_by_role:
         for tensor in tensors:
             lines.append(f"  {role:7}{escape(tensor.name)}  {escape(_type_text(tensor))}")
-    table = plain_table("", ("#", "r"), ("operator", "l"), ("result", "l"), ("MACs", "r"))
+    table = plain_table("", ("#", "r"), ("operator", "l"), ("result", "t"), ("MACs", "r"))
     for op, macs in zip(model.operators, found.macs, strict=True):
         result = _type_text(op.outputs[0]) if op.outputs else "-"
         table.add_row(str(op.index), escape(op.name), escape(result), count(macs))

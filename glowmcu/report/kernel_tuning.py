@@ -17,13 +17,13 @@ def kernel_tuning_table(result: KernelTuningResult) -> Table:
     """A row a layer; what estimates would have chosen is named where it differs."""
     table = plain_table(
         "", ("step", "r"), ("operator", "l"), ("kernel", "l"), ("cycles", "r"), ("others", "l"),
-        ("layer", "l"),
+        ("layer", "l"), dispensable=["operator", "others"],
     )  # fmt: skip
     for layer in result.layers:
         better = "" if layer.chosen == layer.estimated else f" (estimated: {layer.estimated})"
         table.add_row(
             str(layer.index), layer.op, f"{layer.chosen}{better}",
-            count(round(layer.cycles[layer.chosen])), _others(layer), escape(layer.name[:40]),
+            count(round(layer.cycles[layer.chosen])), _others(layer), escape(layer.name),
         )  # fmt: skip
     return table
 

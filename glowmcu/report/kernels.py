@@ -42,7 +42,7 @@ def choice_table(choices: Sequence[LayerChoice]) -> Table:
     for choice in choices:
         table.add_row(
             str(choice.index), choice.chosen.kernel, *_numbers(choice.chosen), "",
-            escape(choice.name[:40]), style="bold",
+            escape(choice.name), style="bold",
         )  # fmt: skip
         for option in choice.others:
             table.add_row("", option.kernel, *_numbers(option), _slower(option, choice.chosen), "")

@@ -16,7 +16,7 @@ _HEADINGS = ("pass", "before B", "after B", "saved B", "")
 
 def memory_pass_table(passes: Sequence[MemoryPass]) -> Table:
     """A row a pass."""
-    columns = zip(_HEADINGS, "lrrrl", strict=True)
+    columns = zip(_HEADINGS, "lrrrt", strict=True)
     table = plain_table("memory: bytes alive at the fullest step", *columns)
     for item in passes:
         table.add_row(*map(escape, _cells(item)))

@@ -28,9 +28,9 @@ def operator_table(rows: list[dict[str, str]]) -> Table:
     """The rows for the terminal."""
     table = plain_table(
         f"{len(rows)} operators",
-        ("format", "l"), ("operator", "l"), ("family", "l"), ("notes", "l"),
+        ("format", "n"), ("operator", "n"), ("family", "l"), ("notes", "t"),
+        dispensable=["family"],
     )  # fmt: skip
-    table.columns[3].no_wrap = False
     for row in rows:
         domain = "" if row["domain"] in ("", "ai.onnx") else f"{row['domain']}."
         table.add_row(row["format"], domain + row["operator"], row["family"], row["notes"])

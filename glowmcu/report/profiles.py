@@ -18,14 +18,10 @@ def profile_table(profile: Profile) -> Table:
     quietest channel as a share of the loudest one's; where it is small, `--equalize` may help.
     """
     headings = ("low", "high", "mean", "deviation", "its steps", "quietest", "shape", "tensor")
-    table = plain_table("", *((heading, "r") for heading in headings[:6]), ("shape", "l"),
+    table = plain_table("", *((heading, "r") for heading in headings[:6]), ("shape", "r"),
                         ("tensor", "l"))  # fmt: skip
-    rows = [_row(name, tensor) for name, tensor in profile.tensors.items()]
-    for row in rows:
-        table.add_row(*row)
-    # A narrow terminal cuts off names, never numbers.
-    for index, column in enumerate(table.columns[:-1]):
-        column.min_width = max(len(text) for text in (headings[index], *(r[index] for r in rows)))
+    for name, tensor in profile.tensors.items():
+        table.add_row(*_row(name, tensor))
     return table
 
 
@@ -33,7 +29,7 @@ def _row(name: str, tensor: TensorProfile) -> tuple[str, ...]:
     return (
         *(f"{value:.4g}" for value in (tensor.low, tensor.high, tensor.mean, _deviation(tensor))),
         f"{_steps(tensor):.0f}", _quietest(tensor), "x".join(map(str, tensor.shape)),
-        escape(name[:80]),
+        escape(name),
     )  # fmt: skip
 
 

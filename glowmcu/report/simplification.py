@@ -17,10 +17,10 @@ def simplification_table(entry: SimplificationEntry) -> Table:
     """A row a layer that has fewer channels, or less to do."""
     table = plain_table(
         "simplified: output channels", ("operator", "l"), *((text, "r") for text in _HEADINGS),
-        ("layer", "l"),
+        ("layer", "l"), dispensable=["operator"],
     )  # fmt: skip
     for layer in entry.layers:
-        table.add_row(layer.op, *_numbers(layer), escape(layer.name[:40]))
+        table.add_row(layer.op, *_numbers(layer), escape(layer.name))
     return table
 
 

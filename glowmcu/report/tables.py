@@ -10,6 +10,7 @@ from rich.table import Table
 
 from glowmcu.board import Board
 from glowmcu.manifest import Manifest, SimplificationEntry
+from glowmcu.report.fitting_table import FittingTable
 
 if TYPE_CHECKING:
     from glowmcu.bundle import Bundle
@@ -23,12 +24,17 @@ def count(value: int | None, unit: str = "") -> str:
     return "-" if value is None else f"{value:,}".replace(",", " ") + unit
 
 
-def plain_table(title: str, *columns: tuple[str, str]) -> Table:
-    """A table with `(heading, "l" or "r")` columns."""
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for heading, side in columns:
-        justify: Literal["left", "right"] = "right" if side == "r" else "left"
-        table.add_column(heading, justify=justify, overflow="ellipsis", no_wrap=True)
+def plain_table(
+    title: str, *columns: tuple[str, str], dispensable: Sequence[str] = ()
+) -> FittingTable:
+    """A table with `(heading, kind)` columns, of the kinds of `FittingTable`; the
+    `dispensable` go first where there is no room.
+    """
+    table = FittingTable(title=title)
+    table.kinds, table.dispensable = tuple(kind for _, kind in columns), tuple(dispensable)
+    for heading, kind in columns:
+        justify: Literal["left", "right"] = "right" if kind == "r" else "left"
+        table.add_column(heading, justify=justify)
     return table
 
 
@@ -71,7 +77,6 @@ def summary_lines(bundle: Bundle) -> list[str]:
         lines.append(
             f"  note     … and {len(bundle.notes) - _MOST_NOTES} more: --json has them all"
         )
-    lines.append(f"  bundle   {escape(str(bundle.path))}/{escape(manifest.name)}.h")
     return lines
 
 
@@ -185,12 +190,12 @@ def layer_table(manifest: Manifest) -> Table:
     """Steps of the bundle."""
     table = plain_table(
         "", ("step", "r"), ("operator", "l"), ("kernel", "l"), ("MACs", "r"), ("weights B", "r"),
-        ("scratch B", "r"), ("layer", "l"),
+        ("scratch B", "r"), ("layer", "l"), dispensable=["operator"],
     )  # fmt: skip
     for layer in manifest.layers:
         table.add_row(
             str(layer.index), layer.op, layer.kernel, count(layer.macs),
-            count(layer.weights_bytes), count(layer.scratch_bytes), escape(layer.name[:48]),
+            count(layer.weights_bytes), count(layer.scratch_bytes), escape(layer.name),
         )  # fmt: skip
     return table
 
@@ -200,6 +205,7 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
     table = plain_table(
         "", ("step", "r"), ("operator", "l"), ("instructions", "r"), ("cycles", "r"),
         ("share", "r"), ("MACs", "r"), ("cycles/MAC", "r"), ("layer", "l"),
+        dispensable=["layer", "MACs"],
     )  # fmt: skip
     total = measured.cycles or measured.instructions or 1
     for cost in measured.layers:
@@ -208,7 +214,7 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
         table.add_row(
             str(cost.index), layer.op, count(cost.instructions), count(cost.cycles),
             f"{100 * work / total:.1f} %", count(layer.macs),
-            f"{work / layer.macs:.2f}" if layer.macs else "-", escape(layer.name[:40]),
+            f"{work / layer.macs:.2f}" if layer.macs else "-", escape(layer.name),
         )  # fmt: skip
     rest_instructions = _rest(measured.instructions, (c.instructions for c in measured.layers))
     rest_cycles = _rest(measured.cycles, (c.cycles or 0 for c in measured.layers))
@@ -226,11 +232,17 @@ def _rest(total: int | None, parts: Iterable[int]) -> int | None:
     return None if total is None else max(total - sum(parts), 0)
 
 
+def _platform(board: Board) -> str:
+    if board.renode is None:
+        return "-"
+    return (board.renode.platform or "own .repl").rpartition("/")[2]
+
+
 def board_table(boards: Sequence[Board]) -> Table:
     """All boards."""
     table = plain_table(
-        "", ("board", "l"), ("MCU", "l"), ("core", "l"), ("flash KiB", "r"), ("RAM KiB", "r"),
-        ("MHz", "r"), ("QEMU", "l"), ("Renode", "l"),
+        "", ("board", "n"), ("MCU", "l"), ("core", "n"), ("flash KiB", "r"), ("RAM KiB", "r"),
+        ("MHz", "r"), ("QEMU", "n"), ("Renode", "l"), dispensable=["Renode", "MCU", "QEMU"],
     )  # fmt: skip
     for board in boards:
         flash = sum(r.size_bytes for r in board.memory if r.kind == "flash")
@@ -240,6 +252,6 @@ def board_table(boards: Sequence[Board]) -> Table:
             count(ram // 1024) if ram else "any",
             str(board.clock_hz // 1_000_000) if board.clock_hz else "-",
             board.qemu.machine if board.qemu else "-",
-            (board.renode.platform or "own .repl") if board.renode else "-",
+            _platform(board),
         )  # fmt: skip
     return table

@@ -41,7 +41,7 @@ def tuning_table(result: TuningResult) -> Table:
     """The Pareto front, the chosen trial marked, plain int8 below."""
     table = plain_table(
         "", ("", "l"), ("accuracy", "r"), ("SQNR dB", "r"), ("cycles", "r"), ("arena B", "r"),
-        ("flash B", "r"), ("quantization", "l"),
+        ("flash B", "r"), ("quantization", "t"),
     )  # fmt: skip
     for trial in result.front:
         chosen = trial == result.best

@@ -15,9 +15,8 @@ from glowmcu.test_vectors import FLOAT_TOLERANCE
 def verification_table(report: VerificationReport) -> Table:
     """The report for the terminal."""
     table = plain_table(
-        f"against {report.reference}", ("executor", "l"), ("vectors", "r"), ("result", "l")
+        f"against {report.reference}", ("executor", "l"), ("vectors", "r"), ("result", "t")
     )
-    table.columns[2].no_wrap = False
     for check in report.checks:
         equal = "every byte equal" if check.exact else f"equal within {FLOAT_TOLERANCE:g}"
         result = equal if check.passed else f"[red]{check.wrong_vectors} differ[/]"

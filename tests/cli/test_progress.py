@@ -42,7 +42,7 @@ def test_a_terminal_shows_layers_then_plans_and_the_least_arena() -> None:
         observers.planning(PlanningProgress(Stage.KERNELS, 17, 40))
         observers.planning(PlanningProgress(Stage.PLANS, 7, None, 12_976))
 
-    assert re.search(r"plans .* 7/\? .*arena 12,976 B so far", drawn(watched))
+    assert re.search(r"plans .* 7/\? .*arena 12 976 B so far", drawn(watched))
 
 
 def test_profiling_says_how_long_it_takes_yet() -> None:
