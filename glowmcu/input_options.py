@@ -8,6 +8,7 @@ or an axis that the model leaves to its caller, or weights that are handed in.
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -136,8 +137,9 @@ def _expect_known(name: str, shape: GivenShape, symbols: Mapping[str, int]) -> N
 
 def defined(define: Mapping[str, Defined]) -> tuple[dict[str, int], OpenSize | None]:
     """Sizes by symbol, the largest of one that is a range, and that. Raises GM714."""
-    ranges = {name: size for name, size in define.items() if not isinstance(size, int)}
-    fixed = {name: size for name, size in define.items() if isinstance(size, int)}
+    sizes = {name: _size_or_range(name, size) for name, size in define.items()}
+    ranges = {name: size for name, size in sizes.items() if len(size) > 1}
+    fixed = {name: size[0] for name, size in sizes.items() if len(size) == 1}
     if len(ranges) > 1:
         names = ", ".join(ranges)
         raise error(
@@ -151,10 +153,35 @@ def defined(define: Mapping[str, Defined]) -> tuple[dict[str, int], OpenSize | N
                 "GM714",
                 f"{name} must have a range of 2 to {MOST_SIZES} sizes from 1 on, "
                 f"got {smallest}..{largest}",
-                hint=f"for example --define {name}=1..200",
+                hint=_range_hint(name, smallest, largest),
             )
         return {**fixed, name: largest}, OpenSize(name, smallest, largest)
     return fixed, None
+
+
+def _size_or_range(name: str, given: object) -> tuple[int, ...]:
+    """One size or two as Python's integers, which numpy's are not. Raises GM714."""
+    parts = given if isinstance(given, tuple | list) else (given,)
+    try:
+        sizes = tuple(operator.index(part) for part in parts)
+    except TypeError:
+        sizes = ()
+    if len(sizes) not in (1, 2) or (len(sizes) == 1 and sizes[0] < 1):
+        raise error(
+            "GM714",
+            f"{name} must be a size of at least 1, or two: the smallest and the largest; "
+            f"got {given!r}",
+            hint=f"for example define={{{name!r}: 1}} or define={{{name!r}: (1, 200)}}",
+        )
+    return sizes
+
+
+def _range_hint(name: str, smallest: int, largest: int) -> str:
+    if smallest == largest:
+        return f"one size is --define {name}={smallest}"
+    if largest < smallest:
+        return f"the smallest comes first: --define {name}={max(largest, 1)}..{smallest}"
+    return f"for example --define {name}=1..{min(largest, MOST_SIZES)}"
 
 
 def options_of_bundle(

@@ -104,7 +104,7 @@ def sharing(code: KernelCode, largest: KernelCode) -> KernelCode:
     for item in code.parameters.fields:
         mine, other = item.value, whole.get(item.name)
         if isinstance(mine, ConstantArray) and isinstance(other, ConstantArray):
-            mine = other if _begins_with(other, mine) else mine
+            mine = other if begins_with(other.data, mine.data) else mine
         fields.append(replace(item, value=mine))
     return replace(code, parameters=replace(code.parameters, fields=tuple(fields)))
 
@@ -176,7 +176,7 @@ def _together(values: Mapping[int, Any], size: OpenSize) -> dict[int, Any]:
 
 def _arrays(values: Mapping[int, ConstantArray], largest: ConstantArray) -> dict[int, Any]:
     """The largest for all, of which they are the beginning, or small arrays of their own."""
-    if all(_begins_with(largest, value) for value in values.values()):
+    if all(begins_with(largest.data, value.data) for value in values.values()):
         return dict.fromkeys(values, largest)
     is_small = largest.data.dtype == np.int32 and largest.data.size <= _MOST_LOCAL
     if is_small and all(value.data.shape == largest.data.shape for value in values.values()):
@@ -190,7 +190,7 @@ def _arrays(values: Mapping[int, ConstantArray], largest: ConstantArray) -> dict
     raise Uneven(f"other {largest.name} for each size")
 
 
-def _begins_with(largest: ConstantArray, value: ConstantArray) -> bool:
-    mine, whole = value.data.ravel(), largest.data.ravel()
-    same_type = value.data.dtype == largest.data.dtype
-    return same_type and mine.tobytes() == whole[: mine.size].tobytes()
+def begins_with(largest: Array, data: Array) -> bool:
+    """Whether the bytes of `data` are the first of `largest`."""
+    mine, whole = data.ravel(), largest.ravel()
+    return data.dtype == largest.dtype and mine.tobytes() == whole[: mine.size].tobytes()

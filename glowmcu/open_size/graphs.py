@@ -14,6 +14,7 @@ from glowmcu.ir.graph import Graph, Node, Value, VerificationError
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Constant, OperationError, constant
 from glowmcu.open_size.blending import Irregular, blended
+from glowmcu.open_size.sliced_constants import with_slices
 from glowmcu.ops.copy import Copy
 from glowmcu.size_forms import OpenSize
 
@@ -78,7 +79,7 @@ def open_graphs(size: OpenSize, sized: Sized, file_name: str, quantized: bool) -
             by_size[at] = own[at]
         except (VerificationError, OperationError) as cause:
             raise _no_rule(size, file_name, f"{cause} (at {size.symbol}={at})") from cause
-    return OpenGraphs(size, _with_outputs_in_place(by_size))
+    return OpenGraphs(size, _with_outputs_in_place(with_slices(by_size)))
 
 
 def _with_outputs_in_place(graphs: Mapping[int, Graph]) -> dict[int, Graph]:

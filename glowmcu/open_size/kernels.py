@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from glowmcu.emit_c.size_text import Uneven
-from glowmcu.emit_c.sized_codes import evened, sharing
+from glowmcu.emit_c.sized_codes import begins_with, evened, sharing
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
@@ -53,10 +53,25 @@ def open_kernels(
             problems.append(_no_kernel(node, graphs, found))
             continue
         layers[node.name], codes[node] = found
+        if constant_name := _other_constant(graphs, index, codes[node][graphs.size.largest]):
+            why = f"the constant {constant_name!r} is another for each size"
+            problems.append(_no_kernel(node, graphs, why))
     if problems:
         raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
     source = choices.source if choices is not None else file_name
     return OpenKernels(KernelChoices(layers, source=source), codes)
+
+
+def _other_constant(graphs: OpenGraphs, index: int, code: KernelCode | None) -> str:
+    """The constant that the code reads and of which a smaller size has not the first bytes."""
+    for position in code.operands if code is not None else ():
+        value = graphs.largest.nodes[index].inputs[position]
+        whole = graphs.largest.constant_data(value)
+        for graph in graphs.by_size.values():
+            part = graph.constant_data(graph.nodes[index].inputs[position])
+            if whole is not None and (part is None or not begins_with(whole, part)):
+                return value.name
+    return ""
 
 
 def _first_even(

@@ -141,6 +141,12 @@ def test_another_network_at_a_size_is_found(tmp_path: Path) -> None:
     np.testing.assert_allclose(bundle.run([sequence(2)])[0], want, 1e-5, 1e-5)
 
 
+def test_constants_that_no_smaller_one_begins_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError, match=r"GM145.*'rows' is another for each size"):
+        compiled("ramp", tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
 def test_inputs_of_no_size_are_refused(tmp_path: Path) -> None:
     bundle, _, _ = compiled("mean", tmp_path)
     with pytest.raises(GlowmcuError, match=r"expected float32\[1x21x8\], got float32\[1x22x8\]"):
@@ -152,6 +158,12 @@ def test_inputs_of_no_size_are_refused(tmp_path: Path) -> None:
     [
         ({"define": {"T": (5, 5)}}, "GM714"),
         ({"define": {"T": (0, 5)}}, "GM714"),
+        ({"define": {"T": (5, 1)}}, "GM714"),
+        ({"define": {"T": (1, 9, 2)}}, "GM714"),
+        ({"define": {"T": (1, 9.5)}}, "GM714"),
+        ({"define": {"T": "1..9"}}, "GM714"),
+        ({"define": {"T": 9.0}}, "GM714"),
+        ({"define": {"T": 0}}, "GM714"),
         ({"define": {"T": (1, 5000)}}, "GM714"),
         ({"define": {"T": (1, 9), "S": (1, 9)}}, "one size can be given at run time"),
         ({"define": {"U": (1, 9)}}, "GM1"),
@@ -167,6 +179,16 @@ def test_what_does_not_go_together(options: dict[str, object], said: str, tmp_pa
     with pytest.raises(GlowmcuError, match=said):
         glowmcu.compile(file, output=tmp_path / "out", **options)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
+
+
+def test_sizes_may_be_numbers_of_numpy(tmp_path: Path) -> None:
+    file = tmp_path / "mean.onnx"
+    file.write_bytes(open_model("mean"))
+    define = {"T": (np.int64(1), np.int64(9))}
+    bundle = glowmcu.compile(file, output=tmp_path / "out", define=define)  # type: ignore[arg-type]
+    assert bundle.manifest.at(3).inputs[0].shape == (1, 3, 8)
+    fixed = {"T": np.int32(9)}
+    glowmcu.compile(file, output=tmp_path / "fixed", define=fixed)  # type: ignore[arg-type]
 
 
 def open_tflite(length: int) -> bytes:

@@ -222,6 +222,62 @@ def positions() -> Model:
     return steps, {**constants, "zero": _i(0), "axis": _i(1)}
 
 
+def _length() -> list[Step]:
+    """How many rows there are, as `t`, and as `t1` of one element."""
+    return [
+        ("Shape", ["x"], "shape", {}),
+        ("Gather", ["shape", "one"], "t", {"axis": 0}),
+        ("Unsqueeze", ["t", "zero"], "t1", {}),
+    ]
+
+
+def masked() -> Model:
+    """Every row looks at those before it: of the mask a smaller size has a corner."""
+    steps: list[Step] = [
+        *_length(),
+        ("Concat", ["t1", "t1"], "square", {"axis": 0}),
+        ("Expand", ["never", "square"], "all", {}),
+        ("Trilu", ["all", "one"], "mask", {"upper": 1}),
+        ("MatMul", ["x", "w"], "q", {}),
+        _turned("x", "k"),
+        ("MatMul", ["q", "k"], "s", {}),
+        ("Add", ["s", "mask"], "m", {}),
+        ("Softmax", ["m"], "p", {"axis": -1}),
+        ("MatMul", ["p", "x"], "y", {}),
+    ]
+    never = np.float32(-30)
+    return steps, {"w": _w(8, 8), "never": never, "one": np.int64(1), "zero": _i(0)}
+
+
+def mixed() -> Model:
+    """Rows are mixed by a table, and another is added along the last axis."""
+    steps: list[Step] = [
+        *_length(),
+        ("Concat", ["t1", "t1"], "square", {"axis": 0}),
+        ("Slice", ["mixing", "begin", "square", "axes"], "part", {}),
+        ("MatMul", ["part", "x"], "a", {}),
+        _turned("a", "b"),
+        ("Slice", ["table", "zero", "t1", "two"], "p", {}),
+        ("Add", ["b", "p"], "c", {}),
+        _turned("c", "y"),
+    ]
+    constants = {"mixing": _w(40, 40), "table": _w(1, 8, 40), "begin": _i(0, 0), "axes": _i(0, 1)}
+    return steps, {**constants, "one": np.int64(1), "zero": _i(0), "two": _i(2)}
+
+
+def ramp() -> Model:
+    """Rows are scaled by where they are of all: no beginning of what is so at another size."""
+    steps: list[Step] = [
+        *_length(),
+        ("Range", ["none", "t", "one"], "r", {}),
+        ("Sub", ["t", "r"], "left", {}),
+        ("Cast", ["left"], "real", {"to": 1}),
+        ("Unsqueeze", ["real", "axes"], "rows", {}),
+        ("Mul", ["x", "rows"], "y", {}),
+    ]
+    return steps, {"one": np.int64(1), "none": np.int64(0), "zero": _i(0), "axes": _i(0, 2)}
+
+
 def pooled() -> Model:
     """Windows that reach over the end by turns."""
     steps: list[Step] = [
@@ -272,7 +328,7 @@ def gru() -> Model:
 MODELS: dict[str, Callable[[], Model]] = {
     made.__name__: made
     for made in (convolutions, causal, image, mean, last, attention, heads, weighted, joined,
-                 behind, tail, positions, pooled, padded, lstm, gru)
+                 behind, tail, positions, masked, mixed, pooled, padded, lstm, gru)
 }  # fmt: skip
 #: Those that are other networks at some sizes.
-UNEVEN: dict[str, Callable[[], Model]] = {"filled": filled}
+UNEVEN: dict[str, Callable[[], Model]] = {"filled": filled, "ramp": ramp}
