@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
-from glowmcu.lowering.camera_frames import with_cameras
+from glowmcu.lowering.camera_frames import camera_notes, with_cameras
 from glowmcu.lowering.model_border import border_notes, with_border
 from glowmcu.lowering.slide_windows import with_slides
 
@@ -21,4 +21,4 @@ def as_application_sees(
     bordered = with_border(graph, inputs, file_name)
     framed = with_cameras(bordered, inputs.cameras, file_name)
     slid, notes = with_slides(framed, inputs.slides, file_name, inputs.slide_layers)
-    return slid, (*border_notes(bordered, inputs), *notes)
+    return slid, (*border_notes(bordered, inputs), *camera_notes(bordered, inputs.cameras), *notes)

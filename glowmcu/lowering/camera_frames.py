@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation, OperationError
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lowering.model_border import with_border
 from glowmcu.ops.camera import CameraPixels, PixelFormat
 from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.quantization import Requantize
@@ -23,6 +25,9 @@ from glowmcu.ops.resize import ResizeBilinear
 
 _HINT = "for example --camera input_1=rgb565:320x240, or …:stretch instead of cropping"
 _LARGEST = 1 << 15
+#: What networks are trained on, and by how much of it a measured range may miss it.
+_RANGES_OF_PIXELS = ((0.0, 1.0), (-1.0, 1.0), (-0.5, 0.5), (0.0, 255.0), (-128.0, 127.0))
+_NEAR = 0.02
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,20 @@ def _frame(name: str, text: str, file_name: str) -> _Frame:
 def _with_camera(graph: Graph, name: str, frame: _Frame, file_name: str) -> Graph:
     found = [value for value in graph.arguments if value.name == name]
     if not found:
-        names = ", ".join(value.name for value in graph.arguments)
-        raise _cannot(name, f"no input has that name; the inputs are: {names}", file_name)
+        names = [value.name for value in graph.arguments]
+        said = f"no input has that name; the inputs are: {', '.join(names)}"
+        hint = _HINT.replace("input_1", names[0]) if names else _HINT
+        raise _cannot(name, said, file_name, hint)
     (image,) = found
+    if _has_channels_first(image.type):
+        graph = with_border(graph, InputOptions(nhwc=(name,)), file_name)
+        image = next(value for value in graph.arguments if value.name == name)
     type_, quantization = image.type, image.type.quantization
     if type_.rank != 4 or type_.shape[0] != 1 or type_.shape[3] not in (1, 3):
         raise _cannot(name, f"it is {type_}, no image [1, height, width, 1 or 3]", file_name)
     if type_.element not in (ElementType.I8, ElementType.UI8) or quantization is None:
         said = f"it is {type_}: pixels are bytes, and the model must take bytes"
-        raise _cannot(name, said, file_name, "quantize it, with --io int8")
+        raise _cannot(name, said, file_name, "quantize it: --samples or --profile, and --io int8")
     is_signed = type_.element is ElementType.I8
     zero = type_.zero_point if is_signed else type_.zero_point - 128
     stored = replace(
@@ -110,6 +120,31 @@ def _with_camera(graph: Graph, name: str, frame: _Frame, file_name: str) -> Grap
         ),
         outputs=tuple(renamed.get(value, value) for value in graph.outputs),
     )
+
+
+def _has_channels_first(type_: TensorType) -> bool:
+    """Whether it is an image as ONNX has it: NCHW, and none in NHWC."""
+    return type_.rank == 4 and type_.shape[3] not in (1, 3) and type_.shape[1] in (1, 3)
+
+
+def camera_notes(graph: Graph, cameras: Mapping[str, str]) -> tuple[str, ...]:
+    """Which images are quantized for other numbers than those of pixels in a usual range."""
+    notes = []
+    for value in graph.arguments:
+        quantization = value.type.quantization
+        if value.name not in cameras or quantization is None:
+            continue
+        scale, least = quantization.scales[0], value.type.element.limits[0]
+        low = scale * (least - value.type.zero_point)
+        high = low + 255 * scale
+        if not any(
+            max(abs(low - a), abs(high - b)) <= _NEAR * (b - a) for a, b in _RANGES_OF_PIXELS
+        ):
+            notes.append(
+                f"--camera {value.name}: pixels from 0 to 255 become {low:.3g} to {high:.3g}; a "
+                "network that was trained on other numbers has to begin with their scaling"
+            )
+    return tuple(notes)
 
 
 def _part(frame: _Frame, height: int, width: int, channels: int) -> CameraPixels:

@@ -69,7 +69,7 @@ def check_options(description: Description, options: Options) -> None:
             f"a pipeline takes no {', '.join(given)}",
             str(description.file),
             "what concerns one model stands in its [[stage]]: input, output, samples, profile, "
-            "slide",
+            "slide, camera",
         )
 
 
@@ -134,15 +134,18 @@ def _graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """A stage's model as what runs it sees it, and what to tell of it."""
     data, name = files.models[stage.name], str(stage.model)
-    slides = {} if stage.slide is None else {_sliding(stage, files): stage.slide}
-    inputs = InputOptions(slides=slides)
+    slides = {} if stage.slide is None else {_data_input(stage, files): stage.slide}
+    cameras = {_data_input(stage, files): stage.camera} if stage.camera else {}
     request = files.quantization.get(stage.name)
+    # Pixels are bytes, so that a model that is quantized here takes some.
+    io = "int8" if cameras and request is not None else ""
+    inputs = InputOptions(io=io, slides=slides, cameras=cameras)
     graph, said = application_graph(data, name, request, options.rounding, inputs)
     return graph, (*model_notes(data, name, inputs), *said)
 
 
-def _sliding(stage: StageDescription, files: PipelineFiles) -> str:
-    """The input that slides: the one that is named, else the only one."""
+def _data_input(stage: StageDescription, files: PipelineFiles) -> str:
+    """The input that data comes in by: the one that is named, else the only one."""
     if stage.input:
         return stage.input
     graph, _ = application_graph(files.models[stage.name], str(stage.model))

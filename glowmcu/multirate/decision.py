@@ -47,6 +47,9 @@ def _class(item: str | int, labels: tuple[str, ...], classes: int, file: str) ->
         hint = f"give a label, or a number from 0 to {classes - 1}"
     elif item in labels[:classes]:
         return labels.index(item)
+    elif item in labels:
+        said = f"{item!r} is label {labels.index(item)}, and there are scores of {classes} classes"
+        hint = "labels stand in the order of the scores, one for each"
     else:
         said = f"{item!r} is no label"
         near = difflib.get_close_matches(item, labels, n=1, cutoff=0.5)

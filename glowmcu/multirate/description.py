@@ -44,7 +44,8 @@ _MOST_STAGES, _MOST_HOP, _MOST_AVERAGED, _MOST_DISTANCE = 16, 1 << 20, 4096, 1 <
 class StageDescription:
     """One model. `hop`: how many new samples, or runs of the stage before, it waits for; None: as
     many as its input has. `input` and `output` name those that the data goes through, "" the only
-    ones. `samples` or `profile` quantize a float model; `slide`: new rows of the input a run.
+    ones. `samples` or `profile` quantize a float model; `slide`: new rows of the input a run;
+    `camera`: the frame that the first one's image is made of.
     """
 
     name: str
@@ -55,6 +56,7 @@ class StageDescription:
     samples: Path | None = None
     profile: Path | None = None
     slide: int | None = None
+    camera: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def read_description(path: Path) -> Description:
     """
     text = _read(path)
     try:
-        body: dict[str, Any] = _TOML.loads(text.decode("utf-8"))
+        body: dict[str, Any] = _TOML.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as cause:
         raise error("GM150", f"no TOML: {cause}", str(path), _HINT) from cause
     table = _Table(body, str(path), "", [])
@@ -146,6 +148,7 @@ def _stage(table: _Table, folder: Path) -> StageDescription:
         folder / samples if samples else None,
         folder / profile if profile else None,
         table.number("slide", 1, _MOST_HOP),
+        table.text("camera"),
     )
     table.done()
     return stage
@@ -174,7 +177,10 @@ def _check_stages(table: _Table, stages: tuple[StageDescription, ...]) -> None:
     for name in {"decision", "samples"}.intersection(names):
         table.add("stage", f"{name!r} is what another stage is called already")
     if not 1 <= len(stages) <= _MOST_STAGES:
-        table.add("stage", f"there are {len(stages)} [[stage]] tables; 1 to {_MOST_STAGES} fit")
+        table.add("stage", f"has {len(stages)} [[stage]] tables; 1 to {_MOST_STAGES} fit")
+    for stage in stages[1:]:
+        if stage.camera:
+            table.add("camera", f"of {stage.name!r}: only the first stage gets frames")
 
 
 _WORDS = {str: "a string", int: "an integer", float: "a number", list: "an array", dict: "a table"}
@@ -218,6 +224,10 @@ class _Table:
         return self.get(key, dict) or {}
 
     def tables(self, key: str) -> list[dict[str, Any]]:
+        if isinstance(self._body.get(key), dict):
+            self._known.append(key)
+            self.add(key, f"is one table; write [[{key}]] with two brackets, once for each")
+            return []
         rows = self.get(key, list) or []
         for number, row in enumerate(rows):
             if not isinstance(row, dict):

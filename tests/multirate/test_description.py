@@ -46,6 +46,11 @@ def test_a_file_says_what_it_says(tmp_path: Path) -> None:
     assert (found.rate, found.labels) == (16000, ("a", "b"))
 
 
+def test_a_mark_of_byte_order_is_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(GOOD.replace("\n", "\r\n"), encoding="utf-8-sig", newline="")
+    assert len(read_description(tmp_path / "p.toml").stages) == 2
+
+
 WRONG = {
     "no TOML": ("[[stage", "no TOML"),
     "no stage": ("[input]\nrate = 5", "0 [[stage]] tables"),
@@ -62,6 +67,8 @@ WRONG = {
     "a threshold of words": (GOOD.replace("= 1\n", '= "x"\n'), "it must be a number"),
     "ignoring a number with a point": (GOOD.replace('["b"]', "[1.5]"), "labels or numbers"),
     "labels of numbers": (GOOD.replace('["a", "b"]', "[1]"), "label 0 is no text"),
+    "one bracket": (GOOD.replace("[[stage]]", "[stage]", 1).partition("[[")[0], "write [[stage]]"),
+    "a camera behind": (GOOD.replace("[decision]", 'camera = "x"\n[decision]'), "only the first"),
     "a stage that is none": ("stage = [1]", "must be a [[stage]] table"),
     "an average of millions": (GOOD.replace("average = 3", "average = 9999999"), "average is"),
 }
@@ -154,6 +161,11 @@ def test_classes_that_are_none(tmp_path: Path) -> None:
     for ignore, said in (("99", "class 99 of"), ('"cat"', "'cat' is no label")):
         more = f"[decision]\nignore = [{ignore}]"
         refused(two_stages(tmp_path, good.data, more), said)
+    more = f"[decision]\nignore = ['l{good.rows_out * good.channels_out}']"
+    file = two_stages(tmp_path, good.data, more)
+    names = [f"l{number}" for number in range(good.rows_out * good.channels_out + 1)]
+    file.write_text(f"labels = {names}\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    refused(file, "there are scores of")
     every = list(range(good.rows_out * good.channels_out))
     more = f"[decision]\nignore = {every}"
     refused(two_stages(tmp_path, good.data, more), "every class is ignored")

@@ -12,15 +12,19 @@ import glowmcu
 from benchmarks.misra import unexplained
 from glowmcu.api.pipeline_files import read_pipeline
 from glowmcu.compilation import Compilation, Options
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.equality import same_graph
-from glowmcu.ir.interpreter import Session
+from glowmcu.ir.interpreter import Session, run_graph
 from glowmcu.ir.operation import Array
 from glowmcu.ir.text import parse_graph, parse_program, print_graph, print_program
 from glowmcu.multirate.compilation import compile_pipeline
 from glowmcu.ops.registry import load_operations
+from glowmcu.pipeline import application_graph
 from glowmcu.verify.executors import executor
 from tests.bundle.test_use import build, c_array, run_program, selftest_result
+from tests.memplan.spatial_models import SpatialModel, Window
 from tests.support.misra import findings
+from tests.support.onnx_models import onnx_model
 from tests.support.pipelines import Pipeline, random_pipeline
 
 GOALS = ("balanced", "ram", "speed", "size")
@@ -88,6 +92,72 @@ def test_text_and_back(seed: int, tmp_path: Path) -> None:
     again = parse_program(print_program(program), operations)
     assert again.rates == program.rates
     assert [run.node.stage for run in again.runs] == [run.node.stage for run in program.runs]
+
+
+CAMERA = """
+#include <string.h>
+#include "see.h"
+static SEE_ARENA(arena);
+{frames}
+{wanted}
+int main(void)
+{{
+    int wrong = see_reset(arena) != 0;
+    for (int i = 0; i < 3; ++i) {{
+        const uint8_t *frame = frames + i * 17 * 44;
+
+        wrong += see_push(arena, frame, 5) != 0;
+        wrong += see_push(arena, frame + 5 * 44, 12) != 1;
+        wrong += memcmp(see_output_look(arena), wanted + i * {size}, {size}) != 0;
+        wrong += see_output_decision(arena)[0] < 0;
+    }}
+    return wrong;
+}}
+"""
+
+
+def test_rows_of_a_camera_are_samples_of_the_first_stage(tmp_path: Path) -> None:
+    image = SpatialModel(3)
+    model = image.finish(image.conv(image.input(6, 8, 3), 5, Window((3, 3))))
+    (tmp_path / "look.tflite").write_bytes(model)
+    (tmp_path / "see.toml").write_text(
+        '[[stage]]\nname = "look"\nmodel = "look.tflite"\ncamera = "uyvy:22x17"\n[decision]\n'
+    )
+    bundle = glowmcu.compile(tmp_path / "see.toml", output=tmp_path / "out")
+    name = application_graph(model, "look.tflite")[0].arguments[0].name
+    cameras = InputOptions(cameras={name: "uyvy:22x17"})
+    graph, _ = application_graph(model, "look.tflite", inputs=cameras)
+    frames = np.random.default_rng(1).integers(0, 256, (3, 1, 17, 22, 2), dtype=np.uint8)
+    wanted = [run_graph(graph, [frame])[0] for frame in frames]
+    session = bundle.session()
+    for frame, want in zip(frames, wanted, strict=True):
+        assert np.array_equal(session.run([frame])[0], want)
+    text = CAMERA.format(
+        frames=c_array("frames", frames.reshape(-1), "uint8_t"), size=wanted[0].nbytes,
+        wanted=c_array("wanted", np.concatenate([x.reshape(-1) for x in wanted]), "int8_t"),
+    )  # fmt: skip
+    done = build(tmp_path, text, [bundle.path], ["-fsanitize=address,undefined"])
+    assert done.returncode == 0, done.stderr
+    assert run_program(tmp_path).returncode == 0
+
+
+def test_a_float_network_of_a_camera_is_quantized_to_bytes(tmp_path: Path) -> None:
+    """And an image in ONNX has its channels first."""
+    weights = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype(np.float32)
+    data = onnx_model("Conv", [("x", "float32", (1, 3, 6, 8)), weights])
+    (tmp_path / "m.onnx").write_bytes(data)
+    np.save(tmp_path / "x.npy", np.random.default_rng(1).random((8, 3, 6, 8), np.float32))
+    (tmp_path / "see.toml").write_text(
+        '[[stage]]\nname = "look"\nmodel = "m.onnx"\nsamples = "x.npy"\ncamera = "grey:20x16"\n'
+    )
+    bundle = glowmcu.compile(tmp_path / "see.toml", output=tmp_path / "out")
+    assert bundle.manifest.inputs[0].shape == (1, 16, 20, 1)
+    frame = np.random.default_rng(2).integers(0, 256, (1, 16, 20, 1), dtype=np.uint8)
+    alone = glowmcu.compile(
+        tmp_path / "m.onnx", output=tmp_path / "alone", samples=tmp_path / "x.npy",
+        camera={"x": "grey:20x16"},
+    )  # fmt: skip
+    assert np.array_equal(bundle.session().run([frame])[0], alone.run([frame])[0])
 
 
 MAIN = """#include <string.h>

@@ -18,6 +18,7 @@ from glowmcu.ops.camera import CameraPixels, PixelFormat
 from glowmcu.pipeline import application_graph
 from glowmcu.verify.executors import executor
 from tests.memplan.spatial_models import SpatialModel, Window
+from tests.support.onnx_models import onnx_model
 from tests.support.single_op import Tensor, ints, single_op_model
 
 FORMATS = [item.value for item in PixelFormat]
@@ -230,3 +231,41 @@ def test_an_input_that_is_no_image(tmp_path: Path) -> None:
                 tmp_path / "m.tflite", output=tmp_path / "out", camera={name: "grey:20x20"}
             )
         assert said in str(caught.value)
+
+
+def onnx_network(folder: Path, low: float, high: float) -> tuple[Path, Path]:
+    """A float image classifier in NCHW, as exporters write it, and samples of its pixels."""
+    random = np.random.default_rng(6)
+    weights = random.normal(size=(4, 3, 3, 3)).astype(np.float32)
+    image = ("x", "float32", (1, 3, 6, 8))
+    (folder / "m.onnx").write_bytes(onnx_model("Conv", [image, weights]))
+    pixels = random.uniform(low, high, (8, 3, 6, 8)).astype(np.float32)
+    pixels[0, 0, 0, :2] = low, high
+    np.save(folder / "pixels.npy", pixels)
+    return folder / "m.onnx", folder / "pixels.npy"
+
+
+def test_a_frame_becomes_an_image_of_channels_first(tmp_path: Path) -> None:
+    model, samples = onnx_network(tmp_path, 0.0, 1.0)
+    plain = glowmcu.compile(model, output=tmp_path / "plain", samples=samples)
+    bundle = glowmcu.compile(
+        model, output=tmp_path / "out", samples=samples, camera={"x": "rgb565:22x17"}
+    )
+    frame = np.random.default_rng(2).integers(0, 256, (1, 17, 22, 2), dtype=np.uint8)
+    image = cropped("rgb565", frame, 3, 2).transpose(0, 3, 1, 2)
+    assert np.array_equal(bundle.run([frame])[0], plain.run([np.ascontiguousarray(image)])[0])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_said"),
+    [(0, 1, False), (-1, 1, False), (0, 255, False), (-2.1, 2.6, True), (0, 0.8, True)],
+)
+def test_pixels_of_other_ranges_are_told(
+    low: float, high: float, is_said: bool, tmp_path: Path
+) -> None:
+    model, samples = onnx_network(tmp_path, low, high)
+    bundle = glowmcu.compile(
+        model, output=tmp_path / "out", samples=samples, camera={"x": "grey:8x6"}
+    )
+    said = f"pixels from 0 to 255 become {low:.3g} to {high:.3g}"
+    assert any(said in note for note in bundle.notes) == is_said
