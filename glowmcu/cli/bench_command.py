@@ -8,6 +8,7 @@ import click
 
 from glowmcu.board import Board
 from glowmcu.bundle import load
+from glowmcu.cli.completion import complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import error
 from glowmcu.report.hot_blocks import hot_json, hot_lines
@@ -30,8 +31,14 @@ def _block_count(text: str) -> int:
 
 @click.command("bench")
 @click.argument("bundle", type=click.Path(path_type=Path))
-@click.option("--board", help="Another board than the bundle was compiled for.")
-@click.option("--core", help="Measure on another core than the board's, cortex-m0plus say.")
+@click.option(
+    "--board", shell_complete=complete_board, help="Another board than the bundle was compiled for."
+)
+@click.option(
+    "--core",
+    shell_complete=complete_core,
+    help="Measure on another core than the board's, cortex-m0plus say.",
+)
 @click.option(
     "--wait-states",
     default="0",

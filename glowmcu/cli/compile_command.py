@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from glowmcu.api import compile as compile_model
+from glowmcu.cli.completion import complete_board
+from glowmcu.cli.help_groups import GroupedCommand
 from glowmcu.cli.input_arguments import input_options, place_options
 from glowmcu.cli.interface_arguments import InterfaceArguments, interface_options
 from glowmcu.cli.memory_arguments import MemoryArguments, memory_options
@@ -18,19 +19,46 @@ from glowmcu.cli.package_arguments import package_options
 from glowmcu.cli.progress import progress_bars
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.cli.simplify_option import simplify_option
-from glowmcu.cores import core
 from glowmcu.input_options import InputOptions
-from glowmcu.report.tables import layer_table, summary_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from glowmcu.bundle import Bundle
 
+GROUPS = {
+    "Target and output": (
+        "--board", "--output", "--name", "--optimize", "--emit", "--package", "--json",
+    ),
+    "A float model to int8": (
+        "--profile", "--samples", "--preprocess", "--io", "--schema", "--calibration", "--equalize",
+        "--adaround", "--bias-correction", "--no-bias-correction", "--per-tensor-weights",
+        "--keep-float", "--int16",
+    ),
+    "Inputs and states": (
+        "--input-shape", "--define", "--bind", "--state", "--input-layout", "--camera", "--slide",
+        "--labels",
+    ),
+    "Memory": (
+        "--arena-budget", "--flash-budget", "--place", "--stream-input", "--outside-input",
+        "--keep-input", "--weights",
+    ),
+    "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
+    "Code on the target": ("--steps", "--instrument", "--dump-tensors"),
+    "Numbers and kernels": ("--rounding", "--simplify", "--kernels"),
+    "This computer": ("--max-memory",),
+}  # fmt: skip
 
-@click.command("compile")
+
+@click.command("compile", cls=GroupedCommand, groups=GROUPS)
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--board", default="generic", show_default=True, help="See `glowmcu boards`.")
+@click.option(
+    "--board",
+    default="generic",
+    show_default=True,
+    shell_complete=complete_board,
+    help="See `glowmcu boards`.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: build/<name>.")
 @click.option("--name", help="Prefix of the C API. Default: the model file's name.")
 @click.option(
@@ -77,27 +105,16 @@ if TYPE_CHECKING:
 @package_options
 @json_option
 def compile_command(
-    model: Path,
-    board: str,
-    output: Path | None,
-    name: str | None,
-    optimize: str,
-    rounding: str,
-    memory: MemoryArguments,
-    simplify: bool,
-    quantized: QuantizationArguments,
-    inputs: InputOptions,
-    kernels: Path | None,
-    explain: bool,
-    report: Path | None,
-    dump_ir: Path | None,
-    pareto: bool,
-    interface: InterfaceArguments,
-    emit: str,
-    package: tuple[str, ...],
-    as_json: bool,
-) -> None:
+    model: Path, board: str, output: Path | None, name: str | None, optimize: str, rounding: str,
+    memory: MemoryArguments, simplify: bool, quantized: QuantizationArguments,
+    inputs: InputOptions, kernels: Path | None, explain: bool, report: Path | None,
+    dump_ir: Path | None, pareto: bool, interface: InterfaceArguments, emit: str,
+    package: tuple[str, ...], as_json: bool,
+) -> None:  # fmt: skip
     """Compile MODEL (.tflite or .onnx) into a C bundle."""
+    # Not above: --help and completion need no compiler.
+    from glowmcu.api import compile as compile_model
+
     with progress_bars(quiet=as_json) as observers:
         bundle = compile_model(
             model,
@@ -152,6 +169,8 @@ def _show(bundle: Bundle, explain: bool, as_json: bool) -> None:
 
         print_json(compile_json(bundle))
         return
+    from glowmcu.report.tables import layer_table, summary_lines
+
     out = console()
     if explain:
         _explain(bundle, out)
@@ -168,6 +187,8 @@ def _show(bundle: Bundle, explain: bool, as_json: bool) -> None:
 
 
 def _next_command(bundle: Bundle) -> str:
+    from glowmcu.cores import core
+
     if "renode" in bundle.manifest.packages:
         folder = bundle.path / "renode"
         robot = folder / f"{bundle.manifest.name}.robot"

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from glowmcu.bundle import load
+from glowmcu.cli.completion import complete_board, complete_executor
 from glowmcu.cli.input_arguments import read_array
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.stream_file import joined, read_stream
@@ -20,7 +21,9 @@ from glowmcu.verify.executors import EXECUTOR_NAMES
 from glowmcu.verify.measurement import Measurement
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
-_BOARD = click.option("--board", help="Another board than the bundle was compiled for.")
+_BOARD = click.option(
+    "--board", shell_complete=complete_board, help="Another board than the bundle was compiled for."
+)
 
 
 def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | None]:
@@ -49,6 +52,7 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
 @_BUNDLE
 @_BOARD
 @click.option("--on", "where", default="host", show_default=True, metavar="EXECUTOR",
+              shell_complete=complete_executor,
               help=f"One of {', '.join(EXECUTOR_NAMES)}.")  # fmt: skip
 @click.option("--input", "inputs", multiple=True, type=click.Path(path_type=Path),
               help="A .npy file a model input, in order.")  # fmt: skip

@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import click
 
+from glowmcu.cli.help_groups import write_groups
+from glowmcu.cli.interrupts import heeded_interrupts, interrupted
 from glowmcu.cli.resource_errors import resource_error
 from glowmcu.cli.standard_streams import drop_standard_output, prepare_standard_streams, say
 from glowmcu.errors import ExitCode, GlowmcuError
@@ -55,6 +54,12 @@ COMMANDS = {
         "Check that BUNDLE computes the same bytes on every executor; exit code 1 where not.",
     ),
 }
+#: The headings of `glowmcu --help`, most wanted first.
+GROUPS = {
+    "From a model to C": ("compile", "verify", "run", "bench"),
+    "Float models": ("profile", "tune", "export"),
+    "To look up": ("inspect", "boards", "ops", "explain"),
+}
 
 
 class _Commands(click.Group):
@@ -74,9 +79,16 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """click would answer Ctrl-C by an empty line of its own."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as cause:
+            raise click.Abort from cause
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        records = {name: (name, text) for name, (_, text) in COMMANDS.items()}
+        write_groups(formatter, GROUPS, records)
 
 
 @click.group(
@@ -97,26 +109,13 @@ def group() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit code (see `ExitCode`)."""
-    prepare_standard_streams()
-    with _terminated_as_interrupted():
-        return _ended(arguments)
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """A SIGTERM unwinds, so that half-written files are taken back, before it ends the process."""
-
-    def end(number: int, frame: object) -> None:
-        sys.exit(128 + number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        prepare_standard_streams()
+        with heeded_interrupts():
+            return _ended(arguments)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return interrupted()
 
 
 def _ended(arguments: Sequence[str] | None) -> int:
@@ -133,7 +132,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
         return int(ExitCode.USAGE)
     except (click.exceptions.Abort, KeyboardInterrupt):
         say("interrupted")
-        return 130
+        return interrupted()
     except BrokenPipeError:
         # The reader (head, say) has enough.
         drop_standard_output()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from glowmcu.cli.byte_count import byte_count
+from glowmcu.cli.completion import complete_place
 from glowmcu.errors import error
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -47,6 +48,7 @@ def memory_options(function: _F) -> _F:
         click.option("--keep-input", multiple=True, metavar="NAME",
                      help="An input that a run leaves as it was written."),
         click.option("--place", multiple=True, metavar="WHAT=REGION|auto",
+                     shell_complete=complete_place,
                      help="Put arena, weights, code or weights:LAYER, code:LAYER into a region of "
                      "the board."),
     )  # fmt: skip

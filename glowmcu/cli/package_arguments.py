@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import click
 
+from glowmcu.cli.completion import complete_package
+
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
@@ -16,6 +18,7 @@ def package_options(function: _F) -> _F:
         "--emit",
         default="",
         metavar="NAME,…",
+        shell_complete=complete_package,
         help="Add the files of build systems: make, arduino, platformio, zephyr, esp-idf, "
         "cmsis-pack, csolution, rust; renode: a test in the emulator. CMake's are always there.",
     )

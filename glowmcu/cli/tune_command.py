@@ -15,6 +15,7 @@ from rich.progress import Progress as Bar
 from glowmcu.api import TuningProgress, TuningResult, tune
 from glowmcu.api.tuning import DEFAULT_TRIALS
 from glowmcu.cli.byte_count import byte_count
+from glowmcu.cli.completion import complete_board
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.kernel_tuning import check_sample_search, kernel_options, run_kernel_tuning
 from glowmcu.cli.output import console, json_option, print_json, write_text
@@ -44,7 +45,13 @@ _INTERRUPTED = 130
     metavar="FILE",
     help="Take ranges from this profile, not from the samples.",
 )
-@click.option("--board", default="generic", show_default=True, help="See `glowmcu boards`.")
+@click.option(
+    "--board",
+    default="generic",
+    show_default=True,
+    shell_complete=complete_board,
+    help="See `glowmcu boards`.",
+)
 @click.option(
     "--optimize",
     default="balanced",

@@ -10,6 +10,7 @@ import click
 from glowmcu.api import VerificationReport, verify_bundle
 from glowmcu.api.float_comparison import compare_with_float
 from glowmcu.bundle import load
+from glowmcu.cli.completion import complete_board, complete_executor
 from glowmcu.cli.input_arguments import bind_option, read_bound
 from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.cli.output import console, json_option, print_json, write_text
@@ -24,13 +25,16 @@ _MOST_SAMPLES = 100_000
 
 @click.command("verify")
 @click.argument("bundle", type=click.Path(path_type=Path))
-@click.option("--board", help="Another board than the bundle was compiled for.")
+@click.option(
+    "--board", shell_complete=complete_board, help="Another board than the bundle was compiled for."
+)
 @click.option(
     "--on",
     "where",
     default="host",
     show_default=True,
     metavar="EXECUTOR[,EXECUTOR…]",
+    shell_complete=complete_executor,
     help=f"Any of {', '.join(EXECUTOR_NAMES)}.",
 )
 @click.option(

@@ -15,7 +15,7 @@ REPO = Path(__file__).resolve().parents[2]
 #: What none of the commands that only say something has a use for.
 HEAVY = {"cffi", "flatbuffers", "jinja2", "numpy", "onnx", "tflite"}
 #: Modules at the end of a command: those of Python and click, and a few of the package's own.
-MOST_MODULES = {"--version": 180, "--help": 190, "boards": 350}
+MOST_MODULES = {"--version": 180, "--help": 190, "explain": 220, "boards": 350}
 
 
 def modules_after(*arguments: str) -> set[str]:
