@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from glowmcu.board import board_names, find_board
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.errors import error
 from glowmcu.input_options import InputOptions
 from glowmcu.report.tables import board_table
 
@@ -44,12 +46,18 @@ def boards_command(as_json: bool) -> None:
 
 
 @click.command("ops")
+@click.argument("word", required=False)
 @json_option
-def ops_command(as_json: bool) -> None:
-    """List the operators that can be compiled."""
+def ops_command(word: str | None, as_json: bool) -> None:
+    """List the operators that can be compiled; with WORD (conv, say) those that hold it."""
     from glowmcu.report.operators import operator_rows, operator_table
 
-    rows = operator_rows()
+    known = operator_rows()
+    rows = [row for row in known if (word or "").lower() in row["operator"].lower()]
+    if not rows:
+        near = difflib.get_close_matches(str(word), [row["operator"] for row in known], n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`glowmcu ops` lists all"
+        raise error("GM741", f"no operator has {word!r} in its name", hint=hint)
     if as_json:
         print_json(rows)
         return

@@ -38,7 +38,10 @@ COMMANDS = {
         "list_commands",
         "Show what is in MODEL: tensors, operators, work, and what is not supported.",
     ),
-    "ops": ("list_commands", "List the operators that can be compiled."),
+    "ops": (
+        "list_commands",
+        "List the operators that can be compiled; with WORD (conv, say) those that hold it.",
+    ),
     "profile": (
         "profile_command",
         "Measure what every tensor of the float MODEL holds, for `compile --profile`.",

@@ -21,7 +21,7 @@ from glowmcu.report.unbroken import held, released
 
 _GAP = 2
 #: Names and texts of fewer characters say nothing; a column goes before.
-_LEAST = {"l": 16, "t": 34}
+_LEAST = {"l": 16, "t": 40}
 _FOLDING = Console(file=io.StringIO())
 
 

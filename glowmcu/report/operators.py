@@ -28,7 +28,7 @@ def operator_table(rows: list[dict[str, str]]) -> Table:
     """The rows for the terminal."""
     table = plain_table(
         f"{len(rows)} operators",
-        ("format", "n"), ("operator", "n"), ("family", "l"), ("notes", "t"),
+        ("format", "n"), ("operator", "l"), ("family", "l"), ("notes", "t"),
         dispensable=["family"],
     )  # fmt: skip
     for row in rows:

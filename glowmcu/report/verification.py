@@ -23,10 +23,10 @@ def verification_table(report: VerificationReport) -> Table:
         detail = f"\n{escape(check.first_difference)}" if check.first_difference else ""
         hint = f"\nhint: {escape(check.hint)}" if check.hint else ""
         table.add_row(check.executor, str(check.vectors), result + detail + hint)
-    colour = "yellow" if report.allow_missing else "red"
-    could_not = f"[{colour}]could not run[/]"
     for name, lacking in report.skipped:
-        table.add_row(name, "-", f"{could_not}: {escape(lacking)}")
+        # Where that fails, the error below says what to install.
+        said = f"[yellow]could not run[/]: {escape(lacking)}"
+        table.add_row(name, "-", said if report.allow_missing else "[red]could not run[/]")
     return table
 
 

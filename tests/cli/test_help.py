@@ -104,3 +104,13 @@ def test_all_boards_are_offered_and_regions_of_the_named_one() -> None:
 def test_help_names_every_command_as_the_group_knows_them() -> None:
     context = click.Context(group)
     assert group.list_commands(context) == list(COMMANDS)
+
+
+def test_operators_are_found_by_a_word(glowmcu_cli: Run) -> None:
+    lines = glowmcu_cli("ops", "softm").out.splitlines()
+    assert lines[0].split() == [str(len(lines) - 2), "operators"]
+    assert {line.split()[1].upper() for line in lines[2:]} >= {"SOFTMAX", "LOG_SOFTMAX"}
+    ended = glowmcu_cli("ops", "SOFTMAXX")
+    assert ended.exit_code == 2
+    assert "error[GM741]" in ended.err
+    assert "did you mean SOFTMAX" in ended.err
