@@ -18,7 +18,7 @@ def curve_table(curve: Sequence[PlanPoint]) -> Table:
     table = plain_table(
         "plans: estimates, for --arena-budget",
         ("arena B", "r"), ("cycles", "r"), ("", "r"), ("flash B", "r"), ("streamed", "r"),
-        ("MACs", "r"), ("", "l"),
+        ("MACs", "r"), ("time", "n"), dispensable=["time"],
     )  # fmt: skip
     fastest = min(point.cycles for point in curve)
     slowest = max(point.cycles for point in curve)

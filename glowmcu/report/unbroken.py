@@ -9,7 +9,10 @@ from rich.text import Text
 
 #: A blank of `12 345 B` while text is wrapped: as wide as a blank, and no place to break.
 _HELD = "\ue000"
-_INSIDE = re.compile(r"(?<=\d) (?=\d{3}(?!\d)|(?:B|KiB|MHz|ms|MACs|cycles)\b|%)")
+_INSIDE = re.compile(
+    r"(?<=\d) (?=\d{3}(?!\d)|(?:B|KiB|MHz|ms|MACs|cycles|x)\b|%)"
+    r"|(?<=\bscale) (?=\d)|(?<=\bzp) (?=-?\d)|(?<=\d x) (?=\w)"
+)
 #: The word that a line of a summary begins with, as in `  weights  38 825 B`.
 _LABEL = re.compile(r"  \S+ +(?=\S)")
 

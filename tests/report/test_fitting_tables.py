@@ -79,10 +79,19 @@ def test_headings_fold_where_numbers_are_short() -> None:
 
 def test_texts_wrap_between_words_and_not_in_numbers() -> None:
     table = plain_table("", ("#", "r"), ("said", "t"))
-    table.add_row("1", "needs 12 345 678 B of RAM and takes 1 234 567 cycles of 64 MHz at 99.5 %")
+    table.add_row(
+        "1", "12 345 678 B of RAM, 1 234 567 cycles of 64 MHz at 99.5 %, scale 0.5 zp -12"
+    )
     for width in range(30, 60):
         text = shown(table, width)
-        for whole in ("12 345 678 B", "1 234 567 cycles", "64 MHz", "99.5 %"):
+        for whole in (
+            "12 345 678 B",
+            "1 234 567 cycles",
+            "64 MHz",
+            "99.5 %",
+            "scale 0.5",
+            "zp -12",
+        ):
             assert whole in text, text
 
 
