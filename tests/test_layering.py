@@ -52,6 +52,8 @@ ALLOWED: dict[str, set[str]] = {
     # Selection and planning, again and again until the arena fits: a part of the pipeline.
     "memory_fit": SHARED | MEANING | {"kernels", "memplan"},
     "bundle": SHARED | {"verify"},  # what a compiled bundle can do, from its files alone
+    # What commands found out about a bundle, as data: the source of all that shows it.
+    "facts": SHARED | MEANING | {"bundle"},
     # A search over compilations: quantizes, costs and measures many.
     "tuning": SHARED | MEANING | STAGES | {"compilation", "pipeline", "memory_fit", "bundle"},
     # Of quant the API and what shows it take data types and files: choices, samples, profiles.
@@ -60,6 +62,7 @@ ALLOWED: dict[str, set[str]] = {
     | {
         "bundle",
         "compilation",
+        "facts",
         "kernels",
         "multirate",
         "open_size",
@@ -71,13 +74,13 @@ ALLOWED: dict[str, set[str]] = {
     # Shows the data of a model file, a compilation and a run; nothing depends on it but the CLI.
     "report": SHARED
     | MEANING
-    | {"api", "bundle", "frontend", "memplan", "quant", "tuning", "verify"},
+    | {"api", "bundle", "facts", "frontend", "memplan", "quant", "tuning", "verify"},
     # What `onnx.backend` wants: compile, then run on this computer.
     "onnx_backend": SHARED | MEANING | {"api", "compilation", "pipeline", "verify"},
     "__init__": SHARED | {"api", "bundle"},
     # Arguments in, text out: no way into a stage but through the public API, save to list things.
     "__main__": {"cli"},
-    "cli": SHARED | {"__init__", "api", "bundle", "ops", "report", "verify"},
+    "cli": SHARED | {"__init__", "api", "bundle", "facts", "ops", "report", "verify"},
 }
 
 

@@ -17,6 +17,9 @@ from glowmcu.board.placing import arena_region, arena_room
 from glowmcu.bundle import Bundle, MemoryPass, code_by_region
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.facts.compilation import compile_json
+from glowmcu.facts.document import keep_facts
+from glowmcu.facts.graphs import graph_json
 from glowmcu.goals import Budgets, Goal
 from glowmcu.input_options import Defined, GivenShape, InputOptions, channels_last, inputs_of
 from glowmcu.instrument import Instrument
@@ -147,7 +150,7 @@ def _written(
     check_output(folder, options.name)
     compilation, code = _compile_within(compiled, options, board)
     told = write(compilation, folder)
-    return Bundle(
+    bundle = Bundle(
         folder,
         compilation.manifest,
         board,
@@ -160,6 +163,20 @@ def _written(
             for item in compilation.plan.reports
         ),
     )
+    _keep_facts(bundle, compilation)
+    return bundle
+
+
+def _keep_facts(bundle: Bundle, compilation: Compilation) -> None:
+    """What a report shows later: those of the bundle that was here before are forgotten."""
+    steps = {run.node: index for index, run in enumerate(compilation.plan.program.runs)}
+    graphs = {
+        "model": graph_json(compilation.imported),
+        "compiled": graph_json(compilation.graph, steps),
+    }
+    told = compile_json(bundle)
+    del told["bundle"]  # a bundle is the same wherever it lies
+    keep_facts(bundle.path, compile=told, code=bundle.code_by_region, graphs=graphs)
 
 
 def _notes(compilation: Compilation, model: Path) -> tuple[str, ...]:

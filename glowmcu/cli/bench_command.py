@@ -9,8 +9,9 @@ import click
 from glowmcu.board import Board
 from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board, complete_core
-from glowmcu.cli.output import console, json_option, print_json
+from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
 from glowmcu.errors import error
+from glowmcu.facts.document import keep_facts
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.json_report import bench_json
 from glowmcu.report.run_costs import RunCosts, full_run, run_costs, run_count
@@ -54,6 +55,7 @@ def _block_count(text: str) -> int:
     metavar="[N]",
     help=f"Show the N ({_HOT_BLOCKS}) basic blocks that cost most, with their code.",
 )
+@report_option
 @json_option
 def bench_command(
     bundle: Path,
@@ -61,6 +63,7 @@ def bench_command(
     core: str | None,
     wait_states: str,
     hot: int | None,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack."""
@@ -77,10 +80,14 @@ def bench_command(
         measured, blocks = hottest_blocks(
             loaded.path, inputs, name, hot, waits, loaded.board.wait_states_by_region(waits)
         )
+    body = bench_json(loaded.manifest, measured, name, waits)
+    if costs is not None:
+        body = {**body, "runs": costs.json()}
+    if name == loaded.board.core and hot is None:
+        keep_facts(loaded.path, bench=body)
+    if report is not None:
+        write_report(report, loaded)
     if as_json:
-        body = bench_json(loaded.manifest, measured, name, waits)
-        if costs is not None:
-            body = {**body, "runs": costs.json()}
         print_json(body if hot is None else {**body, "hot": hot_json(blocks)})
         return
     out = console()

@@ -14,7 +14,14 @@ from glowmcu.cli.help_groups import GroupedCommand
 from glowmcu.cli.input_arguments import input_options, place_options
 from glowmcu.cli.interface_arguments import InterfaceArguments, interface_options
 from glowmcu.cli.memory_arguments import MemoryArguments, memory_options
-from glowmcu.cli.output import console, json_option, print_json, write_text
+from glowmcu.cli.output import (
+    console,
+    json_option,
+    print_json,
+    report_option,
+    write_report,
+    write_text,
+)
 from glowmcu.cli.package_arguments import package_options
 from glowmcu.cli.progress import progress_bars
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
@@ -91,12 +98,7 @@ GROUPS = {
     is_flag=True,
     help="Show all possible kernels, the arena over time, what was simplified.",
 )
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path),
-    metavar="FILE.html",
-    help="Write the same as a page.",
-)
+@report_option
 @click.option("--dump-ir", type=click.Path(path_type=Path), help="Write the IR after every pass.")
 @click.option(
     "--pareto", is_flag=True, help="Show what other plans would take: arena, cycles, flash."
@@ -151,21 +153,14 @@ def compile_command(
             planning_observer=observers.planning,
         )
     if report is not None:
-        _write_page(report, bundle)
+        write_report(report, bundle)
     _show(bundle, explain, as_json)
-
-
-def _write_page(file: Path, bundle: Bundle) -> None:
-    """`--report`."""
-    from glowmcu.report.kernels import choices_html
-
-    write_text(file, choices_html(bundle))
 
 
 def _show(bundle: Bundle, explain: bool, as_json: bool) -> None:
     """What was made, for a reader or a program."""
     if as_json:
-        from glowmcu.report.json_report import compile_json
+        from glowmcu.facts.compilation import compile_json
 
         print_json(compile_json(bundle))
         return

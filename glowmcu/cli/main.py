@@ -46,6 +46,10 @@ COMMANDS = {
         "profile_command",
         "Measure what every tensor of the float MODEL holds, for `compile --profile`.",
     ),
+    "report": (
+        "report_command",
+        "Write all that compile, verify and bench found out about BUNDLE as one HTML file.",
+    ),
     "run": ("execute_commands", "Run one inference of BUNDLE and show its outputs."),
     "tune": (
         "tune_command",

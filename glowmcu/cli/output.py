@@ -16,6 +16,8 @@ from glowmcu.file_writing import write_text_file
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from glowmcu.bundle import Bundle
+
 _ANY_WIDTH = 100_000
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -45,3 +47,20 @@ def write_text(path: Path, text: str) -> None:
 def json_option(function: _F) -> _F:
     """The `--json` flag, as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(function)
+
+
+def report_option(function: _F) -> _F:
+    """`--report FILE.html`, as `report`."""
+    return click.option(
+        "--report",
+        type=click.Path(path_type=Path),
+        metavar="FILE.html",
+        help="Write the report: all that is known of the bundle, as a page.",
+    )(function)
+
+
+def write_report(path: Path, bundle: Bundle) -> None:
+    """Of the bundle and the facts in its folder. Raises GM671, GM718."""
+    from glowmcu.report.page import report_page
+
+    write_text(path, report_page(bundle))

@@ -13,8 +13,17 @@ from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board, complete_executor
 from glowmcu.cli.input_arguments import bind_option, read_bound
 from glowmcu.cli.memory_limit import memory_limit_option
-from glowmcu.cli.output import console, json_option, print_json, write_text
+from glowmcu.cli.output import (
+    console,
+    json_option,
+    print_json,
+    report_option,
+    write_report,
+    write_text,
+)
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.facts.document import keep_facts
+from glowmcu.manifest import FILE_NAME as MANIFEST
 from glowmcu.report.float_comparison import comparison_json, comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
 from glowmcu.report.verification import verification_json, verification_table
@@ -85,11 +94,13 @@ _MOST_SAMPLES = 100_000
 )
 @bind_option
 @memory_limit_option
+@report_option
 @json_option
 def verify_command(
     bundle: Path, board: str | None, where: str, samples: str, seed: int, model: Path | None,
     profile: Path | None, against: str, labels: Path | None, preprocess: Path | None,
-    plot: Path | None, allow_missing: bool, bind: tuple[str, ...], as_json: bool,
+    plot: Path | None, allow_missing: bool, bind: tuple[str, ...], report: Path | None,
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not.
 
@@ -102,20 +113,26 @@ def verify_command(
         _against_float(
             bundle, board, samples, model, profile, labels, preprocess, plot, bind, as_json
         )
+        if report is not None:
+            write_report(report, load(bundle, board))
         return int(ExitCode.OK)
     names = [name for name in re.split(r"[,\s]+", where) if name]
     count = _count(samples)
-    report = verify_bundle(
-        load(bundle, board), names, count, seed, model, read_bound(bind), profile, allow_missing
+    loaded = load(bundle, board)
+    found = verify_bundle(
+        loaded, names, count, seed, model, read_bound(bind), profile, allow_missing
     )
+    keep_facts(bundle, verify=verification_json(found))
+    if report is not None:
+        write_report(report, loaded)
     if as_json:
-        print_json(verification_json(report))
+        print_json(verification_json(found))
     else:
-        console().print(verification_table(report))
-    if not report.equal:
+        console().print(verification_table(found))
+    if not found.equal:
         return int(ExitCode.MISMATCH)
-    if not report.passed:
-        raise _not_run(report)
+    if not found.passed:
+        raise _not_run(found)
     return int(ExitCode.OK)
 
 
@@ -161,6 +178,8 @@ def _against_float(
         board=board,
         bind=read_bound(bind),
     )
+    if (target / MANIFEST).is_file():
+        keep_facts(target, comparison=comparison_json(found))
     if plot is not None:
         write_text(plot, comparison_svg(found.comparison))
     if as_json:

@@ -1,4 +1,4 @@
-"""The arena over time: rows or heights are addresses, columns are steps.
+"""The arena over time as text: rows are addresses, columns are steps.
 
 A buffer is drawn from the step that makes it to the last that needs it. The rings, single rows and
 scratch of a cascade live while its steps run.
@@ -7,16 +7,12 @@ scratch of a cascade live while its steps run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.report.tables import count
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ROWS = 16
-#: The picture in pixels: its height, a step's width, room for addresses and steps.
-_HEIGHT, _STEP, _LEFT, _BELOW = 320, 26, 70, 20
-_COLORS = ("#2563eb", "#d97706", "#059669", "#7c3aed", "#dc2626", "#0891b2", "#65a30d", "#be185d")
 
 
 def arena_map_text(manifest: Manifest, width: int = 80) -> str:
@@ -25,7 +21,7 @@ def arena_map_text(manifest: Manifest, width: int = 80) -> str:
     A row of several buffers shows the one with most of its bytes, `.` is free. Steps are merged
     into columns where there are more than fit: a column shows its fullest step.
     """
-    buffers, arena_bytes = _by_life(manifest), _used_bytes(manifest)
+    buffers, arena_bytes = by_life(manifest), used_bytes(manifest)
     steps = len(manifest.layers)
     row_bytes = max(4, -(-arena_bytes // (4 * _ROWS)) * 4)
     margin = len(count(arena_bytes)) + 2
@@ -40,42 +36,13 @@ def arena_map_text(manifest: Manifest, width: int = 80) -> str:
     return "\n".join(lines) + "\n"
 
 
-def arena_svg(manifest: Manifest) -> str:
-    """The same as a picture; pointing at a buffer names it."""
-    buffers, arena_bytes = _by_life(manifest), max(_used_bytes(manifest), 1)
-    steps = len(manifest.layers)
-    width, height = _LEFT + _STEP * (steps + 2), _HEIGHT + _BELOW
-    scale = _HEIGHT / arena_bytes
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        'font-family="sans-serif" font-size="10">'
-    ]
-    for share in range(5):
-        byte = arena_bytes * share // 4
-        y = _HEIGHT - byte * scale
-        parts.append(
-            f'<text x="{_LEFT - 6}" y="{y + 10:.1f}" text-anchor="end">{count(byte)}</text>'
-        )
-    for step in range(0, steps, max(1, steps // 20)):
-        x = _LEFT + _STEP * (step + 1.5)
-        parts.append(f'<text x="{x:.1f}" y="{height - 6}" text-anchor="middle">{step}</text>')
-    for index, item in enumerate(buffers):
-        x = _LEFT + _STEP * (item.first_step + 1)
-        y = _HEIGHT - (item.offset + item.bytes) * scale
-        parts.append(
-            f'<rect x="{x}" y="{y:.1f}" width="{_STEP * (item.last_step - item.first_step + 1)}" '
-            f'height="{item.bytes * scale:.1f}" fill="{_COLORS[index % len(_COLORS)]}" '
-            f'fill-opacity="0.55" stroke="#1f2937" stroke-width="0.5">'
-            f"<title>{escape(_place(item))}</title></rect>"
-        )
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def _by_life(manifest: Manifest) -> list[BufferEntry]:
+def by_life(manifest: Manifest) -> list[BufferEntry]:
+    """Buffers in the order in which they are made."""
     return sorted(manifest.buffers, key=lambda item: (item.first_step, item.last_step))
 
 
-def _used_bytes(manifest: Manifest) -> int:
+def used_bytes(manifest: Manifest) -> int:
+    """Where the uppermost buffer ends."""
     return max((item.offset + item.bytes for item in manifest.buffers), default=0)
 
 

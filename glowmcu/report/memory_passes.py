@@ -1,9 +1,8 @@
-"""What each pass of memory planning saved: a table, and the same as HTML."""
+"""What each pass of memory planning saved."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape as html_escape
 
 from rich.markup import escape
 from rich.table import Table
@@ -21,21 +20,6 @@ def memory_pass_table(passes: Sequence[MemoryPass]) -> Table:
     for item in passes:
         table.add_row(*map(escape, _cells(item)))
     return table
-
-
-def memory_passes_html(passes: Sequence[MemoryPass]) -> str:
-    """A section of the report; nothing for a bundle from disk."""
-    if not passes:
-        return ""
-    head = "".join(f"<th>{text}</th>" for text in _HEADINGS)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html_escape(text)}</td>" for text in _cells(item)) + "</tr>\n"
-        for item in passes
-    )
-    return (
-        "<h2>Memory passes</h2>\n<p>Bytes alive at the fullest step; the last pass places all "
-        f"buffers.</p>\n<table>\n<tr>{head}</tr>\n{rows}</table>\n"
-    )
 
 
 def _cells(item: MemoryPass) -> tuple[str, str, str, str, str]:

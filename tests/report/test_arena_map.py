@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import compile_model
-from glowmcu.report.arena_map import arena_map_text, arena_svg
+from glowmcu.report.arena_map import arena_map_text
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -55,15 +54,3 @@ def test_a_model_without_steps_still_has_a_picture(digits: Manifest) -> None:
     assert arena_map_text(bare, 40) == (
         "4 B arena, 0 steps, 4 B a row\n 0 AA\n  A  0..4              steps -1..0  in0\n"
     )
-    assert ET.fromstring(arena_svg(bare)).tag.endswith("svg")
-
-
-def test_the_picture_has_a_rectangle_for_each_buffer_inside_its_frame(digits: Manifest) -> None:
-    named = tuple(replace(item, name=f"<{item.name}>") for item in digits.buffers)
-    root = ET.fromstring(arena_svg(replace(digits, buffers=named)))
-    rects = [item for item in root if item.tag.endswith("rect")]
-    assert len(rects) == len(digits.buffers)
-    for rect in rects:
-        assert float(rect.get("y", "-1")) >= -0.1
-        right = float(rect.get("x", "0")) + float(rect.get("width", "0"))
-        assert right <= float(root.get("width", "0"))

@@ -1,0 +1,88 @@
+"""What a compilation came to, as `compile --json` prints it. Field names are a contract with other
+people's scripts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from glowmcu.bundle import Bundle, LayerChoice
+from glowmcu.manifest import Manifest, TensorEntry
+
+Json = dict[str, object]
+
+
+def compile_json(bundle: Bundle) -> Json:
+    """Of `compile --json`."""
+    report, manifest = bundle.report, bundle.manifest
+    choices = {choice.index: choice_json(choice) for choice in bundle.choices}
+    return {
+        "name": manifest.name,
+        "bundle": str(bundle.path),
+        "board": manifest.board,
+        "arena_bytes": report.arena_bytes,
+        "arena_lower_bound_bytes": report.arena_lower_bound_bytes,
+        "arena_optimal": report.arena_optimal,
+        "weights_bytes": report.weights_bytes,
+        "code_bytes": report.code_bytes,
+        "macs": report.macs,
+        "costs": dataclasses.asdict(manifest.costs),
+        "extra_macs": manifest.extra_macs,
+        "inputs": [tensor_json(entry) for entry in report.inputs],
+        "outputs": [tensor_json(entry) for entry in report.outputs],
+        "states": [dataclasses.asdict(entry) for entry in manifest.states],
+        "layers": [
+            {**dataclasses.asdict(layer), **choices.get(layer.index, {})} for layer in report.layers
+        ],
+        "simplification": simplification_json(manifest),
+        "placement": placement_json(bundle),
+        "options": manifest.options,
+        "notes": list(bundle.notes),
+        "memory_passes": [dataclasses.asdict(item) for item in bundle.memory_passes],
+        "pareto": [dataclasses.asdict(point) for point in bundle.curve],
+        "files": [*manifest.sources, *manifest.headers],
+    }
+
+
+def placement_json(bundle: Bundle) -> list[Json]:
+    """What lies where; empty for a board without regions."""
+    code = bundle.code_by_region
+    rows: list[Json] = []
+    for entry in bundle.manifest.placement:
+        row: Json = dataclasses.asdict(entry)
+        if entry.what == "code" and code is not None:
+            row["bytes"] = code.get(entry.region if entry.section else "", 0)
+        rows.append(row)
+    return rows
+
+
+def simplification_json(manifest: Manifest) -> Json | None:
+    """What was proved not to matter, by layer; None where nothing was."""
+    entry = manifest.simplification
+    return None if entry is None else dataclasses.asdict(entry)
+
+
+def choice_json(choice: LayerChoice) -> Json:
+    """Estimates of a layer's kernel, and of the kernels that were possible too."""
+    chosen = dataclasses.asdict(choice.chosen)
+    del chosen["kernel"]
+    return {
+        "estimate": chosen,
+        "alternatives": [dataclasses.asdict(option) for option in choice.others],
+    }
+
+
+def tensor_json(entry: TensorEntry) -> Json:
+    """An input or output: what a caller has to know."""
+    return {
+        "name": entry.name,
+        "shape": list(entry.shape),
+        "dtype": entry.dtype,
+        "scale": entry.scale,
+        "zero_point": entry.zero_point,
+        "offset": entry.offset,
+        "bytes": entry.bytes,
+        "kept": entry.kept,
+        "rows": None if entry.rows is None else dataclasses.asdict(entry.rows),
+        "outside": entry.outside,
+    }

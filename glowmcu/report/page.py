@@ -1,0 +1,175 @@
+"""The report: one HTML file that needs no network, from the facts in a bundle's folder.
+
+What is shown is computed here, how it looks is in `templates/report/`. It reads without scripts;
+with them a click on a layer opens its row.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from glowmcu.bundle import Bundle
+from glowmcu.errors import error
+from glowmcu.facts.document import FILE_NAME, Facts, read_facts
+from glowmcu.report.arena_view import arena_view
+from glowmcu.report.graph_view import graph_view
+from glowmcu.report.layer_views import layer_views
+from glowmcu.report.short_names import middle_cut
+from glowmcu.report.tables import count, region_sentences, simplification_sentences
+from glowmcu.resources import resource_dirs
+
+#: The widest space that no line breaks at.
+_SPACE = "\N{NARROW NO-BREAK SPACE}"
+#: Of facts that the page has a place for.
+_SECTIONS = ("bench", "comparison", "compile", "graphs", "tune", "verify")
+_CODE = re.compile(r"^```c\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def report_page(bundle: Bundle) -> str:
+    """The page of the bundle in its folder, with what commands have kept there. Raises GM671 where
+    somebody changed that.
+    """
+    try:
+        return _page(bundle, read_facts(bundle.path))
+    except (jinja2.UndefinedError, LookupError, TypeError, ValueError, AttributeError) as cause:
+        raise error(
+            "GM671",
+            f"the facts of {bundle.path} are not what a command wrote: {cause}",
+            str(bundle.path / FILE_NAME),
+            "take that file away and compile the model again, then verify and bench it",
+        ) from cause
+
+
+def _page(bundle: Bundle, facts: Facts) -> str:
+    if bundle.known_code is None:
+        bundle = replace(bundle, known_code=facts.get("code"))
+    graphs = facts.get("graphs", {})
+    layers = layer_views(bundle, facts)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            bundle=bundle,
+            manifest=bundle.manifest,
+            facts={**dict.fromkeys(_SECTIONS), **facts},
+            gauges=_gauges(bundle, facts),
+            layers=layers,
+            graphs=[
+                (title, graph_view(graphs[key]["nodes"]), graphs[key]["node_count"])
+                for key, title in (("compiled", "as compiled"), ("model", "as in the model"))
+                if key in graphs
+            ],
+            arena=arena_view(bundle.manifest),
+            code=_usage(bundle.path),
+            regions=region_sentences(bundle),
+            simplified=_simplified(bundle),
+            curve=_curve(facts),
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(
+            [folder / "report" for folder in resource_dirs("templates")]
+        ),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+    )
+    environment.filters["number"] = number
+    environment.filters["ends"] = middle_cut
+    return environment
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """12 345, by spaces at which no line breaks; a dash for what is not known."""
+    if value is None:
+        return "-"
+    text = count(round(value)) if digits == 0 else f"{value:,.{digits}f}".replace(",", " ")
+    return text.replace(" ", _SPACE)
+
+
+def _gauges(bundle: Bundle, facts: Facts) -> list[dict[str, Any]]:
+    """How full flash and RAM get, and how long a run takes."""
+    report, board = bundle.report, bundle.board
+    flash = sum(r.size_bytes for r in board.memory if r.kind == "flash")
+    ram = sum(r.size_bytes for r in board.memory if r.kind != "flash")
+    code = report.code_bytes
+    used = report.weights_bytes + (code or 0)
+    stack = max(bundle.manifest.costs.stack_bytes.values(), default=None)
+    code_text = f"code {number(code)} B" if code is not None else "code not measured"
+    stack_text = f"stack {number(stack)} B" if stack is not None else "stack not known"
+    return [
+        {
+            "name": "flash", "value": f"{number(used)} B", "part": _part(used, flash),
+            "of": f"of {number(flash / 1024)} KiB" if flash else "",
+            "detail": f"constants {number(report.weights_bytes)} B, {code_text}",
+        },
+        {
+            "name": "RAM", "value": f"{number(report.arena_bytes + (stack or 0))} B",
+            "part": _part(report.arena_bytes + (stack or 0), ram),
+            "of": f"of {number(ram / 1024)} KiB" if ram else "",
+            "detail": f"arena {number(report.arena_bytes)} B, {stack_text}",
+        },
+        _time_gauge(bundle, facts),
+    ]  # fmt: skip
+
+
+def _part(used: int, room: int) -> float | None:
+    return None if not room else 100 * used / room
+
+
+def _time_gauge(bundle: Bundle, facts: Facts) -> dict[str, Any]:
+    bench = facts.get("bench")
+    if bench is not None:
+        cycles, core, waits = bench["cycles"], bench["core"], bench["wait_states"]
+        flash = f"flash with {waits} wait states" if waits else "zero wait states"
+        detail = f"measured on the modelled {core}, {flash}"
+    else:
+        cycles = bundle.manifest.costs.cycles_estimate
+        detail = "estimated without wait states"
+    clock = bundle.board.clock_hz
+    took = ""
+    if clock and cycles:
+        took = f"{number(1e3 * cycles / clock, 2)} ms at {clock // 10**6} MHz"
+    return {
+        "name": "time", "part": None, "of": took, "value": f"{number(cycles)} cycles",
+        "detail": detail,
+    }  # fmt: skip
+
+
+def _usage(folder: Path) -> str:
+    """The C that the bundle's README shows; empty where somebody took that away."""
+    try:
+        found = _CODE.search((folder / "README.md").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return found.group(1) if found else ""
+
+
+def _simplified(bundle: Bundle) -> list[str]:
+    entry = bundle.manifest.simplification
+    return [] if entry is None else simplification_sentences(entry)
+
+
+def _curve(facts: Facts) -> Markup | None:
+    """Other plans as a picture, where they were asked for and can be drawn."""
+    from glowmcu.goals import PlanPoint
+    from glowmcu.report.curve import curve_svg
+    from glowmcu.report.plots import can_plot
+
+    points = facts.get("compile", {}).get("pareto", [])
+    if not points or not can_plot():
+        return None
+    svg = curve_svg([PlanPoint(**point) for point in points])
+    return Markup(svg[svg.index("<svg") :])
