@@ -88,6 +88,7 @@ missing_packages_of_tests() {
     has powerpc-linux-gnu-gcc || echo gcc-powerpc-linux-gnu
     has_powerpc_libc || echo libc6-dev-powerpc-cross
     has qemu-ppc || echo qemu-user
+    has chromium || has google-chrome || echo chromium
 }
 
 # Prints the command prefix that makes apt-get work here, or returns 1.

@@ -63,7 +63,7 @@ COMMANDS = {
 }
 #: The headings of `glowmcu --help`, most wanted first.
 GROUPS = {
-    "From a model to C": ("compile", "verify", "run", "bench"),
+    "From a model to C": ("compile", "verify", "run", "bench", "report"),
     "Float models": ("profile", "tune", "export"),
     "To look up": ("inspect", "boards", "ops", "explain"),
 }

@@ -7,12 +7,17 @@ from pathlib import Path
 import click
 
 from glowmcu.bundle import load
+from glowmcu.cli.completion import complete_board
 from glowmcu.cli.output import write_report
 
 
 @click.command("report")
 @click.argument("bundle", type=click.Path(path_type=Path))
-@click.option("--board", help="Another board than the bundle was compiled for.")
+@click.option(
+    "--board",
+    help="Another board than the bundle was compiled for.",
+    shell_complete=complete_board,
+)
 @click.option(
     "-o",
     "--output",
