@@ -220,6 +220,6 @@ def test_without_matplotlib_the_missing_extra_is_named(monkeypatch: pytest.Monke
 
     result = glowmcu.tune(GESTURES, ONE, trials=1)
     monkeypatch.setattr(plots, "can_plot", lambda: False)
-    with pytest.raises(GlowmcuError, match=r"pip install 'glowmcu\[plots\]'") as caught:
+    with pytest.raises(GlowmcuError, match=r'pip install "glowmcu\[plots\]"') as caught:
         plots.pareto_svg(result)
     assert caught.value.code == "GM717"
