@@ -18,9 +18,11 @@ from markupsafe import Markup
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME, Facts, read_facts
+from glowmcu.manifest import SimplifiedLayer
 from glowmcu.report.arena_view import arena_view
 from glowmcu.report.graph_view import graph_view
 from glowmcu.report.layer_views import layer_views
+from glowmcu.report.names import layer_names
 from glowmcu.report.short_names import middle_cut
 from glowmcu.report.tables import count, region_sentences, simplification_sentences
 from glowmcu.resources import resource_dirs
@@ -70,6 +72,7 @@ def _page(bundle: Bundle, facts: Facts) -> str:
             code=_usage(bundle.path),
             regions=region_sentences(bundle),
             simplified=_simplified(bundle),
+            simplified_layers=_simplified_layers(bundle),
             curve=_curve(facts),
         )
     )
@@ -160,6 +163,13 @@ def _usage(folder: Path) -> str:
 def _simplified(bundle: Bundle) -> list[str]:
     entry = bundle.manifest.simplification
     return [] if entry is None else simplification_sentences(entry)
+
+
+def _simplified_layers(bundle: Bundle) -> list[tuple[SimplifiedLayer, str]]:
+    entry = bundle.manifest.simplification
+    layers = () if entry is None else entry.layers
+    names = layer_names([(layer.op, layer.name) for layer in layers])
+    return list(zip(layers, names, strict=True))
 
 
 def _curve(facts: Facts) -> Markup | None:
