@@ -13,6 +13,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange, StateRule
 from glowmcu.ir.types import ElementType, Quantization
+from glowmcu.quant.masked_ranges import masked_ranges
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.ranges import Calibration, Method, Range, choose_range
 from glowmcu.quant.schemas import Schema, choose_parameters
@@ -195,8 +196,12 @@ class _Ranges:
         self._calibration = calibration
         self._names = profiled_values(graph)
         self._outputs = set(graph.outputs)
+        self._masked = masked_ranges(graph, self._measured)
 
     def of(self, value: Value) -> Range:
+        return self._masked[value] if value in self._masked else self._measured(value)
+
+    def _measured(self, value: Value) -> Range:
         data = self._graph.constant_data(value)
         if data is not None:
             return _range_of(data)

@@ -69,7 +69,8 @@ def quantize_array(
     values: Array, quantization: Quantization, element: ElementType = ElementType.I8
 ) -> Array:
     """float32 to `element` as the QUANTIZE operator does it: halves away from zero, saturated."""
-    quotients = (values / np.float32(quantization.scales[0])).astype(np.float64)
+    with np.errstate(over="ignore"):  # a mask of -3.4e38 is saturated, too
+        quotients = (values / np.float32(quantization.scales[0])).astype(np.float64)
     whole = np.trunc(quotients + np.copysign(0.5, quotients)) + quantization.zero_points[0]
     stored: Array = np.clip(whole, *element.limits).astype(element.numpy)
     return stored
