@@ -158,7 +158,11 @@ def test_names_of_inputs_and_outputs(tmp_path: Path) -> None:
 def test_classes_that_are_none(tmp_path: Path) -> None:
     one = network(1, 4, 2)
     good = network(2, one.rows_out, one.channels_out)
-    for ignore, said in (("99", "class 99 of"), ('"cat"', "'cat' is no label")):
+    classes = good.rows_out * good.channels_out
+    for ignore, said in (
+        (str(classes), f"class {classes} of {classes}"),
+        ('"cat"', "'cat' is no label"),
+    ):
         more = f"[decision]\nignore = [{ignore}]"
         refused(two_stages(tmp_path, good.data, more), said)
     more = f"[decision]\nignore = ['l{good.rows_out * good.channels_out}']"
