@@ -1,7 +1,7 @@
 """`--help` in groups, most wanted first, on click's own formatter.
 
 rich-click and cloup do this too. Measured on `glowmcu --help`: click alone is 0.06 s of processor,
-cloup imports 94 modules more and wants the newest click, rich-click draws by rich (as slow again).
+cloup imports 94 modules more and wants the newest click, rich-click 20 and rich besides.
 """
 
 from __future__ import annotations

@@ -26,6 +26,10 @@ COMMANDS = {
     ),
     "boards": ("list_commands", "List the boards: core, memory, emulators."),
     "compile": ("compile_command", "Compile MODEL (.tflite or .onnx) into a C bundle."),
+    "doctor": (
+        "doctor_command",
+        "Say which tools are installed here, and what to install for what is not.",
+    ),
     "explain": (
         "explain_command",
         "Say what an error CODE (GM409) or exit code means and what to do; without it, list all.",
@@ -65,7 +69,7 @@ COMMANDS = {
 GROUPS = {
     "From a model to C": ("compile", "verify", "run", "bench", "report"),
     "Float models": ("profile", "tune", "export"),
-    "To look up": ("inspect", "boards", "ops", "explain"),
+    "To look up": ("inspect", "boards", "ops", "doctor", "explain"),
 }
 
 
