@@ -45,6 +45,8 @@ def ended(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=REPO, capture_output=True, text=True, check=False,
+        # A shell starts what it leaves behind deaf to Ctrl-C, and its children are so too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 
