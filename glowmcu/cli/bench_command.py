@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from glowmcu.board import Board
-from glowmcu.bundle import load
+from glowmcu.bundle import Bundle, load
+from glowmcu.cli.bench_limits import BenchLimits, limit_options
 from glowmcu.cli.completion import complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
 from glowmcu.errors import error
@@ -17,6 +18,7 @@ from glowmcu.report.json_report import bench_json
 from glowmcu.report.run_costs import RunCosts, full_run, run_costs, run_count
 from glowmcu.report.tables import bench_table, count
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
+from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.verification import seeded_inputs
 
 _HOT_BLOCKS = 10
@@ -55,6 +57,7 @@ def _block_count(text: str) -> int:
     metavar="[N]",
     help=f"Show the N ({_HOT_BLOCKS}) basic blocks that cost most, with their code.",
 )
+@limit_options
 @report_option
 @json_option
 def bench_command(
@@ -65,6 +68,7 @@ def bench_command(
     hot: int | None,
     report: Path | None,
     as_json: bool,
+    limits: BenchLimits,
 ) -> None:
     """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack."""
     loaded = load(bundle, board)
@@ -89,7 +93,20 @@ def bench_command(
         write_report(report, loaded)
     if as_json:
         print_json(body if hot is None else {**body, "hot": hot_json(blocks)})
-        return
+    else:
+        _show(loaded, measured, blocks, costs, core, waits)
+    limits.check(measured, f"{bundle}, {name}")
+
+
+def _show(
+    loaded: Bundle,
+    measured: Measurement,
+    blocks: tuple[HotBlock, ...],
+    costs: RunCosts | None,
+    core: str | None,
+    waits: int,
+) -> None:
+    """For people. `core` is another than the board's."""
     out = console()
     out.print(bench_table(loaded.manifest, measured))
     for line in hot_lines(blocks):
@@ -100,7 +117,7 @@ def bench_command(
     )
     memory = f"flash with {waits} wait states (approximate)" if waits else "zero wait states"
     out.print(
-        f"{name}, {memory}: {count(measured.cycles)} cycles{time}, "
+        f"{core or loaded.board.core}, {memory}: {count(measured.cycles)} cycles{time}, "
         f"{count(measured.stack_bytes)} B of stack"
     )
     if costs is not None:

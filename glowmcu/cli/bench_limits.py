@@ -1,0 +1,74 @@
+"""`bench --max-cycles` and `--max-stack`: what one inference may cost."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from glowmcu.cli.byte_count import byte_count
+from glowmcu.errors import ExitCode, error
+from glowmcu.report.tables import count
+from glowmcu.verify.measurement import Measurement
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class BenchLimits:
+    """The most that is allowed; None allows everything."""
+
+    cycles: int | None = None
+    stack_bytes: int | None = None
+
+    def check(self, measured: Measurement, where: str) -> None:
+        """Raises GM170 with every limit that is passed."""
+        limits = (
+            ("--max-cycles", measured.cycles, self.cycles, "cycles"),
+            ("--max-stack", measured.stack_bytes, self.stack_bytes, "B of stack"),
+        )
+        passed = [
+            f"{count(cost)} {unit}, {count(cost - most)} more than {option} {most}"
+            for option, cost, most, unit in limits
+            if most is not None and cost is not None and cost > most
+        ]
+        if passed:
+            raise error(
+                "GM170",
+                f"one inference takes {' and '.join(passed)}",
+                where,
+                "compile with another goal (`glowmcu compile --optimize`), make the layers smaller "
+                "that cost most, or raise the limit",
+                ExitCode.DOES_NOT_FIT,
+            )
+
+
+def limit_options(function: _F) -> _F:
+    """The options, as one argument `limits`. They do not go with `--hot`, which measures the first
+    run only: in a pipeline that is not the dearest.
+    """
+
+    @functools.wraps(function)
+    def with_limits(
+        max_cycles: int | None,
+        max_stack: int | None,
+        **others: Any,  # noqa: ANN401 - whatever the command takes besides
+    ) -> object:
+        limits = BenchLimits(max_cycles, max_stack)
+        if others["hot"] is not None and limits != BenchLimits():
+            raise click.UsageError("--max-cycles and --max-stack do not go with --hot: call twice")
+        return function(limits=limits, **others)
+
+    options = (
+        click.option("--max-cycles", type=click.IntRange(min=1), metavar="N",
+                     help="Exit code 4 where one inference takes more."),
+        click.option("--max-stack", type=byte_count, metavar="BYTES",
+                     help="Exit code 4 where one inference takes more stack: 2048, 2K."),
+    )  # fmt: skip
+    wrapped: Any = with_limits
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
