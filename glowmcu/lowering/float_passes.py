@@ -1,13 +1,15 @@
 """The passes that a float graph goes through before it is profiled and quantized.
 
-All are exact in real numbers. What they fold away needs no scale of its own: a ReLU behind its
-layer costs nothing, and a range is measured where int8 will really stand.
+All are exact in real numbers; `bound_masks` is where a softmax gives any. What they fold away needs
+no scale of its own: a ReLU behind its layer costs nothing, and a range is measured where int8 will
+really stand.
 """
 
 from __future__ import annotations
 
 from glowmcu.ir.graph import Graph
 from glowmcu.lowering import (
+    bound_masks,
     fold_activation_float,
     fold_batch_norm,
     fold_constants,
@@ -26,6 +28,7 @@ from glowmcu.lowering.passes import NamedPass, Observer
 FLOAT_PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
     ("fold_constants", fold_constants.run),
+    ("bound_masks", bound_masks.run),
     ("split_recurrences", split_recurrences.run),
     ("remove_identities", remove_identities.run),
     ("merge_common_subexpressions", merge_common_subexpressions.run),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ops.assign import Assign
+from glowmcu.ops.copy import Copy
 
 
 def run(graph: Graph) -> Graph:
@@ -21,7 +22,13 @@ def run(graph: Graph) -> Graph:
             result = Value(value.type, f"{state.value.name}/next")
             maker = graph.producers.get(value)
             stage = 0 if maker is None else maker.stage
-            copy = Node(Assign(), (value,), (result,), result.name, "state", stage)
+            source = value
+            if _is_of_another(graph, state, value):
+                source = Value(value.type, f"{state.value.name}/kept")
+                keep = Node(Copy(), (value,), (source,), source.name, "state", stage)
+                place = -1 if maker is None else graph.nodes.index(maker)
+                copies.setdefault(place, []).insert(0, keep)
+            copy = Node(Assign(), (source,), (result,), result.name, "state", stage)
             copies.setdefault(_last_use(graph, state.value, value), []).append(copy)
         assigned.append(result)
     if not copies:
@@ -30,6 +37,12 @@ def run(graph: Graph) -> Graph:
     for index, node in enumerate(graph.nodes):
         nodes += [node, *copies.get(index, [])]
     return graph.replace(nodes, (*graph.results, *assigned))
+
+
+def _is_of_another(graph: Graph, state: State, value: Value) -> bool:
+    """Whether it is another state's old value, which may be overwritten before it is assigned."""
+    others = (other.value for other in graph.states if other is not state)
+    return any(value in _shown(graph, other) for other in others)
 
 
 def _is_needed_elsewhere(graph: Graph, value: Value) -> bool:

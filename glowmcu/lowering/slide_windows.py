@@ -160,7 +160,11 @@ class _Slider:
             self.skipped.add(users[0])
             value = users[0].output
         if value.type.rank != 4 or value.type.shape[0] != 1 or value in self.graph.outputs:
-            raise self._cannot(f"layers read it as {value.type}", "rows are those of one image")
+            raise self._cannot(
+                f"layers read it as {value.type}",
+                "rows are those of one image; sound slides by the hop of a pipeline's first stage, "
+                "its features as the second's input (docs/pipelines.md)",
+            )
         return value
 
     def _of_zeros(self) -> dict[Value, Array]:

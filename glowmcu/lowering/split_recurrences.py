@@ -16,14 +16,11 @@ from glowmcu.ir.rewriting import Context, rewrite
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.lstm import Lstm
-from glowmcu.ops.recurrence import CellKind, Recurrence
-from glowmcu.ops.recurrence_cells import CellFunction
+from glowmcu.ops.recurrence import UNSEEN_CLIP, CellKind, Recurrence
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice
-from glowmcu.ops.transcendental import Logistic, Tanh
 from glowmcu.ops.transpose import Reverse
 
-_USUAL = (CellFunction(Logistic()), CellFunction(Tanh()), CellFunction(Tanh()))
 #: Gates i, o, f, g of a recurrence in the order of `lstm`: i, f, g, o.
 _ORDER = (0, 2, 3, 1)
 
@@ -52,9 +49,10 @@ def _split(context: Context, node: Node) -> Sequence[Value] | None:
 
 def _is_usual(op: Recurrence) -> bool:
     """Whether an `lstm` computes every direction."""
-    if op.kind is not CellKind.LSTM or op.functions != _USUAL * len(op.reversed):
+    if op.kind is not CellKind.LSTM or not op.has_usual_functions:
         return False
-    return not (op.clip or op.couples_gates or op.has_peepholes or op.has_lengths)
+    is_clipped = 0 < op.clip < UNSEEN_CLIP
+    return not (is_clipped or op.couples_gates or op.has_peepholes or op.has_lengths)
 
 
 def _direction(

@@ -29,6 +29,8 @@ from glowmcu.ops.registry import operation
 from glowmcu.ops.transcendental import Logistic, Tanh
 
 _SIGMOID, _TANH = CellFunction(Logistic()), CellFunction(Tanh())
+#: No integer argument of a gate is beyond; no float32 result of one changes beyond the other.
+GATE_LIMIT, UNSEEN_CLIP = 8.0, 17.0
 #: Steps whose products with the input are made at once.
 _AT_ONCE = 256
 
@@ -39,6 +41,13 @@ class CellKind(Enum):
     RNN = "rnn"
     GRU = "gru"
     LSTM = "lstm"
+
+
+_USUAL = {
+    CellKind.RNN: (_TANH,),
+    CellKind.GRU: (_SIGMOID, _TANH),
+    CellKind.LSTM: (_SIGMOID, _TANH, _TANH),
+}
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,8 @@ class Recurrence(Operation):
 
     Gates are in ONNX's order: z, r, n of GRU; i, o, f, g of LSTM. `functions` are 1, 2 or 3 for
     each direction; where `clip` is positive it bounds their arguments but for the cell state's.
-    float32; or RNN and GRU with their usual functions and no clip: x and the results int8, weights
-    int8 with a scale a row, biases int32, the hidden state int16.
+    float32; or RNN and GRU with their usual functions and no clip below 8: x and the results int8,
+    weights int8 with a scale a row, biases int32, the hidden state int16.
     """
 
     channel_operands: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
@@ -170,10 +179,30 @@ class Recurrence(Operation):
         return 2 if self.kind is CellKind.LSTM else 1
 
     @property
+    def has_usual_functions(self) -> bool:
+        """Whether gates and states go through sigmoid and tanh, as without `activations`."""
+        return self.functions == _USUAL[self.kind] * len(self.reversed)
+
+    @property
     def _has_integers(self) -> bool:
-        """Whether there is an integer meaning: RNN and GRU with their usual functions."""
-        usual = {CellKind.RNN: (_TANH,), CellKind.GRU: (_SIGMOID, _TANH)}.get(self.kind)
-        return usual is not None and not self.clip and self.functions == usual * len(self.reversed)
+        """Whether there is an integer meaning, in which no argument of a gate is beyond 8."""
+        is_clipped = 0 < self.clip < GATE_LIMIT
+        return self.kind is not CellKind.LSTM and self.has_usual_functions and not is_clipped
+
+    @property
+    def float_reason(self) -> str:
+        has_limit = 0 < self.clip < (UNSEEN_CLIP if self.kind is CellKind.LSTM else GATE_LIMIT)
+        obstacles = {
+            f"a clip of {self.clip:g}": has_limit,
+            "peepholes": self.has_peepholes,
+            "coupled gates": self.couples_gates,
+            "lengths of sequences": self.has_lengths and self.kind is CellKind.LSTM,
+            "other functions than sigmoid and tanh": not self.has_usual_functions,
+        }
+        found = [obstacle for obstacle, is_here in obstacles.items() if is_here]
+        # `split_recurrences` makes integers of all others whose weights are known.
+        what = f"with {' and '.join(found)}" if found else "with weights that are computed"
+        return f"{self.kind.value.upper()} {what} has no int8 meaning"
 
     def integer_types(
         self, signature: Signature

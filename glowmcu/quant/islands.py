@@ -110,7 +110,7 @@ def why_float(
         elif node in refused:
             reason = refused[node]
         elif rule is None:
-            reason = "it has no int8 meaning"
+            reason = node.op.float_reason
         else:
             reason = _obstacle(graph, node, rule) or "all around it is float"
         reasons[node.name] = f"{node.op.name}: {reason}"

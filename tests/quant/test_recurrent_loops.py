@@ -248,3 +248,34 @@ def test_an_lstm_of_keras_is_quantized_like_one_of_onnx(tmp_path: Path) -> None:
         given = np.clip(np.round(x / entry.scale) + entry.zero_point, -128, 127).astype(np.int8)
         results.append((compiled.run([given])[0].astype(np.float64) - out.zero_point) * out.scale)
     assert sqnr_db(np.stack(results), np.stack(wanted).astype(np.float64)) >= LEAST_DB
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "said"),
+    [
+        ("LSTM", {"clip": 3.0}, "LSTM with a clip of 3"),
+        ("LSTM", {"input_forget": 1, "lengths": (4,)},
+         "LSTM with coupled gates and lengths of sequences"),
+        ("GRU", {"activations": ["HardSigmoid", "Tanh"]},
+         "GRU with other functions than sigmoid and tanh"),
+        ("RNN", {"clip": 1.5, "activations": ["Relu"]},
+         "RNN with a clip of 1.5 and other functions than sigmoid and tanh"),
+    ],
+)  # fmt: skip
+def test_a_layer_that_stays_float_says_why(
+    kind: str, attributes: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "m.onnx").write_bytes(recurrent_sequence(kind, 9, 7, 5, **attributes))
+    calibration = {"x": np.stack(samples(9, 7, 1, {}))}
+    bundle = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "net", samples=calibration)
+    assert f"stays float: y (recurrence: {said} has no int8 meaning)" in bundle.notes
+
+
+@pytest.mark.parametrize(("kind", "clip"), [("LSTM", 17.0), ("LSTM", 50.0), ("GRU", 8.0)])
+def test_a_clip_that_no_gate_sees_leaves_integers(kind: str, clip: float) -> None:
+    data = recurrent_sequence(kind, 9, 7, 5, clip=clip)
+    graph = float_graph(data, "m.onnx")
+    source = SampleSource({"x": np.stack(samples(9, 7, 1, {}))})
+    made = quantize_graph(graph, profile_graph(graph, source.read(graph)))
+    assert all(value.type.element is not ElementType.F32 for node in made.nodes
+               for value in (*node.inputs, *node.outputs))  # fmt: skip
