@@ -8,6 +8,7 @@ on one machine can be verified on another without its model.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -261,6 +262,12 @@ class Manifest:
     states: tuple[StateEntry, ...] = ()
     pipeline: PipelineEntry | None = None
     size: SizeEntry | None = None
+
+    @property
+    def identity(self) -> bytes:
+        """Eight bytes that tell this bundle from others, whatever build systems it is for."""
+        alone = dataclasses.replace(self, files={}, packages=())
+        return hashlib.sha256(alone.to_json().encode()).digest()[:8]
 
     def at(self, size: int) -> Manifest:
         """Its inputs and outputs where a run is given `size`."""

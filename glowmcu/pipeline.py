@@ -278,8 +278,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         weights=options.interface.weights, pipeline=model.pipeline, sized=sized,
     )  # fmt: skip
     files, manifest = bundle_files(plan.program, selections, facts)
-    if "renode" in options.packaging.names:
-        files = files.joined(_renode_files(options, manifest, facts.vectors))
+    files = files.joined(_firmware_files(options, manifest, facts.vectors))
     files = licensed(files, options.name, options.packaging.details.license)
     files, manifest = listed(files, manifest)
     curve = memory_curve(*wanted, planning) if options.wants_curve else ()
@@ -290,16 +289,22 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     return done if model.quantized is None else _with_float_side(done, model.quantized.quantized)
 
 
-def _renode_files(
+def _firmware_files(
     options: Options, manifest: Manifest, vectors: tuple[GoldenVector, ...]
 ) -> dict[str, str]:
-    """A firmware around the bundle and a test of it. Raises GM661."""
-    from glowmcu.verify.renode.shipped import shipped_files
+    """Firmwares around the bundle: for Renode with a test, for a board. Raises GM187, GM661."""
+    from glowmcu.verify.renode.shipped import shipped_files as renode_files
+    from glowmcu.verify.serial.shipped import shipped_files as serial_files
 
+    names, files = options.packaging.names, dict[str, str]()
     board = options.placement.board or find_board(options.board)
-    whole = (None, manifest.size and manifest.size.largest)
-    shown = [(vector.seed, vector.outputs) for vector in vectors if vector.size in whole]
-    return shipped_files(manifest, board, shown)
+    if "renode" in names:
+        whole = (None, manifest.size and manifest.size.largest)
+        shown = [(vector.seed, vector.outputs) for vector in vectors if vector.size in whole]
+        files |= renode_files(manifest, board, shown)
+    if "serial" in names:
+        files |= serial_files(manifest, board)
+    return files
 
 
 def _places(fit: Fit, options: Options) -> Places:

@@ -111,13 +111,17 @@ def sharing(code: KernelCode, largest: KernelCode) -> KernelCode:
 
 def stored(code: KernelCode) -> KernelCode:
     """The code with null pointers for what are local arrays."""
-    if code.parameters is None:
-        return code
+    return replace(code, parameters=code.parameters and _without_local(code.parameters))
+
+
+def _without_local(parameters: Parameters) -> Parameters:
     fields: list[Field] = []
-    for item in code.parameters.fields:
+    for item in parameters.fields:
         value: Any = item.value
-        fields.append(replace(item, value=None) if isinstance(value, SizedArray) else item)
-    return replace(code, parameters=replace(code.parameters, fields=tuple(fields)))
+        if isinstance(value, Parameters):
+            value = _without_local(value)
+        fields.append(replace(item, value=None if isinstance(value, SizedArray) else value))
+    return replace(parameters, fields=tuple(fields))
 
 
 def trial_text(code: KernelCode) -> str:

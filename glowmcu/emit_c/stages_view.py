@@ -31,10 +31,12 @@ class StageView:
 
 @dataclass(frozen=True)
 class StagePart:
-    """Steps of a stage without another's between them; `is_first` of the stage's parts."""
+    """Steps of a stage without another's between them; `is_first` of the stage's parts. No name of
+    a stage makes another's `function`, whatever its end.
+    """
 
     stage: StageView
-    symbol: str
+    function: str
     is_first: bool
     steps: tuple[StepView, ...]
 
@@ -80,6 +82,6 @@ def _parts(
     for number, group in groupby(numbered, key=lambda item: item[0]):
         stage = stages[number]
         count[number] += 1
-        suffix = f"_{count[number]}" if count[number] > 1 else ""
+        nth = str(count[number]) if count[number] > 1 else ""
         part = tuple(step for _, step in group)
-        yield StagePart(stage, f"{stage.symbol}{suffix}", not suffix, part)
+        yield StagePart(stage, f"stage{nth}_{stage.symbol}", not nth, part)

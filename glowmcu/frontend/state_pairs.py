@@ -20,6 +20,7 @@ from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.quantization import Requantize
+from glowmcu.ops.shape import Reshape
 
 #: Words of two names that tell what comes in from what goes out.
 _TURNS = {
@@ -134,7 +135,7 @@ def _paired(
     for name, result in pairs.items():
         value = values[name]
         states.append(State(value, _initial(value, initial.get(name), file_name)))
-        assigned.append(_as_type(results[result], value.type, nodes))
+        assigned.append(_as_type(_handed_on(graph, results[result]), value.type, nodes))
     given = [value for value in graph.arguments if value not in values.values()]
     got = [value for value in graph.results if value.name not in pairs.values()]
     _expect_some(given, got, file_name)
@@ -148,6 +149,17 @@ def _paired(
         states=(*graph.states, *states),
         metadata={**graph.metadata, PAIRS: text},
     )
+
+
+def _handed_on(graph: Graph, value: Value) -> Value:
+    """The value itself where `value` is only another name of it: states have none."""
+    maker = graph.producers.get(value)
+    while (
+        maker is not None and isinstance(maker.op, Reshape) and maker.inputs[0].type == value.type
+    ):
+        value = maker.inputs[0]
+        maker = graph.producers.get(value)
+    return value
 
 
 def _expect_some(given: Iterable[Value], got: Iterable[Value], file_name: str) -> None:

@@ -91,6 +91,11 @@ class Operation:
         """How the float operator becomes an int8 one; None where it has no int8 meaning."""
         return None
 
+    @property
+    def float_reason(self) -> str:
+        """Why there is no `quantization_rule`, for the user."""
+        return "it has no int8 meaning"
+
     def output_ranges(
         self,
         inputs: Sequence[ValueRange | None],

@@ -18,6 +18,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.lowering import materialize_states
 from glowmcu.lowering.passes import lower
 from glowmcu.manifest import PipelineEntry, StageEntry
+from glowmcu.multirate.decision import decision_label_notes
 from glowmcu.multirate.description import Description, StageDescription
 from glowmcu.multirate.joining import Model, connected, joined
 from glowmcu.multirate.stage_graphs import StageGraph, window_of
@@ -86,6 +87,8 @@ def _prepared(files: PipelineFiles, options: Options) -> Prepared:
         files.models[last.name], str(last.model), models[-1].graph, interface
     )
     stages = connected(models, description, labels)
+    if description.decision is not None:
+        label_notes = decision_label_notes(stages[-1].graph, labels)
     imported = joined(stages, options.name, options.rounding)
     dump.graph("import", imported)
     lowered = materialize_states.run(

@@ -31,9 +31,34 @@ def decision_graph(
         op.verify(node.signature)
     except OperationError as cause:
         raise error("GM151", str(cause), f"{file}, decision", _HINT, ExitCode.USAGE) from cause
+    _expect_reachable(window.type, decision.threshold, file)
     state = State(wait, np.zeros(1, np.int32))
     graph = Graph(name, (scores, wait), (node,), (waits,), states=(state,))
     return held(graph, [(name, found)], initial=-1)
+
+
+def decision_label_notes(decision: Graph, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """What to know where a decision is between another number of classes than there are labels."""
+    classes = decision.inputs[0].type.shape[1]
+    if len(labels) in (0, classes):
+        return ()
+    plural = "s" if classes > 1 else ""
+    return (f"there are {len(labels)} labels, and the decision is over {classes} score{plural}",)
+
+
+def _expect_reachable(scores: TensorType, threshold: float, file: str) -> None:
+    """Raise GM151 where no stored score is as large as the threshold."""
+    if scores.quantization is None:
+        return
+    most = (scores.element.limits[1] - scores.zero_point) * scores.scale
+    if threshold > most:
+        raise error(
+            "GM151",
+            f"a threshold of {threshold:g} is never reached: scores are at most {most:.6g}",
+            f"{file}, decision",
+            "it is a real number, as the mean of the last scores is",
+            ExitCode.USAGE,
+        )
 
 
 _HINT = "docs/pipelines.md shows what a decision takes"

@@ -173,9 +173,9 @@ def _decision(table: _Table) -> DecisionDescription:
 def _check_stages(table: _Table, stages: tuple[StageDescription, ...]) -> None:
     names = [stage.name for stage in stages if stage.name]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        table.add("stage", f"two stages are called {name!r}")
+        table.add("stage.name", f"{name!r} is what two stages are called")
     for name in {"decision", "samples"}.intersection(names):
-        table.add("stage", f"{name!r} is what another stage is called already")
+        table.add("stage.name", f"{name!r} is what another stage is called already")
     if not 1 <= len(stages) <= _MOST_STAGES:
         table.add("stage", f"has {len(stages)} [[stage]] tables; 1 to {_MOST_STAGES} fit")
     for stage in stages[1:]:

@@ -18,6 +18,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.pipeline import reference_graph
 
 pytest.importorskip("onnx")
+from tests.support.onnx_models import finished
 from tests.support.recurrent_models import recurrent_step, smooth
 
 APART = InputOptions(finds_states=False)
@@ -159,3 +160,36 @@ def test_a_bundle_says_which_names_made_a_state(tmp_path: Path) -> None:
     apart = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "apart", states={})
     assert [entry.name for entry in apart.manifest.inputs] == ["x", "h0"]
     assert "state" not in apart.manifest.options
+
+
+@pytest.mark.parametrize(
+    ("became_a", "became_b"), [("b", "a"), ("x", "a"), ("b", "x")],
+    ids=["exchanged", "a delay of two", "a delay of two, the other way round"],
+)  # fmt: skip
+def test_states_that_become_one_another_keep_their_values(
+    became_a: str, became_b: str, tmp_path: Path
+) -> None:
+    onnx = pytest.importorskip("onnx")
+    node = onnx.helper.make_node
+    nodes = [
+        node("Identity", [became_a], ["an"]),
+        node("Identity", [became_b], ["bn"]),
+        node("Sub", ["a", "b"], ["apart"]),
+        node("Add", ["apart", "x"], ["y"]),
+    ]
+    infos = {name: onnx.helper.make_tensor_value_info(name, 1, (1, 3))
+             for name in ("x", "a", "b", "y", "an", "bn")}  # fmt: skip
+    inputs, outputs = (
+        [infos[name] for name in names] for names in (("x", "a", "b"), ("y", "an", "bn"))
+    )
+    (tmp_path / "m.onnx").write_bytes(finished(onnx, nodes, inputs, outputs, []))
+    begin = {"a": np.full((1, 3), 5, np.float32), "b": np.full((1, 3), 2, np.float32)}
+    bundle = glowmcu.compile(
+        tmp_path / "m.onnx", output=tmp_path / "out", states={"a": "an", "b": "bn"}, bind=begin
+    )
+    session, held = bundle.session(), dict(begin)
+    for number in range(1, 6):
+        held["x"] = np.full((1, 3), number, np.float32)
+        (y,) = session.run([held["x"]])
+        np.testing.assert_array_equal(y, held["a"] - held["b"] + held["x"])
+        held |= {"a": held[became_a], "b": held[became_b]}

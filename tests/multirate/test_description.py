@@ -59,7 +59,7 @@ WRONG = {
     "no name": (GOOD.replace('name = "one"', ""), "stage[0].name is missing"),
     "no model": (GOOD.replace('model = "two.tflite"', ""), "stage[1].model is missing"),
     "a name of no C": (GOOD.replace('"one"', '"1st"'), "stage[0].name is '1st'"),
-    "one name twice": (GOOD.replace('"two"', '"one"', 1), "two stages are called 'one'"),
+    "one name twice": (GOOD.replace('"two"', '"one"', 1), "'one' is what two stages are called"),
     "a name that is taken": (GOOD.replace('"two"', '"decision"', 1), "is what another stage"),
     "hop of 0": (GOOD.replace("hop = 2", "hop = 0"), "stage[0].hop is 0; it must be 1 to"),
     "hop of a half": (GOOD.replace("hop = 2", "hop = 0.5"), "it must be an integer"),

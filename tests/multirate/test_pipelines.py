@@ -12,6 +12,7 @@ import glowmcu
 from benchmarks.misra import unexplained
 from glowmcu.api.pipeline_files import read_pipeline
 from glowmcu.compilation import Compilation, Options
+from glowmcu.errors import GlowmcuError
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.equality import same_graph
 from glowmcu.ir.interpreter import Session, run_graph
@@ -267,3 +268,57 @@ def test_pipelines_run_on_cores(board: str, on: str, tmp_path: Path) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(got.outputs, want.outputs, strict=True))
         stated = bundle.manifest.costs.stack_bytes.get("pipe_run")
         assert stated is None or got.stack_bytes is None or got.stack_bytes <= stated
+
+
+@pytest.mark.parametrize(("labels", "is_noted"), [("abc", True), ("abcdefghi", False), ("", False)])
+def test_labels_are_counted_against_what_is_decided_between(
+    labels: str, is_noted: bool, tmp_path: Path
+) -> None:
+    image = SpatialModel(3)
+    model = image.finish(image.conv(image.input(3, 1, 1), 3, Window((3, 1))))
+    (tmp_path / "look.tflite").write_bytes(model)
+    (tmp_path / "see.toml").write_text(
+        f'labels = {list(labels)}\n[[stage]]\nname = "look"\nmodel = "look.tflite"\n[decision]\n'
+    )
+    bundle = glowmcu.compile(tmp_path / "see.toml", output=tmp_path / "out")
+    assert bundle.manifest.outputs[0].shape == (1, 3, 1, 3)
+    said = "there are 3 labels, and the decision is over 9 scores"
+    assert (said in bundle.notes) == is_noted
+    assert not any("no output has as many" in note for note in bundle.notes)
+
+
+def test_a_pipeline_in_float_is_told_where_samples_stand(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(onnx_model("Relu", [("x", "float32", (1, 4))]))
+    (tmp_path / "p.toml").write_text('[[stage]]\nname = "a"\nmodel = "m.onnx"\n')
+    (note,) = glowmcu.compile(tmp_path / "p.toml", output=tmp_path / "out").notes
+    assert note.startswith("stages of this pipeline compute in float")
+    assert "glowmcu profile" not in note
+
+
+def test_no_name_of_a_stage_is_one_of_its_file_in_c(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(onnx_model("Relu", [("x", "float32", (1, 4))]))
+    names = ("a", "a_2", "is_due", "int32_t", "stages", "arena", "left")
+    text = "".join(f'[[stage]]\nname = "{name}"\nmodel = "m.onnx"\nhop = 2\n' for name in names)
+    (tmp_path / "p.toml").write_text(f"{text}[decision]\n")
+    bundle = glowmcu.compile(tmp_path / "p.toml", output=tmp_path / "out")
+    done = build(tmp_path, "int main(void) { return 0; }", [bundle.path], [])
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_threshold_that_no_score_reaches_is_refused(tmp_path: Path) -> None:
+    image = SpatialModel(3)
+    model = image.finish(image.conv(image.input(3, 1, 1), 3, Window((3, 1))))
+    (tmp_path / "look.tflite").write_bytes(model)
+    (result,) = application_graph(model, "look.tflite")[0].results
+    most = (127 - result.type.zero_point) * result.type.scale
+    for threshold, is_refused in ((most, False), (most * 1.001, True)):
+        (tmp_path / "see.toml").write_text(
+            '[[stage]]\nname = "look"\nmodel = "look.tflite"\n'
+            f"[decision]\nthreshold = {threshold!r}\n"
+        )
+        compilation = read_pipeline(tmp_path / "see.toml"), Options("see", core="cortex-m4")
+        if is_refused:
+            with pytest.raises(GlowmcuError, match=r"GM151.*never reached: scores are at most"):
+                compile_pipeline(*compilation)
+        else:
+            compile_pipeline(*compilation)

@@ -68,6 +68,13 @@ def test_every_size_of_an_int8_network_is_exact_on_its_core(
         assert stack is None or (taken is not None and taken <= stack)
 
 
+@pytest.mark.arm
+def test_arrays_of_a_size_in_a_struct_of_a_struct_are_made_for_each(tmp_path: Path) -> None:
+    """From two rows on the sum broadcasts alike, and its kernel has a walk with axes."""
+    bundle, file, profile = compiled("forbidden", tmp_path, "nrf52", (2, 12), quantized=True)
+    assert verify_bundle(bundle, ["host", "cortex-m"], 12, 1, file, profile=profile).passed
+
+
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", MODELS)
@@ -149,8 +156,12 @@ def test_constants_that_no_smaller_one_begins_are_refused(tmp_path: Path) -> Non
 
 def test_inputs_of_no_size_are_refused(tmp_path: Path) -> None:
     bundle, _, _ = compiled("mean", tmp_path)
-    with pytest.raises(GlowmcuError, match=r"expected float32\[1x21x8\], got float32\[1x22x8\]"):
+    with pytest.raises(
+        GlowmcuError, match=r"expected float32\[1x21x8\], got float32\[1x22x8\]"
+    ) as e:
         bundle.run([sequence(LARGEST + 1)])
+    hint = "T is 1 to 21, so that shapes are those from float32[1x1x8] to float32[1x21x8]"
+    assert e.value.problems[0].hint == hint
 
 
 @pytest.mark.parametrize(
@@ -222,6 +233,24 @@ def test_a_letter_in_a_shape_opens_a_tflite_file(tmp_path: Path) -> None:
         )
         rows = generator.integers(-128, 128, (1, length, 8)).astype(np.int8)
         np.testing.assert_array_equal(bundle.run([rows])[0], fixed.run([rows])[0])
+
+
+def test_the_hint_of_an_open_size_without_a_name_leaves_it_open(tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(open_tflite(1))
+    with pytest.raises(GlowmcuError, match="GM104") as caught:
+        glowmcu.compile(tmp_path / "m.tflite", output=tmp_path / "out")
+    hint = caught.value.problems[0].hint
+    _, _, left_open = hint.partition("or each run says it: --input-shape ")
+    shape, option, size = left_open.split()
+    assert option == "--define"
+    name, _, sizes = shape.partition("=")
+    parsed = tuple(int(each) if each.isdigit() else each for each in sizes.split("x"))
+    assert size == "T=1..200"
+    bundle = glowmcu.compile(
+        tmp_path / "m.tflite", output=tmp_path / "out", input_shapes={name: parsed},
+        define={"T": (1, 20)},
+    )  # fmt: skip
+    assert bundle.manifest.size is not None
 
 
 def test_a_letter_without_a_size_is_asked_for(tmp_path: Path) -> None:

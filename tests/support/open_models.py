@@ -249,6 +249,22 @@ def masked() -> Model:
     return steps, {"w": _w(8, 8), "never": never, "one": np.int64(1), "zero": _i(0)}
 
 
+def forbidden() -> Model:
+    """Every row looks at those that a mask of columns leaves: a sum that broadcasts."""
+    steps: list[Step] = [
+        ("MatMul", ["x", "w1"], "counts", {}),
+        ("Sigmoid", ["counts"], "kept", {}),
+        _turned("kept", "columns"),
+        ("MatMul", ["x", "w"], "q", {}),
+        _turned("x", "k"),
+        ("MatMul", ["q", "k"], "s", {}),
+        ("Add", ["s", "columns"], "m", {}),
+        ("Softmax", ["m"], "p", {"axis": -1}),
+        ("MatMul", ["p", "x"], "y", {}),
+    ]
+    return steps, {"w": _w(8, 8), "w1": _w(8, 1)}
+
+
 def mixed() -> Model:
     """Rows are mixed by a table, and another is added along the last axis."""
     steps: list[Step] = [
@@ -328,7 +344,7 @@ def gru() -> Model:
 MODELS: dict[str, Callable[[], Model]] = {
     made.__name__: made
     for made in (convolutions, causal, image, mean, last, attention, heads, weighted, joined,
-                 behind, tail, positions, masked, mixed, pooled, padded, lstm, gru)
+                 behind, tail, positions, masked, forbidden, mixed, pooled, padded, lstm, gru)
 }  # fmt: skip
 #: Those that are other networks at some sizes.
 UNEVEN: dict[str, Callable[[], Model]] = {"filled": filled, "ramp": ramp}

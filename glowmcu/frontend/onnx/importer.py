@@ -18,6 +18,7 @@ from glowmcu.frontend.control_flow_nodes import Inside
 from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
 from glowmcu.frontend.known_inputs import bound_data, must_be_known, open_batches
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord, tensor_data
+from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
@@ -114,15 +115,7 @@ class Import:
         sizes = self._sizes(record)
         if record.sizes is not None and all(isinstance(n, int) and n >= 0 for n in sizes):
             return tuple(int(size or 0) for size in sizes)
-        text = "unknown" if record.sizes is None else "x".join(str(size or "?") for size in sizes)
-        names = [size for size in sizes if isinstance(size, str)]
-        defines = " ".join(f"--define {name}=1" for name in dict.fromkeys(names))
-        fixed = "x".join(str(size) if isinstance(size, int) else "1" for size in sizes) or "1x1"
-        raise Unsupported(
-            "GM104",
-            f"input {record.name!r} has a dynamic shape, {text}; expected every size fixed",
-            f"fix it: {defines or f'--input-shape {record.name}={fixed}'}",
-        )
+        raise open_shape(record.name, None if record.sizes is None else sizes)
 
     def value(self, op: NodeRecord, position: int) -> Value:
         """Operand `position`; an initializer becomes a constant the first time it is read."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from glowmcu.frontend.graph_builder import check_tensor_size
+from glowmcu.frontend.open_shapes import open_shape
 from glowmcu.frontend.tflite.container import TensorRecord
 from glowmcu.frontend.tflite.int4 import unpack_int4
 from glowmcu.frontend.unsupported import Unsupported
@@ -36,15 +37,8 @@ _UNSCALED = (
 
 def dynamic_shape(record: TensorRecord) -> Unsupported:
     """What to say where an axis is open."""
-    shape = "x".join(
-        "?" if a in record.variable_axes else str(n) for a, n in enumerate(record.shape)
-    )
-    fixed = "x".join(str(max(size, 1)) for size in record.shape)
-    return Unsupported(
-        "GM104",
-        f"input {record.name!r} has a dynamic shape, {shape}; expected every size fixed",
-        f"fix it: --input-shape {record.name}={fixed}",
-    )
+    sizes = [None if axis in record.variable_axes else n for axis, n in enumerate(record.shape)]
+    return open_shape(record.name, sizes, [max(size, 1) for size in record.shape])
 
 
 def tensor_type(record: TensorRecord) -> TensorType:

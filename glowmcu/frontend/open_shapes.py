@@ -1,0 +1,40 @@
+"""What to say of an input whose shape the file leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glowmcu.frontend.unsupported import Unsupported
+
+
+def open_shape(
+    name: str, sizes: Sequence[int | str | None] | None, usual: Sequence[int] = ()
+) -> Unsupported:
+    """`sizes` are numbers, symbols, or None where a size has no name; None of an unknown rank.
+    `usual` are sizes that the file would take, 1 each if it says none.
+    """
+    text = "unknown" if sizes is None else "x".join(str(size or "?") for size in sizes)
+    symbols = list(dict.fromkeys(size for size in sizes or () if isinstance(size, str)))
+    fixed = usual or [size if isinstance(size, int) else 1 for size in sizes or (1, 1)]
+    options = [f"--define {symbol}=1" for symbol in symbols] or [_shape_option(name, fixed)]
+    hint = f"fix it: {' '.join(options)}"
+    # Axis 0 tends to be a batch, and several open sizes an image.
+    places = [axis for axis, size in enumerate(sizes or ()) if not isinstance(size, int)]
+    lengths = [axis for axis in places if axis]
+    if sizes is not None and len(lengths) == 1:
+        symbol = sizes[lengths[0]]
+        if isinstance(symbol, str):
+            others = [f"--define {other}=1" for other in symbols if other != symbol]
+        else:
+            symbol = "T"
+            others = [_shape_option(name, [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]])]
+        hint += f"; or each run says it: {' '.join((*others, f'--define {symbol}=1..200'))}"
+    return Unsupported(
+        "GM104",
+        f"input {name!r} has a dynamic shape, {text}; expected every size fixed",
+        hint,
+    )
+
+
+def _shape_option(name: str, sizes: Sequence[int | str]) -> str:
+    return f"--input-shape {name}={'x'.join(map(str, sizes))}"
