@@ -164,7 +164,7 @@ class Bundle:
         before it.
 
         `session.run(inputs)` gives the outputs of the next one, `session.reset()` begins a new
-        stream. On `qemu` and `renode` every run boots the board and repeats the stream. Raises
+        stream. On `qemu`, `renode` and boards every run begins anew and repeats the stream. Raises
         GlowmcuError GM6xx.
         """
         from glowmcu.verify.executors import executor

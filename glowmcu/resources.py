@@ -1,4 +1,5 @@
-"""Where the files that ship beside the Python code are: `templates/`, `libjit/`, `boards/`.
+"""Where the files that ship beside the Python code are: `templates/`, `libjit/`, `boards/`,
+`examples/` (of these what `examples/examples.toml` names).
 
 In a checkout they are top-level folders; in an installed wheel they sit inside the package, under
 `glowmcu/_resources/`. Other packages add folders by entry points in `glowmcu.<kind>`.
@@ -11,7 +12,7 @@ from typing import Literal
 
 from glowmcu.discovery import plugins
 
-Kind = Literal["templates", "libjit", "boards"]
+Kind = Literal["templates", "libjit", "boards", "examples"]
 
 _PACKAGE = Path(__file__).resolve().parent
 

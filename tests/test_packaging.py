@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.examples import examples as known_examples
 from glowmcu.version import __version__
 
 # One worker builds and installs once for all of these.
@@ -83,7 +84,13 @@ def test_the_wheel_holds_the_package_with_its_resources_and_nothing_else(
         files = {name for name in committed_files() if name.startswith(f"{kind}/")}
         assert files, f"no files in {kind}/"
         wanted |= {f"glowmcu/_resources/{name}" for name in files}
+    examples = {"examples.toml", "LICENSES.txt"}
+    for name, example in known_examples().items():
+        examples |= {f"{name}/{file}" for file in example.files}
+    wanted |= {f"glowmcu/_resources/examples/{name}" for name in examples}
     assert sorted(wanted - packed) == []
+    shipped = {name for name in packed if name.startswith("glowmcu/_resources/examples/")}
+    assert sorted(shipped - wanted) == []
     assert sorted(name for name in packed if not name.startswith("glowmcu/")) == []
 
 
@@ -102,6 +109,14 @@ def test_the_installed_package_finds_its_own_resources(installed: Path, tmp_path
         assert folder.is_relative_to(installed.parent)
         shipped = {path.name for path in folder.iterdir()}
         assert shipped >= {path.name for path in (REPO / kind).iterdir() if path.is_file()}
+
+
+def test_the_installed_command_writes_the_examples(installed: Path, tmp_path: Path) -> None:
+    for name, example in known_examples().items():
+        run(installed / "glowmcu", "example", name, "-o", name, cwd=tmp_path)
+        for file in example.files:
+            written = (tmp_path / name / file).read_bytes()
+            assert written == (REPO / "examples" / name / file).read_bytes(), file
 
 
 def bundle_files(folder: Path) -> dict[str, bytes]:

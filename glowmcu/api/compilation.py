@@ -185,6 +185,11 @@ def _notes(compilation: Compilation, model: Path) -> tuple[str, ...]:
     if compilation.float_graph is not None:
         kept = compilation.float_nodes.items()
         notes += [f"stays float: {name} ({reason})" for name, reason in kept]
+    elif compilation.is_float and compilation.manifest.pipeline is not None:
+        notes.append(
+            "stages of this pipeline compute in float; for int8 give the [[stage]] of each "
+            'samples = "FOLDER" or profile = "FILE"'
+        )
     elif compilation.is_float and not _has_int8_layers(compilation):
         notes.append(
             f"this model computes in float; for int8: glowmcu profile {model} --samples DATA "

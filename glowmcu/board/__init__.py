@@ -6,20 +6,32 @@ a bundle's flash and RAM fit. The file format is described in `boards/README.md`
 
 from glowmcu.board.catalogue import board_names, find_board
 from glowmcu.board.fit import Fit, RegionUse, does_not_fit, fit
-from glowmcu.board.model import Board, Placement, QemuTarget, Region, RenodeTarget
+from glowmcu.board.model import (
+    Board,
+    FlashTarget,
+    Placement,
+    QemuTarget,
+    Region,
+    RegisterWrite,
+    RenodeTarget,
+    SerialTarget,
+)
 from glowmcu.board.placing import PlacementRequest, Places, place
 from glowmcu.board.read_board import read_board
 
 __all__ = [
     "Board",
     "Fit",
+    "FlashTarget",
     "Placement",
     "PlacementRequest",
     "Places",
     "QemuTarget",
     "Region",
     "RegionUse",
+    "RegisterWrite",
     "RenodeTarget",
+    "SerialTarget",
     "board_names",
     "does_not_fit",
     "find_board",

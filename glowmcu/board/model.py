@@ -73,6 +73,46 @@ class RenodeTarget:
 
 
 @dataclass(frozen=True)
+class RegisterWrite:
+    """`(register & ~clear) | set`, then a wait until all bits of `until` are set."""
+
+    register: int
+    clear: int
+    set: int
+    until: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SerialTarget:
+    """The UART by which the test firmware talks to a computer, on the chip itself.
+
+    `setup` gives it clocks and pins as they are after a reset, `divisor` is what its baud rate
+    register takes for `baud` then. `connect` says to a person what goes where.
+    """
+
+    uart_kind: str
+    uart_origin: int
+    divisor: int
+    baud: int
+    connect: str
+    setup: tuple[RegisterWrite, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlashTarget:
+    """What the tools that write flash call the chip; for openocd its configuration files, with
+    spaces. Empty: that tool cannot.
+    """
+
+    probe_rs: str = ""
+    pyocd: str = ""
+    openocd: str = ""
+    picotool: str = ""
+    esptool: str = ""
+
+
+@dataclass(frozen=True)
 class Board:
     """A board. `memory` is empty and `placement` None for a board without limits (`generic`).
 
@@ -91,6 +131,8 @@ class Board:
     renode: RenodeTarget | None
     file: Path
     flash_wait_states: int | None = None
+    serial: SerialTarget | None = None
+    flash: FlashTarget | None = None
 
     def wait_states_by_region(self, flash_wait_states: int) -> dict[str, int]:
         """Of each region where the board's own flash has so many; RAM has none."""

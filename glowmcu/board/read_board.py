@@ -6,12 +6,21 @@ import difflib
 import importlib
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from glowmcu.board.model import Board, Placement, QemuTarget, Region, RenodeTarget
+from glowmcu.board.model import (
+    Board,
+    FlashTarget,
+    Placement,
+    QemuTarget,
+    Region,
+    RegisterWrite,
+    RenodeTarget,
+    SerialTarget,
+)
 from glowmcu.cores import core_names
 from glowmcu.errors import GlowmcuError, Problem, error
 
@@ -20,6 +29,8 @@ _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "t
 UART_KINDS = (
     "cmsdk", "nrf-uart", "nrf-uarte", "pl011", "ra8-sci", "stm32-usart-f4", "stm32-usart-f7",
 )  # fmt: skip
+#: Those whose driver receives, too.
+SERIAL_KINDS = ("cmsdk", "nrf-uart", "pl011", "stm32-usart-f4", "stm32-usart-f7")
 _KINDS = ("flash", "ram", "tcm")
 _KEYS: dict[str, type] = {
     "name": str,
@@ -32,11 +43,22 @@ _KEYS: dict[str, type] = {
     "placement": dict,
     "qemu": dict,
     "renode": dict,
+    "serial": dict,
+    "flash": dict,
 }
 _REQUIRED = ("name", "title", "mcu", "core")
 _WORDS = {str: "a string", int: "an integer", list: "an array of tables", dict: "a table"}
 _ADDRESS_SPACE = 1 << 32
-_Section = TypeVar("_Section", Region, Placement, QemuTarget, RenodeTarget)
+_Section = TypeVar(
+    "_Section",
+    FlashTarget,
+    Placement,
+    QemuTarget,
+    Region,
+    RegisterWrite,
+    RenodeTarget,
+    SerialTarget,
+)
 
 
 def read_board(path: Path) -> Board:
@@ -59,6 +81,8 @@ def read_board(path: Path) -> Board:
         placement=checks.section(body, "placement", Placement),
         qemu=checks.section(body, "qemu", QemuTarget),
         renode=checks.section(body, "renode", RenodeTarget),
+        serial=_serial(checks, body),
+        flash=checks.section(body, "flash", FlashTarget),
         file=path,
     )
     if not checks.problems:
@@ -133,9 +157,10 @@ class _Checks:
 
     def table(self, table: dict[str, Any], where: str, section: type[_Section]) -> _Section:
         """A table whose keys are the fields of the dataclass `section`."""
-        known = {f.name: int if "int" in str(f.type) else str for f in fields(section)}
+        of_table = [f for f in fields(section) if "tuple" not in str(f.type)]
+        known = {f.name: int if "int" in str(f.type) else str for f in of_table}
         required = tuple(
-            f.name for f in fields(section) if f.default is MISSING and "None" not in str(f.type)
+            f.name for f in of_table if f.default is MISSING and "None" not in str(f.type)
         )
         self.keys(table, known, required, where)
         values: dict[str, Any] = {}
@@ -143,7 +168,7 @@ class _Checks:
             if kind is int and key not in required and key not in table:
                 continue
             if kind is int:
-                least = 1 if key == "size_bytes" else 0
+                least = 1 if key in ("size_bytes", "divisor", "baud") else 0
                 values[key] = self.number(table, key, least, where)
             elif key == "kind":
                 values[key] = self.one_of(table, key, _KINDS, where)
@@ -155,16 +180,34 @@ class _Checks:
                 values[key] = None if key == "platform" else ""
         return section(**values)
 
+    def tables(self, rows: object, where: str, section: type[_Section]) -> tuple[_Section, ...]:
+        """An array of tables, as `table` takes each."""
+        found = []
+        for number, row in enumerate(rows if isinstance(rows, list) else []):
+            if isinstance(row, dict):
+                found.append(self.table(row, f"{where}[{number}].", section))
+            else:
+                self.add("GM704", f"{where}[{number}] is {row!r}; it must be a [[{where}]] table")
+        return tuple(found)
+
 
 def _memory(checks: _Checks, body: dict[str, Any]) -> tuple[Region, ...]:
-    rows = body.get("memory", [])
-    regions = []
-    for number, row in enumerate(rows if isinstance(rows, list) else []):
-        if isinstance(row, dict):
-            regions.append(checks.table(row, f"memory[{number}].", Region))
-        else:
-            checks.add("GM704", f"memory[{number}] is {row!r}; it must be a [[memory]] table")
-    return tuple(regions)
+    return checks.tables(body.get("memory", []), "memory", Region)
+
+
+def _serial(checks: _Checks, body: dict[str, Any]) -> SerialTarget | None:
+    table = body.get("serial")
+    if not isinstance(table, dict):
+        return None
+    rows = table.get("setup", [])
+    if not isinstance(rows, list):
+        checks.add("GM704", f"serial.setup is {rows!r}; it must be an array of tables")
+    rest = {key: value for key, value in table.items() if key != "setup"}
+    target = checks.table(rest, "serial.", SerialTarget)
+    if target.uart_kind in UART_KINDS and target.uart_kind not in SERIAL_KINDS:
+        known = ", ".join(SERIAL_KINDS)
+        checks.add("GM704", f"serial.uart_kind {target.uart_kind!r} only sends", f"known: {known}")
+    return replace(target, setup=checks.tables(rows, "serial.setup", RegisterWrite))
 
 
 def _check_regions(checks: _Checks, board: Board) -> None:

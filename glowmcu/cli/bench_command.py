@@ -9,7 +9,7 @@ import click
 from glowmcu.board import Board
 from glowmcu.bundle import Bundle, load
 from glowmcu.cli.bench_limits import BenchLimits, limit_options
-from glowmcu.cli.completion import complete_board, complete_core
+from glowmcu.cli.completion import complete_bench_executor, complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
 from glowmcu.errors import error
 from glowmcu.facts.document import keep_facts
@@ -22,6 +22,7 @@ from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.verification import seeded_inputs
 
 _HOT_BLOCKS = 10
+_MODEL = "cortex-m"
 
 
 def _block_count(text: str) -> int:
@@ -36,6 +37,15 @@ def _block_count(text: str) -> int:
 @click.argument("bundle", type=click.Path(path_type=Path))
 @click.option(
     "--board", shell_complete=complete_board, help="Another board than the bundle was compiled for."
+)
+@click.option(
+    "--on",
+    "where",
+    default=_MODEL,
+    show_default=True,
+    metavar="EXECUTOR",
+    shell_complete=complete_bench_executor,
+    help=f"{_MODEL}, a model of the core, or serial:PORT[:BAUD], a board that is connected.",
 )
 @click.option(
     "--core",
@@ -63,6 +73,7 @@ def _block_count(text: str) -> int:
 def bench_command(
     bundle: Path,
     board: str | None,
+    where: str,
     core: str | None,
     wait_states: str,
     hot: int | None,
@@ -70,14 +81,20 @@ def bench_command(
     as_json: bool,
     limits: BenchLimits,
 ) -> None:
-    """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack."""
+    """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack.
+
+    With --on serial:PORT the board counts cycles itself, and per layer where the bundle was
+    compiled with --instrument.
+    """
     loaded = load(bundle, board)
+    if where != _MODEL:
+        _only_of_the_model(where, core=core, hot=hot, wait_states=wait_states.strip("0"))
     waits, name = _wait_states(wait_states, loaded.board), core or loaded.board.core
     inputs = seeded_inputs(loaded.manifest, 1)
     costs: RunCosts | None = None
     if hot is None:
         sets = [inputs] * run_count(loaded.manifest)
-        runs = loaded.measure_all(sets, core=core, wait_states=waits)
+        runs = loaded.measure_all(sets, on=where, core=core, wait_states=waits)
         measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
         blocks: tuple[HotBlock, ...] = ()
     else:
@@ -87,15 +104,48 @@ def bench_command(
     body = bench_json(loaded.manifest, measured, name, waits)
     if costs is not None:
         body = {**body, "runs": costs.json()}
-    if name == loaded.board.core and hot is None:
+    if where != _MODEL:
+        body = {**body, "on": where}
+    elif name == loaded.board.core and hot is None:
         keep_facts(loaded.path, bench=body)
     if report is not None:
         write_report(report, loaded)
     if as_json:
         print_json(body if hot is None else {**body, "hot": hot_json(blocks)})
+    elif where != _MODEL:
+        _show_board(loaded, measured, where, costs)
     else:
         _show(loaded, measured, blocks, costs, core, waits)
     limits.check(measured, f"{bundle}, {name}")
+
+
+def _only_of_the_model(where: str, **options: object) -> None:
+    """Raises for the first of `options` that was given where nothing is modelled."""
+    if not where.startswith("serial:"):
+        raise click.BadParameter(
+            f"expected {_MODEL} or serial:PORT[:BAUD], got {where!r}",
+            click.get_current_context(),
+            param_hint="--on",
+        )
+    given = [name for name, value in options.items() if value]
+    if given:
+        option = given[0].replace("_", "-")
+        raise click.UsageError(f"--{option} is of the modelled core, not of a board: leave it out")
+
+
+def _show_board(loaded: Bundle, measured: Measurement, where: str, costs: RunCosts | None) -> None:
+    """For people, of a real board."""
+    out = console()
+    out.print(bench_table(loaded.manifest, measured))
+    out.print(
+        f"{where}: {count(measured.cycles)} cycles by the core's own counter, "
+        f"{count(measured.stack_bytes)} B of stack",
+        markup=False,
+    )
+    if not measured.layers:
+        out.print("compile with --instrument to see the cycles of each layer", markup=False)
+    if costs is not None:
+        out.print(costs.line(None))
 
 
 def _show(

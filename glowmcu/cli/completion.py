@@ -33,6 +33,13 @@ def complete_executor(_context: click.Context, _option: click.Parameter, begun: 
     return _listed(EXECUTOR_NAMES, begun)
 
 
+def complete_bench_executor(
+    _context: click.Context, _option: click.Parameter, begun: str
+) -> list[str]:
+    """The model of a core, or a board."""
+    return [name for name in ("cortex-m", "serial:") if name.startswith(begun)]
+
+
 def complete_core(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
     """Names of cores."""
     from glowmcu.cores import core_names

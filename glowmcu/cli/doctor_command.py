@@ -13,7 +13,7 @@ from glowmcu.report.doctor import doctor_json, doctor_table, uses
 @click.argument(
     "command",
     required=False,
-    type=click.Choice(["bench", "compile", "export", "profile", "run", "tune", "verify"]),
+    type=click.Choice(["bench", "compile", "export", "flash", "profile", "run", "tune", "verify"]),
 )
 @json_option
 def doctor_command(command: str | None, as_json: bool) -> int:

@@ -17,7 +17,7 @@ from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.report.json_report import run_json
 from glowmcu.report.tables import count
-from glowmcu.verify.executors import EXECUTOR_NAMES
+from glowmcu.verify.executors import EXECUTORS_SHOWN
 from glowmcu.verify.measurement import Measurement
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
@@ -53,11 +53,12 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
 @_BOARD
 @click.option("--on", "where", default="host", show_default=True, metavar="EXECUTOR",
               shell_complete=complete_executor,
-              help=f"One of {', '.join(EXECUTOR_NAMES)}.")  # fmt: skip
+              help=f"One of {EXECUTORS_SHOWN}.")  # fmt: skip
 @click.option("--input", "inputs", multiple=True, type=click.Path(path_type=Path),
               help="A .npy file a model input, in order.")  # fmt: skip
-@click.option("--stream", type=click.Path(path_type=Path), metavar="FILE.npz",
-              help="Inputs of many invocations, N x shape by input name: one stream.")  # fmt: skip
+@click.option("--stream", type=click.Path(path_type=Path), metavar="FILE",
+              help="Inputs of many invocations, one stream: .npz of N x shape by input name, or of "
+                   "samples one behind the other; .npy of the only input.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for out_0.npy, out_1.npy …")
 @json_option
 def run_command(
@@ -77,13 +78,15 @@ def run_command(
     loaded = load(bundle, board)
     if stream is not None and inputs:
         raise click.UsageError("--input is one inference, --stream are many: give one of them")
+    notes: tuple[str, ...] = ()
     if stream is not None:
-        measured = joined(loaded.measure_all(read_stream(stream, loaded.manifest), on=where))
+        read = read_stream(stream, loaded.manifest)
+        measured, notes = joined(loaded.measure_all(read.inputs, on=where)), read.notes
     else:
         measured = loaded.measure([read_array(path) for path in inputs], on=where)
     files = _write_outputs(output, measured)
     if as_json:
-        print_json(run_json(loaded.manifest, measured, files))
+        print_json(run_json(loaded.manifest, measured, files) | {"notes": list(notes)})
         return
     out = console()
     for entry, array, file in zip(loaded.manifest.outputs, measured.outputs, files, strict=True):
@@ -93,8 +96,11 @@ def run_command(
         )
         if file is not None:
             out.print(f"  -> {file}", markup=False)
-    if measured.instructions is not None:
+    for note in notes:
+        out.print(f"note: {note}", markup=False)
+    if measured.instructions is not None or measured.cycles is not None:
         out.print(
             f"{where}: {count(measured.instructions)} instructions, "
-            f"{count(measured.cycles)} cycles, {count(measured.stack_bytes)} B of stack"
+            f"{count(measured.cycles)} cycles, {count(measured.stack_bytes)} B of stack",
+            markup=False,
         )

@@ -14,6 +14,7 @@ import click
 
 from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.errors import error
+from glowmcu.given_once import given_once
 from glowmcu.input_options import Defined, GivenShape, InputOptions, channels_last, inputs_of
 
 if TYPE_CHECKING:
@@ -59,18 +60,19 @@ def input_options(function: _F) -> _F:
 
 
 def parse_layouts(texts: tuple[str, ...]) -> dict[str, str]:
-    """`NAME=nhwc`, several times, as a dictionary. Raises GM121."""
-    layouts: dict[str, str] = {}
-    for text in texts:
-        name, _, layout = text.rpartition("=")
-        if not name:
-            raise error(
-                "GM121",
-                f"--input-layout takes NAME=nhwc, got {text!r}",
-                hint="for example --input-layout image=nhwc",
-            )
-        layouts[name] = layout
-    return layouts
+    """`NAME=nhwc`, several times, as a dictionary. Raises GM121, GM154."""
+    return given_once("--input-layout", texts, _layout)
+
+
+def _layout(text: str) -> tuple[str, str]:
+    name, _, layout = text.rpartition("=")
+    if not name:
+        raise error(
+            "GM121",
+            f"--input-layout takes NAME=nhwc, got {text!r}",
+            hint="for example --input-layout image=nhwc",
+        )
+    return name, layout
 
 
 def place_options(function: _F) -> _F:
@@ -124,93 +126,93 @@ def bind_option(function: _F) -> _F:
 
 
 def parse_input_shapes(texts: tuple[str, ...]) -> dict[str, GivenShape]:
-    """`NAME=1x49x10x1`, several times, as a dictionary; a letter is a symbol. Raises GM711."""
-    shapes: dict[str, GivenShape] = {}
-    for text in texts:
-        name, _, sizes = text.rpartition("=")
-        one = r"(\d{1,9}|[A-WYZa-wyz])"
-        is_shape = re.fullmatch(rf"{one}(x{one})*", sizes) is not None
-        shape = tuple(int(size) if size.isdigit() else size for size in sizes.split("x"))
-        numbers = [size for size in shape if isinstance(size, int)]
-        if not name or not is_shape or not 0 < math.prod(numbers) < 2**31:
-            raise error(
-                "GM711",
-                f"--input-shape takes NAME=SIZExSIZEx…, every size at least 1, or a letter that "
-                f"--define explains, got {text!r}",
-                hint="for example --input-shape input_1=1x49x10x1",
-            )
-        shapes[name] = shape
-    return shapes
+    """`NAME=1x49x10x1`, several times, as a dictionary; a letter is a symbol. Raises GM154,
+    GM711.
+    """
+    return given_once("--input-shape", texts, _input_shape)
+
+
+def _input_shape(text: str) -> tuple[str, GivenShape]:
+    name, _, sizes = text.rpartition("=")
+    one = r"(\d{1,9}|[A-WYZa-wyz])"
+    is_shape = re.fullmatch(rf"{one}(x{one})*", sizes) is not None
+    shape = tuple(int(size) if size.isdigit() else size for size in sizes.split("x"))
+    numbers = [size for size in shape if isinstance(size, int)]
+    if not name or not is_shape or not 0 < math.prod(numbers) < 2**31:
+        raise error(
+            "GM711",
+            f"--input-shape takes NAME=SIZExSIZEx…, every size at least 1, or a letter that "
+            f"--define explains, got {text!r}",
+            hint="for example --input-shape input_1=1x49x10x1",
+        )
+    return name, shape
 
 
 def parse_defines(texts: tuple[str, ...]) -> dict[str, Defined]:
-    """`N=1` or `T=1..200`, several times, as a dictionary. Raises GM714."""
-    symbols: dict[str, Defined] = {}
-    for text in texts:
-        name, _, size = text.rpartition("=")
-        found = re.fullmatch(r"([1-9]\d{0,8})(?:\.\.([1-9]\d{0,8}))?", size)
-        if not name or found is None:
-            raise error(
-                "GM714",
-                f"--define takes SYMBOL=SIZE, the size at least 1, or SYMBOL=FROM..TO, "
-                f"got {text!r}",
-                hint="for example --define batch_size=1 or --define time=1..200",
-            )
-        symbols[name] = (int(found[1]), int(found[2])) if found[2] else int(found[1])
-    return symbols
+    """`N=1` or `T=1..200`, several times, as a dictionary. Raises GM154, GM714."""
+    return given_once("--define", texts, _define)
+
+
+def _define(text: str) -> tuple[str, Defined]:
+    name, _, size = text.rpartition("=")
+    found = re.fullmatch(r"([1-9]\d{0,8})(?:\.\.([1-9]\d{0,8}))?", size)
+    if not name or found is None:
+        raise error(
+            "GM714",
+            f"--define takes SYMBOL=SIZE, the size at least 1, or SYMBOL=FROM..TO, got {text!r}",
+            hint="for example --define batch_size=1 or --define time=1..200",
+        )
+    return name, (int(found[1]), int(found[2])) if found[2] else int(found[1])
 
 
 def parse_slides(texts: tuple[str, ...]) -> dict[str, int]:
-    """`NAME=ROWS` as a dictionary. Raises GM732."""
-    slides: dict[str, int] = {}
-    for text in texts:
-        name, _, rows = text.rpartition("=")
-        if not name or not re.fullmatch(r"[1-9]\d{0,8}", rows):
-            raise error(
-                "GM732",
-                f"--slide takes NAME=ROWS, the number of rows that are new in a run, got {text!r}",
-                hint="for example --slide input_1=2",
-            )
-        slides[name] = int(rows)
-    return slides
+    """`NAME=ROWS` as a dictionary. Raises GM154, GM732."""
+    return given_once("--slide", texts, _slide)
+
+
+def _slide(text: str) -> tuple[str, int]:
+    name, _, rows = text.rpartition("=")
+    if not name or not re.fullmatch(r"[1-9]\d{0,8}", rows):
+        raise error(
+            "GM732",
+            f"--slide takes NAME=ROWS, the number of rows that are new in a run, got {text!r}",
+            hint="for example --slide input_1=2",
+        )
+    return name, int(rows)
 
 
 def parse_cameras(texts: tuple[str, ...]) -> dict[str, str]:
-    """`NAME=FORMAT:WIDTHxHEIGHT` as a dictionary. Raises GM733."""
-    cameras: dict[str, str] = {}
-    for text in texts:
-        example = "for example --camera input_1=rgb565:320x240"
-        name, frame = _pair(text, "GM733", "--camera takes NAME=FORMAT:WIDTHxHEIGHT", example)
-        cameras[name] = frame
-    return cameras
+    """`NAME=FORMAT:WIDTHxHEIGHT` as a dictionary. Raises GM154, GM733."""
+    example = "for example --camera input_1=rgb565:320x240"
+    form = "--camera takes NAME=FORMAT:WIDTHxHEIGHT"
+    return given_once("--camera", texts, lambda text: _pair(text, "GM733", form, example))
 
 
 def parse_states(texts: tuple[str, ...]) -> dict[str, str]:
-    """`INPUT=OUTPUT`, several times, as a dictionary; `none` alone is no state. Raises GM731."""
-    if texts == ("none",):
-        return {}
-    states: dict[str, str] = {}
-    for text in texts:
-        name, _, result = text.partition("=")
-        if not name or not result or name in states:
-            raise error(
-                "GM731",
-                f"--state takes INPUT=OUTPUT, each input once, got {text!r}",
-                hint="for example --state h0=hn; `--state none` keeps inputs and outputs apart",
-            )
-        states[name] = result
-    return states
+    """`INPUT=OUTPUT`, several times, as a dictionary; `none` alone is no state. Raises GM154,
+    GM731.
+    """
+    return {} if texts == ("none",) else given_once("--state", texts, _state)
+
+
+def _state(text: str) -> tuple[str, str]:
+    name, _, result = text.partition("=")
+    if not name or not result:
+        raise error(
+            "GM731",
+            f"--state takes INPUT=OUTPUT, got {text!r}",
+            hint="for example --state h0=hn; `--state none` keeps inputs and outputs apart",
+        )
+    return name, result
 
 
 def read_bound(texts: tuple[str, ...]) -> Mapping[str, Array]:
-    """`NAME=FILE.npy`, several times, as arrays by name. Raises GM712, GM715."""
-    arrays: dict[str, Array] = {}
-    for text in texts:
-        # A file's name holds an equals sign less often than an input's.
-        example = "for example --bind axes=axes.npy"
-        name, file = _pair(text, "GM715", "--bind takes NAME=FILE.npy", example)
-        arrays[name] = read_array(Path(file))
-    return arrays
+    """`NAME=FILE.npy`, several times, as arrays by name. Raises GM154, GM712, GM715."""
+    # A file's name holds an equals sign less often than an input's.
+    example = "for example --bind axes=axes.npy"
+    form = "--bind takes NAME=FILE.npy"
+    files = given_once("--bind", texts, lambda text: _pair(text, "GM715", form, example))
+    return {name: read_array(Path(file)) for name, file in files.items()}
 
 
 def _pair(text: str, code: str, form: str, example: str) -> tuple[str, str]:

@@ -26,9 +26,17 @@ COMMANDS = {
     ),
     "boards": ("list_commands", "List the boards: core, memory, emulators."),
     "compile": ("compile_command", "Compile MODEL (.tflite or .onnx) into a C bundle."),
+    "diff": (
+        "diff_command",
+        "Compare the bundles BEFORE and AFTER: memory, cycles, layers, interface, options.",
+    ),
     "doctor": (
         "doctor_command",
         "Say which tools are installed here, and what to install for what is not.",
+    ),
+    "example": (
+        "example_command",
+        "Write the example NAME here: a trained model and samples; without it, list all.",
     ),
     "explain": (
         "explain_command",
@@ -37,6 +45,10 @@ COMMANDS = {
     "export": (
         "profile_command",
         "Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile.",
+    ),
+    "flash": (
+        "flash_command",
+        "Build the test firmware of BUNDLE and write it to a connected board.",
     ),
     "inspect": (
         "list_commands",
@@ -67,9 +79,9 @@ COMMANDS = {
 }
 #: The headings of `glowmcu --help`, most wanted first.
 GROUPS = {
-    "From a model to C": ("compile", "verify", "run", "bench", "report"),
+    "From a model to C": ("compile", "verify", "run", "bench", "flash", "diff", "report"),
     "Float models": ("profile", "tune", "export"),
-    "To look up": ("inspect", "boards", "ops", "doctor", "explain"),
+    "To look up": ("example", "inspect", "boards", "ops", "doctor", "explain"),
 }
 
 

@@ -12,6 +12,7 @@ import click
 from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.completion import complete_place
 from glowmcu.errors import error
+from glowmcu.given_once import given_once
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -59,17 +60,18 @@ def memory_options(function: _F) -> _F:
 
 
 def parse_places(texts: tuple[str, ...]) -> dict[str, str]:
-    """`WHAT=REGION`, several times, as a dictionary; `auto` stands for itself. Raises GM721."""
-    places: dict[str, str] = {}
-    for text in texts:
-        what, _, region = ("auto", "", "auto") if text == "auto" else text.rpartition("=")
-        if not what or not region:
-            raise error(
-                "GM721",
-                f"--place takes WHAT=REGION or auto, got {text!r}",
-                hint="for example --place arena=dtcm --place weights:conv_3=itcm",
-            )
-        if places.get(what, region) != region:
-            raise error("GM721", f"{what} is placed twice: in {places[what]} and in {region}")
-        places[what] = region
-    return places
+    """`WHAT=REGION`, several times, as a dictionary; `auto` stands for itself. Raises GM154,
+    GM721.
+    """
+    return given_once("--place", texts, _place)
+
+
+def _place(text: str) -> tuple[str, str]:
+    what, _, region = ("auto", "", "auto") if text == "auto" else text.rpartition("=")
+    if not what or not region:
+        raise error(
+            "GM721",
+            f"--place takes WHAT=REGION or auto, got {text!r}",
+            hint="for example --place arena=dtcm --place weights:conv_3=itcm",
+        )
+    return what, region

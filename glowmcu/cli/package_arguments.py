@@ -20,7 +20,8 @@ def package_options(function: _F) -> _F:
         metavar="NAME,…",
         shell_complete=complete_package,
         help="Add the files of build systems: make, arduino, platformio, zephyr, esp-idf, "
-        "cmsis-pack, csolution, rust; renode: a test in the emulator. CMake's are always there.",
+        "cmsis-pack, csolution, rust; renode: a test in the emulator; serial: the test firmware "
+        "for a board. CMake's are always there.",
     )
     package = click.option(
         "--package",

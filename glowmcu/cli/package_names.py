@@ -2,5 +2,5 @@
 
 BUILD_SYSTEMS = (
     "arduino", "cmake", "cmsis-pack", "csolution", "esp-idf", "make", "platformio", "renode",
-    "rust", "zephyr",
+    "rust", "serial", "zephyr",
 )  # fmt: skip

@@ -1,28 +1,40 @@
-"""`run --stream FILE.npz`: the inputs of many invocations, and what came of them."""
+"""`run --stream FILE`: the inputs of many invocations, and what came of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from glowmcu.array_files import ArrayFileError, load_npz
+from glowmcu.array_files import ArrayFileError, load_npy, load_npz
 from glowmcu.errors import error
-from glowmcu.manifest import Manifest
+from glowmcu.manifest import Manifest, TensorEntry
+from glowmcu.verify.host import input_hint
 from glowmcu.verify.measurement import Array, Measurement
 
 #: What the only input may be called whatever the model calls it.
 _INPUTS = "inputs"
 
 
-def read_stream(path: Path, manifest: Manifest) -> list[list[Array]]:
-    """Inputs of each invocation, from arrays of T[invocations, *shape] named as inputs are.
+@dataclass(frozen=True)
+class Stream:
+    """Inputs of each invocation, and what of the file is too little for one more."""
+
+    inputs: list[list[Array]]
+    notes: tuple[str, ...]
+
+
+def read_stream(path: Path, manifest: Manifest) -> Stream:
+    """From arrays named as inputs are: T[invocations, *shape], or the rows of all invocations one
+    behind the other, as a microphone gives them. An .npy file has the only input.
 
     Raises GM730 for a file that has no such arrays.
     """
     try:
-        arrays = load_npz(path)
+        arrays = {_INPUTS: load_npy(path)} if path.suffix == ".npy" else load_npz(path)
     except (OSError, ArrayFileError) as cause:
         reason = cause.strerror if isinstance(cause, OSError) else str(cause)
         raise _unfit(path, manifest, f"cannot be read: {reason}") from cause
@@ -31,15 +43,41 @@ def read_stream(path: Path, manifest: Manifest) -> list[list[Array]]:
     if lacking:
         held = ", ".join(arrays) or "nothing"
         raise _unfit(path, manifest, f"holds {held}, and no array {lacking[0]!r}")
-    columns = [array for array in found if array is not None]
-    for entry, array in zip(manifest.inputs, columns, strict=True):
-        if array.shape[1:] != entry.shape or str(array.dtype) != entry.dtype:
+    given = [array for array in found if array is not None]
+    if manifest.size is not None:
+        manifest = manifest.at(manifest.size_of([array.shape[1:] for array in given]))
+    columns, notes = [], []
+    for entry, array in zip(manifest.inputs, given, strict=True):
+        column = _invocations(array, entry)
+        if column is None:
             got = f"{array.dtype}[{'x'.join(map(str, array.shape))}]"
-            raise _unfit(path, manifest, f"has {got} for input {entry.name!r}")
+            hint = "" if str(array.dtype) == entry.dtype else input_hint(entry, array)
+            raise _unfit(path, manifest, f"has {got} for input {entry.name!r}", hint)
+        columns.append(column)
+        left = array.size - column.size
+        if left:
+            notes.append(
+                f"{entry.name}: the last {left} of {array.size} values are left over, "
+                f"a run takes {math.prod(entry.shape)}"
+            )
     lengths = {len(array) for array in columns}
     if len(lengths) != 1 or 0 in lengths:
         raise _unfit(path, manifest, f"has inputs of {sorted(lengths)} invocations")
-    return [[array[step] for array in columns] for step in range(lengths.pop())]
+    runs = [[array[step] for array in columns] for step in range(lengths.pop())]
+    return Stream(runs, tuple(notes))
+
+
+def _invocations(array: Array, entry: TensorEntry) -> Array | None:
+    """T[invocations, *shape], of rows as many as make whole ones; None for what does not fit."""
+    if str(array.dtype) != entry.dtype:
+        return None
+    if array.ndim and array.shape[1:] == entry.shape:
+        return array
+    row = [size for size in entry.shape if size > 1][1:]
+    if array.ndim != 1 and (not array.ndim or [n for n in array.shape[1:] if n > 1] != row):
+        return None
+    size = math.prod(entry.shape)
+    return array.reshape(-1)[: array.size // size * size].reshape(-1, *entry.shape)
 
 
 def _array(arrays: dict[str, Array], name: str, manifest: Manifest) -> Array | None:
@@ -50,7 +88,7 @@ def _array(arrays: dict[str, Array], name: str, manifest: Manifest) -> Array | N
     return arrays.get(_INPUTS)
 
 
-def _unfit(path: Path, manifest: Manifest, what: str) -> Exception:
+def _unfit(path: Path, manifest: Manifest, what: str, hint: str = "") -> Exception:
     wanted = ", ".join(
         f"{entry.name} as {entry.dtype}[{'x'.join(map(str, ('N', *entry.shape)))}]"
         for entry in manifest.inputs
@@ -59,7 +97,9 @@ def _unfit(path: Path, manifest: Manifest, what: str) -> Exception:
         "GM730",
         f"the stream {what}; expected {wanted}",
         str(path),
-        "numpy.savez(file, NAME=array) with the inputs of N invocations one behind the other",
+        hint
+        or "numpy.savez(file, NAME=array) with the inputs of N invocations one behind the other, "
+        "or numpy.save(file, array) with all rows or samples of the only input",
     )
 
 

@@ -27,7 +27,7 @@ from glowmcu.manifest import FILE_NAME as MANIFEST
 from glowmcu.report.float_comparison import comparison_json, comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
 from glowmcu.report.verification import verification_json, verification_table
-from glowmcu.verify.executors import EXECUTOR_NAMES
+from glowmcu.verify.executors import EXECUTORS_SHOWN
 
 _MOST_SAMPLES = 100_000
 
@@ -44,7 +44,7 @@ _MOST_SAMPLES = 100_000
     show_default=True,
     metavar="EXECUTOR[,EXECUTOR…]",
     shell_complete=complete_executor,
-    help=f"Any of {', '.join(EXECUTOR_NAMES)}.",
+    help=f"Any of {EXECUTORS_SHOWN}.",
 )
 @click.option(
     "--samples",

@@ -20,9 +20,10 @@ from glowmcu import installation
 from glowmcu.board import find_board
 from glowmcu.cores import core
 from glowmcu.report.tables import plain_table
-from glowmcu.verify import toolchain
+from glowmcu.verify import flash, toolchain
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host_library import host_compiler
+from glowmcu.verify.serial import line as serial_line
 
 _SECONDS = 20
 
@@ -58,6 +59,15 @@ def uses() -> tuple[Use, ...]:
             [str(riscv or ""), "qemu-system-riscv32"],
         ),
         _executor("run in Renode", ("run", "verify"), "renode", "nrf52", ["renode-test"]),
+        _serial(),
+        Use(
+            "build for a board", ("flash",), tuple(filter(None, [_version(str(arm or ""))])),
+            toolchain.missing(),
+        ),
+        Use(
+            "write a board's flash", ("flash",),
+            tuple(_version(tool) or tool for tool in flash.found_tools()), flash.missing(),
+        ),
         _package("models in ONNX", ("compile", "export", "profile", "tune"), "onnx", "onnx"),
         _package("images as samples", ("profile", "tune"), "PIL", "images", "pillow"),
         _package("pictures of plans", ("compile", "tune", "verify"), "matplotlib", "plots"),
@@ -77,6 +87,13 @@ def _executor(
     return Use(f"{name} (--on {where})", commands, tuple(filter(None, found)), lacking)
 
 
+def _serial() -> Use:
+    """Ports are shown as they are now: a board that is not plugged in is nothing to install."""
+    lacking = serial_line.missing()
+    found = () if lacking else (_package_version("pyserial"), *serial_line.known_ports())
+    return Use("a board (--on serial:PORT)", ("bench", "run", "verify"), found, lacking)
+
+
 def _package(
     name: str, commands: tuple[str, ...], module: str, extra: str, package: str = ""
 ) -> Use:
@@ -93,7 +110,9 @@ def _package_version(name: str) -> str:
 
 
 def _version(tool: str) -> str:
-    """The first line of what a tool says of itself; nothing where it is not there."""
+    """The first line of what a tool says of itself (OpenOCD: as an error); nothing where it is not
+    there.
+    """
     if not tool or shutil.which(tool) is None:
         return ""
     try:
@@ -103,7 +122,9 @@ def _version(tool: str) -> str:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""
-    return next(iter(ended.stdout.splitlines()), "")
+    if ended.returncode != 0:
+        return ""
+    return next(iter((ended.stdout or ended.stderr).splitlines()), "")
 
 
 def doctor_table(found: Sequence[Use]) -> Table:

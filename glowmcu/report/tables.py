@@ -210,15 +210,16 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
     total = measured.cycles or measured.instructions or 1
     for cost in measured.layers:
         layer = manifest.layers[cost.index]
-        work = cost.cycles if cost.cycles is not None else cost.instructions
+        work = cost.cycles if cost.cycles is not None else cost.instructions or 0
         table.add_row(
             str(cost.index), layer.op, count(cost.instructions), count(cost.cycles),
             f"{100 * work / total:.1f} %", count(layer.macs),
             f"{work / layer.macs:.2f}" if layer.macs else "-", escape(layer.name),
         )  # fmt: skip
-    rest_instructions = _rest(measured.instructions, (c.instructions for c in measured.layers))
+    rest_instructions = _rest(measured.instructions, (c.instructions or 0 for c in measured.layers))
     rest_cycles = _rest(measured.cycles, (c.cycles or 0 for c in measured.layers))
-    table.add_row("", "(call, return)", count(rest_instructions), count(rest_cycles))
+    if measured.layers:
+        table.add_row("", "(call, return)", count(rest_instructions), count(rest_cycles))
     table.add_row(
         "", "total", count(measured.instructions), count(measured.cycles), "",
         count(manifest.macs), f"{total / manifest.macs:.2f}" if manifest.macs else "-",

@@ -7,6 +7,8 @@ from glowmcu.errors import error
 from glowmcu.verify.measurement import Executor
 
 EXECUTOR_NAMES = ("host", "cortex-m", "qemu", "renode")
+#: As help and errors list them.
+EXECUTORS_SHOWN = ", ".join((*EXECUTOR_NAMES, "serial:PORT[:BAUD]"))
 
 
 #: For a core other than the board's own: the QEMU machine that has it.
@@ -45,6 +47,9 @@ def executor(name: str, board: Board, core: str | None = None, wait_states: int 
         from glowmcu.verify.renode import Renode
 
         return Renode(board=board)
-    raise error(
-        "GM606", f"unknown executor {name!r}", hint=f"choose from {', '.join(EXECUTOR_NAMES)}"
-    )
+    if name.startswith("serial:"):
+        from glowmcu.verify.serial import SerialBoard, serial_place
+
+        baud = board.serial.baud if board.serial is not None else None
+        return SerialBoard(serial_place(name, baud), board)
+    raise error("GM606", f"unknown executor {name!r}", hint=f"choose from {EXECUTORS_SHOWN}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from glowmcu import installation
 from glowmcu.errors import GlowmcuError, Problem, error
-from glowmcu.manifest import Manifest, TensorEntry, read_manifest
+from glowmcu.manifest import Manifest, SizeEntry, TensorEntry, read_manifest
 from glowmcu.verify.host_library import host_compiler, host_library
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, Measurement
@@ -60,7 +60,12 @@ def size_given(manifest: Manifest, arrays: Sequence[Array]) -> tuple[int, ...]:
 
 
 def check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
-    """Raise GM604 unless `arrays` are the model's inputs by count, shape and dtype."""
+    """Raise GM604 unless `arrays` are the model's inputs by count, shape and dtype, at some size
+    where a run is given one.
+    """
+    entries = (
+        manifest.at(*size_given(manifest, arrays)).inputs if manifest.size else manifest.inputs
+    )
     expected = ", ".join(f"{t.name} {_type_text(t.dtype, t.shape)}" for t in manifest.inputs)
     if len(arrays) != len(manifest.inputs):
         count = len(manifest.inputs)
@@ -77,9 +82,9 @@ def check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
             f"expected {_type_text(entry.dtype, entry.shape)}, "
             f"got {_type_text(str(array.dtype), array.shape)}",
             f"{manifest.name}, input {entry.name!r}",
-            _input_hint(entry, array),
+            input_hint(whole, array, manifest.size),
         )
-        for array, entry in zip(arrays, manifest.inputs, strict=True)
+        for array, entry, whole in zip(arrays, entries, manifest.inputs, strict=True)
         if array.shape != entry.shape or str(array.dtype) != entry.dtype
     ]
     if problems:
@@ -90,7 +95,7 @@ def _type_text(dtype: str, shape: Sequence[int]) -> str:
     return f"{dtype}[{'x'.join(map(str, shape))}]"
 
 
-def _input_hint(entry: TensorEntry, array: Array) -> str:
+def input_hint(entry: TensorEntry, array: Array, size: SizeEntry | None = None) -> str:
     """What would make `array` fit, as numpy says it."""
     if str(array.dtype) != entry.dtype and array.dtype.kind == "f" and entry.scale is not None:
         return (
@@ -100,9 +105,17 @@ def _input_hint(entry: TensorEntry, array: Array) -> str:
         )
     if str(array.dtype) != entry.dtype:
         return f"convert it: x.astype({entry.dtype!r})"
+    if size is not None and entry.shape_forms:
+        smallest, largest = (
+            _type_text(entry.dtype, entry.at(end).shape) for end in (size.smallest, size.largest)
+        )
+        return (
+            f"{size.symbol} is {size.smallest} to {size.largest}, so that shapes are those from "
+            f"{smallest} to {largest}"
+        )
     if array.size == int(np.prod(entry.shape)):
         return f"the same number of elements: x.reshape({', '.join(map(str, entry.shape))})"
-    return "`glowmcu inspect` of the model shows its inputs; the shape is fixed when it is compiled"
+    return "shapes are fixed when a bundle is compiled; its header lists them as a run takes them"
 
 
 class HostSession:
@@ -170,7 +183,7 @@ class HostSession:
         """
         given = size_given(self._manifest, arrays)
         manifest, memory = self._manifest.at(*given) if given else self._manifest, self._arena
-        check_inputs(manifest, arrays)
+        check_inputs(self._manifest, arrays)
         memory.poison()
         held, outside = memory.bytes, []
         for array, entry in zip(arrays, manifest.inputs, strict=True):

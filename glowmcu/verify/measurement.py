@@ -14,11 +14,11 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class LayerCost:
-    """Cost of one step of `<name>_run`, by its index in the manifest."""
+    """Cost of one step of `<name>_run`, by its index in the manifest; None: not known."""
 
     index: int
     name: str
-    instructions: int
+    instructions: int | None
     cycles: int | None
 
 
@@ -63,7 +63,7 @@ class Replay:
 
 
 class Executor(Protocol):
-    """A place where a bundle can run: `host`, `cortex-m`, `qemu` or `renode`."""
+    """A place where a bundle can run: `host`, `cortex-m`, `qemu`, `renode` or a board."""
 
     @property
     def name(self) -> str: ...

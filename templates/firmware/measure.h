@@ -1,7 +1,7 @@
 /*
  * What a call costs. measure_systick.c counts ticks of the core's timer (QEMU), measure_instret.c
  * asks the core for its instructions (QEMU, RISC-V), measure_marks.c prints a line before and
- * after, at which the emulator is asked (Renode).
+ * after, at which the emulator is asked (Renode), measure_cycles.c counts the cycles of a chip.
  */
 #ifndef MEASURE_H
 #define MEASURE_H

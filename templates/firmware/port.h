@@ -1,6 +1,6 @@
 /*
  * What a measured firmware asks of the outside: inputs, a place for outputs, text, an end.
- * port_semihosting.c answers in QEMU, port_uart.c in Renode.
+ * port_semihosting.c answers in QEMU, port_uart.c in Renode, port_serial.c on real boards.
  */
 #ifndef PORT_H
 #define PORT_H

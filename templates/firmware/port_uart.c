@@ -19,7 +19,7 @@ void port_open(void)
 {
     next_input = (const unsigned char *)PORT_INPUTS + 4;
     checksum = FNV_START;
-    uart_open();
+    glowmcu_uart_open();
 }
 
 uint32_t port_inference_count(uint32_t input_bytes)
@@ -65,7 +65,9 @@ void port_write(const void *from, uint32_t bytes)
 
 void port_print(const char *text)
 {
-    uart_write(text, (uint32_t)strlen(text));
+    for (; *text != '\0'; text++) {
+        glowmcu_uart_putc((unsigned char)*text);
+    }
 }
 
 void port_exit(int status)

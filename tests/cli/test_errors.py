@@ -50,6 +50,8 @@ OF_A_MODEL: list[tuple[str, int, str]] = [
     ("stream and keep an input", USAGE,
      "compile digits.tflite --stream-input pixels --keep-input pixels"),
     ("stream what has no rows", UNSUPPORTED, "compile two_lists.tflite --stream-input left"),
+    ("two values for one name", USAGE,
+     "compile dynamic.tflite --input-shape x=1x6x5x2 --input-shape x=1x8x5x2"),
     ("output is a file", USAGE, "compile digits.tflite -o pixels.npy"),
     ("output below a file", USAGE, "compile digits.tflite -o pixels.npy/out"),
     ("output holds other files", USAGE, "compile digits.tflite -o ."),
@@ -134,6 +136,28 @@ def test_broken_golden_vectors_are_said_to_be_broken(
     assert ended.exit_code == USAGE
     assert ended.err.startswith("error[GM607]: cannot read the golden vectors: ")
     assert "hint: compile the model again" in ended.err
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["--define T=1 --define T=2", "--define T=1..9 --define T=1..8", "--slide x=1 --slide x=2",
+     "--camera x=grey:8x8 --camera x=grey:9x9", "--state a=b --state a=c",
+     "--input-layout x=nhwc --input-layout x=nchw", "--place arena=ram --place arena=dtcm",
+     "--bind x=pixels.npy --bind x=flat.npy", "--package version=1.0.0 --package version=1.0.1"],
+)  # fmt: skip
+def test_two_values_for_one_name_are_both_said(given: str, glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli("compile", "digits.tflite", *given.split())
+    assert ended.exit_code == USAGE
+    option, first, _, second = given.split()
+    name = first.partition("=")[0]
+    said = f"error[GM154]: {option} is given twice for {name!r}: as {first!r} and as {second!r}"
+    assert ended.err.startswith(said)
+
+
+def test_a_value_that_is_said_twice_is_that_value(glowmcu_cli: Run) -> None:
+    shape = ("--input-shape", "x=1x6x5x2")
+    ended = glowmcu_cli("compile", "dynamic.tflite", "-o", "out", *shape, *shape, "--json")
+    assert json.loads(ended.out)["outputs"][0]["shape"] == [1, 6, 5, 2]
 
 
 def test_the_flag_that_the_message_names_fixes_a_dynamic_shape(glowmcu_cli: Run) -> None:

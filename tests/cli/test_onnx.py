@@ -144,7 +144,7 @@ def test_sizes_that_are_no_batch_are_asked_for(glowmcu_cli: Run) -> None:
     assert (ended.exit_code, ended.err) == (3, """\
 error[GM104]: input 'x' has a dynamic shape, Nxtimex4; expected every size fixed
   --> frames.onnx, input 'x'
-  hint: fix it: --define N=1 --define time=1
+  hint: fix it: --define N=1 --define time=1; or each run says it: --define N=1 --define time=1..200
 """)  # fmt: skip
     assert not Path("out").exists()
     ended = glowmcu_cli("compile", "frames.onnx", "-o", "out", "--define", "time=5", "--json")

@@ -86,7 +86,7 @@ def test_the_plan_shrinks_where_the_arena_s_region_is_too_small(glowmcu_cli: Run
     [
         (["arena"], "GM721"),
         (["=dtcm"], "GM721"),
-        (["arena=dtcm", "arena=ram"], "placed twice"),
+        (["arena=dtcm", "arena=ram"], "GM154"),
         (["arena=dctm"], "did you mean 'dtcm'"),
         (["weights:convolution=itcm"], "GM407"),
     ],

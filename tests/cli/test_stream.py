@@ -61,6 +61,35 @@ def test_the_outputs_of_a_stream_are_written_together(
     assert np.array_equal(np.load(tmp_path / "out" / "out_0.npy"), wanted)
 
 
+@pytest.mark.parametrize("form", ["flat.npy", "flat.npz", "rows.npz"])
+def test_what_a_microphone_gives_is_cut_into_runs(
+    invoke: Invoke, form: str, bundle: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    inputs, wanted = stream()
+    rows = inputs.reshape(-1, *[size for size in inputs.shape[1:] if size > 1][1:])
+    sound = rows[:-1] if form.startswith("rows") else inputs.reshape(-1)[:-1]
+    save = np.save if form.endswith("npy") else np.savez
+    save(tmp_path / form, sound)
+    code, text = invoke(
+        "run", bundle.path, "--stream", tmp_path / form, "--output", tmp_path / "out"
+    )
+    assert code == 0, text
+    assert np.array_equal(np.load(tmp_path / "out" / "out_0.npy"), wanted[:-1])
+    each = inputs[0].size
+    left = sound.size - (STEPS - 1) * each
+    said = f"the last {left} of {sound.size} values are left over, a run takes {each}"
+    assert said in " ".join(text.split())
+
+
+def test_less_than_a_run_is_no_stream(
+    invoke: Invoke, bundle: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "short.npy", stream()[0].reshape(-1)[: stream()[0][0].size - 1])
+    code, text = invoke("run", bundle.path, "--stream", tmp_path / "short.npy")
+    assert code == 2
+    assert "has inputs of [0] invocations" in text
+
+
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
@@ -82,6 +111,7 @@ def test_a_stream_that_does_not_fit_is_refused(
     assert code == 2
     assert "GM730" in text
     assert said in text
+    assert ("hint: quantize it: numpy.clip(" in text) == ("float" in map(str, arrays.values()))
 
 
 def test_a_file_that_is_no_archive_is_refused(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from glowmcu.errors import error
+from glowmcu.given_once import given_once
 
 _NUMBER = r"(?:0|[1-9]\d{0,8})"
 _WORD = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -40,23 +41,24 @@ _FORMS = {
 
 
 def package_details(settings: Iterable[str]) -> PackageDetails:
-    """The details that `KEY=VALUE` settings give; the last one counts. Raises GM521."""
-    details = PackageDetails()
+    """The details that `KEY=VALUE` settings give. Raises GM154, GM521."""
+    return PackageDetails(**given_once("--package", settings, _detail))
+
+
+def _detail(setting: str) -> tuple[str, str]:
     known = tuple(field.name for field in fields(PackageDetails))
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or key not in known:
-            raise error(
-                "GM521",
-                f"{setting!r} says nothing about a package: expected KEY=VALUE",
-                hint=f"KEY is one of {', '.join(known)}: version=1.2.0",
-            )
-        pattern, form = _FORMS[key]
-        if re.fullmatch(pattern, value) is None:
-            raise error(
-                "GM521",
-                f"{value!r} cannot be the {key} of a package: expected {form}",
-                hint="it has to be valid in every build system's files",
-            )
-        details = replace(details, **{key: value})
-    return details
+    key, equals, value = setting.partition("=")
+    if not equals or key not in known:
+        raise error(
+            "GM521",
+            f"{setting!r} says nothing about a package: expected KEY=VALUE",
+            hint=f"KEY is one of {', '.join(known)}: version=1.2.0",
+        )
+    pattern, form = _FORMS[key]
+    if re.fullmatch(pattern, value) is None:
+        raise error(
+            "GM521",
+            f"{value!r} cannot be the {key} of a package: expected {form}",
+            hint="it has to be valid in every build system's files",
+        )
+    return key, value

@@ -103,7 +103,7 @@ class CortexM:
         manifest = read_manifest(bundle_dir)
         self._check_here()
         for arrays in inputs:
-            check_inputs(_of_size(manifest, arrays), arrays)
+            check_inputs(manifest, arrays)
         if self._count:
             return self._measure(bundle_dir, manifest, inputs, with_markers=True)
         try:

@@ -11,7 +11,13 @@ from glowmcu.verify.firmware.build import (
     write_firmware,
 )
 from glowmcu.verify.firmware.console import Console, Record, read_console
-from glowmcu.verify.firmware.port import SEMIHOSTING, SEMIHOSTING_RISCV, Port, uart_port
+from glowmcu.verify.firmware.port import (
+    SEMIHOSTING,
+    SEMIHOSTING_RISCV,
+    Port,
+    serial_port,
+    uart_port,
+)
 from glowmcu.verify.firmware.tensors import pack_inputs, unpack_outputs
 from glowmcu.verify.firmware.view import FirmwareView, firmware_view
 
@@ -28,6 +34,7 @@ __all__ = [
     "firmware_view",
     "pack_inputs",
     "read_console",
+    "serial_port",
     "uart_port",
     "unpack_outputs",
     "write_firmware",

@@ -17,6 +17,7 @@ from glowmcu.verify.toolchain import build_elf
 
 _TEMPLATES = ("main.c", "link.ld")
 _HEADERS = ("calibrate.h", "measure.h", "port.h", "stack.h", "text.h", "uart.h")
+_SERVING_HEADERS = ("measure_cycles.h", "port_serial.h")
 # No ELF headers in the image, which ld adds where a region starts behind a page's start (RP2040).
 _NO_PAGES = "-Wl,-n"
 _OPTIONS = ("the bundle and a test firmware of some 3 KB must fit together", "--optimize size")
@@ -36,7 +37,8 @@ def firmware_files(view: FirmwareView, port: Port) -> dict[str, str]:
     startup = "startup_riscv.c" if view.is_riscv else "startup.c"
     made = (("startup.c", startup), *((name, name) for name in _TEMPLATES))
     files = {name: render(f"firmware/{template}.j2", view) for name, template in made}
-    for name in (*_HEADERS, "text.c", *port.sources):
+    headers = (*_HEADERS, *(_SERVING_HEADERS if port.serves else ()))
+    for name in (*headers, "text.c", *port.sources):
         files[name] = (templates / name).read_text(encoding="utf-8")
     return files
 
@@ -57,7 +59,7 @@ def build_firmware(
 
     Raises GM401 (exit code DOES_NOT_FIT) when the board is too small, else as `build_elf`.
     """
-    view = firmware_view(manifest, board, core)
+    view = firmware_view(manifest, board, core, port=port)
     sources = write_firmware(view, port, folder)
     sources += [bundle_dir / name for name in manifest.sources if name.endswith(".c")]
     placement = bundle_dir / "placement"

@@ -9,7 +9,9 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 
 @dataclass(frozen=True)
 class Record:
-    """A measured call: `label` (`empty`, `loop`, `inference`), `number`, and its `key=value`s."""
+    """A measured call: `label` (`empty`, `loop`, `inference`, `layer`), `number`, and its
+    `key=value`s.
+    """
 
     label: str
     number: int
@@ -52,7 +54,7 @@ def read_console(text: str) -> Console:
             checksum = int(words[2], 16)
         elif words[1] == "end":
             inferences = int(words[2])
-        elif words[1] in ("empty", "loop", "inference"):
+        elif words[1] in ("empty", "loop", "inference", "layer"):
             pairs = (word.split("=") for word in words[3:])
             calls.append(Record(words[1], int(words[2]), {key: int(v) for key, v in pairs}))
     return Console(tuple(calls), outputs, checksum, inferences, failure)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from glowmcu.board import RegisterWrite, SerialTarget
+
 # Where Renode maps the inputs of a run: external RAM in every Cortex-M's default memory map, used
 # by none of the boards here.
 UART_INPUTS_ORIGIN = 0x98000000
@@ -11,10 +13,15 @@ UART_INPUTS_ORIGIN = 0x98000000
 
 @dataclass(frozen=True)
 class Port:
-    """`sources` are names in `templates/firmware/`; `defines` go to the compiler."""
+    """`sources` are names in `templates/firmware/`; `defines` go to the compiler.
+
+    A port that `serves` takes inferences from a computer again and again; `setup` is done before.
+    """
 
     sources: tuple[str, ...]
     defines: tuple[str, ...] = ()
+    serves: bool = False
+    setup: tuple[RegisterWrite, ...] = ()
 
 
 SEMIHOSTING = Port(("port_semihosting.c", "measure_systick.c"))
@@ -26,4 +33,14 @@ def uart_port(uart_kind: str, uart_origin: int, inputs_origin: int = UART_INPUTS
     return Port(
         ("port_uart.c", f"uart_{uart_kind}.c", "measure_marks.c"),
         (f"UART_BASE=0x{uart_origin:08X}u", f"PORT_INPUTS=0x{inputs_origin:08X}u"),
+    )
+
+
+def serial_port(target: SerialTarget) -> Port:
+    """Everything over the UART of a board that a computer is connected to."""
+    return Port(
+        ("port_serial.c", f"uart_{target.uart_kind}.c", "measure_cycles.c"),
+        (f"UART_BASE=0x{target.uart_origin:08X}u", f"UART_DIVISOR=0x{target.divisor:X}u"),
+        serves=True,
+        setup=target.setup,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glowmcu.board import Board, Placement, Region
+from glowmcu.board import Board, Placement, Region, RegisterWrite
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
 from glowmcu.manifest import BufferEntry, Manifest, PlacementEntry, RowsEntry, TensorEntry
+from glowmcu.verify.firmware.port import Port
 
 GUARD_BYTES = 64
 #: Of a size that each run is given, before its inputs.
@@ -17,6 +19,8 @@ STACK_MOST_BYTES = 32 * 1024
 STACK_LEAST_BYTES = 1024
 # Variables of the firmware and of the C library; the linker has the last word.
 STATIC_BYTES = 1024
+# More of them where a computer asks: two frames and a line; and cycles of each layer.
+_SERVING_BYTES, _PROFILE_BYTES = 768, 8
 # TensorFlow joins the names of all that it fused: enough of one to find it again.
 _NAME_LENGTH = 40
 
@@ -59,6 +63,25 @@ class FirmwarePlaces:
 
 
 @dataclass(frozen=True)
+class SetupView:
+    """A write to a register as C; `until` is empty where nothing is waited for."""
+
+    register: str
+    value: str
+    until: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class ServingView:
+    """Of a firmware that a computer asks: which bundle it holds, and whether layers are timed."""
+
+    identity_bytes: tuple[str, ...]
+    layers: bool
+    setup: tuple[SetupView, ...]
+
+
+@dataclass(frozen=True)
 class FirmwareView:
     """Everything the templates in `templates/firmware/` use."""
 
@@ -83,10 +106,20 @@ class FirmwareView:
     stack_bytes: int
     places: FirmwarePlaces
     is_shipped: bool
+    serial: ServingView | None
+
+    @property
+    def runs_selftest(self) -> bool:
+        """Whether the bundle's self test is a part of it."""
+        return self.is_shipped and self.serial is None
 
 
 def firmware_view(
-    manifest: Manifest, board: Board, core: Core, is_shipped: bool = False
+    manifest: Manifest,
+    board: Board,
+    core: Core,
+    is_shipped: bool = False,
+    port: Port | None = None,
 ) -> FirmwareView:
     """View of a bundle in the memory of `board`. Raises GM401 when arena and stack don't fit.
 
@@ -99,6 +132,10 @@ def firmware_view(
     rows = None if streamed is None else manifest.inputs[streamed].rows
     pushed_bytes = 0 if rows is None else rows.count * rows.bytes
     arena_bytes = manifest.arena_bytes + 2 * guard_bytes
+    serial = None if port is None or not port.serves else _serving(manifest, port)
+    more_bytes = pushed_bytes
+    if serial is not None:
+        more_bytes += _SERVING_BYTES + (_PROFILE_BYTES * len(manifest.layers) * serial.layers)
     return FirmwareView(
         name=manifest.name,
         macro=manifest.name.upper(),
@@ -119,9 +156,28 @@ def firmware_view(
         gaps=_gaps(manifest),
         regions=_own_regions(board) if is_shipped else _link_regions(board),
         placement=board.placement,
-        stack_bytes=_stack_bytes(manifest, board, arena_bytes, pushed_bytes, is_shipped),
+        stack_bytes=_stack_bytes(manifest, board, arena_bytes, more_bytes, is_shipped),
         places=_places(manifest, board),
         is_shipped=is_shipped,
+        serial=serial,
+    )
+
+
+def _serving(manifest: Manifest, port: Port) -> ServingView:
+    return ServingView(
+        tuple(f"0x{byte:02X}u" for byte in manifest.identity),
+        bool(manifest.options.get("instrument")),
+        tuple(_setup(write) for write in port.setup),
+    )
+
+
+def _setup(write: RegisterWrite) -> SetupView:
+    kept = "0u" if write.clear == 0xFFFFFFFF else f"(*at & 0x{~write.clear & 0xFFFFFFFF:08X}u)"
+    return SetupView(
+        f"0x{write.register:08X}u",
+        f"{kept} | 0x{write.set:08X}u",
+        f"0x{write.until:08X}u" if write.until else "",
+        re.sub(r"[^ -~]|[\\*]", "?", write.note),
     )
 
 
@@ -199,13 +255,13 @@ def _tensors(entries: tuple[TensorEntry, ...]) -> tuple[TensorView, ...]:
 
 
 def _stack_bytes(
-    manifest: Manifest, board: Board, arena_bytes: int, pushed_bytes: int, may_overflow: bool
+    manifest: Manifest, board: Board, arena_bytes: int, more_bytes: int, may_overflow: bool
 ) -> int:
-    """What the arena, and a whole input to push, leave of the RAM, within reason."""
+    """What the arena, and `more_bytes` of the firmware's own, leave of the RAM, within reason."""
     assert board.placement is not None
     arena = _arena_region(manifest, board)
     same = arena.name == board.placement.data
-    least = STACK_LEAST_BYTES + STATIC_BYTES + pushed_bytes if same else 0
+    least = STACK_LEAST_BYTES + STATIC_BYTES + more_bytes if same else 0
     if arena_bytes + least > arena.size_bytes and not may_overflow:
         raise error(
             "GM401",
@@ -217,7 +273,7 @@ def _stack_bytes(
             ExitCode.DOES_NOT_FIT,
         )
     data = board.region(board.placement.data)
-    left = data.size_bytes - STATIC_BYTES - pushed_bytes - (arena_bytes if same else 0)
+    left = data.size_bytes - STATIC_BYTES - more_bytes - (arena_bytes if same else 0)
     left -= sum(entry.bytes + entry.outside_align for entry in manifest.outside)
     return min(STACK_MOST_BYTES, max(STACK_LEAST_BYTES, left)) // 8 * 8
 

@@ -15,12 +15,12 @@ from glowmcu.manifest import Manifest
 from glowmcu.test_vectors import pattern_tensor
 from glowmcu.verify.firmware import firmware_files, firmware_view, pack_inputs, uart_port
 from glowmcu.verify.firmware.console import fnv1a
+from glowmcu.verify.firmware.makefile import makefile_view
 from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
 from glowmcu.verify.firmware.templates import render
 from glowmcu.verify.measurement import Array
 from glowmcu.verify.renode.files import renode_board, renode_files
 from glowmcu.verify.renode.intel_hex import intel_hex
-from glowmcu.verify.renode.makefile import makefile_view
 from glowmcu.verify.renode.time_limits import most_instructions
 
 _MOST_VECTORS = 2  # whose inputs are stored in full

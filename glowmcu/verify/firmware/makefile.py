@@ -1,4 +1,4 @@
-"""What `templates/renode/Makefile.j2` reads: how the firmware of a bundle is built."""
+"""What the Makefiles of `templates/` read: how the firmware of a bundle is built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from glowmcu.cores import Core
 from glowmcu.manifest import Manifest
-from glowmcu.verify.firmware import FirmwareView, Port
+from glowmcu.verify.firmware.port import Port
+from glowmcu.verify.firmware.view import FirmwareView
 from glowmcu.verify.toolchain import DEFAULT_FLAGS
 
 
@@ -25,13 +26,21 @@ class MakefileView:
 
 
 def makefile_view(
-    manifest: Manifest, firmware: FirmwareView, port: Port, core: Core, sources: Sequence[str]
+    manifest: Manifest,
+    firmware: FirmwareView,
+    port: Port,
+    core: Core,
+    sources: Sequence[str],
 ) -> MakefileView:
-    """View of the build of `sources` (the firmware's own) with the bundle around them."""
+    """View of the build of `sources` (the firmware's own) with the bundle around them, and with its
+    self test where the firmware runs that.
+    """
     name = manifest.name
     bundle = [f"../{file}" for file in manifest.sources if file.endswith(".c")]
-    bundle.append(f"../selftest/{name}_selftest.c")
-    folders = [".", "..", "../selftest"]
+    folders = [".", ".."]
+    if firmware.runs_selftest:
+        bundle.append(f"../selftest/{name}_selftest.c")
+        folders.append("../selftest")
     if firmware.places.fragment:
         folders.append("../placement")
     if firmware.places.loads:
