@@ -230,17 +230,23 @@ def old_readers(program: Program) -> dict[Buffer, int]:
     """What states become to the runs that read what they were, as masks: those come first."""
     found: dict[Buffer, int] = {}
     for state in program.states:
-        old, before = {state.buffer}, 0
-        while len(old) != before:
-            before = len(old)
-            for view in program.views.values():
-                if view.role is ViewRole.SLICE and view.base in old:
-                    old.add(view.buffer)
-                elif view.role is ViewRole.PART and view.buffer in old:
-                    old.add(view.base)
+        old = old_values(program, state.buffer)
         readers = (2 << i for i, run in enumerate(program.runs) if old.intersection(run.inputs))
         found[state.updated] = sum(readers)
     return found
+
+
+def old_values(program: Program, state: Buffer) -> set[Buffer]:
+    """What a state was, slices of it and what it is a part of."""
+    old, before = {state}, 0
+    while len(old) != before:
+        before = len(old)
+        for view in program.views.values():
+            if view.role is ViewRole.SLICE and view.base in old:
+                old.add(view.buffer)
+            elif view.role is ViewRole.PART and view.buffer in old:
+                old.add(view.base)
+    return old
 
 
 class _Producers:

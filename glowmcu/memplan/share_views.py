@@ -10,11 +10,11 @@ start.
 
 from __future__ import annotations
 
-from glowmcu.ir.program import Buffer, Program, Run, View, ViewRole
+from glowmcu.ir.program import Buffer, Program, Run, StateBuffer, View, ViewRole
 from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.liveness import peak_bytes
-from glowmcu.memplan.order_model import old_readers
+from glowmcu.memplan.order_model import old_values
 
 
 def share_views(program: Program) -> Program:
@@ -49,16 +49,30 @@ def _gives_state(program: Program) -> bool:
 
 def _reads_too_late(program: Program) -> bool:
     """Whether a run reads what a state was where it has been overwritten: the order was found for a
-    copy of it.
+    copy of it. Parts of the new value are written before the whole is, each to its own bytes.
     """
-    if not program.states:
-        return False
-    readers = old_readers(program)
     return any(
-        readers.get(buffer, 0) >> (index + 2)
+        _is_read_after(program, state, old_values(program, state.buffer), index, buffer)
+        for state in program.states
         for index, run in enumerate(program.runs)
         for buffer in run.outputs
     )
+
+
+def _is_read_after(
+    program: Program, state: StateBuffer, old: set[Buffer], index: int, written: Buffer
+) -> bool:
+    """Whether old bytes of a state are read behind run `index`, which writes there; who makes the
+    whole new value reads as it says (`Operation.updates`), who makes a part must not read at all.
+    """
+    root, first, end = program.span(state.buffer)
+    there, low, high = program.span(written)
+    low, high = max(low, first), min(high, end)
+    if there is not root or written in old or low >= high:
+        return False
+    readers = program.runs[index + 1 if written is state.updated else index :]
+    read = (program.span(item) for run in readers for item in run.inputs if item in old)
+    return any(begin < high and low < stop for _, begin, stop in read)
 
 
 def _holds_state(program: Program, run: Run) -> bool:

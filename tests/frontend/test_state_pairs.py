@@ -19,7 +19,7 @@ from glowmcu.pipeline import reference_graph
 
 pytest.importorskip("onnx")
 from tests.support.onnx_models import finished
-from tests.support.recurrent_models import recurrent_step, smooth
+from tests.support.recurrent_models import recurrent_step, smooth, stacked_steps
 
 APART = InputOptions(finds_states=False)
 
@@ -53,6 +53,20 @@ def test_what_is_said_is_done() -> None:
     session = Session(graph)
     for x, want in zip(xs, by_hand(data, xs), strict=True):
         assert np.array_equal(session.run([x])[0], want)
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("layers", [2, 3])
+@pytest.mark.parametrize(("kind", "steps"), [("GRU", 5), ("GRU", 1), ("LSTM", 5), ("RNN", 5)])
+def test_layers_that_share_one_state_write_their_parts_of_it(
+    kind: str, steps: int, layers: int, turned: bool, tmp_path: Path
+) -> None:
+    """A layer reads its part of the old state while it writes the new one, which may lie there."""
+    data = stacked_steps(kind, layers, steps, turned)
+    xs = np.random.default_rng(5).standard_normal((4, steps, 1, 8)).astype(np.float32)
+    (tmp_path / "stack.onnx").write_bytes(data)
+    session = glowmcu.compile(tmp_path / "stack.onnx", output=tmp_path / "out").session()
+    for x, want in zip(xs, by_hand(data, xs), strict=True):
+        np.testing.assert_allclose(session.run([x])[0], want, rtol=0, atol=1e-6)
 
 
 def test_none_leaves_plain_names_alone() -> None:

@@ -113,3 +113,47 @@ def smooth_sequence(
     """float32 input of `recurrent_sequence`: random walks, each at most 1."""
     walks = [smooth(steps, features, 100 * seed + item)[:, 0, 0] for item in range(batch)]
     return np.ascontiguousarray(np.stack(walks, 0 if batch_first else 1))
+
+
+def stacked_steps(kind: str, layers: int, steps: int, turned: bool = False) -> bytes:
+    """Layers behind each other as PyTorch writes them: of each state one tensor for all layers,
+    sliced and joined again; `turned`: the last layer's first. `x` is float32[steps, 1, 8].
+    """
+    random, hidden = np.random.default_rng(3), 8
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[kind]
+    pairs = [("h0", "hn")] + ([("c0", "cn")] if kind == "LSTM" else [])
+    constants = {"first": np.array([0], np.int64)}
+    nodes, value = [], "x"
+    for layer in range(layers):
+        constants |= {
+            f"W{layer}": random.standard_normal((1, gates * hidden, 8)) / 4,
+            f"R{layer}": random.standard_normal((1, gates * hidden, hidden)) / 4,
+            f"from{layer}": np.array([layer], np.int64),
+            f"to{layer}": np.array([layer + 1], np.int64),
+        }
+        for old, _ in pairs:
+            bounds = [f"from{layer}", f"to{layer}", "first"]
+            nodes.append(helper.make_node("Slice", [old, *bounds], [f"{old}_{layer}"]))
+        given = [value, f"W{layer}", f"R{layer}", "", "", *(f"{old}_{layer}" for old, _ in pairs)]
+        made = [f"y{layer}", *(f"{new}_{layer}" for _, new in pairs)]
+        nodes.append(helper.make_node(kind, given, made, hidden_size=hidden))
+        value = "y" if layer == layers - 1 else f"x{layer}"
+        constants["one"] = np.array([1], np.int64)
+        nodes.append(helper.make_node("Squeeze", [f"y{layer}", "one"], [value]))
+    order = range(layers)[:: -1 if turned else 1]
+    for _, new in pairs:
+        parts = [f"{new}_{layer}" for layer in order]
+        nodes.append(helper.make_node("Concat", parts, [new], axis=0))
+
+    def info(name: str, *shape: int) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    inputs = [info("x", steps, 1, 8), *(info(old, layers, 1, hidden) for old, _ in pairs)]
+    outputs = [info("y", steps, 1, hidden), *(info(new, layers, 1, hidden) for _, new in pairs)]
+    stored = [
+        numpy_helper.from_array(data if data.dtype == np.int64 else data.astype(np.float32), name)
+        for name, data in constants.items()
+    ]
+    graph = helper.make_graph(nodes, "stack", inputs, outputs, stored)
+    opset = [helper.make_opsetid("", 17)]
+    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString())
