@@ -20,7 +20,9 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.interpreter import bind_inputs, step_graph
 from glowmcu.ir.operation import Array, Operation
+from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.lowering.passes import PASSES
+from glowmcu.lowering.window_input import WindowInput, window_input
 from glowmcu.lowering.window_rows import WINDOWED, Inner, of_rows, window_of, with_rows
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.joining import Concatenation
@@ -37,12 +39,13 @@ _PREPARED_BY = "fold_padding"
 class Slid:
     """The graph that takes new rows only; `macs` are those of a run on a whole window.
 
-    `whole_from` names the first layer that is computed in full, and why. Rows of `layers` that look
-    at windows are kept.
+    `axis` of the input has the rows. `whole_from` names the first layer that is computed in full,
+    and why. Rows of `layers` that look at windows are kept.
     """
 
     graph: Graph
     macs: int
+    axis: int
     whole_from: str = ""
     layers: int = 0
 
@@ -69,8 +72,8 @@ def with_slides(
     slid = slide(graph, name, hop, file_name, most_layers)
     part = 100 * slid.graph.macs / max(slid.macs, 1)
     text = (
-        f"input {name!r} slides by {hop} rows: a run computes {slid.graph.macs} of {slid.macs} "
-        f"multiply-accumulates ({part:.0f} %)"
+        f"input {name!r} slides by {hop} rows, along axis {slid.axis}: a run computes "
+        f"{slid.graph.macs} of {slid.macs} multiply-accumulates ({part:.0f} %)"
     )
     whole = f"; in full from {slid.whole_from}" if slid.whole_from else ""
     metadata = {**slid.graph.metadata, KEPT_LAYERS: str(slid.layers)}
@@ -95,9 +98,11 @@ class _Slider:
         self.graph, self.hop, self.file_name = graph, hop, file_name
         self.most_layers, self.layers = most_layers, 0
         self.input = self._input(name)
-        self.skipped: set[Node] = set()
-        self.image = self._image()
-        rows = self.image.type.shape[1]
+        self.window = self._image()
+        self.image, rows = self.window.image, self.window.rows
+        self.skipped = set(self.window.chain)
+        if rows == 1:
+            raise self._cannot("it has one row", "rows are in the axis that layers see as height")
         if not 0 < hop < rows:
             raise self._cannot(f"{hop} new rows of {rows}", f"give a hop from 1 to {rows - 1}")
         self.nodes: list[Node] = []
@@ -128,7 +133,9 @@ class _Slider:
             states=tuple(self.states),
         )
         slid.verify()
-        return Slid(slid, self.graph.macs, self.whole_from, self.layers)
+        slid = remove_dead_nodes(slid)  # rows that nobody reads
+        axis = self.window.axes[0]
+        return Slid(slid, self.graph.macs, axis, self.whole_from, self.layers)
 
     def _input(self, name: str) -> Value:
         names = [value.name for value in self.graph.arguments]
@@ -150,22 +157,16 @@ class _Slider:
             )
         return self.graph.arguments[names.index(name)]
 
-    def _image(self) -> Value:
-        """The input as layers see it, [1, rows, columns, channels]; reshapes before it go."""
-        value = self.input
-        while value.type.rank != 4 or value.type.shape[0] != 1:
-            users = self.graph.users.get(value, [])
-            if len(users) != 1 or not isinstance(users[0].op, Reshape):
-                break
-            self.skipped.add(users[0])
-            value = users[0].output
-        if value.type.rank != 4 or value.type.shape[0] != 1 or value in self.graph.outputs:
+    def _image(self) -> WindowInput:
+        """The input as layers see it, [1, rows, columns, channels]."""
+        found = window_input(self.graph, self.input)
+        if found is None:
             raise self._cannot(
-                f"layers read it as {value.type}",
+                f"layers read it as {self.input.type}",
                 "rows are those of one image; sound slides by the hop of a pipeline's first stage, "
                 "its features as the second's input (docs/pipelines.md)",
             )
-        return value
+        return found
 
     def _of_zeros(self) -> dict[Value, Array]:
         """What every tensor is where all inputs are zeros."""
@@ -185,17 +186,13 @@ class _Slider:
 
     def _new_rows(self) -> Value:
         """The new argument, behind the rows that are kept of the input."""
-        rows, rest = self.image.type.shape[1], self.image.type.shape[2:]
-        shape = self.input.type.shape
-        is_rows = len(shape) > 1 and shape[:2] == (1, rows)
-        new = (1, self.hop, *(shape[2:] if is_rows else (int(np.prod(rest)),)))
-        if not is_rows and len(shape) == 2:
-            new = (1, self.hop * int(np.prod(rest)))
-        given = Value(self.input.type.with_shape(new), self.input.name)
+        window, hop = self.window, self.hop
+        given = Value(self.input.type.with_shape(window.shape(0, hop)), self.input.name)
         seen = given
-        if new != (1, self.hop, *rest):
-            seen = self._node(Reshape((1, self.hop, *rest)), [given], f"{given.name}/rows",
-                              (1, self.hop, *rest), given)  # fmt: skip
+        for index, node in enumerate(window.chain):
+            shape = window.shape(index + 1, hop)
+            op, name = window.operation(index, hop), f"{node.output.name}/rows"
+            seen = self._node(op, [seen], name, shape, node.output)
         self._keep(self.image, None, seen)
         return given
 
@@ -207,8 +204,11 @@ class _Slider:
         if inner is not None and inner.end > inner.first and self._may_keep(node):
             self.inner[node.output] = inner
             self.layers += isinstance(node.op, WINDOWED)
-        elif not self.whole_from and any(value in self.inner for value in node.inputs):
+        elif not self.whole_from and self._reads_all_rows(node):
             self.whole_from = self._why(node, inner)
+
+    def _reads_all_rows(self, node: Node) -> bool:
+        return any(value in self.inner for value in node.inputs) and not self._takes_rows(node)
 
     def _may_keep(self, node: Node) -> bool:
         """Whether one more layer that looks at windows may keep rows."""
