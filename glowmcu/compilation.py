@@ -11,7 +11,7 @@ from glowmcu.board import PlacementRequest, Places
 from glowmcu.emit_c.packages.package import Packaging
 from glowmcu.frontend.state_pairs import PAIRS
 from glowmcu.goals import Budgets, Goal, PlanPoint
-from glowmcu.input_options import InputOptions, bound_text, slides_text
+from glowmcu.input_options import InputOptions, bound_text
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
@@ -24,6 +24,7 @@ from glowmcu.manifest import Manifest, PipelineEntry, SimplificationEntry
 from glowmcu.memplan.planner import Plan
 from glowmcu.open_size.graphs import OpenGraphs
 from glowmcu.planning_progress import PlanningObserver
+from glowmcu.slides import slides_text
 
 if TYPE_CHECKING:
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel

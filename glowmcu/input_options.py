@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 from glowmcu.errors import error
 from glowmcu.size_forms import OpenSize
+from glowmcu.slides import GivenSlide, Slide, read_slides, slides_of
 
 #: The shape of an input, with symbols for sizes that stand elsewhere.
 GivenShape = tuple[int | str, ...]
 #: A size, or the smallest and the largest of one that each run is given.
 Defined = int | tuple[int, int]
+
 #: How many sizes one may have: code is proved for each.
 MOST_SIZES = 1024
 
@@ -52,7 +54,7 @@ class InputOptions:
     nhwc: tuple[str, ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)
     finds_states: bool = True
-    slides: Mapping[str, int] = field(default_factory=dict)
+    slides: Mapping[str, Slide] = field(default_factory=dict)
     slide_layers: int | None = None
     cameras: Mapping[str, str] = field(default_factory=dict)
     open_size: OpenSize | None = None
@@ -92,12 +94,12 @@ def inputs_of(
     define: Mapping[str, Defined] | None,
     bind: Mapping[str, npt.NDArray[Any]] | None,
     states: Mapping[str, str] | None = None,
-    slides: Mapping[str, int] | None = None,
+    slides: Mapping[str, GivenSlide] | None = None,
     cameras: Mapping[str, str] | None = None,
 ) -> InputOptions:
     """What a function of the API was given; without `states` they are looked for.
 
-    A shape may have symbols, which `define` gives sizes. Raises GM711, GM714.
+    A shape may have symbols, which `define` gives sizes. Raises GM711, GM714, GM732.
     """
     symbols, open_size = defined(define or {})
     named, fixed = {size for shape in (shapes or {}).values() for size in shape}, {}
@@ -114,7 +116,7 @@ def inputs_of(
     }
     return InputOptions(
         fixed, {name: size for name, size in symbols.items() if name not in named}, bind or {},
-        states=states or {}, finds_states=states is None, slides=slides or {},
+        states=states or {}, finds_states=states is None, slides=slides_of(slides or {}),
         cameras=cameras or {}, open_size=open_size, open_shapes=open_shapes,
     )  # fmt: skip
 
@@ -192,7 +194,7 @@ def options_of_bundle(
     """What decides the numbers of a bundle that says `said` and takes `inputs`."""
     nhwc = tuple(name for name in said.get("layout_nhwc", "").split(",") if name)
     # The model has the whole window of an input that slides, and the file its shape.
-    slides = _slides(said.get("slide", ""))
+    slides = read_slides(said.get("slide", ""))
     cameras = dict(pair.split("=", 1) for pair in said.get("camera", "").split(",") if pair)
     shapes = {
         name: (shape[0], shape[3], shape[1], shape[2]) if name in nhwc else shape
@@ -204,16 +206,6 @@ def options_of_bundle(
         shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states,
         finds_states=False, slides=slides, cameras=cameras,
     )  # fmt: skip
-
-
-def slides_text(slides: Mapping[str, int]) -> str:
-    """Inputs that slide with their hops, as a bundle's options say it."""
-    return ",".join(f"{name}={hop}" for name, hop in slides.items())
-
-
-def _slides(text: str) -> dict[str, int]:
-    pairs = (pair.rpartition("=") for pair in text.split(",") if pair)
-    return {name: int(hop) for name, _, hop in pairs}
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:

@@ -31,6 +31,7 @@ from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import check_output, default_name, packaging
 from glowmcu.pipeline import emit as write
 from glowmcu.planning_progress import PlanningObserver
+from glowmcu.slides import GivenSlide
 
 if TYPE_CHECKING:
     from glowmcu.api.quantization import ProfileGiven, SamplesGiven
@@ -55,7 +56,7 @@ def compile(
     define: Mapping[str, Defined] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
-    slide: Mapping[str, int] | None = None,
+    slide: Mapping[str, GivenSlide] | None = None,
     camera: Mapping[str, str] | None = None,
     keep_inputs: Sequence[str] = (),
     stream_inputs: Sequence[str] = (),

@@ -16,6 +16,7 @@ from glowmcu.cli.memory_limit import memory_limit_option
 from glowmcu.errors import error
 from glowmcu.given_once import given_once
 from glowmcu.input_options import Defined, GivenShape, InputOptions, channels_last, inputs_of
+from glowmcu.slides import Slide, slide_of, unfit
 
 if TYPE_CHECKING:
     from glowmcu.verify.measurement import Array
@@ -104,9 +105,9 @@ def place_options(function: _F) -> _F:
                      help="This input stays in memory of yours (frame buffer, flash)."),
         click.option("--input-layout", "layouts", multiple=True, metavar="NAME=nhwc",
                      help="An NCHW input or output has its channels last in C."),
-        click.option("--slide", "slides", metavar="NAME=ROWS", multiple=True,
+        click.option("--slide", "slides", metavar="NAME=ROWS[@AXIS]", multiple=True,
                      help="Windows of this input overlap: so many rows are new in a run, and only "
-                          "what they change is computed."),
+                          "what they change is computed. x=2@3: the rows lie in axis 3."),
         click.option("--camera", "cameras", metavar="NAME=FORMAT:WxH", multiple=True,
                      help="This image comes as a camera's frame (grey, rgb888, rgb565, rgb565be, "
                           "yuyv, uyvy), is cropped to its middle (…:stretch: is not) and resized."),
@@ -165,20 +166,16 @@ def _define(text: str) -> tuple[str, Defined]:
     return name, (int(found[1]), int(found[2])) if found[2] else int(found[1])
 
 
-def parse_slides(texts: tuple[str, ...]) -> dict[str, int]:
-    """`NAME=ROWS` as a dictionary. Raises GM154, GM732."""
+def parse_slides(texts: tuple[str, ...]) -> dict[str, Slide]:
+    """`NAME=ROWS` or `NAME=ROWS@AXIS` as a dictionary. Raises GM154, GM732."""
     return given_once("--slide", texts, _slide)
 
 
-def _slide(text: str) -> tuple[str, int]:
+def _slide(text: str) -> tuple[str, Slide]:
     name, _, rows = text.rpartition("=")
-    if not name or not re.fullmatch(r"[1-9]\d{0,8}", rows):
-        raise error(
-            "GM732",
-            f"--slide takes NAME=ROWS, the number of rows that are new in a run, got {text!r}",
-            hint="for example --slide input_1=2",
-        )
-    return name, int(rows)
+    if not name:
+        raise unfit(text)
+    return name, slide_of(name, rows)
 
 
 def parse_cameras(texts: tuple[str, ...]) -> dict[str, str]:

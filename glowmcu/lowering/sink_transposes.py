@@ -31,10 +31,10 @@ _LONGEST_CHAIN = 8
 
 def run(graph: Graph) -> Graph:
     """The graph with its transposes as far down as they gain by it."""
-    return rewrite(graph, _sink, *merge_transposes.RULES)
+    return rewrite(graph, sink, *merge_transposes.RULES)
 
 
-def _sink(context: Context, node: Node) -> Sequence[Value] | None:
+def sink(context: Context, node: Node) -> Sequence[Value] | None:
     permutation = _common_permutation(context, node)
     if permutation is None:
         return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -22,12 +23,13 @@ from glowmcu.ir.interpreter import bind_inputs, step_graph
 from glowmcu.ir.operation import Array, Operation
 from glowmcu.ir.rewriting import remove_dead_nodes
 from glowmcu.lowering.passes import PASSES
-from glowmcu.lowering.window_input import WindowInput, window_input
+from glowmcu.lowering.window_input import window_input
 from glowmcu.lowering.window_rows import WINDOWED, Inner, of_rows, window_of, with_rows
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice
+from glowmcu.slides import Slide
 
 #: Where the graph says of how many layers rows are kept.
 KEPT_LAYERS = "layers that keep rows"
@@ -51,7 +53,7 @@ class Slid:
 
 
 def with_slides(
-    graph: Graph, slides: Mapping[str, int], file_name: str, most_layers: int | None = None
+    graph: Graph, slides: Mapping[str, Slide], file_name: str, most_layers: int | None = None
 ) -> tuple[Graph, tuple[str, ...]]:
     """The graph whose inputs slide by so many rows, and what that saves, in sentences. Rows of the
     first `most_layers` are kept, where that is given.
@@ -68,11 +70,11 @@ def with_slides(
             "the others are written as a whole",
             ExitCode.USAGE,
         )
-    ((name, hop),) = slides.items()
-    slid = slide(graph, name, hop, file_name, most_layers)
+    ((name, given),) = slides.items()
+    slid = slide(graph, name, given, file_name, most_layers)
     part = 100 * slid.graph.macs / max(slid.macs, 1)
     text = (
-        f"input {name!r} slides by {hop} rows, along axis {slid.axis}: a run computes "
+        f"input {name!r} slides by {given.rows} rows, along axis {slid.axis}: a run computes "
         f"{slid.graph.macs} of {slid.macs} multiply-accumulates ({part:.0f} %)"
     )
     whole = f"; in full from {slid.whole_from}" if slid.whole_from else ""
@@ -81,34 +83,70 @@ def with_slides(
 
 
 def slide(
-    graph: Graph, name: str, hop: int, file_name: str, most_layers: int | None = None
+    graph: Graph,
+    name: str,
+    given: Slide,
+    file_name: str,
+    most_layers: int | None = None,
 ) -> Slid:
-    """The model with `hop` new rows of input `name` a run. Raises GM130 where that cannot be."""
+    """The model with new rows of input `name` a run. Raises GM130 where that cannot be."""
+    refused = partial(_cannot, name, file_name)
+    names = [value.name for value in graph.arguments]
+    if name not in names:
+        raise error(
+            "GM130",
+            f"no input is named {name!r}",
+            file_name,
+            f"the inputs are: {', '.join(names)}",
+            ExitCode.USAGE,
+        )
+    if graph.states:
+        raise refused(
+            "the model has states of its own",
+            "it sees each row once already; --slide is for models without states",
+        )
     for title, run in PASSES:
         graph = run(graph)
         if title == _PREPARED_BY:
             break
-    return _Slider(graph, name, hop, file_name, most_layers).run()
+    value = graph.arguments[names.index(name)]
+    window = window_input(graph, value, given.axis)
+    if window is None:
+        axis = "" if given.axis is None else f", axis {given.axis} neither as height nor as width"
+        raise refused(
+            f"layers read it as {value.type}{axis}",
+            "rows are those of one image; sound slides by the hop of a pipeline's first stage, "
+            "its features as the second's input (docs/pipelines.md)",
+        )
+    if not given.rows < window.rows:
+        raise refused(
+            f"{given.rows} new rows of {window.rows}", f"give a hop from 1 to {window.rows - 1}"
+        )
+    slider = _Slider(*window.network(graph), given.rows, most_layers)
+    slid, rows = slider.run()
+    new, nodes = window.in_front_of(rows, name)
+    inputs = (new if value is rows else value for value in slid.inputs)
+    slid = replace(slid, inputs=tuple(inputs), nodes=(*nodes, *slid.nodes))
+    slid.verify()
+    slid = remove_dead_nodes(slid)  # rows that nobody reads
+    return Slid(slid, graph.macs, window.axes[0], slider.whole_from, slider.layers)
+
+
+def _cannot(name: str, file_name: str, why: str, hint: str) -> GlowmcuError:
+    message = f"input {name!r} cannot slide: {why}"
+    return error("GM130", message, file_name, hint, ExitCode.UNSUPPORTED)
 
 
 class _Slider:
-    def __init__(
-        self, graph: Graph, name: str, hop: int, file_name: str, most_layers: int | None
-    ) -> None:
-        self.graph, self.hop, self.file_name = graph, hop, file_name
+    """A network whose input `image` [1, rows, columns, channels] gets `hop` new rows a run."""
+
+    def __init__(self, graph: Graph, image: Value, hop: int, most_layers: int | None) -> None:
+        self.graph, self.image, self.hop = graph, image, hop
         self.most_layers, self.layers = most_layers, 0
-        self.input = self._input(name)
-        self.window = self._image()
-        self.image, rows = self.window.image, self.window.rows
-        self.skipped = set(self.window.chain)
-        if rows == 1:
-            raise self._cannot("it has one row", "rows are in the axis that layers see as height")
-        if not 0 < hop < rows:
-            raise self._cannot(f"{hop} new rows of {rows}", f"give a hop from 1 to {rows - 1}")
         self.nodes: list[Node] = []
         self.states: list[State] = []
         self.assigned: list[Value] = []
-        self.inner: dict[Value, Inner] = {self.image: Inner(0, rows, hop)}
+        self.inner: dict[Value, Inner] = {image: Inner(0, image.type.shape[1], hop)}
         self.whole_from = ""
         for node in graph.nodes:
             self._look_at(node)
@@ -118,13 +156,14 @@ class _Slider:
         #: By tensor its rows above the inner ones, and all others: those kept and the new ones.
         self.parts: dict[Value, tuple[Value | None, Value]] = {}
 
-    def run(self) -> Slid:
-        """Node by node."""
-        given = self._new_rows()
+    def run(self) -> tuple[Graph, Value]:
+        """The graph node by node, and its input of new rows."""
+        shape = with_rows(self.image, self.hop)
+        new = Value(self.image.type.with_shape(shape), self.image.name)
+        self._keep(self.image, None, new)
         for node in self.graph.nodes:
-            if node not in self.skipped:
-                self._add(node)
-        arguments = tuple(given if v is self.input else v for v in self.graph.arguments)
+            self._add(node)
+        arguments = tuple(new if v is self.image else v for v in self.graph.arguments)
         slid = replace(
             self.graph,
             inputs=(*arguments, *(state.value for state in self.states)),
@@ -132,41 +171,7 @@ class _Slider:
             outputs=(*self.graph.results, *self.assigned),
             states=tuple(self.states),
         )
-        slid.verify()
-        slid = remove_dead_nodes(slid)  # rows that nobody reads
-        axis = self.window.axes[0]
-        return Slid(slid, self.graph.macs, axis, self.whole_from, self.layers)
-
-    def _input(self, name: str) -> Value:
-        names = [value.name for value in self.graph.arguments]
-        if name not in names:
-            raise error(
-                "GM130",
-                f"no input is named {name!r}",
-                self.file_name,
-                f"the inputs are: {', '.join(names)}",
-                ExitCode.USAGE,
-            )
-        if self.graph.states:
-            raise error(
-                "GM130",
-                f"{name!r} cannot slide: the model has states of its own",
-                self.file_name,
-                "it sees each row once already; --slide is for models without states",
-                ExitCode.UNSUPPORTED,
-            )
-        return self.graph.arguments[names.index(name)]
-
-    def _image(self) -> WindowInput:
-        """The input as layers see it, [1, rows, columns, channels]."""
-        found = window_input(self.graph, self.input)
-        if found is None:
-            raise self._cannot(
-                f"layers read it as {self.input.type}",
-                "rows are those of one image; sound slides by the hop of a pipeline's first stage, "
-                "its features as the second's input (docs/pipelines.md)",
-            )
-        return found
+        return slid, new
 
     def _of_zeros(self) -> dict[Value, Array]:
         """What every tensor is where all inputs are zeros."""
@@ -184,22 +189,8 @@ class _Slider:
                 pass
         return values
 
-    def _new_rows(self) -> Value:
-        """The new argument, behind the rows that are kept of the input."""
-        window, hop = self.window, self.hop
-        given = Value(self.input.type.with_shape(window.shape(0, hop)), self.input.name)
-        seen = given
-        for index, node in enumerate(window.chain):
-            shape = window.shape(index + 1, hop)
-            op, name = window.operation(index, hop), f"{node.output.name}/rows"
-            seen = self._node(op, [seen], name, shape, node.output)
-        self._keep(self.image, None, seen)
-        return given
-
     def _look_at(self, node: Node) -> None:
         """Note the inner rows of what a node makes, where there are any."""
-        if node in self.skipped:
-            return
         inner = self._inner(node)
         if inner is not None and inner.end > inner.first and self._may_keep(node):
             self.inner[node.output] = inner
@@ -363,7 +354,3 @@ class _Slider:
         if any(step % stride for step in steps):
             return f"{said}, whose stride does not divide {min(steps)} new rows"
         return f"{said}, of which no row stays" if inner else f"{said}, which needs all rows"
-
-    def _cannot(self, why: str, hint: str) -> GlowmcuError:
-        message = f"input {self.input.name!r} cannot slide: {why}"
-        return error("GM130", message, self.file_name, hint, ExitCode.UNSUPPORTED)

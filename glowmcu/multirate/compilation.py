@@ -28,6 +28,7 @@ from glowmcu.pipeline import (
     labels_of,
     model_notes,
 )
+from glowmcu.slides import Slide
 
 if TYPE_CHECKING:
     from glowmcu.quant.request import QuantizationRequest
@@ -137,7 +138,7 @@ def _graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """A stage's model as what runs it sees it, and what to tell of it."""
     data, name = files.models[stage.name], str(stage.model)
-    slides = {} if stage.slide is None else {_data_input(stage, files): stage.slide}
+    slides = {} if stage.slide is None else {_data_input(stage, files): Slide(stage.slide)}
     cameras = {_data_input(stage, files): stage.camera} if stage.camera else {}
     request = files.quantization.get(stage.name)
     # Pixels are bytes, so that a model that is quantized here takes some.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,14 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.cli import main
+from glowmcu.cli.input_arguments import parse_slides
+from glowmcu.errors import GlowmcuError
 from glowmcu.ir.interpreter import Session, run_graph
 from glowmcu.lowering.passes import lower
 from glowmcu.lowering.slide_windows import slide
 from glowmcu.pipeline import reference_graph
+from glowmcu.slides import Slide
 from tests.support.onnx_models import finished
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
@@ -86,6 +91,19 @@ def channels_last() -> bytes:
     return network.finish(1, 24, 6)
 
 
+def spectrogram() -> bytes:
+    """(batch, 1, bands, time), pooled along both, and a dense layer over bands and time."""
+    network = Network()
+    network.conv(4, 1, 3, 5, pads=[1, 2, 1, 2])
+    network.conv(4, 4, 3, 3, group=1)
+    network.add("MaxPool", kernel_shape=[2, 1], strides=[2, 1])
+    network.conv(4, 1, 2, 3, group=4)
+    network.add("Flatten")
+    weights = network.random.standard_normal((4 * 4 * 16, 3)) / 16
+    network.add("Gemm", network.constant(weights.astype(np.float32)))
+    return network.finish(1, 1, 12, 20)
+
+
 #: Model, hop, axis of time, and what one run computes of a whole window's work at most.
 MODELS = {
     "causal, (batch, channels, time)": (causal, 1, 2, 1 / 24),
@@ -93,6 +111,8 @@ MODELS = {
     "image, (batch, 1, rows, columns)": (image, 2, 2, 0.5),
     "flat": (flat, 4, 1, 4 / 18),
     "(batch, time, channels)": (channels_last, 1, 1, 1 / 21),
+    "spectrogram, along time": (spectrogram, 1, 3, 0.35),
+    "image, along its rows, said": (image, 2, 2, 0.5),
 }
 
 
@@ -100,7 +120,8 @@ MODELS = {
 def test_onnx_windows_slide_along_the_axis_of_time(name: str) -> None:
     make, hop, axis, most = MODELS[name]
     graph = reference_graph(make(), "m.onnx")
-    slid = slide(graph, "x", hop, "m.onnx")
+    given = axis if axis == 3 or "said" in name else None
+    slid = slide(graph, "x", Slide(hop, given), "m.onnx")
     whole = graph.arguments[0].type.shape
     new = slid.graph.arguments[0].type.shape
     rows = 120 // 6 if name == "flat" else whole[axis]
@@ -118,22 +139,48 @@ def test_onnx_windows_slide_along_the_axis_of_time(name: str) -> None:
             np.testing.assert_allclose(session.run([given])[0], want, rtol=0, atol=1e-5)
 
 
-def test_quantized_windows_are_the_same_to_the_bit(tmp_path: Path) -> None:
-    (tmp_path / "m.onnx").write_bytes(causal())
+@pytest.mark.parametrize(
+    ("make", "slide", "axis"), [(causal, 1, 2), (spectrogram, "1@3", 3)], ids=["causal", "turned"]
+)
+def test_quantized_windows_are_the_same_to_the_bit(
+    make: Callable[[], bytes], slide: int | str, axis: int, tmp_path: Path
+) -> None:
+    model, profile = tmp_path / "m.onnx", tmp_path / "p.json"
+    model.write_bytes(make())
     random = np.random.default_rng(3)
-    samples = random.standard_normal((16, 1, 6, 24)).astype(np.float32)
-    profile = tmp_path / "p.json"
-    glowmcu.profile(tmp_path / "m.onnx", samples=samples, output=profile)
+    shape = reference_graph(make(), "m.onnx").arguments[0].type.shape
+    samples = random.standard_normal((16, *shape)).astype(np.float32)
+    glowmcu.profile(model, samples=samples, output=profile)
     whole, slid = (
-        glowmcu.compile(
-            tmp_path / "m.onnx", profile=profile, output=tmp_path / kind, name=kind, slide=given
-        )
-        for kind, given in (("whole", None), ("slid", {"x": 1}))
+        glowmcu.compile(model, profile=profile, output=tmp_path / kind, name=kind, slide=given)
+        for kind, given in (("whole", None), ("slid", {"x": slide}))
     )
-    entry = whole.manifest.inputs[0]
-    window = np.full(entry.shape, entry.zero_point, np.int8)
-    session = slid.session()
+    assert slid.manifest.options["slide"] == f"x={slide}"
+    entry, new = whole.manifest.inputs[0], slid.manifest.inputs[0].shape
+    window, session = np.full(entry.shape, entry.zero_point, np.int8), slid.session()
     for _ in range(40):
-        given = random.integers(-128, 128, (1, 6, 1)).astype(np.int8)
-        window = np.ascontiguousarray(np.concatenate([window, given], 2)[:, :, 1:])
+        given = random.integers(-128, 128, new).astype(np.int8)
+        window = np.concatenate([window, given], axis)
+        window = np.ascontiguousarray(window.take(range(1, window.shape[axis]), axis))
         assert np.array_equal(session.run([given])[0], whole.run([window])[0])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 4])
+def test_an_axis_that_is_no_side_of_the_image_is_refused(axis: int) -> None:
+    graph = reference_graph(spectrogram(), "m.onnx")
+    with pytest.raises(GlowmcuError, match=rf"GM130.*axis {axis} neither as height nor as width"):
+        slide(graph, "x", Slide(1, axis), "m.onnx")
+
+
+@pytest.mark.parametrize("text", ["x=", "x=0", "x=2@", "x=@3", "x=2@x", "=2", "x=2@3@4"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(GlowmcuError, match=r"GM732.*NAME=ROWS@AXIS"):
+        parse_slides((text,))
+
+
+def test_bundles_are_verified_against_their_model(tmp_path: Path) -> None:
+    """`verify` reads from the bundle how its input slides."""
+    model = tmp_path / "m.onnx"
+    model.write_bytes(spectrogram())
+    glowmcu.compile(model, output=tmp_path / "m", slide={"x": "2@3"})
+    assert main(["verify", str(tmp_path / "m"), "--model", str(model)]) == 0

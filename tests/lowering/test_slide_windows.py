@@ -18,6 +18,7 @@ from glowmcu.ir.operation import Array
 from glowmcu.lowering.passes import lower
 from glowmcu.lowering.slide_windows import Slid, slide
 from glowmcu.pipeline import reference_graph
+from glowmcu.slides import Slide
 from tests.memplan.foreign_models import MODELS as FOREIGN
 from tests.memplan.spatial_models import Image, SpatialModel, Window
 from tests.support.stream_models import random_stream_model
@@ -43,7 +44,7 @@ def check(graph: Graph, slid: Graph, steps: int = STEPS, seed: int = 0) -> None:
 
 def slid_model(data: bytes, hop: int) -> tuple[Graph, Slid]:
     graph = reference_graph(data, "m.tflite")
-    return graph, slide(graph, graph.arguments[0].name, hop, "m.tflite")
+    return graph, slide(graph, graph.arguments[0].name, Slide(hop), "m.tflite")
 
 
 def spatial(*windows: Window, rows: int = 24) -> bytes:
@@ -81,7 +82,7 @@ def test_networks_of_other_kinds_slide_exactly(name: str) -> None:
     graph = reference_graph(FOREIGN[name](), "m.tflite")
     if len(graph.arguments) > 1:
         pytest.skip("one input slides")
-    slid = slide(graph, graph.arguments[0].name, 4, "m.tflite")
+    slid = slide(graph, graph.arguments[0].name, Slide(4), "m.tflite")
     assert slid.graph.macs <= graph.macs
     check(graph, slid.graph, steps=4)
 
@@ -210,7 +211,7 @@ def test_bundles_slide_exactly(goal: str, tmp_path: Path) -> None:
 def test_what_cannot_slide_is_refused(name: str, hop: int, said: str) -> None:
     graph = reference_graph(CHAINS["same"][0], "m.tflite")
     with pytest.raises(GlowmcuError) as caught:
-        slide(graph, name or graph.arguments[0].name, hop, "m.tflite")
+        slide(graph, name or graph.arguments[0].name, Slide(hop), "m.tflite")
     assert caught.value.code == "GM130"
     assert said in caught.value.problems[0].message
 
