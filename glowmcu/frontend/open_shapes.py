@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from glowmcu.errors import Problem
 from glowmcu.frontend.unsupported import Unsupported
+from glowmcu.input_options import InputOptions
 
 
 def open_shape(
@@ -33,6 +36,17 @@ def open_shape(
         "GM104",
         f"input {name!r} has a dynamic shape, {text}; expected every size fixed",
         hint,
+    )
+
+
+def with_hint_at_export(problem: Problem, options: InputOptions) -> Problem:
+    """Of shapes that contradict each other where the user gave sizes that the file leaves open."""
+    if problem.code != "GM106" or problem.hint or not (options.symbols or options.given_shapes):
+        return problem
+    return replace(
+        problem,
+        hint="a size of the export's example may stand in this layer as a constant: give that "
+        "size, or export anew with a dynamic axis, in PyTorch by dynamo=True and dynamic_shapes",
     )
 
 

@@ -14,6 +14,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.types import Shape
 from glowmcu.pipeline import model_notes, reference_graph
 from tests.support.check_model import check_model
+from tests.support.onnx_models import finished
 from tests.support.oracle import run_litert_reference
 
 #: Declared sizes by input, symbols that the user defined, and the shapes that follow.
@@ -149,3 +150,16 @@ def test_sizes_that_the_file_fixes_still_have_to_agree() -> None:
     model.output(y)
     with pytest.raises(GlowmcuError, match=r"its result is \(1, 4\), the file declares \(1, 5\)"):
         reference_graph(model.finish(), "m.tflite")
+
+
+def test_a_size_of_the_export_that_stands_in_a_layer_is_said() -> None:
+    """Tracing writes the example's sizes into reshapes, and leaves the input's axis open."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ("T", 8))
+    shape = onnx.numpy_helper.from_array(np.array([20, 4, 2]), "shape")
+    node = onnx.helper.make_node("Reshape", ["x", "shape"], ["y"])
+    data = finished(onnx, [node], [x], [onnx.ValueInfoProto(name="y")], [shape])
+    graph = reference_graph(data, "m.onnx", inputs=InputOptions(symbols={"T": 20}))
+    assert graph.results[0].type.shape == (20, 4, 2)
+    with pytest.raises(GlowmcuError, match=r"(?s)GM106.*export anew with a dynamic axis"):
+        reference_graph(data, "m.onnx", inputs=InputOptions(symbols={"T": 64}))

@@ -8,6 +8,7 @@ from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_co
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
+from glowmcu.frontend.open_shapes import with_hint_at_export
 from glowmcu.frontend.output_names import with_output_names
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
@@ -37,7 +38,8 @@ def read_onnx(
         except Unsupported as cause:
             problems.append(cause.problem(f"{file_name}, input {record.name!r}"))
     if not problems:
-        problems = _import_nodes(state, file_name)
+        found = _import_nodes(state, file_name)
+        problems = [with_hint_at_export(problem, options) for problem in found]
     outputs: list[Value] = []
     if not problems:
         try:
