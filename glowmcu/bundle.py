@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glowmcu.board import Board, find_board
 from glowmcu.cores import core
+from glowmcu.errors import error
 from glowmcu.goals import PlanPoint
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.text_size import text_sizes
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from glowmcu.option_words import CoreName, Where
     from glowmcu.verify.measurement import Array, Measurement
     from glowmcu.verify.measurement import Session as ExecutorSession
 
@@ -72,18 +76,20 @@ class MemoryPass:
 
 
 class Session:
-    """One stream of a bundle's invocations."""
+    """One stream of a bundle's invocations, made by `Bundle.session`."""
 
-    def __init__(self, steps: ExecutorSession) -> None:
+    def __init__(self, steps: ExecutorSession, manifest: Manifest) -> None:
         self._steps = steps
+        self._manifest = manifest
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """Outputs of the next invocation, in model order; `inputs` are as for `Bundle.run`."""
-        return list(self.measure(inputs).outputs)
+    def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
+        """Outputs of the next invocation, in model order; arguments are as for `Bundle.run`."""
+        return list(self.measure(inputs, real).outputs)
 
-    def measure(self, inputs: Sequence[Array]) -> Measurement:
+    def measure(self, inputs: Sequence[ArrayLike], real: bool = False) -> Measurement:
         """The next invocation with what it costs, where the executor can tell."""
-        return self._steps.measure(inputs)
+        measured = self._steps.measure(_taken(self._manifest, inputs, real))
+        return _given(self._manifest, measured, real)
 
     def reset(self) -> None:
         """Begin a new stream."""
@@ -137,29 +143,30 @@ class Bundle:
             manifest.layers,
         )
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
         """Outputs of the generated C on this computer, in model order.
 
-        `inputs` are stored values in model order: int8 where the model's inputs are int8.
+        `inputs` are stored values in model order: int8 where the model's inputs are int8. With
+        `real` they are real numbers instead, and so are the outputs (float32): `quantize` and
+        `dequantize` are done here. Raises GM602, GM604 for other shapes and types, GM628 for NaN.
         """
-        return list(self.measure(inputs, on="host").outputs)
+        return list(self.measure(inputs, on="host", real=real).outputs)
 
     def measure(
         self,
-        inputs: Sequence[Array],
-        on: str = "cortex-m",
-        core: str | None = None,
+        inputs: Sequence[ArrayLike],
+        on: Where = "cortex-m",
+        core: CoreName | None = None,
         wait_states: int = 0,
+        real: bool = False,
     ) -> Measurement:
         """One inference on an executor, with what it costs there. Raises GlowmcuError GM6xx.
 
-        `wait_states` are the flash's, in the cycle model of `cortex-m`.
+        `wait_states` are the flash's, in the cycle model of `cortex-m`; `real` is as for `run`.
         """
-        from glowmcu.verify.executors import executor
+        return self.measure_all([inputs], on, core, wait_states, real)[0]
 
-        return executor(on, self.board, core, wait_states).run(self.path, [inputs])[0]
-
-    def session(self, on: str = "host", core: str | None = None) -> Session:
+    def session(self, on: Where = "host", core: CoreName | None = None) -> Session:
         """A stream of invocations in one arena. Where the model has states, each depends on those
         before it.
 
@@ -172,19 +179,51 @@ class Bundle:
 
         found = executor(on, self.board, core)
         begin = getattr(found, "session", None)
-        return Session(begin(self.path) if begin is not None else Replay(found, self.path))
+        steps = begin(self.path) if begin is not None else Replay(found, self.path)
+        return Session(steps, self.manifest)
 
     def measure_all(
         self,
-        inputs: Sequence[Sequence[Array]],
-        on: str = "cortex-m",
-        core: str | None = None,
+        inputs: Sequence[Sequence[ArrayLike]],
+        on: Where = "cortex-m",
+        core: CoreName | None = None,
         wait_states: int = 0,
+        real: bool = False,
     ) -> list[Measurement]:
         """The same for many input sets; the bundle is built once."""
         from glowmcu.verify.executors import executor
 
-        return executor(on, self.board, core, wait_states).run(self.path, inputs)
+        given = [_taken(self.manifest, arrays, real) for arrays in inputs]
+        found = executor(on, self.board, core, wait_states).run(self.path, given)
+        return [_given(self.manifest, measured, real) for measured in found]
+
+    def quantize(self, name: str, real: ArrayLike) -> Array:
+        """Real numbers as the input (or output) `name` stores them, in the same shape: round(real /
+        scale) + zero_point, halves away from zero, saturated. Raises GM628 for NaN, GM629.
+        """
+        from glowmcu.real_units import stored_values
+
+        return stored_values(self._tensor(name, inputs_first=True), real, self.manifest.name)
+
+    def dequantize(self, name: str, stored: ArrayLike) -> Array:
+        """What stored values of the output (or input) `name` stand for, float32: scale * (stored -
+        zero_point); a tensor without a scale stores what it means. Raises GM629.
+        """
+        import numpy as np
+
+        from glowmcu.real_units import real_values
+
+        return real_values(self._tensor(name, inputs_first=False), np.asarray(stored))
+
+    def _tensor(self, name: str, inputs_first: bool) -> TensorEntry:
+        sides = (self.manifest.inputs, self.manifest.outputs)
+        entries = [entry for side in sides[:: 1 if inputs_first else -1] for entry in side]
+        for entry in entries:
+            if entry.name == name:
+                return entry
+        names = ", ".join(repr(entry.name) for entry in entries)
+        raise error("GM629", f"no input or output is called {name!r}", self.manifest.name,
+                    f"there are {names}")  # fmt: skip
 
 
 def load(path: str | Path, board: str | None = None) -> Bundle:
@@ -196,6 +235,31 @@ def load(path: str | Path, board: str | None = None) -> Bundle:
     folder = Path(path)
     manifest = read_manifest(folder)
     return Bundle(folder, manifest, find_board(board or manifest.board))
+
+
+def _taken(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -> list[Array]:
+    """Stored values. Raises GM604 for another number of inputs, GM628."""
+    import numpy as np
+
+    if not real:
+        return [np.asarray(array) for array in inputs]
+    from glowmcu.real_units import stored_values
+    from glowmcu.verify.host import check_inputs
+
+    pairs = zip(manifest.inputs, inputs, strict=False)
+    stored = [stored_values(entry, array, manifest.name) for entry, array in pairs]
+    stored += [np.asarray(array) for array in list(inputs)[len(stored) :]]
+    check_inputs(manifest, stored)
+    return stored
+
+
+def _given(manifest: Manifest, measured: Measurement, real: bool) -> Measurement:
+    if not real:
+        return measured
+    from glowmcu.real_units import real_values
+
+    pairs = zip(manifest.outputs, measured.outputs, strict=True)
+    return replace(measured, outputs=tuple(real_values(entry, array) for entry, array in pairs))
 
 
 def code_by_region(folder: Path, manifest: Manifest, board: Board) -> dict[str, int] | None:

@@ -13,6 +13,7 @@ from glowmcu.cli.completion import complete_bench_executor, complete_board, comp
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
 from glowmcu.errors import error
 from glowmcu.facts.document import keep_facts
+from glowmcu.option_words import CoreName, Where
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.json_report import bench_json
 from glowmcu.report.run_costs import RunCosts, full_run, run_costs, run_count
@@ -73,8 +74,8 @@ def _block_count(text: str) -> int:
 def bench_command(
     bundle: Path,
     board: str | None,
-    where: str,
-    core: str | None,
+    where: Where,
+    core: CoreName | None,
     wait_states: str,
     hot: int | None,
     report: Path | None,
@@ -153,7 +154,7 @@ def _show(
     measured: Measurement,
     blocks: tuple[HotBlock, ...],
     costs: RunCosts | None,
-    core: str | None,
+    core: CoreName | None,
     waits: int,
 ) -> None:
     """For people. `core` is another than the board's."""

@@ -15,6 +15,7 @@ from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.stream_file import joined, read_stream
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
+from glowmcu.option_words import Where
 from glowmcu.report.json_report import run_json
 from glowmcu.report.tables import count
 from glowmcu.verify.executors import EXECUTORS_SHOWN
@@ -64,7 +65,7 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
 def run_command(
     bundle: Path,
     board: str | None,
-    where: str,
+    where: Where,
     inputs: tuple[Path, ...],
     stream: Path | None,
     output: Path | None,

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from glowmcu.board import Board
 from glowmcu.manifest import Manifest, SimplificationEntry
+from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows things looks here
 from glowmcu.report.fitting_table import FittingTable
 
 if TYPE_CHECKING:
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from glowmcu.verify.measurement import Measurement
 
 _MOST_NOTES = 12
-
-
-def count(value: int | None, unit: str = "") -> str:
-    """12 345 678, or a dash where it is not known."""
-    return "-" if value is None else f"{value:,}".replace(",", " ") + unit
 
 
 def plain_table(

@@ -1,0 +1,8 @@
+"""Numbers as people read them: alike in tables of the terminal, in reports and in notebooks."""
+
+from __future__ import annotations
+
+
+def count(value: int | None, unit: str = "") -> str:
+    """12 345 678, or a dash where it is not known."""
+    return "-" if value is None else f"{value:,}".replace(",", " ") + unit
