@@ -57,13 +57,15 @@ ALLOWED: dict[str, set[str]] = {
     "facts": SHARED | MEANING | {"bundle"},
     # A search over compilations: quantizes, costs and measures many.
     "tuning": SHARED | MEANING | STAGES | {"compilation", "pipeline", "memory_fit", "bundle"},
-    # Of quant the API and what shows it take data types and files: choices, samples, profiles.
+    # Of quant the API and what shows it take data types and files: choices, samples, profiles; of
+    # the front ends what tells formats apart.
     "api": SHARED
     | MEANING
     | {
         "bundle",
         "compilation",
         "facts",
+        "frontend",
         "kernels",
         "multirate",
         "open_size",

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from glowmcu.option_words import IoWord
     from glowmcu.quant.choices import Quantization
 
 
 def border_of(
-    io: str | None, quantization: Quantization | None, is_stored: bool
+    io: IoWord | None, quantization: Quantization | None, is_stored: bool
 ) -> tuple[Quantization | None, str]:
     """The quantization that is left to do, and the type of what a quantized graph has at its
     border (empty: as it is).
@@ -23,7 +24,7 @@ def border_of(
     from glowmcu.quant.choices import Quantization
 
     choices = quantization or Quantization()
-    wanted = io if io is not None else choices.io
+    wanted: IoWord | None = io if io is not None else choices.io
     if is_stored:
         if wanted in (None, "float"):
             return replace(choices, io=None if choices.io is None else wanted), ""

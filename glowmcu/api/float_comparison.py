@@ -12,7 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glowmcu.api.model_file import read_model_file
+from glowmcu.api.given_model import (
+    ExampleInputs,
+    GivenModel,
+    ModelGiven,
+    file_of,
+    read_given,
+)
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.api.verification import checked_model, request_of_bundle
 from glowmcu.board import find_board
@@ -70,31 +76,32 @@ class FloatComparison:
 
 
 def compare_with_float(
-    target: str | Path,
+    target: Bundle | ModelGiven,
     samples: SamplesGiven,
     *,
-    model: str | Path | None = None,
+    model: ModelGiven | None = None,
     profile: ProfileGiven | None = None,
     labels: str | Path | Array | None = None,
     preprocess: str | Path | None = None,
     board: str | None = None,
     bind: Mapping[str, Array] | None = None,
+    example_inputs: ExampleInputs | None = None,
 ) -> FloatComparison:
     """The float model and its int8 form, layer by layer, on `samples`.
 
-    `target` is a bundle's folder (then `model` and `profile` are those that it was compiled from)
-    or a float model (quantized by `profile` and the options it holds, or by the samples).
+    `target` is a bundle or its folder (then `model` and `profile` are those that it was compiled
+    from) or a float model (quantized by `profile` and the options it holds, or by the samples).
     Raises GM608, GM609, GM615 for files that are not the bundle's, GM640 for a bundle that was not
     quantized here, GM646 where the bundle computes something else.
     """
     pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
     source = SampleSource(samples, pixels)
-    folder = Path(target)
-    if folder.is_dir():
-        bundle = load(folder, board)
-        subject = _of_bundle(bundle, model, profile, source, bind or {})
+    folder = None if isinstance(target, Bundle) else file_of(target)
+    if isinstance(target, Bundle) or (folder is not None and folder.is_dir()):
+        bundle = target if isinstance(target, Bundle) else load(str(folder), board)
+        subject = _of_bundle(bundle, model, example_inputs, profile, source, bind or {})
     else:
-        subject = _of_model(folder, profile, board, bind or {})
+        subject = _of_model(read_given(target, example_inputs), profile, board, bind or {})
     classes = Path(labels) if isinstance(labels, str | Path) else labels
     return _compared(subject, source, classes)
 
@@ -112,7 +119,8 @@ class _Subject:
 
 def _of_bundle(
     bundle: Bundle,
-    model: str | Path | None,
+    model: ModelGiven | None,
+    example_inputs: ExampleInputs | None,
     profile: ProfileGiven | None,
     source: SampleSource,
     bind: Mapping[str, Array],
@@ -126,34 +134,34 @@ def _of_bundle(
             "compile the float model with --profile; or verify the float model itself: "
             "glowmcu verify MODEL --against float --samples DATA",
         )
-    if model is None or profile is None or isinstance(profile, Profile):
+    if model is None or profile is None:
         raise error(
             "GM647",
             "a bundle holds neither its float model nor its profile",
             where,
             "pass both: --model FILE --profile FILE",
         )
-    path = Path(model)
-    data = checked_model(bundle, path, bind)
-    request = request_of_bundle(said, Path(profile), where, source)
+    given = checked_model(bundle, read_given(model, example_inputs), bind)
+    request = request_of_bundle(said, profile, where, source)
     assert request is not None
     shapes = {entry.name: entry.shape for entry in bundle.manifest.inputs}
-    graph = float_graph(data, str(path), Rounding(said["rounding"]), InputOptions(shapes, {}, bind))
+    graph = float_graph(
+        given.data, given.name, Rounding(said["rounding"]), InputOptions(shapes, {}, bind)
+    )
     target = Target(core(bundle.board.core), Goal(said["optimize"]))
     return _Subject(graph, request, bundle.manifest.model_sha256, target, bundle)
 
 
 def _of_model(
-    path: Path, profile: ProfileGiven | None, board: str | None, bind: Mapping[str, Array]
+    given: GivenModel, profile: ProfileGiven | None, board: str | None, bind: Mapping[str, Array]
 ) -> _Subject:
-    data = read_model_file(path)
-    graph = float_graph(data, str(path), inputs=InputOptions(bind=bind))
+    graph = float_graph(given.data, given.name, inputs=InputOptions(bind=bind))
     tuned: QuantizationOptions | None = None
     if profile is not None and not isinstance(profile, Profile):
         profile, tuned = read_tuned_profile(Path(profile))
     request = QuantizationRequest(tuned or QuantizationOptions(), profile)
     target = Target(core(find_board(board or "generic").core))
-    return _Subject(graph, request, hashlib.sha256(data).hexdigest(), target)
+    return _Subject(graph, request, hashlib.sha256(given.data).hexdigest(), target)
 
 
 def _compared(

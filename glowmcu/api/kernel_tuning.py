@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glowmcu.api.compilation import budgets_of, choice_of
-from glowmcu.api.model_file import read_model_file
+from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven, quantization_request
 from glowmcu.board import find_board
 from glowmcu.compilation import Options
 from glowmcu.errors import error
-from glowmcu.file_writing import check_not_the_model, write_text_file
+from glowmcu.file_writing import write_text_file
 from glowmcu.goals import Goal
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
+from glowmcu.option_words import Optimize, RoundingWord
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
 from glowmcu.tuning.kernel_tuner import KernelTuning, Observer
@@ -58,12 +59,12 @@ class KernelTuningResult:
 
 
 def tune_kernels(
-    model: str | Path,
+    model: ModelGiven,
     *,
     output: str | Path | None = None,
     board: str = "generic",
-    optimize: str = "balanced",
-    rounding: str = "double",
+    optimize: Optimize = "balanced",
+    rounding: RoundingWord = "double",
     profile: ProfileGiven | None = None,
     flash_budget: int | None = None,
     arena_budget: int | None = None,
@@ -74,6 +75,7 @@ def tune_kernels(
     states: Mapping[str, str] | None = None,
     cache: str | Path | None = None,
     observer: Observer | None = None,
+    example_inputs: ExampleInputs | None = None,
 ) -> KernelTuningResult:
     """Run every kernel that can compute a layer of the model on the board's modelled core and keep
     the set that is best for the goal, in a file for `compile(kernels=...)`.
@@ -82,9 +84,8 @@ def tune_kernels(
     is quantized by `profile`. Options are those of `compile`; those that decide the layers must be
     the same there. Raises GM348 where the cache cannot be written, and as `compile` does.
     """
-    path, found = Path(model), find_board(board)
-    check_not_the_model(output, path)
-    data = read_model_file(path)
+    given, found = read_given(model, example_inputs), find_board(board)
+    given.check_output(output)
     options = Options(
         name="tuned",
         board=found.name,
@@ -97,12 +98,12 @@ def tune_kernels(
         simplify=simplify,
     )
     folder = default_cache() if cache is None else Path(cache)
-    tuned = tune(data, str(path), options, KernelCache(folder), observer)
+    tuned = tune(given.data, given.name, options, KernelCache(folder), observer)
     file = None if output is None else Path(output)
     result = _result(tuned, found.core, file)
     if file is not None:
         stored = KernelFile(
-            hashlib.sha256(data).hexdigest(), found.core, optimize, __version__,
+            hashlib.sha256(given.data).hexdigest(), found.core, optimize, __version__,
             {layer.name: layer.chosen for layer in result.layers}, tuned.cycles,
         )  # fmt: skip
         _write(file, kernel_file_text(stored))

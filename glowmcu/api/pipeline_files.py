@@ -6,6 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from glowmcu.api.given_model import (
+    ExampleInputs,
+    GivenModel,
+    ModelGiven,
+    file_of,
+    read_given,
+)
 from glowmcu.api.model_file import read_model_file
 from glowmcu.compilation import Compilation, Options
 from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline
@@ -14,13 +21,19 @@ from glowmcu.pipeline import compile_model
 
 
 def read_source(
-    path: Path, preprocess: str | Path | None = None
-) -> tuple[bytes, Callable[[Options], Compilation]]:
-    """The model's bytes (none of a pipeline), and what compiles it. Raises GM110, GM150."""
-    if path.suffix.lower() == SUFFIX:
-        return b"", partial(compile_pipeline, read_pipeline(path, preprocess))
-    data = read_model_file(path)
-    return data, partial(compile_model, data, str(path))
+    model: ModelGiven,
+    preprocess: str | Path | None = None,
+    example_inputs: ExampleInputs | None = None,
+) -> tuple[GivenModel, Callable[[Options], Compilation]]:
+    """The model (of a pipeline without bytes), and what compiles it. Raises as `read_given`,
+    GM150.
+    """
+    path = file_of(model)
+    if path is not None and path.suffix.lower() == SUFFIX:
+        pipeline = GivenModel(b"", str(path), path)
+        return pipeline, partial(compile_pipeline, read_pipeline(path, preprocess))
+    given = read_given(model, example_inputs)
+    return given, partial(compile_model, given.data, given.name)
 
 
 def read_pipeline(path: Path, preprocess: str | Path | None = None) -> PipelineFiles:

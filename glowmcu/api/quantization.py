@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glowmcu.api.model_file import read_model_file
+from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.errors import error
-from glowmcu.file_writing import check_not_the_model, write_file
+from glowmcu.file_writing import write_file
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import Shape
@@ -29,7 +29,7 @@ ProfileGiven = str | Path | Profile
 
 
 def profile(
-    model: str | Path,
+    model: ModelGiven,
     samples: SamplesGiven,
     output: str | Path | None = None,
     preprocess: str | Path | None = None,
@@ -40,6 +40,7 @@ def profile(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
+    example_inputs: ExampleInputs | None = None,
 ) -> Profile:
     """Measure what every tensor of a float model holds on `samples`; written to `output` if given.
 
@@ -48,11 +49,11 @@ def profile(
     `limit` samples are taken, evenly spread. Profiles of `merge_with` are added. `observer` is told
     how far it has come. Raises GlowmcuError: GM3xx for samples that do not fit the model.
     """
-    path = Path(model)
-    check_not_the_model(output, path)
+    given = read_given(model, example_inputs)
+    given.check_output(output)
     inputs = inputs_of(input_shapes, define, bind, states)
     source = _source(samples, preprocess, limit)
-    made = profile_model(read_model_file(path), str(path), source, inputs, observer)
+    made = profile_model(given.data, given.name, source, inputs, observer)
     for other in merge_with:
         added = other if isinstance(other, Profile) else read_profile(Path(other))
         made = merge(made, added, "" if isinstance(other, Profile) else str(other))
@@ -62,7 +63,7 @@ def profile(
 
 
 def notes_on(
-    model: str | Path,
+    model: ModelGiven,
     input_shapes: Mapping[str, Shape] | None = None,
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
@@ -70,7 +71,8 @@ def notes_on(
 ) -> tuple[str, ...]:
     """What a model file leaves open and is taken for granted, in sentences."""
     inputs = inputs_of(input_shapes, define, bind, states)
-    return model_notes(read_model_file(Path(model)), str(model), inputs)
+    given = read_given(model)
+    return model_notes(given.data, given.name, inputs)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class ExportedModel:
 
 
 def export(
-    model: str | Path,
+    model: ModelGiven,
     output: str | Path,
     profile: ProfileGiven | None = None,
     samples: SamplesGiven | None = None,
@@ -93,17 +95,18 @@ def export(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
+    example_inputs: ExampleInputs | None = None,
 ) -> ExportedModel:
     """Write a model as `.tflite`: in int8 by a profile or samples, else as it is.
 
     TensorFlow Lite Micro gives the same bytes for it as the bundle that `compile` makes with the
     same arguments. Raises GM194 with every node that TFLite has no operator for.
     """
-    path, target = Path(model), Path(output)
-    check_not_the_model(target, path)
+    given, target = read_given(model, example_inputs), Path(output)
+    given.check_output(target)
     request = quantization_request(profile, samples, preprocess, quantization, observer)
     inputs = inputs_of(input_shapes, define, bind, states)
-    data = export_model(read_model_file(path), str(path), request, inputs)
+    data = export_model(given.data, given.name, request, inputs)
     try:
         write_file(target, data)
     except OSError as cause:

@@ -9,18 +9,18 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from glowmcu.api.model_file import read_model_file
+from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.board import Board, find_board
 from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError, error
-from glowmcu.file_writing import check_not_the_model
 from glowmcu.goals import Goal
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
+from glowmcu.option_words import Optimize, RoundingWord, TunedIoWord
 from glowmcu.pipeline import float_graph
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import Interface, QuantizationOptions
@@ -62,7 +62,7 @@ class TuningResult:
 
 
 def tune(
-    model: str | Path,
+    model: ModelGiven,
     samples: SamplesGiven,
     labels: str | Path | Array | None = None,
     *,
@@ -70,9 +70,9 @@ def tune(
     profile: ProfileGiven | None = None,
     preprocess: str | Path | None = None,
     board: str = "generic",
-    optimize: str = "balanced",
-    rounding: str = "double",
-    io: str = "int8",
+    optimize: Optimize = "balanced",
+    rounding: RoundingWord = "double",
+    io: TunedIoWord = "int8",
     arena_budget: int | None = None,
     flash_budget: int | None = None,
     cycle_budget: int | None = None,
@@ -86,6 +86,7 @@ def tune(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
+    example_inputs: ExampleInputs | None = None,
 ) -> TuningResult:
     """Search the quantization of a float model for the greatest accuracy on labelled samples, or
     without labels for the least error of its outputs, within budgets (bytes, cycles).
@@ -96,8 +97,8 @@ def tune(
 
     Raises GM3xx for samples, labels and profiles, GM342 where nothing fits.
     """
-    path, found = Path(model), find_board(board)
-    check_not_the_model(output, path)
+    given, found = read_given(model, example_inputs), find_board(board)
+    given.check_output(output)
     settings = Settings(
         start=QuantizationOptions(interface=_choice(Interface, io, "io")),
         budget=_budget(cycle_budget, arena_budget, flash_budget),
@@ -115,7 +116,7 @@ def tune(
     source = SampleSource(samples, read_preprocessing(Path(preprocess)) if preprocess else None)
     classes = Path(labels) if isinstance(labels, str | Path) else labels
     folder = None if output is None else Path(output)
-    build = Build(read_model_file(path), str(path), options, found)
+    build = Build(given.data, given.name, options, found)
     job, sha256 = _job(build, source, classes, profile, measure)
     state = StateFile(_state_path(folder), _key(job, sha256, settings, options))
     return _result(run_search(job, settings, state, observer), job, folder)

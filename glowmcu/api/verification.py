@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glowmcu.api.model_file import read_model_file
+from glowmcu.api.given_model import GivenModel, ModelGiven, read_given
+from glowmcu.api.quantization import ProfileGiven
 from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.input_options import InputOptions, bound_text, options_of_bundle
@@ -18,6 +19,7 @@ from glowmcu.manifest import Manifest
 from glowmcu.open_size.graphs import references
 from glowmcu.pipeline import bundle_reference
 from glowmcu.quant.choices import options_of_text
+from glowmcu.quant.profile import Profile
 from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, profile_sha256
 from glowmcu.quant.sample_source import SampleSource
@@ -63,9 +65,9 @@ def verify_bundle(
     names: Sequence[str],
     samples: int,
     seed: int,
-    model: Path | None,
+    model: ModelGiven | GivenModel | None,
     bind: Mapping[str, Array] | None = None,
-    profile: Path | None = None,
+    profile: ProfileGiven | None = None,
     allow_missing: bool = False,
 ) -> VerificationReport:
     """Golden vectors and `samples` random inputs on every executor of `names`.
@@ -109,20 +111,20 @@ def verify_bundle(
 def _expected(
     bundle: Bundle,
     inputs: Sequence[tuple[Array, ...]],
-    model: Path | None,
+    model: ModelGiven | GivenModel | None,
     bind: Mapping[str, Array],
-    profile: Path | None,
+    profile: ProfileGiven | None,
 ) -> tuple[list[Sequence[Array]], str]:
     if model is None:
         results = Host().run(bundle.path, inputs)
         return [result.outputs for result in results], "golden vectors, host C for random inputs"
-    data = checked_model(bundle, model, bind)
+    given = checked_model(bundle, model, bind)
     said, where = bundle.manifest.options, str(bundle.path)
     request = request_of_bundle(said, profile, where)
     # One stream; where runs are given sizes, there are none.
     sessions: dict[int | None, Session] = {}
     outputs: list[Sequence[Array]] = []
-    graph_at = _references(bundle.manifest, data, str(model), bind, request)
+    graph_at = _references(bundle.manifest, given.data, given.name, bind, request)
     for arrays in inputs:
         size = None
         if bundle.manifest.size is not None:
@@ -133,14 +135,16 @@ def _expected(
     return outputs, "Python reference of the model"
 
 
-def checked_model(bundle: Bundle, model: Path, bind: Mapping[str, Array]) -> bytes:
-    """The model file's content. Raises GM608 for another model, GM609 for another `bind`."""
-    data = read_model_file(model)
-    if hashlib.sha256(data).hexdigest() != bundle.manifest.model_sha256:
+def checked_model(
+    bundle: Bundle, model: ModelGiven | GivenModel, bind: Mapping[str, Array]
+) -> GivenModel:
+    """The model's content. Raises GM608 for another model, GM609 for another `bind`."""
+    given = model if isinstance(model, GivenModel) else read_given(model)
+    if hashlib.sha256(given.data).hexdigest() != bundle.manifest.model_sha256:
         raise error(
             "GM608",
             f"the bundle was made from another model ({bundle.manifest.model_file})",
-            str(model),
+            given.name,
             "pass the very file that was compiled, or compile again",
         )
     compiled_with = bundle.manifest.options.get("bind", "")
@@ -149,10 +153,10 @@ def checked_model(bundle: Bundle, model: Path, bind: Mapping[str, Array]) -> byt
             "GM609",
             f"the bundle was compiled with these inputs bound: {compiled_with or 'none'}; "
             f"got {bound_text(bind) or 'none'}",
-            str(model),
+            given.name,
             "pass the same --bind NAME=FILE.npy as to `glowmcu compile`",
         )
-    return data
+    return given
 
 
 def _references(
@@ -190,19 +194,23 @@ def _references(
 
 def request_of_bundle(
     said: Mapping[str, str],
-    profile: Path | None,
+    profile: ProfileGiven | None,
     where: str,
     samples: SampleSource | None = None,
 ) -> QuantizationRequest | None:
     """How the bundle was quantized; None where it was not. Raises GM615, GM616."""
     name, _, digest = said.get("profile", "").rpartition(":")
-    measured = None if profile is None else read_profile(profile)
+    shown = "the profile given" if isinstance(profile, Profile) else profile
+    if profile is None or isinstance(profile, Profile):
+        measured = profile
+    else:
+        measured = read_profile(Path(profile))
     got = "" if measured is None else profile_sha256(measured)[:12]
     if got != digest:
         raise error(
             "GM615",
             f"the bundle was quantized by {f'the profile {name} ({digest})' if name else 'none'}; "
-            f"got {f'{profile} ({got})' if got else 'none'}",
+            f"got {f'{shown} ({got})' if got else 'none'}",
             where,
             "with --model, pass the same --profile as to `glowmcu compile`, or the profile that "
             "`glowmcu profile` makes of the same samples",

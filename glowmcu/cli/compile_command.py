@@ -27,6 +27,7 @@ from glowmcu.cli.progress import progress_bars
 from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.input_options import InputOptions
+from glowmcu.option_words import Optimize, PackageName, RoundingWord
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,11 +108,11 @@ GROUPS = {
 @package_options
 @json_option
 def compile_command(
-    model: Path, board: str, output: Path | None, name: str | None, optimize: str, rounding: str,
-    memory: MemoryArguments, simplify: bool, quantized: QuantizationArguments,
-    inputs: InputOptions, kernels: Path | None, explain: bool, report: Path | None,
-    dump_ir: Path | None, pareto: bool, interface: InterfaceArguments, emit: str,
-    package: tuple[str, ...], as_json: bool,
+    model: Path, board: str, output: Path | None, name: str | None, optimize: Optimize,
+    rounding: RoundingWord, memory: MemoryArguments, simplify: bool,
+    quantized: QuantizationArguments, inputs: InputOptions, kernels: Path | None, explain: bool,
+    report: Path | None, dump_ir: Path | None, pareto: bool, interface: InterfaceArguments,
+    emit: PackageName, package: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Compile MODEL (.tflite or .onnx) into a C bundle."""
     # Not above: --help and completion need no compiler.

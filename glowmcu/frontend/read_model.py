@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glowmcu.errors import ExitCode, GlowmcuError, Problem
+from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.frontend.other_files import expect_no_other_format
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
@@ -18,6 +18,22 @@ def is_onnx(data: bytes, file_name: str) -> bool:
         data[:1] == b"\x08" and data[1:2] < b"\x20" and data[2:3] in (b"\x12", b"\x1a", b"\x3a")
     )
     return begins or file_name.lower().endswith(".onnx")
+
+
+def format_of(data: bytes, file_name: str) -> str:
+    """`tflite` or `onnx`, of bytes without a name. Raises GM101 for anything else."""
+    expect_no_other_format(data, file_name)
+    if data[4:8] == b"TFL3":
+        return "tflite"
+    if is_onnx(data, ""):
+        return "onnx"
+    found = f"they begin with {data[:8]!r}" if data else "there are none"
+    raise error(
+        "GM101",
+        f"neither the bytes of a .tflite (TFL3 at byte 4) nor of an .onnx: {found}",
+        file_name,
+        "pass what the file holds: pathlib.Path(FILE).read_bytes()",
+    )
 
 
 def read_model(

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.option_words import CalibrationWord, IoWord, Percentile, SchemaWord
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.schemas import Schema
@@ -24,16 +25,17 @@ class Quantization:
     """How a float model becomes int8; None leaves a choice to the profile, or to the default.
 
     `schema` is asymmetric, symmetric, symmetric_with_uint8 or symmetric_with_power2_scale;
-    `calibration` minmax, percentile, percentile:99.9, mse or entropy; `io` int8 or float, the type
-    of the bundle's inputs and outputs. `keep_float` and `int16` name operators or nodes.
+    `calibration` minmax, percentile, percentile:99.9, ("percentile", 99.5), mse or entropy; `io`
+    int8 or float, the type of the bundle's inputs and outputs. `keep_float` and `int16` name
+    operators or nodes.
     `per_tensor_weights` gives dense layers one scale in all, `bias_correction` takes the mean error
     of rounded weights off the bias, `equalize` scales channels against each other first, `adaround`
     rounds weights to suit the samples.
     """
 
-    schema: str | None = None
-    calibration: str | None = None
-    io: str | None = None
+    schema: SchemaWord | None = None
+    calibration: CalibrationWord | Percentile | None = None
+    io: IoWord | None = None
     keep_float: Sequence[str] | None = None
     int16: Sequence[str] | None = None
     per_tensor_weights: bool | None = None
@@ -50,7 +52,9 @@ class Quantization:
         """`options` with the choices that were made. Raises GM322 for a word that is none."""
         calibration = options.calibration
         if self.calibration is not None:
-            calibration = _calibration(self.calibration, calibration)
+            word = self.calibration
+            text = word if isinstance(word, str) else "{}:{}".format(*word)
+            calibration = _calibration(text, calibration)
         if self.schema is not None:
             calibration = replace(calibration, schema=_choice(Schema, self.schema, "schema"))
         given: dict[str, Any] = {"calibration": calibration}
@@ -131,14 +135,10 @@ def options_of_text(text: Mapping[str, str]) -> QuantizationOptions:
     """The options in what a bundle says; other keys may stand among them."""
     names = {key: text[key].split(",") for key in ("keep_float", "int16") if key in text}
     switches = ("per_tensor_weights", "bias_correction", "equalize", "adaround")
-    return Quantization(
-        schema=text.get("schema"),
-        calibration=text.get("calibration"),
-        io=text.get("io"),
-        keep_float=names.get("keep_float"),
-        int16=names.get("int16"),
-        **{key: text[key] == "yes" for key in switches if key in text},
-    ).over(QuantizationOptions())
+    given: dict[str, Any] = {key: text.get(key) for key in ("schema", "calibration", "io")}
+    given |= {key: names.get(key) for key in ("keep_float", "int16")}
+    given |= {key: text[key] == "yes" for key in switches if key in text}
+    return Quantization(**given).over(QuantizationOptions())
 
 
 def _word(value: bool) -> str:

@@ -1,0 +1,169 @@
+"""Compile until code, constants and arena fit the board and the budgets, by what the cross compiler
+makes of them where there is one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from glowmcu.board import Board, does_not_fit
+from glowmcu.board.fit import PLACED, Fit, fit_regions
+from glowmcu.board.placing import arena_region, arena_room
+from glowmcu.bundle import code_by_region
+from glowmcu.compilation import Compilation, Options
+from glowmcu.errors import ExitCode, GlowmcuError, error
+from glowmcu.manifest import BufferEntry, Manifest
+from glowmcu.pipeline import emit as write
+
+#: Code is estimated first; where the compiler's is larger, kernels get this often less room.
+_MOST_TRIES = 5
+Compile = Callable[[Options], Compilation]
+#: Bytes of code by region, None without a cross compiler.
+Code = Mapping[str, int] | None
+
+
+def compile_within(compiled: Compile, options: Options, board: Board) -> tuple[Compilation, Code]:
+    """The compilation whose code, as compiled, is within the flash budget, and that code's sizes.
+
+    Raises GM401 to GM403 for what does not fit.
+    """
+    compilation = compiled(options)
+    try:
+        code = _check_fit(compilation, board)
+    except GlowmcuError as cause:
+        compilation = _smaller(compiled, options, board, compilation, cause)
+        code = _check_fit(compilation, board)
+    budget = options.budgets.flash_bytes
+    if budget is None or code is None:
+        return compilation, code
+    room = budget
+    for _ in range(_MOST_TRIES):
+        flash_bytes = compilation.manifest.weights_bytes + sum(code.values())
+        if flash_bytes <= budget:
+            return compilation, code
+        room -= flash_bytes - budget
+        tighter = replace(options.budgets, flash_bytes=max(room, 1))
+        try:
+            compilation = compiled(replace(options, budgets=tighter))
+        except GlowmcuError as cause:
+            raise _over_budget(cause, flash_bytes, budget) from cause
+        code = _check_fit(compilation, board) or {}
+    raise _over_budget(None, flash_bytes, budget)
+
+
+def _smaller(
+    compiled: Compile,
+    options: Options,
+    board: Board,
+    large: Compilation,
+    cause: GlowmcuError,
+) -> Compilation:
+    """The fastest plan that the board has RAM for, with a note. Raises `cause` if there is none."""
+    if board.placement is None or options.budgets.arena_bytes is not None:
+        raise cause
+    if _constants_alone_exceed(large, board):
+        raise cause  # and it says by how much: no arena is small enough to mend that
+    room = arena_room(board, arena_region(board, large.places))
+    if room <= 0 or large.manifest.arena_bytes <= room:
+        raise cause
+    budgets = replace(options.budgets, arena_bytes=room)
+    try:
+        small = compiled(replace(options, budgets=budgets))
+    except GlowmcuError as smallest:
+        raise _too_small(large, board, smallest) from cause
+    slower = 100 * (small.estimated_cycles / max(large.estimated_cycles, 1.0) - 1)
+    note = (
+        f"{options.goal.value} needs an arena of {large.manifest.arena_bytes} B, more than "
+        f"{board.name} has room for: this plan takes {small.manifest.arena_bytes} B and about "
+        f"{slower:.0f} % more cycles"
+    )
+    return replace(small, notes=(*small.notes, note))
+
+
+def _constants_alone_exceed(compilation: Compilation, board: Board) -> bool:
+    """Whether the region that constants go to is smaller than they are, code apart."""
+    manifest, usual = compilation.manifest, board.placement
+    assert usual is not None
+    elsewhere = any(entry.what == "weights" and entry.section for entry in manifest.placement)
+    region = board.region(usual.constants)
+    return not elsewhere and manifest.weights_bytes > region.size_bytes
+
+
+def _too_small(large: Compilation, board: Board, smallest: GlowmcuError) -> GlowmcuError:
+    """Nothing that was found fits: says what the least is, since trying is no advice any more."""
+    manifest = large.manifest
+    result = _fit(large, board, None)
+    tried = tuple(problem.message for problem in smallest.problems)
+    return does_not_fit(result, ram_peak=peak_description(manifest), ram_options=tried)
+
+
+def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> GlowmcuError:
+    if cause is not None and cause.problems[0].code != "GM402":
+        return cause
+    return error(
+        "GM402",
+        f"the flash budget is {budget} B, the smallest bundle that was found takes {flash_bytes} B",
+        hint=f"give at least --flash-budget {flash_bytes}; constants shrink with the model only",
+        exit_code=ExitCode.DOES_NOT_FIT,
+    )
+
+
+def _check_fit(compilation: Compilation, board: Board) -> Code:
+    """Bytes of code, None without a cross compiler.
+
+    Raises GM401 when a region of the board is too small for what goes there.
+    """
+    manifest = compilation.manifest
+    with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
+        folder = Path(work) / "bundle"
+        write(replace(compilation, files=_code_files(compilation)), folder)
+        code = code_by_region(folder, manifest, board)
+    result = _fit(compilation, board, code)
+    if not result.fits:
+        raise does_not_fit(result, ram_peak=peak_description(manifest))
+    return code
+
+
+def _code_files(compilation: Compilation) -> dict[str, str]:
+    """What the compiler must see to tell how large the code is."""
+    manifest = compilation.manifest
+    return {name: compilation.files[name] for name in (f"{manifest.name}.c", *manifest.headers)}
+
+
+def _fit(compilation: Compilation, board: Board, code: Code) -> Fit:
+    """Every region against what goes there; what is copied to RAM has its image in flash, too."""
+    usual, manifest, places = board.placement, compilation.manifest, compilation.places
+    if usual is None:
+        return Fit(board, ())
+    if code is None:
+        code = {places.code: compilation.estimated_code_bytes}
+    arena = arena_region(board, places)
+    shares = arena.size_bytes - arena_room(board, arena)
+    placed = [(region, size) for region, size in code.items() if region]
+    placed += [
+        (entry.region, entry.bytes or 0)
+        for entry in manifest.placement
+        if entry.what == "weights" and entry.section
+    ]
+    flash_bytes = manifest.weights_bytes + sum(code.values())
+    flash_bytes -= sum(size for region, size in placed if board.region(region).kind == "flash")
+    ram = ("RAM", arena.name, manifest.arena_bytes + shares)
+    others = [(PLACED, region, size) for region, size in placed]
+    return fit_regions(board, [("flash", usual.constants, flash_bytes), ram, *others])
+
+
+def peak_description(manifest: Manifest) -> str:
+    """Where the arena is fullest: the step and the buffers alive in it."""
+    steps = range(-1, len(manifest.layers) + 1)
+    peak = max(steps, key=lambda step: (sum(b.bytes for b in _alive(manifest, step)), -step))
+    names = ", ".join(f"{b.name[:40]} {b.bytes} B" for b in _alive(manifest, peak))
+    if 0 <= peak < len(manifest.layers):
+        return f"step {peak} {manifest.layers[peak].op} with {names}"
+    return f"{'before the first' if peak < 0 else 'after the last'} step with {names}"
+
+
+def _alive(manifest: Manifest, step: int) -> list[BufferEntry]:
+    return [b for b in manifest.buffers if b.first_step <= step <= b.last_step]
