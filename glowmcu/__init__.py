@@ -10,44 +10,104 @@ glowmcu.profile("kws.onnx", samples="data/", output="kws.profile.json")
 bundle = glowmcu.compile("kws.onnx", profile="kws.profile.json", board="nrf52")
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.lazy import lazy_names
 from glowmcu.limits import memory_limit
+from glowmcu.option_words import SerialPort
 from glowmcu.version import __version__
 
 if TYPE_CHECKING:
-    from glowmcu.api import Profile, Quantization, compile, export, profile, tune, tune_kernels
-    from glowmcu.bundle import Bundle, Report, load
+    from glowmcu.api import (
+        Benchmark,
+        BundleDiff,
+        FloatComparison,
+        Inspection,
+        KernelTuningResult,
+        Profile,
+        Quantization,
+        TuningResult,
+        VerificationReport,
+        bench,
+        compare,
+        compile,
+        diff,
+        example,
+        export,
+        inspect,
+        profile,
+        tune,
+        tune_kernels,
+        verify,
+    )
+    from glowmcu.bundle import Bundle, Report, Session, load
+    from glowmcu.report.page_file import ReportPage, report
 
 __all__ = [
+    "Benchmark",
     "Bundle",
+    "BundleDiff",
     "ExitCode",
+    "FloatComparison",
     "GlowmcuError",
+    "Inspection",
+    "KernelTuningResult",
     "Problem",
     "Profile",
     "Quantization",
     "Report",
+    "ReportPage",
+    "SerialPort",
+    "Session",
+    "TuningResult",
+    "VerificationReport",
     "__version__",
+    "bench",
+    "compare",
     "compile",
+    "diff",
+    "example",
     "export",
+    "inspect",
     "load",
     "memory_limit",
     "profile",
+    "report",
     "tune",
     "tune_kernels",
+    "verify",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    dict.fromkeys(
-        ("Profile", "Quantization", "compile", "export", "profile", "tune", "tune_kernels"),
-        "glowmcu.api",
+_ELSEWHERE = {
+    **dict.fromkeys(("Bundle", "Report", "Session", "load"), "glowmcu.bundle"),
+    **dict.fromkeys(("ReportPage", "report"), "glowmcu.report.page_file"),
+}
+_HERE = ("ExitCode", "GlowmcuError", "Problem", "SerialPort", "__version__", "memory_limit")
+
+if not TYPE_CHECKING:  # to a type checker it would mean that every name is there
+    __getattr__ = lazy_names(
+        __name__,
+        {name: _ELSEWHERE.get(name, "glowmcu.api") for name in __all__ if name not in _HERE},
     )
-    | dict.fromkeys(("Bundle", "Report", "load"), "glowmcu.bundle"),
-)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    """What a program may use; a notebook completes these."""
+    return list(__all__)
+
+
+class _Namespace(ModuleType):
+    """Two folders of the package are called like functions of its API, `verify` and `report`: who
+    imports one of their modules must not take the function away.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and name in __all__:
+            return
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Namespace

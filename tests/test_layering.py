@@ -80,7 +80,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"api", "bundle", "facts", "frontend", "memplan", "quant", "tuning", "verify"},
     # What `onnx.backend` wants: compile, then run on this computer.
     "onnx_backend": SHARED | MEANING | {"api", "compilation", "pipeline", "verify"},
-    "__init__": SHARED | {"api", "bundle"},
+    "__init__": SHARED | {"api", "bundle", "report"},
     # Arguments in, text out: no way into a stage but through the public API, save to list things.
     "__main__": {"cli"},
     "cli": SHARED | {"__init__", "api", "bundle", "facts", "ops", "report", "verify"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from glowmcu.api.given_model import (
@@ -25,6 +25,7 @@ from glowmcu.board import find_board
 from glowmcu.bundle import Bundle, load
 from glowmcu.cores import core
 from glowmcu.errors import error
+from glowmcu.facts.document import keep_facts
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
@@ -32,7 +33,7 @@ from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
 from glowmcu.pipeline import float_graph
-from glowmcu.quant.comparison import Comparison, LayerError, compare_graphs
+from glowmcu.quant.comparison import Comparison, Difference, LayerError, compare_graphs
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
@@ -42,7 +43,7 @@ from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import samples_of
 from glowmcu.tuning.evaluation import Evaluator, Job
 from glowmcu.tuning.labelled import read_labelled
-from glowmcu.tuning.trial import Trial
+from glowmcu.tuning.trial import Trial, trial_record
 from glowmcu.verify.comparison import difference
 from glowmcu.verify.verification import golden_vectors
 
@@ -74,8 +75,36 @@ class FloatComparison:
     remedies: tuple[Remedy, ...]
     float_accuracy: float | None
 
+    def json(self) -> dict[str, object]:
+        """Of `verify --against float --json`; null stands for an SQNR without error."""
+        comparison = self.comparison
+        return {
+            "samples": comparison.sample_count,
+            "output_sqnr_db": _finite(comparison.output_db),
+            "float_accuracy": self.float_accuracy,
+            "outputs": {name: _difference(error) for name, error in comparison.outputs.items()},
+            "layers": [
+                {
+                    "tensor": layer.tensor,
+                    "node": layer.node,
+                    "op": layer.operator,
+                    "type": layer.element,
+                    "share": layer.share,
+                    "alone_sqnr_db": _finite(layer.alone_db),
+                    "accumulated": _difference(layer.accumulated),
+                    "isolated": _difference(layer.isolated),
+                }
+                for layer in comparison.layers
+            ],
+            "plain": trial_record(self.plain),
+            "remedies": [
+                {"arguments": remedy.arguments, **trial_record(remedy.trial)}
+                for remedy in self.remedies
+            ],
+        }
 
-def compare_with_float(
+
+def compare(
     target: Bundle | ModelGiven,
     samples: SamplesGiven,
     *,
@@ -93,6 +122,10 @@ def compare_with_float(
     from) or a float model (quantized by `profile` and the options it holds, or by the samples).
     Raises GM608, GM609, GM615 for files that are not the bundle's, GM640 for a bundle that was not
     quantized here, GM646 where the bundle computes something else.
+
+    >>> found = glowmcu.compare("digits.onnx", "calibration.npz")
+    >>> found.comparison.output_db > 20, len(found.comparison.layers) > 3
+    (True, True)
     """
     pixels = None if preprocess is None else read_preprocessing(Path(preprocess))
     source = SampleSource(samples, pixels)
@@ -103,7 +136,10 @@ def compare_with_float(
     else:
         subject = _of_model(read_given(target, example_inputs), profile, board, bind or {})
     classes = Path(labels) if isinstance(labels, str | Path) else labels
-    return _compared(subject, source, classes)
+    found = _compared(subject, source, classes)
+    if subject.bundle is not None:
+        keep_facts(subject.bundle.path, comparison=found.json())
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,3 +267,11 @@ def _is_better_and_cheaper(one: Trial, other: Trial) -> bool:
 
 def _mixed(options: QuantizationOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return options.keep_float, options.int16
+
+
+def _difference(error: Difference) -> dict[str, object]:
+    return {**asdict(error), "sqnr_db": _finite(error.sqnr_db)}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -52,11 +52,11 @@ class KerasModel(Protocol):
 
 
 ModelGiven: TypeAlias = (
-    "str | os.PathLike[str] | bytes | bytearray | memoryview | OnnxModel | OnnxProgram"
-    " | TorchModule | KerasModel"
-)
+    str | os.PathLike[str] | bytes | bytearray | memoryview
+    | OnnxModel | OnnxProgram | TorchModule | KerasModel
+)  # fmt: skip
 #: Arrays or tensors that a `torch.nn.Module` is called with, in order or by name.
-ExampleInputs: TypeAlias = "Sequence[Any] | Mapping[str, Any] | Any"
+ExampleInputs: TypeAlias = Sequence[Any] | Mapping[str, Any] | Any
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glowmcu.api.given_model import GivenModel, ModelGiven, read_given
+from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
+from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven
 from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.facts.document import keep_facts
 from glowmcu.input_options import InputOptions, bound_text, options_of_bundle
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Rounding
 from glowmcu.manifest import Manifest
 from glowmcu.open_size.graphs import references
+from glowmcu.option_words import Where
 from glowmcu.pipeline import bundle_reference
 from glowmcu.quant.choices import options_of_text
 from glowmcu.quant.profile import Profile
@@ -58,6 +62,47 @@ class VerificationReport:
         """Whether nothing differed, and every executor ran (one is enough with `allow_missing`)."""
         all_ran = not self.skipped or self.allow_missing
         return bool(self.checks) and all_ran and self.equal
+
+    def json(self) -> dict[str, object]:
+        """Of `verify --json`. Field names are a contract."""
+        return {
+            "passed": self.passed,
+            "reference": self.reference,
+            "checks": [{**dataclasses.asdict(c), "passed": c.passed} for c in self.checks],
+            "skipped": [{"executor": name, "missing": text} for name, text in self.skipped],
+        }
+
+
+def verify(
+    bundle: BundleGiven,
+    on: Where | Sequence[Where] = "host",
+    *,
+    samples: int = 3,
+    seed: int = 0,
+    model: ModelGiven | None = None,
+    profile: ProfileGiven | None = None,
+    bind: Mapping[str, Array] | None = None,
+    allow_missing: bool = False,
+    board: str | None = None,
+    example_inputs: ExampleInputs | None = None,
+) -> VerificationReport:
+    """Whether `bundle` (or the one in that folder) computes the same bytes wherever it runs.
+
+    Its golden vectors and `samples` random inputs run on each executor of `on`. With `model` (and
+    `profile`, `bind`, as for `compile`) the expected outputs are those of the Python reference,
+    else for random inputs those of the C on this computer. What differs or could not run is in the
+    report, no exception: see `passed`. Raises GM606, GM608, GM609, GM615, GM616.
+
+    >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
+    >>> glowmcu.verify(bundle, ["host", "cortex-m"], model="digits_int8.tflite").passed
+    True
+    """
+    given = None if model is None else read_given(model, example_inputs)
+    loaded = loaded_bundle(bundle, board)
+    names = [on] if isinstance(on, str) else list(on)
+    found = verify_bundle(loaded, names, samples, seed, given, bind, profile, allow_missing)
+    keep_facts(loaded.path, verify=found.json())
+    return found
 
 
 def verify_bundle(

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from glowmcu.api.benchmark import check_limits
 from glowmcu.cli.byte_count import byte_count
-from glowmcu.errors import ExitCode, error
-from glowmcu.report.tables import count
 from glowmcu.verify.measurement import Measurement
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -26,24 +25,7 @@ class BenchLimits:
 
     def check(self, measured: Measurement, where: str) -> None:
         """Raises GM170 with every limit that is passed."""
-        limits = (
-            ("--max-cycles", measured.cycles, self.cycles, "cycles"),
-            ("--max-stack", measured.stack_bytes, self.stack_bytes, "B of stack"),
-        )
-        passed = [
-            f"{count(cost)} {unit}, {count(cost - most)} more than {option} {most}"
-            for option, cost, most, unit in limits
-            if most is not None and cost is not None and cost > most
-        ]
-        if passed:
-            raise error(
-                "GM170",
-                f"one inference takes {' and '.join(passed)}",
-                where,
-                "compile with another goal (`glowmcu compile --optimize`), make the layers smaller "
-                "that cost most, or raise the limit",
-                ExitCode.DOES_NOT_FIT,
-            )
+        check_limits(measured, where, self.cycles, self.stack_bytes)
 
 
 def limit_options(function: _F) -> _F:

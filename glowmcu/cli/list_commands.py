@@ -22,11 +22,18 @@ from glowmcu.report.tables import board_table
 @json_option
 def inspect_command(model: Path, inputs: InputOptions, as_json: bool) -> None:
     """Show what is in MODEL: tensors, operators, work, and what is not supported."""
-    from glowmcu.report.inspection import inspect_model, inspection_json, inspection_lines
+    from glowmcu.api.inspection import inspect
+    from glowmcu.report.inspection import inspection_lines
 
-    found = inspect_model(model, inputs)
+    found = inspect(
+        model,
+        input_shapes=inputs.given_shapes,
+        define=inputs.define,
+        bind=inputs.bind,
+        states=inputs.states_given,
+    )
     if as_json:
-        print_json(inspection_json(found))
+        print_json(found.json())
         return
     out = console()
     for line in inspection_lines(found):

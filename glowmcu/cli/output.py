@@ -61,6 +61,6 @@ def report_option(function: _F) -> _F:
 
 def write_report(path: Path, bundle: Bundle) -> None:
     """Of the bundle and the facts in its folder. Raises GM671, GM718."""
-    from glowmcu.report.page import report_page
+    from glowmcu.report.page_file import report
 
-    write_text(path, report_page(bundle))
+    report(bundle, path)

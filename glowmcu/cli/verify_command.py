@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import cast
 
 import click
 
-from glowmcu.api import VerificationReport, verify_bundle
-from glowmcu.api.float_comparison import compare_with_float
+from glowmcu.api import VerificationReport, verify
+from glowmcu.api.float_comparison import compare
 from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board, complete_executor
 from glowmcu.cli.input_arguments import bind_option, read_bound
@@ -22,11 +23,10 @@ from glowmcu.cli.output import (
     write_text,
 )
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
-from glowmcu.facts.document import keep_facts
-from glowmcu.manifest import FILE_NAME as MANIFEST
-from glowmcu.report.float_comparison import comparison_json, comparison_lines, comparison_table
+from glowmcu.option_words import ExecutorName
+from glowmcu.report.float_comparison import comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
-from glowmcu.report.verification import verification_json, verification_table
+from glowmcu.report.verification import verification_table
 from glowmcu.verify.executors import EXECUTORS_SHOWN
 
 _MOST_SAMPLES = 100_000
@@ -119,14 +119,14 @@ def verify_command(
     names = [name for name in re.split(r"[,\s]+", where) if name]
     count = _count(samples)
     loaded = load(bundle, board)
-    found = verify_bundle(
-        loaded, names, count, seed, model, read_bound(bind), profile, allow_missing
-    )
-    keep_facts(bundle, verify=verification_json(found))
+    found = verify(
+        loaded, cast("list[ExecutorName]", names), samples=count, seed=seed, model=model,
+        profile=profile, bind=read_bound(bind), allow_missing=allow_missing,
+    )  # fmt: skip
     if report is not None:
         write_report(report, loaded)
     if as_json:
-        print_json(verification_json(found))
+        print_json(found.json())
     else:
         console().print(verification_table(found))
     if not found.equal:
@@ -168,7 +168,7 @@ def _against_float(
             "--against float needs real data",
             hint="--samples FILE|FOLDER: .npy, .npz, raw files, folders of these or of images",
         )
-    found = compare_with_float(
+    found = compare(
         target,
         samples,
         model=model,
@@ -178,12 +178,10 @@ def _against_float(
         board=board,
         bind=read_bound(bind),
     )
-    if (target / MANIFEST).is_file():
-        keep_facts(target, comparison=comparison_json(found))
     if plot is not None:
         write_text(plot, comparison_svg(found.comparison))
     if as_json:
-        print_json(comparison_json(found))
+        print_json(found.json())
         return
     out = console()
     out.print(comparison_table(found.comparison))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 
 from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.api.float_comparison import FloatComparison, Remedy
-from glowmcu.quant.comparison import Comparison, Difference, LayerError
+from glowmcu.quant.comparison import Comparison, LayerError
 from glowmcu.report.tables import count, plain_table
-from glowmcu.tuning.trial import Trial, trial_record
+from glowmcu.tuning.trial import Trial
 
 _MOST_ROWS = 40
 
@@ -77,40 +76,3 @@ def _remedy_line(remedy: Remedy, plain: Trial) -> str:
 
 def _signed(number: int) -> str:
     return ("+" if number >= 0 else "-") + count(abs(number))
-
-
-def comparison_json(found: FloatComparison) -> dict[str, object]:
-    """The same as data; null stands for an SQNR without error."""
-    comparison = found.comparison
-    return {
-        "samples": comparison.sample_count,
-        "output_sqnr_db": _finite(comparison.output_db),
-        "float_accuracy": found.float_accuracy,
-        "outputs": {name: _difference(error) for name, error in comparison.outputs.items()},
-        "layers": [
-            {
-                "tensor": layer.tensor,
-                "node": layer.node,
-                "op": layer.operator,
-                "type": layer.element,
-                "share": layer.share,
-                "alone_sqnr_db": _finite(layer.alone_db),
-                "accumulated": _difference(layer.accumulated),
-                "isolated": _difference(layer.isolated),
-            }
-            for layer in comparison.layers
-        ],
-        "plain": trial_record(found.plain),
-        "remedies": [
-            {"arguments": remedy.arguments, **trial_record(remedy.trial)}
-            for remedy in found.remedies
-        ],
-    }
-
-
-def _difference(error: Difference) -> dict[str, object]:
-    return {**asdict(error), "sqnr_db": _finite(error.sqnr_db)}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,10 +1,7 @@
-"""What `run --json` and `bench --json` print. Field names are a contract with other people's
-scripts.
-"""
+"""What `run --json` prints. Field names are a contract with other people's scripts."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,19 +32,4 @@ def _output_json(entry: TensorEntry, array: Array, file: Path | None) -> Json:
         "dtype": str(array.dtype),
         "sha256": hashlib.sha256(array.tobytes()).hexdigest(),
         "file": str(file) if file is not None else None,
-    }
-
-
-def bench_json(manifest: Manifest, measured: Measurement, core: str, wait_states: int = 0) -> Json:
-    """Of `bench --json`."""
-    macs = {layer.index: layer.macs for layer in manifest.layers}
-    return {
-        "core": core,
-        "wait_states": wait_states,
-        "instructions": measured.instructions,
-        "cycles": measured.cycles,
-        "stack_bytes": measured.stack_bytes,
-        "layers": [
-            {**dataclasses.asdict(layer), "macs": macs[layer.index]} for layer in measured.layers
-        ],
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from rich.markup import escape
 from rich.table import Table
 
@@ -28,13 +26,3 @@ def verification_table(report: VerificationReport) -> Table:
         said = f"[yellow]could not run[/]: {escape(lacking)}"
         table.add_row(name, "-", said if report.allow_missing else "[red]could not run[/]")
     return table
-
-
-def verification_json(report: VerificationReport) -> dict[str, object]:
-    """The report as data."""
-    return {
-        "passed": report.passed,
-        "reference": report.reference,
-        "checks": [{**dataclasses.asdict(c), "passed": c.passed} for c in report.checks],
-        "skipped": [{"executor": name, "missing": text} for name, text in report.skipped],
-    }

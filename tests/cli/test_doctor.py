@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from glowmcu import installation
+from glowmcu.verify.serial import line
 from tests.cli.conftest import Run
 
 
@@ -105,9 +106,7 @@ def test_ports_are_shown_and_their_library_is_named_where_it_is_missing(
     glowmcu_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("serial")
-    monkeypatch.setattr(
-        "glowmcu.verify.serial.line.known_ports", lambda: ["/dev/ttyACM0", "/dev/ttyACM1"]
-    )
+    monkeypatch.setattr(line, "known_ports", lambda: ["/dev/ttyACM0", "/dev/ttyACM1"])
     for command in ("bench", "run", "verify"):
         board = uses(glowmcu_cli, command)["a board (--on serial:PORT)"]
         assert board["works"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import glowmcu
-from glowmcu.api.float_comparison import compare_with_float
+from glowmcu.api.float_comparison import compare
 from glowmcu.cli import main
 from glowmcu.errors import GlowmcuError
 from glowmcu.quant.comparison import compare_graphs
@@ -72,7 +72,7 @@ def test_a_float_model_is_compared_with_what_its_samples_make_of_it(run: Run) ->
 
 
 def test_remedies_gain_what_they_say_and_name_their_price() -> None:
-    found = compare_with_float(DIGITS, CALIBRATION)
+    found = compare(DIGITS, CALIBRATION)
     assert found.remedies
     for remedy in found.remedies:
         assert remedy.trial.sqnr_db >= found.plain.sqnr_db + 0.5
@@ -110,7 +110,7 @@ def test_a_profile_that_is_not_the_bundles_is_refused(folder: Path, tmp_path: Pa
     with np.load(samples) as found:
         glowmcu.profile(GESTURES, found["inputs"][:40], tmp_path / "other.json")
     with pytest.raises(GlowmcuError) as caught:
-        compare_with_float(
+        compare(
             folder / "bundle", samples, model=GESTURES, profile=tmp_path / "other.json"
         )
     assert caught.value.code == "GM615"
@@ -119,7 +119,7 @@ def test_a_profile_that_is_not_the_bundles_is_refused(folder: Path, tmp_path: Pa
 @pytest.mark.parametrize("given", [{}, {"model": GESTURES}])
 def test_a_bundle_needs_its_model_and_profile(folder: Path, given: dict[str, Path]) -> None:
     with pytest.raises(GlowmcuError, match="holds neither its float model nor its") as caught:
-        compare_with_float(folder / "bundle", folder / "gestures.npz", **given)
+        compare(folder / "bundle", folder / "gestures.npz", **given)
     assert caught.value.code == "GM647"
     assert "pass both: --model FILE --profile FILE" in str(caught.value)
 
@@ -127,7 +127,7 @@ def test_a_bundle_needs_its_model_and_profile(folder: Path, given: dict[str, Pat
 def test_a_bundle_that_was_not_quantized_here_has_no_float_model(tmp_path: Path) -> None:
     glowmcu.compile(EXAMPLES / "digits" / "digits_int8.tflite", output=tmp_path / "bundle")
     with pytest.raises(GlowmcuError, match="was not quantized by GlowMCU") as caught:
-        compare_with_float(tmp_path / "bundle", CALIBRATION)
+        compare(tmp_path / "bundle", CALIBRATION)
     assert caught.value.code == "GM640"
 
 
@@ -141,9 +141,9 @@ def test_samples_other_than_those_adaround_saw_are_found_out(tmp_path: Path) -> 
         quantization=glowmcu.Quantization(adaround=True), output=tmp_path / "bundle",
     )  # fmt: skip
     given = {"model": GESTURES, "profile": tmp_path / "p.json"}
-    assert compare_with_float(bundle.path, tmp_path / "seen.npy", **given).plain.cost is not None
+    assert compare(bundle.path, tmp_path / "seen.npy", **given).plain.cost is not None
     with pytest.raises(GlowmcuError, match="pass the very samples") as caught:
-        compare_with_float(bundle.path, inputs[64:90], **given)
+        compare(bundle.path, inputs[64:90], **given)
     assert caught.value.code == "GM646"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glowmcu.manifest import Manifest
-from glowmcu.report.tables import count
+from glowmcu.number_text import count
 from glowmcu.verify.measurement import Measurement
 
 

@@ -1,0 +1,151 @@
+"""`glowmcu.bench`: what one inference of a bundle costs, layer by layer."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
+from glowmcu.api.run_costs import RunCosts, full_run, run_costs, run_count
+from glowmcu.board import Board
+from glowmcu.errors import ExitCode, error
+from glowmcu.facts.document import keep_facts
+from glowmcu.manifest import Manifest
+from glowmcu.number_text import count
+from glowmcu.option_words import CoreName, SerialPort
+from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
+from glowmcu.verify.measurement import Measurement
+from glowmcu.verify.verification import seeded_inputs
+
+MODEL = "cortex-m"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What one inference costs: `measured` has instructions, cycles, stack (bytes) and layers.
+
+    `on` is the executor, `core` the core, `wait_states` those of the flash. `clock_hz` is None
+    where the board is unknown or another core was asked for. `costs` is of a pipeline's runs on
+    average; `hot` are the basic blocks that cost most, where they were asked for.
+    """
+
+    path: Path
+    manifest: Manifest
+    measured: Measurement
+    on: str
+    core: str
+    wait_states: int
+    clock_hz: int | None = None
+    costs: RunCosts | None = None
+    hot: tuple[HotBlock, ...] = ()
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Of one inference at the board's clock, where both are known."""
+        cycles = self.measured.cycles
+        return None if cycles is None or not self.clock_hz else 1e3 * cycles / self.clock_hz
+
+    def json(self) -> dict[str, object]:
+        """Of `bench --json`. Field names are a contract."""
+        macs = {layer.index: layer.macs for layer in self.manifest.layers}
+        body: dict[str, object] = {
+            "core": self.core,
+            "wait_states": self.wait_states,
+            "instructions": self.measured.instructions,
+            "cycles": self.measured.cycles,
+            "stack_bytes": self.measured.stack_bytes,
+            "layers": [
+                {**dataclasses.asdict(layer), "macs": macs[layer.index]}
+                for layer in self.measured.layers
+            ],
+        }
+        if self.costs is not None:
+            body["runs"] = self.costs.json()
+        if self.on != MODEL:
+            body["on"] = self.on
+        return body
+
+    def check(self, max_cycles: int | None = None, max_stack: int | None = None) -> None:
+        """Raises GM170 with every limit (cycles, bytes) that one inference passes."""
+        check_limits(self.measured, f"{self.path}, {self.core}", max_cycles, max_stack)
+
+
+def check_limits(
+    measured: Measurement, where: str, max_cycles: int | None, max_stack: int | None
+) -> None:
+    """Raises GM170 with every limit that is passed."""
+    limits = (
+        ("--max-cycles", measured.cycles, max_cycles, "cycles"),
+        ("--max-stack", measured.stack_bytes, max_stack, "B of stack"),
+    )
+    passed = [
+        f"{count(cost)} {unit}, {count(cost - most)} more than {option} {most}"
+        for option, cost, most, unit in limits
+        if most is not None and cost is not None and cost > most
+    ]
+    if passed:
+        raise error(
+            "GM170",
+            f"one inference takes {' and '.join(passed)}",
+            where,
+            "compile with another goal (`glowmcu compile --optimize`), make the layers smaller "
+            "that cost most, or raise the limit",
+            ExitCode.DOES_NOT_FIT,
+        )
+
+
+def bench(
+    bundle: BundleGiven,
+    *,
+    on: Literal["cortex-m"] | SerialPort = "cortex-m",
+    core: CoreName | None = None,
+    wait_states: int | Literal["board"] = 0,
+    hot: int = 0,
+    board: str | None = None,
+) -> Benchmark:
+    """What one inference of `bundle` (or the one in that folder) costs, layer by layer.
+
+    Instructions, cycles and bytes of stack are counted on a model of the board's core, or of
+    `core`, with `wait_states` of the flash ("board": what the board's file says); or on a connected
+    board by `on=SerialPort("serial:/dev/ttyACM0")`. `hot` basic blocks are shown with their code.
+    Raises GM602, GM610 where a compiler or emulator is missing, GM720 for a board that does not say
+    its wait states.
+
+    >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
+    >>> found = glowmcu.bench(bundle)
+    >>> found.core, found.measured.cycles < 200_000, len(found.measured.layers)
+    ('cortex-m4', True, 5)
+    """
+    loaded = loaded_bundle(bundle, board)
+    name, waits = core or loaded.board.core, _wait_states(wait_states, loaded.board)
+    inputs = seeded_inputs(loaded.manifest, 1)
+    costs: RunCosts | None = None
+    blocks: tuple[HotBlock, ...] = ()
+    if hot:
+        measured, blocks = hottest_blocks(
+            loaded.path, inputs, name, hot, waits, loaded.board.wait_states_by_region(waits)
+        )
+    else:
+        sets = [inputs] * run_count(loaded.manifest)
+        runs = loaded.measure_all(sets, on=on, core=core, wait_states=waits)
+        measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
+    clock = loaded.board.clock_hz if core is None else None
+    found = Benchmark(loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks)
+    if on == MODEL and name == loaded.board.core and not hot:
+        keep_facts(loaded.path, bench=found.json())
+    return found
+
+
+def _wait_states(given: int | str, board: Board) -> int:
+    if given != "board":
+        return int(given)
+    if board.flash_wait_states is None:
+        raise error(
+            "GM720",
+            f"the file of {board.name} does not say how many wait states its flash has",
+            str(board.file),
+            "add flash_wait_states = N there, or give the number: --wait-states N",
+        )
+    return board.flash_wait_states

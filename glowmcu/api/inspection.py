@@ -1,0 +1,145 @@
+"""`glowmcu.inspect`: a model before it is compiled, supported or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
+from glowmcu.errors import GlowmcuError, Problem
+from glowmcu.frontend.notes import notes_on_file
+from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.state_pairs import with_states
+from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_model
+from glowmcu.input_options import Defined, GivenShape, InputOptions, inputs_of
+from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.operation import Array
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A model file's records, and the graph's figures or the problems that prevent a graph."""
+
+    path: Path
+    file_bytes: int
+    model: ModelSummary
+    macs: tuple[int | None, ...]
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+    states: tuple[TensorSummary, ...] = ()
+
+    def json(self) -> dict[str, object]:
+        """Of `inspect --json`. Field names are a contract."""
+        model = self.model
+        return {
+            "file": str(self.path),
+            "format": model.format,
+            "file_bytes": self.file_bytes,
+            "inputs": [_tensor_json(tensor) for tensor in model.inputs],
+            "outputs": [_tensor_json(tensor) for tensor in model.outputs],
+            "states": [_tensor_json(tensor) for tensor in self.states],
+            "operators": [
+                {
+                    "index": op.index,
+                    "op": op.name,
+                    "macs": macs,
+                    "outputs": [_tensor_json(tensor) for tensor in op.outputs],
+                }
+                for op, macs in zip(model.operators, self.macs, strict=True)
+            ],
+            "problems": [
+                {"code": p.code, "message": p.message, "where": p.where, "hint": p.hint}
+                for p in self.problems
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def inspect(
+    model: ModelGiven,
+    *,
+    input_shapes: Mapping[str, GivenShape] | None = None,
+    define: Mapping[str, Defined] | None = None,
+    bind: Mapping[str, Array] | None = None,
+    states: Mapping[str, str] | None = None,
+    example_inputs: ExampleInputs | None = None,
+) -> Inspection:
+    """What is in a model, and what prevents its compilation: `problems`.
+
+    `model` and the options are as for `compile`. Raises GM101, GM103, GM110 when there is nothing
+    to show.
+
+    >>> found = glowmcu.inspect("digits_int8.tflite")
+    >>> [op.name for op in found.model.operators][:2], found.problems
+    (['CONV_2D', 'DEPTHWISE_CONV_2D'], ())
+    """
+    given = read_given(model, example_inputs)
+    return inspected(given, inputs_of(input_shapes, define, bind, states))
+
+
+def inspected(given: GivenModel, asked: InputOptions) -> Inspection:
+    """The same of what was read already."""
+    data, name = given.data, given.name
+    model = summarize_model(data, name)
+    macs: list[int | None] = [None] * len(model.operators)
+    problems: tuple[Problem, ...] = ()
+    states: tuple[TensorSummary, ...] = ()
+    try:
+        graph = with_states(read_model(data, name, asked), asked, name)
+        states = tuple(_inferred(state.value.name, state.value) for state in graph.states)
+        model = _with_inferred_types(model, graph)
+        for node in graph.nodes:
+            if node.source:
+                index = int(node.source.split()[1])
+                macs[index] = (macs[index] or 0) + node.macs
+    except GlowmcuError as cause:
+        problems = cause.problems
+    notes = notes_on_file(data, name, asked)
+    return Inspection(Path(name), len(data), model, tuple(macs), problems, notes, states)
+
+
+def _with_inferred_types(model: ModelSummary, graph: Graph) -> ModelSummary:
+    """Types of tensors of which the file tells no more than the name."""
+    values = {value.name: value for node in graph.nodes for value in node.outputs}
+    values.update({value.name: value for value in graph.inputs})
+
+    def known(tensors: tuple[TensorSummary, ...]) -> tuple[TensorSummary, ...]:
+        return tuple(
+            _inferred(tensor.name, values[tensor.name])
+            if tensor.sizes is None and tensor.name in values
+            else tensor
+            for tensor in tensors
+        )
+
+    # An operator's last node makes its results, whatever it calls them.
+    last = {int(node.source.split()[1]): node for node in graph.nodes if node.source}
+    for op in model.operators:
+        if op.index in last:
+            made = last[op.index].outputs
+            values.update(zip((tensor.name for tensor in op.outputs), made, strict=False))
+    operators = tuple(replace(op, outputs=known(op.outputs)) for op in model.operators)
+    return replace(
+        model, inputs=known(model.inputs), outputs=known(model.outputs), operators=operators
+    )
+
+
+def _inferred(name: str, value: Value) -> TensorSummary:
+    quantization = value.type.quantization
+    return TensorSummary(
+        name,
+        str(value.type.element.numpy),
+        value.type.shape,
+        quantization.scales if quantization else (),
+        quantization.zero_points if quantization else (),
+    )
+
+
+def _tensor_json(tensor: TensorSummary) -> dict[str, object]:
+    return {
+        "name": tensor.name,
+        "shape": None if tensor.sizes is None else list(tensor.sizes),
+        "dtype": tensor.dtype,
+        "scales": list(tensor.scales),
+        "zero_points": list(tensor.zero_points),
+    }
