@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,8 @@ from glowmcu.cores import core
 from glowmcu.errors import error
 from glowmcu.goals import PlanPoint
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
+from glowmcu.notebook import Card, Column, Shown
+from glowmcu.number_text import count
 from glowmcu.verify import toolchain
 from glowmcu.verify.text_size import text_sizes
 
@@ -24,8 +26,15 @@ if TYPE_CHECKING:
     from glowmcu.verify.measurement import Session as ExecutorSession
 
 
+_LAYER_COLUMNS = (
+    Column("step", "index", "count"), Column("operator", "op"), Column("kernel", "kernel"),
+    Column("MACs", "macs", "count"), Column("weights B", "weights_bytes", "count"),
+    Column("scratch B", "scratch_bytes", "count"), Column("layer", "name"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class Report:
+class Report(Shown):
     """Sizes in bytes. `code_bytes` is None where no cross compiler is installed."""
 
     arena_bytes: int
@@ -37,6 +46,21 @@ class Report:
     inputs: tuple[TensorEntry, ...]
     outputs: tuple[TensorEntry, ...]
     layers: tuple[LayerEntry, ...]
+
+    def _card(self) -> Card:
+        proof = "optimal" if self.arena_optimal else "not proved optimal"
+        bound = f"lower bound {count(self.arena_lower_bound_bytes)} B, {proof}"
+        tensors = [("input", entry) for entry in self.inputs]
+        tensors += [("output", entry) for entry in self.outputs]
+        facts = (
+            ("arena", f"{count(self.arena_bytes)} B, {bound}"),
+            ("weights", f"{count(self.weights_bytes)} B"),
+            ("code", "not measured" if self.code_bytes is None else f"{count(self.code_bytes)} B"),
+            ("compute", f"{count(self.macs)} MACs in {len(self.layers)} steps"),
+            *((role, _tensor_text(entry)) for role, entry in tensors),
+        )
+        records = [asdict(layer) for layer in self.layers]
+        return Card("Memory and work", facts, _LAYER_COLUMNS, records)
 
 
 @dataclass(frozen=True)
@@ -97,7 +121,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Bundle:
+class Bundle(Shown):
     """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
 
     `known_code` saves the cross compiler a second turn where the sizes were measured already;
@@ -130,18 +154,31 @@ class Bundle:
     @cached_property
     def report(self) -> Report:
         """Where every byte goes."""
+        return self._report(self.code_by_region)
+
+    def _report(self, code: Mapping[str, int] | None) -> Report:
         manifest = self.manifest
         return Report(
             manifest.arena_bytes,
             manifest.arena_lower_bound_bytes,
             manifest.arena_optimal,
             manifest.weights_bytes,
-            None if self.code_by_region is None else sum(self.code_by_region.values()),
+            None if code is None else sum(code.values()),
             manifest.macs,
             manifest.inputs,
             manifest.outputs,
             manifest.layers,
         )
+
+    def _card(self) -> Card:
+        # To be looked at is no reason to call a compiler.
+        shown = self._report(self.known_code)._card()
+        title = f"{self.manifest.name} for {self.board.title} ({self.board.core})"
+        facts = [("folder", str(self.path)), *shown.facts]
+        cycles = self.manifest.costs.cycles_estimate
+        if cycles is not None:
+            facts.append(("time", f"about {count(cycles)} cycles, estimated without wait states"))
+        return replace(shown, title=title, facts=tuple(facts), notes=self.notes)
 
     def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
         """Outputs of the generated C on this computer, in model order.
@@ -260,6 +297,13 @@ def _given(manifest: Manifest, measured: Measurement, real: bool) -> Measurement
 
     pairs = zip(manifest.outputs, measured.outputs, strict=True)
     return replace(measured, outputs=tuple(real_values(entry, array) for entry, array in pairs))
+
+
+def _tensor_text(entry: TensorEntry) -> str:
+    text = f"{entry.name}  {entry.dtype}[{'x'.join(map(str, entry.shape))}]"
+    if entry.scale is None:
+        return text
+    return f"{text} scale {entry.scale:.6g} zp {entry.zero_point or 0}"
 
 
 def code_by_region(folder: Path, manifest: Manifest, board: Board) -> dict[str, int] | None:

@@ -20,9 +20,9 @@ PACKAGE = REPO / "glowmcu"
 LEAVES = {
     "array_files", "cores", "discovery", "error_codes", "errors", "examples", "file_writing",
     "given_once", "goals", "input_options", "installation", "instrument", "interface_options",
-    "labels", "lazy", "limits", "manifest", "number_text", "option_words", "planning_progress",
-    "real_units", "resources", "size_forms", "slides", "stack_use", "test_vectors", "user_cache",
-    "version",
+    "labels", "lazy", "limits", "manifest", "notebook", "number_text", "option_words",
+    "planning_progress", "real_units", "resources", "size_forms", "slides", "stack_use",
+    "test_vectors", "user_cache", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}

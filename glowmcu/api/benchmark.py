@@ -13,6 +13,7 @@ from glowmcu.board import Board
 from glowmcu.errors import ExitCode, error
 from glowmcu.facts.document import keep_facts
 from glowmcu.manifest import Manifest
+from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, SerialPort
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
@@ -22,8 +23,16 @@ from glowmcu.verify.verification import seeded_inputs
 MODEL = "cortex-m"
 
 
+_COLUMNS = (
+    Column("step", "index", "count"), Column("operator", "op"),
+    Column("instructions", "instructions", "count"), Column("cycles", "cycles", "count"),
+    Column("share", "share", "percent"), Column("MACs", "macs", "count"),
+    Column("cycles/MAC", "cycles_per_mac", "number", 2), Column("layer", "name"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class Benchmark:
+class Benchmark(Shown):
     """What one inference costs: `measured` has instructions, cycles, stack (bytes) and layers.
 
     `on` is the executor, `core` the core, `wait_states` those of the flash. `clock_hz` is None
@@ -46,6 +55,40 @@ class Benchmark:
         """Of one inference at the board's clock, where both are known."""
         cycles = self.measured.cycles
         return None if cycles is None or not self.clock_hz else 1e3 * cycles / self.clock_hz
+
+    def _card(self) -> Card:
+        measured, waits = self.measured, self.wait_states
+        took = "" if self.milliseconds is None else f", {self.milliseconds:.2f} ms"
+        clock = f" at {self.clock_hz // 10**6} MHz" if took and self.clock_hz else ""
+        memory = f"flash with {waits} wait states" if waits else "zero wait states"
+        facts = (
+            ("core", f"{self.core}, {memory}" if self.on == MODEL else f"{self.core}, {self.on}"),
+            ("cycles", f"{count(measured.cycles)}{took}{clock}"),
+            ("instructions", count(measured.instructions)),
+            ("stack", count(measured.stack_bytes, " B")),
+        )
+        return Card(f"Cost of {self.manifest.name}", facts, _COLUMNS, self._records())
+
+    def _records(self) -> list[Record]:
+        total = self.measured.cycles or self.measured.instructions or 1
+        records: list[Record] = []
+        for cost in self.measured.layers:
+            layer = self.manifest.layers[cost.index]
+            work = cost.cycles if cost.cycles is not None else cost.instructions or 0
+            records.append(
+                {
+                    "index": cost.index,
+                    "name": cost.name,
+                    "op": layer.op,
+                    "kernel": layer.kernel,
+                    "instructions": cost.instructions,
+                    "cycles": cost.cycles,
+                    "share": work / total,
+                    "macs": layer.macs,
+                    "cycles_per_mac": work / layer.macs if layer.macs else None,
+                }
+            )
+        return records
 
     def json(self) -> dict[str, object]:
         """Of `bench --json`. Field names are a contract."""

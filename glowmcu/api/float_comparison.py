@@ -32,6 +32,8 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.kernels.kernel import Target
+from glowmcu.notebook import Card, Column, Record, Shown
+from glowmcu.number_text import count
 from glowmcu.pipeline import float_graph
 from glowmcu.quant.comparison import Comparison, Difference, LayerError, compare_graphs
 from glowmcu.quant.images import read_preprocessing
@@ -62,8 +64,18 @@ class Remedy:
     trial: Trial
 
 
+_COLUMNS = (
+    Column("share", "share", "percent"), Column("alone dB", "alone_sqnr_db", "number"),
+    Column("isolated dB", "isolated_sqnr_db", "number"),
+    Column("accumulated dB", "accumulated_sqnr_db", "number"),
+    Column("max error", "max_error", "figures", 4),
+    Column("saturated", "saturated", "percent", 2), Column("type", "type"),
+    Column("operator", "op"), Column("tensor", "tensor"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class FloatComparison:
+class FloatComparison(Shown):
     """`plain` is the quantization as it stands, `remedies` what is better, the best first; what
     another remedy beats at no more cycles is left out.
 
@@ -74,6 +86,34 @@ class FloatComparison:
     plain: Trial
     remedies: tuple[Remedy, ...]
     float_accuracy: float | None
+
+    def _card(self) -> Card:
+        records: list[Record] = [
+            {
+                "tensor": layer.tensor,
+                "op": layer.operator,
+                "type": layer.element,
+                "share": layer.share,
+                "alone_sqnr_db": layer.alone_db,
+                "isolated_sqnr_db": layer.isolated.sqnr_db,
+                "accumulated_sqnr_db": layer.accumulated.sqnr_db,
+                "max_error": layer.accumulated.max_error,
+                "cosine": layer.accumulated.cosine,
+                "saturated": layer.accumulated.saturated,
+            }
+            for layer in self.comparison.layers
+        ]
+        facts = [
+            ("samples", count(self.comparison.sample_count)),
+            ("output", f"SQNR {self.comparison.output_db:.1f} dB"),
+        ]
+        if self.float_accuracy is not None and self.plain.accuracy is not None:
+            text = f"{100 * self.plain.accuracy:.2f} %, in float {100 * self.float_accuracy:.2f} %"
+            facts.append(("accuracy", text))
+        gains = ((r.arguments, r.trial.sqnr_db - self.plain.sqnr_db) for r in self.remedies)
+        notes = tuple(f"{arguments} gains {gain:.1f} dB" for arguments, gain in gains)
+        title = "Whose fault is the output's error"
+        return Card(title, tuple(facts), _COLUMNS, records, notes)
 
     def json(self) -> dict[str, object]:
         """Of `verify --against float --json`; null stands for an SQNR without error."""

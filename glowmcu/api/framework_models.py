@@ -11,7 +11,7 @@ import io
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -107,7 +107,8 @@ def exported_keras(model: Foreign, example_inputs: object) -> tuple[bytes, str]:
     GM118.
     """
     name = str(getattr(model, "name", "") or "model")
-    with _explained(name):
+    # Keras and TensorFlow tell the terminal what they saved where; nobody keeps these files.
+    with _explained(name), redirect_stdout(io.StringIO()):
         if any("tensorflow" in module.split(".") or module.startswith("tf_keras")
                for module in _keras_modules(model)):  # fmt: skip
             tensorflow: Foreign = importlib.import_module("tensorflow")

@@ -15,10 +15,17 @@ from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_mode
 from glowmcu.input_options import Defined, GivenShape, InputOptions, inputs_of
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
+from glowmcu.notebook import Card, Column, Record, Shown
+from glowmcu.number_text import count
+
+_COLUMNS = (
+    Column("#", "index", "count"), Column("operator", "op"), Column("result", "result"),
+    Column("MACs", "macs", "count"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Shown):
     """A model file's records, and the graph's figures or the problems that prevent a graph."""
 
     path: Path
@@ -28,6 +35,25 @@ class Inspection:
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
     states: tuple[TensorSummary, ...] = ()
+
+    def _card(self) -> Card:
+        model = self.model
+        records: list[Record] = [
+            {
+                "index": op.index,
+                "op": op.name,
+                "result": type_text(op.outputs[0]) if op.outputs else "-",
+                "macs": macs,
+            }
+            for op, macs in zip(model.operators, self.macs, strict=True)
+        ]
+        roles = (("input", model.inputs), ("output", model.outputs), ("state", self.states))
+        facts = [
+            ("file", f"{count(self.file_bytes)} B, {count(model.constant_bytes)} B of constants")
+        ]
+        facts += [(role, f"{t.name}  {type_text(t)}") for role, group in roles for t in group]
+        problems = tuple(str(problem) for problem in self.problems)
+        return Card(self.path.name, tuple(facts), _COLUMNS, records, (*self.notes, *problems))
 
     def json(self) -> dict[str, object]:
         """Of `inspect --json`. Field names are a contract."""
@@ -143,3 +169,14 @@ def _tensor_json(tensor: TensorSummary) -> dict[str, object]:
         "scales": list(tensor.scales),
         "zero_points": list(tensor.zero_points),
     }
+
+
+def type_text(tensor: TensorSummary) -> str:
+    """`int8[1x8x8x1] scale 0.5 zp 3`, as far as the file tells."""
+    if tensor.sizes is None:
+        return tensor.dtype or "-"
+    sizes = "x".join("?" if size is None else str(size) for size in tensor.sizes)
+    text = f"{tensor.dtype}[{sizes}]"
+    if len(tensor.scales) == 1:
+        return f"{text} scale {tensor.scales[0]:.6g} zp {tensor.zero_points[0]}"
+    return f"{text} {len(tensor.scales)} scales" if tensor.scales else text

@@ -18,6 +18,8 @@ from glowmcu.goals import Goal
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
+from glowmcu.notebook import Card, Column, Record, Shown
+from glowmcu.number_text import count
 from glowmcu.option_words import Optimize, RoundingWord
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
@@ -41,8 +43,15 @@ class MeasuredLayer:
     cycles: dict[str, float]
 
 
+_COLUMNS = (
+    Column("step", "index", "count"), Column("operator", "op"), Column("kernel", "chosen"),
+    Column("estimated", "estimated"), Column("cycles", "cycles", "count"),
+    Column("layer", "name"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class KernelTuningResult:
+class KernelTuningResult(Shown):
     """`cycles_before` and `cycles_after` are sums of measured layers, with the kernels that
     estimates would choose and with the chosen ones. `measured` ran now, `known` were in the cache,
     `equal` are candidates that another layer has, too.
@@ -56,6 +65,23 @@ class KernelTuningResult:
     known: int
     equal: int
     output: Path | None
+
+    def _card(self) -> Card:
+        records: list[Record] = [
+            {
+                "index": layer.index,
+                "name": layer.name,
+                "op": layer.op,
+                "estimated": layer.estimated,
+                "chosen": layer.chosen,
+                "cycles": layer.cycles[layer.chosen],
+                "cycles_estimated_kernel": layer.cycles[layer.estimated],
+            }
+            for layer in self.layers
+        ]
+        before, after = (count(round(x)) for x in (self.cycles_before, self.cycles_after))
+        facts = (("core", self.core), ("cycles", f"{after}; {before} by estimates alone"))
+        return Card("Measured kernels", facts, _COLUMNS, records)
 
 
 def tune_kernels(

@@ -20,8 +20,11 @@ from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
+from glowmcu.notebook import Card, Column, Record, Shown
+from glowmcu.number_text import count
 from glowmcu.option_words import Optimize, RoundingWord, TunedIoWord
 from glowmcu.pipeline import float_graph
+from glowmcu.quant.choices import choice_text
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profile import Profile, check_profile
@@ -43,8 +46,16 @@ DEFAULT_TRIALS = 100
 _STACK_RESERVE_BYTES = 1024
 
 
+_COLUMNS = (
+    Column("", "mark"), Column("accuracy", "accuracy", "percent", 2),
+    Column("SQNR dB", "sqnr_db", "number"), Column("cycles", "cycles", "count"),
+    Column("arena B", "arena_bytes", "count"), Column("flash B", "flash_bytes", "count"),
+    Column("quantization", "quantization"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class TuningResult:
+class TuningResult(Shown):
     """`best` is in the profile file `output`; `plain` is int8 with the defaults; `front` are the
     trials that no other beats everywhere; `budget` has the bounds that were not given, too.
     `stopped` says what ended the search early.
@@ -59,6 +70,32 @@ class TuningResult:
     labelled: bool
     stopped: str
     output: Path | None
+
+    def _card(self) -> Card:
+        first = [self.best, *(trial for trial in self.front if trial != self.best)]
+        others = [trial for trial in self.trials if trial not in first]
+        facts = (
+            ("trials", f"{len(self.trials)} on {count(self.samples)} samples"),
+            ("profile", "-" if self.output is None else str(self.output)),
+        )
+        records = [self._record(trial) for trial in (*first, *others)]
+        notes = (self.stopped,) if self.stopped else ()
+        return Card("Quantizations, the best first", facts, _COLUMNS, records, notes)
+
+    def _record(self, trial: Trial) -> Record:
+        marks = (("best", trial == self.best), ("plain", trial == self.plain))
+        cost = trial.cost
+        return {
+            "mark": " ".join(word for word, is_so in marks if is_so),
+            "pareto": trial in self.front,
+            "accuracy": trial.accuracy,
+            "sqnr_db": trial.sqnr_db,
+            "cycles": None if cost is None else cost.cycles,
+            "arena_bytes": None if cost is None else cost.arena_bytes,
+            "flash_bytes": None if cost is None else cost.flash_bytes,
+            "quantization": choice_text(trial.options),
+            "problem": trial.problem,
+        }
 
 
 def tune(

@@ -19,6 +19,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Rounding
 from glowmcu.manifest import Manifest
+from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.open_size.graphs import references
 from glowmcu.option_words import Where
 from glowmcu.pipeline import bundle_reference
@@ -28,6 +29,7 @@ from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, profile_sha256
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.size_forms import OpenSize
+from glowmcu.test_vectors import FLOAT_TOLERANCE
 from glowmcu.verify.executors import executor
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array
@@ -43,8 +45,14 @@ from glowmcu.verify.verification import (
 _NO_SUCH_TARGET = {"GM641", "GM650", "GM661"}
 
 
+_COLUMNS = (
+    Column("executor", "executor"), Column("vectors", "vectors", "count"),
+    Column("result", "result"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class VerificationReport:
+class VerificationReport(Shown):
     """All executors' checks; `skipped` are those that could not run: (executor, what to do)."""
 
     checks: tuple[Check, ...]
@@ -63,6 +71,24 @@ class VerificationReport:
         all_ran = not self.skipped or self.allow_missing
         return bool(self.checks) and all_ran and self.equal
 
+    def _card(self) -> Card:
+        ran: list[Record] = [
+            {
+                "executor": check.executor,
+                "vectors": check.vectors,
+                "wrong_vectors": check.wrong_vectors,
+                "result": _result_text(check),
+            }
+            for check in self.checks
+        ]
+        skipped: list[Record] = [
+            {"executor": name, "vectors": None, "wrong_vectors": None,
+             "result": f"could not run: {lacking}"}
+            for name, lacking in self.skipped
+        ]  # fmt: skip
+        facts = (("passed", "yes" if self.passed else "no"), ("against", self.reference))
+        return Card("Verification", facts, _COLUMNS, [*ran, *skipped])
+
     def json(self) -> dict[str, object]:
         """Of `verify --json`. Field names are a contract."""
         return {
@@ -71,6 +97,12 @@ class VerificationReport:
             "checks": [{**dataclasses.asdict(c), "passed": c.passed} for c in self.checks],
             "skipped": [{"executor": name, "missing": text} for name, text in self.skipped],
         }
+
+
+def _result_text(check: Check) -> str:
+    if check.passed:
+        return "every byte equal" if check.exact else f"equal within {FLOAT_TOLERANCE:g}"
+    return f"{check.wrong_vectors} differ: {check.first_difference}"
 
 
 def verify(

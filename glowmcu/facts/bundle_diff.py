@@ -13,6 +13,7 @@ from pathlib import Path
 
 from glowmcu.facts.kept_bundle import KeptBundle, read_kept
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry
+from glowmcu.notebook import Card, Column, Shown
 
 Pair = tuple[int | None, int | None]
 #: Fields of an input or output that the application's code depends on. Its place in the arena is
@@ -69,8 +70,14 @@ class Change:
     after: str
 
 
+_COLUMNS = (
+    Column("", "name"), Column("before", "before", "count"), Column("after", "after", "count"),
+    Column("growth", "growth", "count"), Column("unit", "unit"), Column("", "how"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
-class BundleDiff:
+class BundleDiff(Shown):
     """`interface` are changes that the application's code may notice, `compilation` those of
     model, board, options and version. `accuracy` is what `glowmcu verify` found of either, changed
     or not.
@@ -92,6 +99,13 @@ class BundleDiff:
         """Whether anything did change but how much is known."""
         costs = (*(q.growth for q in self.quantities), *(x.differs for x in self.layers))
         return not self.same_files or any((*costs, *self.interface, *self.compilation))
+
+    def _card(self) -> Card:
+        records = [{**dataclasses.asdict(q), "growth": q.growth} for q in self.quantities]
+        changes = (*self.interface, *self.compilation, *self.accuracy)
+        told = (f"{c.what}: {c.before or '-'} → {c.after or '-'}" for c in changes)
+        facts = (("before", str(self.before)), ("after", str(self.after)))
+        return Card("What changed", facts, _COLUMNS, records, (*told, *self.notes))
 
     def json(self) -> dict[str, object]:
         """Of `diff --json`. Field names are a contract."""

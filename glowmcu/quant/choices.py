@@ -143,3 +143,22 @@ def options_of_text(text: Mapping[str, str]) -> QuantizationOptions:
 
 def _word(value: bool) -> str:
     return "yes" if value else "no"
+
+
+def choice_text(options: QuantizationOptions) -> str:
+    """What differs from the defaults, in the command line's words; `defaults` for nothing."""
+    calibration, words = options.calibration, []
+    default = QuantizationOptions()
+    if calibration.schema is not default.calibration.schema:
+        words.append(calibration.schema.value)
+    if calibration.method is not default.calibration.method:
+        is_percentile = calibration.method is Method.PERCENTILE
+        share = f":{calibration.percentile:g}" if is_percentile else ""
+        words.append(calibration.method.value + share)
+    words += ["equalize"] if options.equalization else []
+    words += ["adaround"] if options.adaptive_rounding else []
+    words += [] if options.bias_correction else ["no-bias-correction"]
+    words += [] if options.per_channel else ["per-tensor-weights"]
+    words += [f"float:{name}" for name in options.keep_float]
+    words += [f"int16:{name}" for name in options.int16]
+    return " ".join(words) or "defaults"

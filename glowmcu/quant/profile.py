@@ -5,6 +5,7 @@ Profiles of the same model merge; merging is exact for ranges and histograms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,8 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array, Constant
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.notebook import Card, Column, Shown
+from glowmcu.number_text import count
 from glowmcu.quant.histogram import Histogram, merge_histograms
 
 
@@ -42,9 +45,42 @@ class TensorProfile:
     histogram: Histogram | None = None
     channels: ChannelProfile | None = None
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation."""
+        return math.sqrt(self.variance)
+
+    @property
+    def int8_steps(self) -> float:
+        """How many of int8's 256 steps lie within a standard deviation: few mean that rare large
+        values cost the common ones their precision.
+        """
+        span = max(self.high, 0.0) - min(self.low, 0.0)
+        return 255 * self.deviation / span if span else 0.0
+
+    @property
+    def quietest_share(self) -> float | None:
+        """Largest magnitude of the channel where it is least, as a share of where it is greatest;
+        None without channels.
+        """
+        if self.channels is None:
+            return None
+        low, high = self.channels.low, self.channels.high
+        reach = [max(abs(float(a)), abs(float(b))) for a, b in zip(low, high, strict=True)]
+        return min(reach) / max(reach) if max(reach, default=0.0) else None
+
+
+_COLUMNS = (
+    Column("low", "low", "figures", 4), Column("high", "high", "figures", 4),
+    Column("mean", "mean", "figures", 4), Column("deviation", "deviation", "figures", 4),
+    Column("its steps", "int8_steps", "number", 0),
+    Column("quietest", "quietest_share", "percent", 0), Column("shape", "shape"),
+    Column("tensor", "tensor"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Shown):
     """Tensors by name, in the graph's order, and what they were measured with.
 
     `model_sha256` is that of the model file; empty where a graph was never a file.
@@ -54,6 +90,24 @@ class Profile:
     tool_version: str
     sample_count: int
     tensors: Mapping[str, TensorProfile]
+
+    def _card(self) -> Card:
+        records = [
+            {
+                "tensor": name,
+                "shape": "x".join(map(str, tensor.shape)),
+                "elements": tensor.count,
+                "low": tensor.low,
+                "high": tensor.high,
+                "mean": tensor.mean,
+                "deviation": tensor.deviation,
+                "int8_steps": tensor.int8_steps,
+                "quietest_share": tensor.quietest_share,
+            }
+            for name, tensor in self.tensors.items()
+        ]
+        facts = (("samples", count(self.sample_count)), ("model", f"{self.model_sha256[:16]}…"))
+        return Card("Profile", facts, _COLUMNS, records)
 
 
 def tensor_names(graph: Graph) -> dict[Value, str]:

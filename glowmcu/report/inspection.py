@@ -7,19 +7,8 @@ from collections import Counter
 from rich.console import RenderableType
 from rich.markup import escape
 
-from glowmcu.api.inspection import Inspection
-from glowmcu.frontend.summary import TensorSummary
+from glowmcu.api.inspection import Inspection, type_text
 from glowmcu.report.tables import count, plain_table
-
-
-def _type_text(tensor: TensorSummary) -> str:
-    if tensor.sizes is None:
-        return tensor.dtype or "-"
-    sizes = "x".join("?" if size is None else str(size) for size in tensor.sizes)
-    text = f"{tensor.dtype}[{sizes}]"
-    if len(tensor.scales) == 1:
-        return f"{text} scale {tensor.scales[0]:.6g} zp {tensor.zero_points[0]}"
-    return f"{text} {len(tensor.scales)} scales" if tensor.scales else text
 
 
 def inspection_lines(found: Inspection) -> list[RenderableType]:
@@ -34,10 +23,10 @@ def inspection_lines(found: Inspection) -> list[RenderableType]:
     tensors_by_role = (("input", model.inputs), ("output", model.outputs), ("state", found.states))
     for role, tensors in tensors_by_role:
         for tensor in tensors:
-            lines.append(f"  {role:7}{escape(tensor.name)}  {escape(_type_text(tensor))}")
+            lines.append(f"  {role:7}{escape(tensor.name)}  {escape(type_text(tensor))}")
     table = plain_table("", ("#", "r"), ("operator", "l"), ("result", "t"), ("MACs", "r"))
     for op, macs in zip(model.operators, found.macs, strict=True):
-        result = _type_text(op.outputs[0]) if op.outputs else "-"
+        result = type_text(op.outputs[0]) if op.outputs else "-"
         table.add_row(str(op.index), escape(op.name), escape(result), count(macs))
     lines.append(table)
     tally = Counter(op.name for op in model.operators)

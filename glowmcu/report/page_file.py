@@ -8,6 +8,7 @@ from pathlib import Path
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.errors import error
 from glowmcu.file_writing import write_text_file
+from glowmcu.notebook import html
 from glowmcu.report.page import report_page
 
 
@@ -23,6 +24,9 @@ class ReportPage:
     name: str
     html: str
     path: Path | None = None
+
+    def _repr_html_(self) -> str:
+        return html("page.html.j2", name=self.name, page=self.html)
 
     def save(self, path: str | Path) -> ReportPage:
         """Write it to a file. Raises GM718."""

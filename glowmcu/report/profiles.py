@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from rich.markup import escape
@@ -26,32 +25,13 @@ def profile_table(profile: Profile) -> Table:
 
 
 def _row(name: str, tensor: TensorProfile) -> tuple[str, ...]:
+    numbers = (tensor.low, tensor.high, tensor.mean, tensor.deviation)
+    quietest = tensor.quietest_share
     return (
-        *(f"{value:.4g}" for value in (tensor.low, tensor.high, tensor.mean, _deviation(tensor))),
-        f"{_steps(tensor):.0f}", _quietest(tensor), "x".join(map(str, tensor.shape)),
-        escape(name),
+        *(f"{value:.4g}" for value in numbers), f"{tensor.int8_steps:.0f}",
+        "-" if quietest is None else f"{100 * quietest:.0f} %",
+        "x".join(map(str, tensor.shape)), escape(name),
     )  # fmt: skip
-
-
-def _deviation(tensor: TensorProfile) -> float:
-    return math.sqrt(tensor.variance)
-
-
-def _steps(tensor: TensorProfile) -> float:
-    span = max(tensor.high, 0.0) - min(tensor.low, 0.0)
-    return 255 * _deviation(tensor) / span if span else 0.0
-
-
-def _quietest(tensor: TensorProfile) -> str:
-    """Largest magnitude of the channel where it is least, as a share of where it is greatest."""
-    if tensor.channels is None:
-        return "-"
-    reach = [
-        max(abs(float(low)), abs(float(high)))
-        for low, high in zip(tensor.channels.low, tensor.channels.high, strict=True)
-    ]
-    loudest = max(reach)
-    return f"{100 * min(reach) / loudest:.0f} %" if loudest else "-"
 
 
 def profile_json(profile: Profile, file: Path) -> dict[str, object]:
@@ -67,7 +47,7 @@ def profile_json(profile: Profile, file: Path) -> dict[str, object]:
                 "low": tensor.low,
                 "high": tensor.high,
                 "mean": tensor.mean,
-                "deviation": _deviation(tensor),
+                "deviation": tensor.deviation,
             }
             for name, tensor in profile.tensors.items()
         ],

@@ -12,29 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.api.tuning import TuningResult
-from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.ranges import Method
+from glowmcu.quant.choices import choice_text
 from glowmcu.report.tables import count, plain_table
 from glowmcu.tuning.trial import Trial, trial_record
-
-
-def choice_text(options: QuantizationOptions) -> str:
-    """What differs from the defaults, in the command line's words; `defaults` for nothing."""
-    calibration, words = options.calibration, []
-    default = QuantizationOptions()
-    if calibration.schema is not default.calibration.schema:
-        words.append(calibration.schema.value)
-    if calibration.method is not default.calibration.method:
-        is_percentile = calibration.method is Method.PERCENTILE
-        share = f":{calibration.percentile:g}" if is_percentile else ""
-        words.append(calibration.method.value + share)
-    words += ["equalize"] if options.equalization else []
-    words += ["adaround"] if options.adaptive_rounding else []
-    words += [] if options.bias_correction else ["no-bias-correction"]
-    words += [] if options.per_channel else ["per-tensor-weights"]
-    words += [f"float:{name}" for name in options.keep_float]
-    words += [f"int16:{name}" for name in options.int16]
-    return " ".join(words) or "defaults"
 
 
 def tuning_table(result: TuningResult) -> Table:

@@ -110,9 +110,7 @@ def test_a_profile_that_is_not_the_bundles_is_refused(folder: Path, tmp_path: Pa
     with np.load(samples) as found:
         glowmcu.profile(GESTURES, found["inputs"][:40], tmp_path / "other.json")
     with pytest.raises(GlowmcuError) as caught:
-        compare(
-            folder / "bundle", samples, model=GESTURES, profile=tmp_path / "other.json"
-        )
+        compare(folder / "bundle", samples, model=GESTURES, profile=tmp_path / "other.json")
     assert caught.value.code == "GM615"
 
 
