@@ -35,7 +35,13 @@ _LAYER_COLUMNS = (
 
 @dataclass(frozen=True)
 class Report(Shown):
-    """Sizes in bytes. `code_bytes` is None where no cross compiler is installed."""
+    """Sizes in bytes; `macs` of one inference. `code_bytes` is None where no cross compiler is
+    installed.
+
+    >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
+    >>> bundle.report.arena_bytes, bundle.report.macs, bundle.report.inputs[0].shape
+    (1216, 57728, (1, 8, 8, 1))
+    """
 
     arena_bytes: int
     arena_lower_bound_bytes: int
@@ -100,23 +106,42 @@ class MemoryPass:
 
 
 class Session:
-    """One stream of a bundle's invocations, made by `Bundle.session`."""
+    """One stream of a bundle's invocations, made by `Bundle.session`.
+
+    >>> session = glowmcu.compile("digits_int8.tflite", output="build/digits").session()
+    >>> (scores,) = session.run([np.load("seven.npy")])
+    >>> session.reset()
+    """
 
     def __init__(self, steps: ExecutorSession, manifest: Manifest) -> None:
         self._steps = steps
         self._manifest = manifest
 
     def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
-        """Outputs of the next invocation, in model order; arguments are as for `Bundle.run`."""
+        """Outputs of the next invocation, in model order; arguments are as for `Bundle.run`.
+
+        >>> session = glowmcu.load("build/digits").session()
+        >>> [output.shape for output in session.run([np.load("seven.npy")])]
+        [(1, 10)]
+        """
         return list(self.measure(inputs, real).outputs)
 
     def measure(self, inputs: Sequence[ArrayLike], real: bool = False) -> Measurement:
-        """The next invocation with what it costs, where the executor can tell."""
+        """The next invocation with what it costs, where the executor can tell.
+
+        >>> session = glowmcu.load("build/digits").session()
+        >>> session.measure([np.load("seven.npy")]).cycles is None  # this computer is no MCU
+        True
+        """
         measured = self._steps.measure(_taken(self._manifest, inputs, real))
         return _given(self._manifest, measured, real)
 
     def reset(self) -> None:
-        """Begin a new stream."""
+        """Begin a new stream: states are what they were at first.
+
+        >>> session = glowmcu.load("build/digits").session()
+        >>> session.reset()
+        """
         self._steps.reset()
 
 
@@ -128,6 +153,11 @@ class Bundle(Shown):
     `notes` is what a compilation has to say besides, `choices` which kernels it had for each layer,
     `curve` other plans where they were asked for, `memory_passes` what each pass of memory planning
     saved; all are empty for a bundle from disk.
+
+    >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
+    >>> (scores,) = bundle.run([np.load("seven.npy")])
+    >>> int(scores.argmax())
+    7
     """
 
     path: Path
@@ -186,6 +216,13 @@ class Bundle(Shown):
         `inputs` are stored values in model order: int8 where the model's inputs are int8. With
         `real` they are real numbers instead, and so are the outputs (float32): `quantize` and
         `dequantize` are done here. Raises GM602, GM604 for other shapes and types, GM628 for NaN.
+
+        >>> bundle = glowmcu.load("build/digits")
+        >>> (scores,) = bundle.run([np.load("seven.npy")])
+        >>> pixels = bundle.dequantize("pixels", np.load("seven.npy"))
+        >>> (probabilities,) = bundle.run([pixels], real=True)
+        >>> scores.dtype, probabilities.dtype, int(probabilities.argmax())
+        (dtype('int8'), dtype('float32'), 7)
         """
         return list(self.measure(inputs, on="host", real=real).outputs)
 
@@ -200,6 +237,11 @@ class Bundle(Shown):
         """One inference on an executor, with what it costs there. Raises GlowmcuError GM6xx.
 
         `wait_states` are the flash's, in the cycle model of `cortex-m`; `real` is as for `run`.
+
+        >>> bundle = glowmcu.load("build/digits", board="nrf52")
+        >>> measured = bundle.measure([np.load("seven.npy")], on="cortex-m")
+        >>> measured.cycles > measured.instructions > 0, measured.stack_bytes < 1000
+        (True, True)
         """
         return self.measure_all([inputs], on, core, wait_states, real)[0]
 
@@ -210,6 +252,9 @@ class Bundle(Shown):
         `session.run(inputs)` gives the outputs of the next one, `session.reset()` begins a new
         stream. On `qemu`, `renode` and boards every run begins anew and repeats the stream. Raises
         GlowmcuError GM6xx.
+
+        >>> session = glowmcu.load("build/digits").session(on="host")
+        >>> outputs = [session.run([np.load("seven.npy")]) for _ in range(3)]
         """
         from glowmcu.verify.executors import executor
         from glowmcu.verify.measurement import Replay
@@ -227,7 +272,13 @@ class Bundle(Shown):
         wait_states: int = 0,
         real: bool = False,
     ) -> list[Measurement]:
-        """The same for many input sets; the bundle is built once."""
+        """The same for many input sets; the bundle is built once.
+
+        >>> bundle = glowmcu.load("build/digits")
+        >>> runs = bundle.measure_all([[np.load("seven.npy")]] * 4, on="host")
+        >>> len(runs)
+        4
+        """
         from glowmcu.verify.executors import executor
 
         given = [_taken(self.manifest, arrays, real) for arrays in inputs]
@@ -237,6 +288,9 @@ class Bundle(Shown):
     def quantize(self, name: str, real: ArrayLike) -> Array:
         """Real numbers as the input (or output) `name` stores them, in the same shape: round(real /
         scale) + zero_point, halves away from zero, saturated. Raises GM628 for NaN, GM629.
+
+        >>> glowmcu.load("build/digits").quantize("pixels", [0.0, 0.5, 1.0, 2.0])
+        array([-128,   -1,  127,  127], dtype=int8)
         """
         from glowmcu.real_units import stored_values
 
@@ -245,6 +299,9 @@ class Bundle(Shown):
     def dequantize(self, name: str, stored: ArrayLike) -> Array:
         """What stored values of the output (or input) `name` stand for, float32: scale * (stored -
         zero_point); a tensor without a scale stores what it means. Raises GM629.
+
+        >>> glowmcu.load("build/digits").dequantize("scores", [-128, 0, 127]).tolist()
+        [0.0, 0.5, 0.99609375]
         """
         import numpy as np
 
@@ -268,6 +325,10 @@ def load(path: str | Path, board: str | None = None) -> Bundle:
 
     `board` (a name, or a path to a TOML file) replaces the one that it was compiled for; a board
     that exists only as a file of the user's has to be named again here.
+
+    >>> bundle = glowmcu.load("build/digits")
+    >>> bundle.manifest.name
+    'digits_int8'
     """
     folder = Path(path)
     manifest = read_manifest(folder)

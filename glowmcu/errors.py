@@ -12,7 +12,11 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the command line returns to the shell."""
+    """What the command line returns to the shell.
+
+    >>> glowmcu.ExitCode.DOES_NOT_FIT, int(glowmcu.ExitCode.UNSUPPORTED)
+    (<ExitCode.DOES_NOT_FIT: 4>, 3)
+    """
 
     OK = 0
     MISMATCH = 1
@@ -30,6 +34,11 @@ class Problem:
     emission, 6xx verification, 7xx command line and boards; one code a cause, never reused.
     `where` names the place (`kws.tflite, node 7 "dense_1"`), `hint` what to try next; `bind` names
     the model inputs that would have to be known at compile time.
+
+    >>> print(glowmcu.Problem("GM110", "cannot read the model", "kws.tflite", "check the path"))
+    error[GM110]: cannot read the model
+      --> kws.tflite
+      hint: check the path
     """
 
     code: str
@@ -48,7 +57,14 @@ class Problem:
 
 
 class GlowmcuError(Exception):
-    """The user's situation: one or more problems and the exit code that they call for."""
+    """The user's situation: one or more problems and the exit code that they call for.
+
+    >>> try:
+    ...     glowmcu.compile("digits_int8.tflite", arena_budget=64)
+    ... except glowmcu.GlowmcuError as cause:
+    ...     cause.code, cause.exit_code.name, len(cause.problems)
+    ('GM403', 'DOES_NOT_FIT', 1)
+    """
 
     def __init__(self, problems: Sequence[Problem], exit_code: ExitCode = ExitCode.USAGE) -> None:
         assert problems, "an error without a problem says nothing"

@@ -19,7 +19,11 @@ HINT = "--max-memory raises what is allowed (in Python: with glowmcu.memory_limi
 
 @contextmanager
 def memory_limit(memory_bytes: int) -> Iterator[None]:
-    """Within the block a compilation may use about so much memory; 2 GiB are the default."""
+    """Within the block a compilation may use about so much memory; 2 GiB are the default.
+
+    >>> with glowmcu.memory_limit(8 << 30):
+    ...     bundle = glowmcu.compile("digits_int8.tflite", output="build/digits")
+    """
     if memory_bytes < 1:
         raise ValueError(f"a limit of {memory_bytes} bytes; at least 1 is needed")
     token = _MEMORY.set(memory_bytes)

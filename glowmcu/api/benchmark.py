@@ -38,6 +38,12 @@ class Benchmark(Shown):
     `on` is the executor, `core` the core, `wait_states` those of the flash. `clock_hz` is None
     where the board is unknown or another core was asked for. `costs` is of a pipeline's runs on
     average; `hot` are the basic blocks that cost most, where they were asked for.
+
+    >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
+    >>> found = glowmcu.bench(bundle)
+    >>> found.milliseconds < 3
+    True
+    >>> found.check(max_cycles=200_000, max_stack=1024)   # raises where it takes more
     """
 
     path: Path
@@ -159,7 +165,7 @@ def bench(
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> found = glowmcu.bench(bundle)
     >>> found.core, found.measured.cycles < 200_000, len(found.measured.layers)
-    ('cortex-m4', True, 5)
+    ('cortex-m4', True, 8)
     """
     loaded = loaded_bundle(bundle, board)
     name, waits = core or loaded.board.core, _wait_states(wait_states, loaded.board)

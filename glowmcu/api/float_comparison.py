@@ -80,6 +80,11 @@ class FloatComparison(Shown):
     another remedy beats at no more cycles is left out.
 
     `float_accuracy` is None without labels.
+
+    >>> found = glowmcu.compare("digits.onnx", "calibration.npz")
+    >>> worst = found.comparison.layers[0]
+    >>> worst.operator, worst.share > 0.1, found.float_accuracy is None
+    ('softmax', True, True)
     """
 
     comparison: Comparison

@@ -55,6 +55,10 @@ class KernelTuningResult(Shown):
     """`cycles_before` and `cycles_after` are sums of measured layers, with the kernels that
     estimates would choose and with the chosen ones. `measured` ran now, `known` were in the cache,
     `equal` are candidates that another layer has, too.
+
+    >>> found = glowmcu.tune_kernels("digits_int8.tflite", board="nrf52", cache="cache")
+    >>> found.cycles_after <= found.cycles_before, found.layers[0].op
+    (True, 'conv_2d')
     """
 
     core: str
@@ -109,6 +113,13 @@ def tune_kernels(
     What was measured once is in `cache`, a folder (default: the user's cache folder). A float model
     is quantized by `profile`. Options are those of `compile`; those that decide the layers must be
     the same there. Raises GM348 where the cache cannot be written, and as `compile` does.
+
+    >>> found = glowmcu.tune_kernels(
+    ...     "digits_int8.tflite", board="nrf52", output="kernels.json", cache="cache"
+    ... )
+    >>> bundle = glowmcu.compile(
+    ...     "digits_int8.tflite", board="nrf52", kernels="kernels.json", output="build/digits"
+    ... )
     """
     given, found = read_given(model, example_inputs), find_board(board)
     given.check_output(output)

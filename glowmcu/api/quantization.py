@@ -48,6 +48,11 @@ def profile(
     iterable of samples; `preprocess` is a file that says what numbers pixels become; at most
     `limit` samples are taken, evenly spread. Profiles of `merge_with` are added. `observer` is told
     how far it has come. Raises GlowmcuError: GM3xx for samples that do not fit the model.
+
+    >>> samples = np.load("calibration.npz")["inputs"]      # N x the input's shape, real numbers
+    >>> made = glowmcu.profile("digits.onnx", samples, limit=100, output="digits.profile.json")
+    >>> made.sample_count
+    100
     """
     given = read_given(model, example_inputs)
     given.check_output(output)
@@ -101,6 +106,9 @@ def export(
 
     TensorFlow Lite Micro gives the same bytes for it as the bundle that `compile` makes with the
     same arguments. Raises GM194 with every node that TFLite has no operator for.
+
+    >>> glowmcu.export("digits.onnx", "small.tflite", samples="calibration.npz").path.name
+    'small.tflite'
     """
     given, target = read_given(model, example_inputs), Path(output)
     given.check_output(target)

@@ -59,6 +59,10 @@ class TuningResult(Shown):
     """`best` is in the profile file `output`; `plain` is int8 with the defaults; `front` are the
     trials that no other beats everywhere; `budget` has the bounds that were not given, too.
     `stopped` says what ended the search early.
+
+    >>> found = glowmcu.tune("digits.onnx", "calibration.npz", trials=3)
+    >>> found.best.sqnr_db >= found.plain.sqnr_db, found.best.cost.cycles > 0
+    (True, True)
     """
 
     best: Trial
@@ -133,6 +137,11 @@ def tune(
     `measure` counts cycles on the modelled core, not by estimate; `simplify` is as for `compile`.
 
     Raises GM3xx for samples, labels and profiles, GM342 where nothing fits.
+
+    >>> found = glowmcu.tune(
+    ...     "digits.onnx", "calibration.npz", trials=3, board="nrf52", output="tuned.json"
+    ... )
+    >>> bundle = glowmcu.compile("digits.onnx", profile="tuned.json", output="build/tuned")
     """
     given, found = read_given(model, example_inputs), find_board(board)
     given.check_output(output)

@@ -53,7 +53,13 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class VerificationReport(Shown):
-    """All executors' checks; `skipped` are those that could not run: (executor, what to do)."""
+    """All executors' checks; `skipped` are those that could not run: (executor, what to do).
+
+    >>> bundle = glowmcu.compile("digits_int8.tflite", output="build/digits")
+    >>> found = glowmcu.verify(bundle)
+    >>> found.passed, found.checks[0].executor, found.checks[0].wrong_vectors
+    (True, 'host', 0)
+    """
 
     checks: tuple[Check, ...]
     skipped: tuple[tuple[str, str], ...]

@@ -81,6 +81,11 @@ class BundleDiff(Shown):
     """`interface` are changes that the application's code may notice, `compilation` those of
     model, board, options and version. `accuracy` is what `glowmcu verify` found of either, changed
     or not.
+
+    >>> bundle = glowmcu.compile("digits_int8.tflite", output="build/digits")
+    >>> found = glowmcu.diff(bundle, bundle)
+    >>> found.differs, found.same_files
+    (False, True)
     """
 
     before: Path

@@ -31,6 +31,11 @@ class Quantization:
     `per_tensor_weights` gives dense layers one scale in all, `bias_correction` takes the mean error
     of rounded weights off the bias, `equalize` scales channels against each other first, `adaround`
     rounds weights to suit the samples.
+
+    >>> chosen = glowmcu.Quantization(schema="symmetric", keep_float=["softmax"])
+    >>> bundle = glowmcu.compile(
+    ...     "digits.onnx", samples="calibration.npz", quantization=chosen, output="build/float"
+    ... )
     """
 
     schema: SchemaWord | None = None
