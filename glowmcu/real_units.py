@@ -30,12 +30,13 @@ def stored_values(entry: TensorEntry, real: npt.ArrayLike, where: str = "") -> A
     if given.dtype == dtype:
         return given
     least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    # A float cannot hold every 64-bit integer, nor the bound above the greatest: compare integers.
-    whole = given.astype(object) if given.dtype.kind in "biu" else _whole(entry, given, where)
-    wrong = [value for value in whole.reshape(-1) if not least <= int(value) <= most]
-    if wrong:
-        raise _refused(entry, f"{wrong[0]} is not within {least} to {most}", where)
-    return whole.astype(dtype)
+    if given.dtype.kind == "f":
+        _expect_whole(entry, given, where)
+    # As Python's integers: no float holds the greatest of 64 bits.
+    for end in (int(given.min()), int(given.max())) if given.size else ():
+        if not least <= end <= most:
+            raise _refused(entry, f"{end} is not within {least} to {most}", where)
+    return given.astype(dtype)
 
 
 def real_values(entry: TensorEntry, stored: Array) -> Array:
@@ -80,12 +81,10 @@ def _as_float(entry: TensorEntry, given: Array, where: str) -> Array:
     return made
 
 
-def _whole(entry: TensorEntry, given: Array, where: str) -> Array:
-    """Floats that are integers, as such."""
+def _expect_whole(entry: TensorEntry, given: Array, where: str) -> None:
     broken = ~np.isfinite(given) | (given != np.trunc(given))
     if broken.any():
         raise _refused(entry, f"{given[broken].flat[0]} is no whole number", where)
-    return np.array([int(value) for value in given.reshape(-1)], object).reshape(given.shape)
 
 
 def _first(wrong: Array) -> str:

@@ -21,6 +21,7 @@ from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.verification import seeded_inputs
 
 MODEL = "cortex-m"
+_MOST_WAITS = 100
 
 
 _COLUMNS = (
@@ -189,6 +190,8 @@ def bench(
 
 def _wait_states(given: int | str, board: Board) -> int:
     if given != "board":
+        if not 0 <= int(given) <= _MOST_WAITS:
+            raise error("GM710", f"wait_states must be 0 to {_MOST_WAITS} or board, got {given!r}")
         return int(given)
     if board.flash_wait_states is None:
         raise error(

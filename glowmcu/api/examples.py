@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from glowmcu.examples import find_example, write_example
+from glowmcu.option_words import ExampleName
 
 
-def example(name: str, output: str | Path = ".", *, force: bool = False) -> list[Path]:
+def example(name: ExampleName, output: str | Path = ".", *, force: bool = False) -> list[Path]:
     """Write the files of an example (digits, vowels, wake_word) into a folder; returns their paths.
 
     Raises GM160 for an unknown name, GM161 where another file would be lost and not `force`, GM162.

@@ -46,9 +46,10 @@ def is_keras_model(model: object) -> bool:
     """Whether it is a model of Keras, of whatever version, or does what one does."""
     if not callable(getattr(model, "export", None)):
         return False
-    return bool(_keras_modules(model)) or (
-        hasattr(model, "inputs") and hasattr(model, "predict") and hasattr(model, "name")
-    )
+    if _keras_modules(model):  # with PyTorch as its backend it is a module of that, too
+        return True
+    acts_like_one = all(hasattr(model, name) for name in ("inputs", "predict", "name"))
+    return acts_like_one and not is_torch_model(model)
 
 
 def onnx_bytes(proto: Foreign) -> bytes:

@@ -37,9 +37,7 @@ class OnnxProgram(Protocol):
 
 
 class TorchModule(Protocol):
-    """`torch.nn.Module`."""
-
-    training: bool
+    """`torch.nn.Module`, or what `torch.export.export` makes of one."""
 
     def named_parameters(self) -> Any: ...  # noqa: ANN401 - torch need not be installed
 

@@ -15,6 +15,7 @@ import glowmcu
 from glowmcu import option_words
 from glowmcu.cores import core_names
 from glowmcu.emit_c.packages.package import all_packages
+from glowmcu.examples import examples
 from glowmcu.goals import Goal
 from glowmcu.interface_options import Weights
 from glowmcu.ir.operation import Rounding
@@ -97,6 +98,7 @@ WORDS = [
     (option_words.TunedIoWord, {interface.value for interface in Interface}),
     (option_words.CoreName, set(core_names())),
     (option_words.ExecutorName, set(EXECUTOR_NAMES)),
+    (option_words.ExampleName, set(examples())),
 ]
 
 

@@ -57,6 +57,7 @@ WRONG = {
     'glowmcu.load("b").measure([], on="cortexm")': "on",
     'glowmcu.load("b").session(on="hots")': "on",
     'glowmcu.load("b").run([object()])': "List item 0",
+    'glowmcu.example("digit")': "digit",
     "glowmcu.verfy": "verfy",
     "glowmcu.load('b').reprot": "reprot",
 }
