@@ -66,7 +66,7 @@ def diff_markdown(found: BundleDiff) -> str:
     changed = [layer for layer in found.layers if layer.differs]
     if changed:
         lines += ["", f"<details><summary>{len(changed)} layers changed</summary>", ""]
-        rows = [(_span(x.name), *_numbers(x), _span(_kernels(x))) for x in changed]
+        rows = [(code_span(x.name), *_numbers(x), code_span(_kernels(x))) for x in changed]
         head = ("layer", "cycles before", "after", "weights before", "after", "kernel")
         lines += [*_markdown_table(head, rows), "", "</details>"]
     sections = (
@@ -76,11 +76,11 @@ def diff_markdown(found: BundleDiff) -> str:
     )
     for title, changes in sections:
         if changes:
-            cells = [(_span(c.what), _span(c.before), _span(c.after)) for c in changes]
+            cells = [(code_span(c.what), code_span(c.before), code_span(c.after)) for c in changes]
             lines += ["", *_markdown_table((title, "before", "after"), cells)]
     if not found.differs:
         lines += ["", "No difference."]
-    lines += ["", *(f"- {_span(note)}" for note in found.notes)]
+    lines += ["", *(f"- {code_span(note)}" for note in found.notes)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -93,8 +93,8 @@ def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Itera
         yield f"| … and {len(rows) - _MOST_ROWS} more |{' |' * (len(head) - 1)}"
 
 
-def _span(text: str) -> str:
-    """A code span in a cell: only a backtick could end it, only a bar the cell."""
+def code_span(text: str) -> str:
+    """A code span, also in a table's cell: only a backtick could end it, only a bar the cell."""
     clean = _clean(text).replace("`", "'").replace("|", "\\|").strip()
     long = len(clean) > _MOST_CHARACTERS and " " not in clean
     return f"`{clean[:_MOST_CHARACTERS] + '…' if long else clean[:400]}`" if clean else "-"

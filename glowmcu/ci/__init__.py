@@ -1,0 +1,1 @@
+"""`python -m glowmcu.ci`: the job that watches a model in the repository of its user. docs/ci.md"""
