@@ -87,11 +87,11 @@ def result_of(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> CoreResult:
 
 def main() -> None:
     """Exit code 1 when a case failed."""
-    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance_cores")
     parser.add_argument("--core", action="append", choices=CORES)
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
+    list_sources()
     cases = read_cases(CASES)
     failed = False
     for core_name in given.core or CORES:

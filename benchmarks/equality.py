@@ -128,12 +128,12 @@ def page(rows: Sequence[Equality]) -> str:
 
 def main() -> None:
     """Exit code 1 when anything differs from the oracle."""
-    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.equality")
     parser.add_argument("--core", action="append")
     parser.add_argument("--goal", action="append", choices=[goal.value for goal in Goal])
     parser.add_argument("--model", action="append")
     given = parser.parse_args()
+    list_sources()
     failed = False
     for goal in given.goal or [goal.value for goal in Goal]:
         for target in TARGETS:

@@ -28,7 +28,6 @@ _SMALL_INSTRUCTIONS = 200_000
 
 
 def main() -> int:
-    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fault_campaign")
     parser.add_argument("--hours", type=float)
     parser.add_argument("--runs", type=int)
@@ -36,6 +35,7 @@ def main() -> int:
     parser.add_argument("--case", action="append", choices=[case.name for case in cases()])
     parser.add_argument("--seed", type=int)
     given = parser.parse_args()
+    list_sources()
     chosen = [case for case in cases() if not given.case or case.name in given.case]
     if given.seed is not None:
         for case in chosen:

@@ -109,10 +109,10 @@ def record(fresh: Row) -> None:
 
 def main() -> None:
     """Exit code 1 when anything differs from the oracle."""
-    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foreign")
     parser.add_argument("--model", action="append", choices=[*MODELS, MCUNET, CHAIN])
     wanted = parser.parse_args().model or [*MODELS, MCUNET, CHAIN]
+    list_sources()
     failed = False
     for model in wanted:
         data = builder(model)()

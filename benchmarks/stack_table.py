@@ -249,12 +249,12 @@ def _store(core_name: str, rows: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    list_sources()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--core", action="append", choices=CORES, help="repeatable")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--variant", action="append", default=[], help="repeatable")
     options = parser.parse_args()
+    list_sources()
     cores = options.core or list(CORES)
     store = _store_chosen if options.variant else _store
     if options.variant:

@@ -138,11 +138,11 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    list_sources()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.vector_coverage")
     parser.add_argument("--model", action="append", choices=MODELS)
     parser.add_argument("--flips", type=int, default=400)
     given = parser.parse_args()
+    list_sources()
     for model in given.model or MODELS:
         row = measure(model, given.flips)
         print(row, flush=True)

@@ -16,14 +16,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-CACHE_VARIABLE = "XDG_CACHE_HOME"
+import platformdirs
+
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def cache_folder(kind: str) -> Path:
-    """`glowmcu/KIND` in the user's cache folder. Raises RuntimeError for a user without a home."""
-    base = os.environ.get(CACHE_VARIABLE, "")
-    return (Path(base) if base else Path.home() / ".cache") / "glowmcu" / kind
+    """`glowmcu/KIND` where this system keeps caches. Raises RuntimeError for a user without a home,
+    and where a relative path was named, which would mean another folder at each call.
+    """
+    folder = platformdirs.user_cache_path("glowmcu", appauthor=False)
+    if not folder.is_absolute():
+        raise RuntimeError(f"{folder} is no place for a cache")
+    return folder / kind
 
 
 def user_cache(kind: str, made_by: str) -> UserCache | None:

@@ -4,6 +4,7 @@ have changed since.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from pathlib import Path
 
@@ -103,3 +104,24 @@ def test_what_changed_since_a_record_is_told_by_name(
     assert kernel_sources.changed_since("never") is None
     files = {"a.h": "1", "b.h": "4", "new.h": "5"}
     assert kernel_sources.changed_since("then") == {"b.h", "c.h"}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "conformance_cores", "equality", "fault_campaign", "foreign", "stack_table",
+        "vector_coverage",
+    ],
+)  # fmt: skip
+def test_asking_for_help_records_nothing(
+    module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = importlib.import_module(f"benchmarks.{module}")
+    listed: list[str] = []
+    monkeypatch.setattr(program, "list_sources", lambda: listed.append(module))
+    monkeypatch.setattr("sys.argv", [module, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 0
+    assert "usage:" in capsys.readouterr().out
+    assert not listed

@@ -1,7 +1,7 @@
 """`--help` in groups, most wanted first, on click's own formatter.
 
-rich-click and cloup do this too. Measured on `glowmcu --help`: click alone is 0.06 s of processor,
-cloup imports 94 modules more and wants the newest click, rich-click 20 and rich besides.
+rich-click and cloup do this too, but import every command for its line in `glowmcu --help`:
+docs/by_hand.md has the measures.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Any
 
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.report.arena_map import by_life, used_bytes
-from glowmcu.report.names import layer_names
+from glowmcu.report.short_names import layer_names
 
 #: The picture in pixels: height of the arena, room for addresses at the left and steps below.
 _HEIGHT, _LEFT, _BELOW = 320, 64, 22
@@ -21,8 +21,8 @@ def arena_view(manifest: Manifest) -> dict[str, Any]:
     columns = steps + 2  # before the first and after the last, an input and an output are there
     step = min(max(_WIDEST / columns, _STEP_LEAST), _STEP_MOST)
     scale = _HEIGHT / total
-    layers = [(layer.op, layer.name) for layer in manifest.layers]
-    names = dict(zip((name for _, name in layers), layer_names(layers), strict=True))
+    layers = [layer.name for layer in manifest.layers]
+    names = dict(zip(layers, layer_names(layers), strict=True))
     boxes: list[dict[str, Any]] = [
         {
             "x": _LEFT + step * (item.first_step + 1),

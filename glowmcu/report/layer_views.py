@@ -6,7 +6,7 @@ from typing import Any
 
 from glowmcu.bundle import Bundle
 from glowmcu.facts.document import Facts
-from glowmcu.report.names import layer_names
+from glowmcu.report.short_names import layer_names
 from glowmcu.report.tables import count
 
 
@@ -18,7 +18,7 @@ def layer_views(bundle: Bundle, facts: Facts) -> list[dict[str, Any]]:
     nodes = _nodes_by_step(facts)
     views = []
     layers = bundle.manifest.layers
-    names = layer_names([(layer.op, layer.name) for layer in layers])
+    names = layer_names([layer.name for layer in layers])
     for layer, name in zip(layers, names, strict=True):
         choice, node = choices.get(layer.index, {}), nodes.get(layer.index, {})
         estimate = choice.get("estimate")

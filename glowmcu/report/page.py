@@ -22,8 +22,7 @@ from glowmcu.manifest import SimplifiedLayer
 from glowmcu.report.arena_view import arena_view
 from glowmcu.report.graph_view import graph_view
 from glowmcu.report.layer_views import layer_views
-from glowmcu.report.names import layer_names
-from glowmcu.report.short_names import middle_cut
+from glowmcu.report.short_names import layer_names, middle_cut
 from glowmcu.report.tables import count, region_sentences, simplification_sentences
 from glowmcu.resources import resource_dirs
 
@@ -168,7 +167,7 @@ def _simplified(bundle: Bundle) -> list[str]:
 def _simplified_layers(bundle: Bundle) -> list[tuple[SimplifiedLayer, str]]:
     entry = bundle.manifest.simplification
     layers = () if entry is None else entry.layers
-    names = layer_names([(layer.op, layer.name) for layer in layers])
+    names = layer_names([layer.name for layer in layers])
     return list(zip(layers, names, strict=True))
 
 

@@ -1,7 +1,7 @@
 """Names of layers made to fit a column: what all have in common goes, what tells them apart stays.
 
 TensorFlow joins the names of what it fuses: `net/relu_4/Relu;net/bn_4/Fused;net/conv2d_4/Conv2D` is
-`…/conv2d_4` where there is no room.
+`…/conv2d_4` where there is no room. The last of them is the operator itself.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 _CUT = "…"
 #: What goes along with a layer, and says less than the layer's own name.
 _ALONG = re.compile(
-    r"activation|relu|bias|batch_?norm|bn\d*\b|fused|identity|re_lu|quant|cast|transpose", re.I
+    r"activation|\b(act|bn)(_?\d+)?\b|relu|bias|batch_?norm|fused|identity|re_lu|quant|cast"
+    r"|transpose",
+    re.I,
 )
 
 _LESS = 3
+#: A name of one path and so many characters is good as it is.
+_SHORT = 24
 
 
 def short_names(names: Sequence[str], width: int) -> list[str]:
     """A text of at most `width` characters for each name, different ones where that can be."""
     common = _common_start(set(names))
-    rows = Counter(part for name in set(names) for part in set(_parts(name)))
+    rows = _rows(names)
     short = {name: _shortest(name, rows, width) for name in dict.fromkeys(names)}
     for name in _same(short):
         short[name] = _shortest(name, rows, width, along=0)
@@ -33,6 +37,19 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
         else middle_cut(_CUT + name[common:] if common > 1 else name, width)
         for name, text in zip(names, (short[name] for name in names), strict=True)
     ]
+
+
+def layer_names(names: Sequence[str]) -> list[str]:
+    """The part of each that tells it from the others; whole names where that is short, or where
+    no part does.
+    """
+    rows = _rows(names)
+    short = {
+        name: name if len(name) <= _SHORT and ";" not in name else _telling(name, rows, _LESS)
+        for name in names
+    }
+    taken = Counter(short[name] for name in names)
+    return [name if taken[short[name]] > 1 else short[name] for name in names]
 
 
 def middle_cut(text: str, width: int) -> str:
@@ -64,15 +81,23 @@ def _forms(name: str, rows: Counter[str], along: int) -> Iterator[str]:
     parts = _parts(name)
     if len(parts) < 2:
         return
-    place = {part: index for index, part in reversed(list(enumerate(parts)))}
-    telling = min(
-        place, key=lambda part: (rows[part] + along * bool(_ALONG.search(part)), place[part])
-    )
+    telling = _telling(name, rows, along)
     first = min((path for path in name.split(";") if telling in path.split("/")), key=len)
     yield f"{first};{_CUT}" if ";" in name else first
     before, _, behind = _around(first, telling)
     yield f"{_CUT}/{telling}/{behind}" if before and behind else first
     yield f"{_CUT}/{telling}" if before else telling
+
+
+def _telling(name: str, rows: Counter[str], along: int) -> str:
+    """The part that is in the fewest names; of several the first of the last path."""
+    parts = [part for path in reversed(name.split(";")) for part in _parts(path)]
+    return min(parts, key=lambda part: rows[part] + along * bool(_ALONG.search(part)), default=name)
+
+
+def _rows(names: Sequence[str]) -> Counter[str]:
+    """In how many names each part is."""
+    return Counter(part for name in set(names) for part in set(_parts(name)))
 
 
 def _around(path: str, part: str) -> tuple[str, str, str]:

@@ -7,12 +7,19 @@ import tempfile
 from pathlib import Path
 
 from glowmcu.errors import error
-from glowmcu.user_cache import CACHE_VARIABLE, cache_folder
+from glowmcu.user_cache import cache_folder
 
 
 def default_cache() -> Path:
-    """`glowmcu/kernels` in the user's cache folder."""
-    return cache_folder("kernels")
+    """`glowmcu/kernels` in the user's cache folder. Raises GM348 for a user without one."""
+    try:
+        return cache_folder("kernels")
+    except RuntimeError as cause:
+        raise error(
+            "GM348",
+            f"there is no cache of measured kernels: {cause}",
+            hint="name a folder with --cache, or set HOME",
+        ) from cause
 
 
 class KernelCache:
@@ -44,7 +51,7 @@ class KernelCache:
                 "GM348",
                 f"cannot write the cache of measured kernels: {cause.strerror}",
                 str(self._folder),
-                f"name another folder with --cache, or set {CACHE_VARIABLE}",
+                "name another folder with --cache",
             ) from cause
 
     def _file(self, key: str) -> Path:

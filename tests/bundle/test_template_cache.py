@@ -13,7 +13,7 @@ import pytest
 
 from glowmcu.emit_c.contract import compiler_digest
 from glowmcu.emit_c.template_cache import TemplateCache, template_cache
-from glowmcu.user_cache import CACHE_VARIABLE, UserCache
+from glowmcu.user_cache import UserCache
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="there is no cache here")
 SOURCE = "{% for i in [1, 2] %}{{ i }}{{ x }}{% endfor %}"
@@ -127,7 +127,7 @@ def test_nothing_is_kept_where_python_keeps_nothing(
 
 
 def test_the_compiler_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cache = template_cache()
     assert cache is not None
     assert compiler_digest() in cache._files.made_by

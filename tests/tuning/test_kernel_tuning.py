@@ -188,6 +188,14 @@ def test_the_cache_is_where_the_system_wants_caches(monkeypatch: pytest.MonkeyPa
     assert default_cache() == Path.home() / ".cache" / "glowmcu" / "kernels"
 
 
+def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    with pytest.raises(GlowmcuError) as caught:
+        default_cache()
+    assert caught.value.problems[0].code == "GM348"
+
+
 @pytest.mark.arm
 @needs_tools
 def test_the_command_line_tunes_and_compile_takes_it(glowmcu_cli: Run) -> None:  # noqa: F811

@@ -9,7 +9,6 @@ from unittest import mock
 import pytest
 
 from glowmcu.cores import core, core_names
-from glowmcu.user_cache import CACHE_VARIABLE
 from glowmcu.verify import text_size, toolchain
 from glowmcu.verify.text_size import text_sizes
 from tests.bundle.models import digits
@@ -55,7 +54,7 @@ def calls_of_the_compiler(folder: Path, core_name: str = "cortex-m4") -> tuple[i
 
 def test_the_same_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = write_tiny_bundle(tmp_path)
     size, runs = calls_of_the_compiler(folder)
     assert (size > 100, runs) == (True, 2)
