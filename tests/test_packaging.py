@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import email
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -92,6 +94,33 @@ def test_the_wheel_holds_the_package_with_its_resources_and_nothing_else(
     shipped = {name for name in packed if name.startswith("glowmcu/_resources/examples/")}
     assert sorted(shipped - wanted) == []
     assert sorted(name for name in packed if not name.startswith("glowmcu/")) == []
+
+
+def test_a_registry_would_take_both(distributions: Distributions, tmp_path: Path) -> None:
+    pytest.importorskip("twine")
+    command = [sys.executable, "-m", "twine", "check", "--strict"]
+    run(*command, distributions.wheel, distributions.sdist, cwd=tmp_path)
+
+
+def test_links_of_the_long_description_lead_somewhere_from_a_registry(
+    distributions: Distributions,
+) -> None:
+    with zipfile.ZipFile(distributions.wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        text = archive.read(name).decode()
+        licenses = {Path(name).name for name in archive.namelist() if "/licenses/" in name}
+    assert licenses == {"LICENSE", "NOTICE", "LICENSES.txt"}
+    fields = email.message_from_string(text)
+    assert fields["Description-Content-Type"] == "text/markdown"
+    links = re.findall(r"\]\(([^)]*)\)", fields.get_payload())
+    start = f"https://github.com/glowmcu/glowmcu/blob/v{__version__}/"
+    assert len(links) > 30
+    for link in links:
+        if link.startswith(start):
+            file = link.removeprefix(start).partition("#")[0]
+            assert (REPO / file).exists(), link
+        else:
+            assert link.startswith("https://"), link
 
 
 def test_the_installed_command_says_its_version(installed: Path, tmp_path: Path) -> None:
