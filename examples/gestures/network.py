@@ -18,7 +18,7 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 
 STEPS = 25
 CHANNELS = 6
-CLASSES = ("Standing", "Running", "Walking", "Badminton")
+CLASSES = ("PEN", "ABD", "TRAP", "ROW")
 DEPTHS = (16, 24, 32)
 KERNELS = (5, 3, 3)
 STRIDES = (2, 2, 1)

@@ -1,10 +1,10 @@
 """Trains the gestures network and writes the files of this folder anew.
 
     pip install -e '.[dev]' onnxruntime onnxscript
-    pip install --no-deps sktime
+    pip install --no-deps seglearn
     python -m examples.gestures.train
 
-Takes less than a minute; deterministic, so that a second run on the same machine leaves no diff.
+Takes about a minute; deterministic, so that a second run on the same machine leaves no diff.
 """
 
 from __future__ import annotations
@@ -24,18 +24,35 @@ from examples.gestures.network import (
     write_tflite,
 )
 from examples.onnx_export import export_onnx
-from examples.timeseries import Recording, load_recordings
+from examples.watch import Recording, load_recordings
 
-TRAIN_HOP = 2
+#: The watch measures 50 times a second; the network sees ten steps a second.
+AVERAGED = 5
+HELD_OUT_PERSONS = (7, 8, 9, 10)
+TRAIN_HOP = 3
 TEST_HOP = 5
+#: Held-out windows of a recording, from its middle.
+TEST_WINDOWS = 20
 CALIBRATION_SAMPLES = 200
 
 
-def windows(recordings: list[Recording], hop: int) -> Samples:
-    """Windows of STEPS steps, one every `hop` steps: N x 6 x 25 x 1."""
+def parts() -> tuple[list[Recording], list[Recording]]:
+    """Recordings to train on and to test on, of different persons, by class."""
+    known = [found for found in load_recordings(AVERAGED) if found.label in CLASSES]
+    known.sort(key=lambda found: CLASSES.index(found.label))
+    training = [found for found in known if found.person not in HELD_OUT_PERSONS]
+    return training, [found for found in known if found.person in HELD_OUT_PERSONS]
+
+
+def windows(recordings: list[Recording], hop: int, most: int | None = None) -> Samples:
+    """Windows of STEPS steps, one every `hop` steps, the middle `most`: N x 6 x 25 x 1."""
     inputs, labels, origins = [], [], []
     for number, recording in enumerate(recordings):
-        for start in range(0, len(recording.steps) - STEPS + 1, hop):
+        starts = list(range(0, len(recording.steps) - STEPS + 1, hop))
+        if most is not None:
+            first = (len(starts) - most) // 2
+            starts = starts[first : first + most]
+        for start in starts:
             inputs.append(recording.steps[start : start + STEPS].T[:, :, np.newaxis])
             labels.append(CLASSES.index(recording.label))
             origins.append(number)
@@ -44,8 +61,9 @@ def windows(recordings: list[Recording], hop: int) -> Samples:
 
 def main() -> None:
     """Everything, in order."""
-    training = windows(load_recordings("BasicMotions", "TRAIN"), TRAIN_HOP)
-    held_out = windows(load_recordings("BasicMotions", "TEST"), TEST_HOP)
+    to_train, to_test = parts()
+    training = windows(to_train, TRAIN_HOP)
+    held_out = windows(to_test, TEST_HOP, TEST_WINDOWS)
     net = train(training.inputs, training.labels)
     counts = {
         "parameters": count_parameters(net),

@@ -29,7 +29,7 @@ typedef struct {
 } message;
 
 static const char *const names[GESTURES_OUTPUT_LENGTH] = {
-    "standing", "running", "walking", "badminton"
+    "pendulum", "abduction", "pull", "row"
 };
 
 typedef struct {

@@ -10,7 +10,7 @@
 #define STEPS_A_SECOND 10
 #define HOP_STEPS 5
 
-static const char *const names[GESTURES_OUTPUT_LENGTH] = { "standing", "running", "walking", "badminton" };
+static const char *const names[GESTURES_OUTPUT_LENGTH] = { "pendulum", "abduction", "pull", "row" };
 
 static GESTURES_ARENA(arena);
 static window motion;

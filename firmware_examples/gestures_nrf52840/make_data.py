@@ -12,21 +12,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-#: A held-out recording of each class: standing, running, walking, badminton.
-RECORDINGS = (0, 10, 20, 30)
+#: A held-out recording of each class: pendulum, abduction, pull, row.
+RECORDINGS = (0, 8, 19, 24)
 #: The sensor's unit: values are 16-bit integers, so many to a unit of the data set.
 COUNTS_PER_UNIT = 1024
 #: Test windows of a recording begin so many steps apart.
 HOP = 5
 
-HEADER = """/* recording.h: held-out motion of four people's watches, written by make_data.py. */
+HEADER = """/* recording.h: held-out motion of a smart watch, written by make_data.py. */
 #include <stdint.h>
 
 #define SENSOR_COUNTS_PER_UNIT {counts}
 #define SENSOR_CHANNELS {channels}
 #define RECORDING_STEPS {steps}
 
-/* The gesture of each step: 0 standing, 1 running, 2 walking, 3 badminton. */
+/* The gesture of each step: 0 pendulum, 1 abduction, 2 pull, 3 row. */
 static const uint8_t recorded_gesture[RECORDING_STEPS] = {{
 {labels}
 }};
@@ -43,7 +43,7 @@ def calibration(source: Path, target: Path) -> None:
 
 
 def whole(windows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The recording that overlapping windows (16 x 6 x 25 x 1) were cut from: steps x 6."""
+    """The recording that overlapping windows (20 x 6 x 25 x 1) were cut from: steps x 6."""
     steps = [window[:, : HOP if number < len(windows) - 1 else None, 0]
              for number, window in enumerate(windows)]  # fmt: skip
     return np.concatenate(steps, axis=1).T
