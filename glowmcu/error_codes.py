@@ -76,7 +76,7 @@ def document() -> str:
         "# Exit codes and error codes", "",
         "<!-- Written by `python -m scripts.error_codes` from glowmcu/error_codes.toml. -->", "",
         "An error says what is wrong, where, and what to try next, after a code:", "",
-        "```", 'error[GM604]: expected int8[1x8x8x1], got int8[1x4x4x1]',
+        "```text", 'error[GM604]: expected int8[1x8x8x1], got int8[1x4x4x1]',
         "  --> digits, input 'pixels'", "```", "",
         "`glowmcu explain GM604` says more. One code is one cause.",
         "In Python it is `GlowmcuError.code`, and `.problems` has all findings at once.", "",

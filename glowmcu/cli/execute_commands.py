@@ -12,7 +12,7 @@ from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board, complete_executor
 from glowmcu.cli.input_arguments import read_array
 from glowmcu.cli.output import console, json_option, print_json
-from glowmcu.cli.stream_file import joined, read_stream
+from glowmcu.cli.stream_file import heard, joined, read_stream
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.option_words import Where
@@ -59,7 +59,7 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
               help="A .npy file a model input, in order.")  # fmt: skip
 @click.option("--stream", type=click.Path(path_type=Path), metavar="FILE",
               help="Inputs of many invocations, one stream: .npz of N x shape by input name, or of "
-                   "samples one behind the other; .npy of the only input.")  # fmt: skip
+                   "samples one behind the other; .npy or .wav of the only input.")  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), help="Folder for out_0.npy, out_1.npy …")
 @json_option
 def run_command(
@@ -82,7 +82,8 @@ def run_command(
     notes: tuple[str, ...] = ()
     if stream is not None:
         read = read_stream(stream, loaded.manifest)
-        measured, notes = joined(loaded.measure_all(read.inputs, on=where)), read.notes
+        runs = loaded.measure_all(read.inputs, on=where)
+        measured, notes = joined(runs), (*read.notes, *heard(loaded.manifest, runs))
     else:
         measured = loaded.measure([read_array(path) for path in inputs], on=where)
     files = _write_outputs(output, measured)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glowmcu.array_files import ArrayFileError, load_npy, load_npz
+from glowmcu.array_files import ArrayFileError, load_npy, load_npz, load_wav
 from glowmcu.errors import error
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.verify.host import input_hint
@@ -29,12 +29,12 @@ class Stream:
 
 def read_stream(path: Path, manifest: Manifest) -> Stream:
     """From arrays named as inputs are: T[invocations, *shape], or the rows of all invocations one
-    behind the other, as a microphone gives them. An .npy file has the only input.
+    behind the other, as a microphone gives them. An .npy or .wav file has the only input.
 
     Raises GM730 for a file that has no such arrays.
     """
     try:
-        arrays = {_INPUTS: load_npy(path)} if path.suffix == ".npy" else load_npz(path)
+        arrays = _arrays(path, manifest)
     except (OSError, ArrayFileError) as cause:
         reason = cause.strerror if isinstance(cause, OSError) else str(cause)
         raise _unfit(path, manifest, f"cannot be read: {reason}") from cause
@@ -65,6 +65,37 @@ def read_stream(path: Path, manifest: Manifest) -> Stream:
         raise _unfit(path, manifest, f"has inputs of {sorted(lengths)} invocations")
     runs = [[array[step] for array in columns] for step in range(lengths.pop())]
     return Stream(runs, tuple(notes))
+
+
+def _arrays(path: Path, manifest: Manifest) -> dict[str, Array]:
+    if path.suffix.lower() == ".npy":
+        return {_INPUTS: load_npy(path)}
+    if path.suffix.lower() != ".wav":
+        return load_npz(path)
+    samples, rate = load_wav(path)
+    wanted = manifest.pipeline.sample_rate if manifest.pipeline else None
+    if wanted not in (None, rate):
+        raise ArrayFileError(f"it has {rate} samples a second, and the pipeline takes {wanted}")
+    return {_INPUTS: samples}
+
+
+def heard(manifest: Manifest, measured: Sequence[Measurement]) -> tuple[str, ...]:
+    """Of a pipeline with a decision: what was detected, and when."""
+    pipeline = manifest.pipeline
+    names = [output.name for output in manifest.outputs]
+    if pipeline is None or "decision" not in names:
+        return ()
+    last, at = pipeline.stages[-1], names.index("decision")
+    # Between two results the outputs show the one before.
+    new = range(last.first_run, len(measured), last.period)
+    found = [(run, int(measured[run].outputs[at].reshape(-1)[0])) for run in new]
+    said = []
+    for run, number in (item for item in found if item[1] >= 0):
+        when = f"in run {run}"
+        if pipeline.sample_rate:
+            when = f"at {(run + 1) * pipeline.hop / pipeline.sample_rate:.2f} s"
+        said.append(f"decision: class {number} is detected {when}")
+    return tuple(said) or ("decision: nothing is detected",)
 
 
 def _invocations(array: Array, entry: TensorEntry) -> Array | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import wave
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 
 import glowmcu
+from glowmcu.array_files import load_wav
 from glowmcu.cli import main
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
+from tests.conftest import REPO
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.support.stream_models import random_stream_model
 
@@ -78,6 +81,66 @@ def test_what_a_microphone_gives_is_cut_into_runs(
     each = inputs[0].size
     left = sound.size - (STEPS - 1) * each
     said = f"the last {left} of {sound.size} values are left over, a run takes {each}"
+    assert said in " ".join(text.split())
+
+
+def write_wav(
+    path: Path, data: bytes, rate: int = 16000, width: int = 2, channels: int = 1
+) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setparams((channels, width, rate, 0, "NONE", "not compressed"))
+        file.writeframes(data)
+    return path
+
+
+@pytest.fixture(scope="module")
+def listener(tmp_path_factory: pytest.TempPathFactory) -> glowmcu.Bundle:
+    return glowmcu.compile(
+        REPO / "examples" / "wake_word" / "wake_word.toml",
+        output=tmp_path_factory.mktemp("listener") / "wake_word",
+    )
+
+
+def test_a_sound_is_played_as_it_is_and_what_is_heard_is_said(
+    invoke: Invoke, listener: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    heard = REPO / "examples" / "wake_word" / "heard.wav"
+    code, text = invoke("run", listener.path, "--stream", heard, "--output", tmp_path / "of_wav")
+    assert code == 0, text
+    assert " ".join(text.split()).count("decision: class 0 is detected at") == 2
+    # The same samples in 16 bits and as an array.
+    samples, rate = load_wav(heard)
+    np.save(tmp_path / "heard.npy", samples)
+    wide = write_wav(tmp_path / "wide.WAV", samples.astype("<i2").tobytes(), rate)
+    for file in (tmp_path / "heard.npy", wide):
+        code, text = invoke("run", listener.path, "--stream", file, "--output", tmp_path / "other")
+        assert code == 0, text
+        for name in ("out_0.npy", "out_1.npy"):
+            wanted = np.load(tmp_path / "of_wav" / name)
+            assert np.array_equal(np.load(tmp_path / "other" / name), wanted)
+    code, text = invoke("run", listener.path, "--stream", heard.with_name("not_heard.wav"))
+    assert (code, "nothing is detected" in text) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"rate": 44100}, "44100 samples a second, and the pipeline takes 16000"),
+        ({"channels": 2}, "one channel of 8 or 16 bits, got 2 of 16 bits"),
+        ({"width": 3}, "one channel of 8 or 16 bits, got 1 of 24 bits"),
+        ("no RIFF", "not a WAV file"),
+        ("cut", "not a WAV file"),
+    ],
+)
+def test_a_sound_of_another_form_is_refused(
+    form: dict[str, int] | str, said: str, invoke: Invoke, listener: glowmcu.Bundle, tmp_path: Path
+) -> None:
+    sound = write_wav(tmp_path / "s.wav", bytes(12000), **({} if isinstance(form, str) else form))
+    if isinstance(form, str):
+        sound.write_bytes(b"no RIFF" if form == "no RIFF" else sound.read_bytes()[:30])
+    code, text = invoke("run", listener.path, "--stream", sound)
+    assert code == 2
+    assert "GM730" in text
     assert said in " ".join(text.split())
 
 
