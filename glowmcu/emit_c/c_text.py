@@ -23,12 +23,14 @@ _C_KEYWORDS = frozenset(
     thread_local throw true try typeid typename using virtual wchar_t xor xor_eq main
     """.split()  # noqa: SIM905
 )
-#: `<name>.h` on an include path would hide these; Arduino's is on every sketch's.
+#: `<name>.h` on an include path would hide these; Arduino's is on every sketch's. Those in the last
+#: line are included by the headers of C libraries: glibc and musl, newlib, picolibc, MinGW.
 _HEADERS = frozenset(
     """
     arduino assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
     stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads
     time uchar wchar wctype
+    alloca corecrt crtdefs endian features newlib picolibc strings vadefs
     """.split()  # noqa: SIM905
 )
 
