@@ -29,11 +29,14 @@ _COMMENT = re.compile(r"<!--.*?-->", re.S)
 
 @dataclass(frozen=True)
 class Block:
-    """`line` is the line of the page that its text begins in."""
+    """`line` is the line of the page that its text begins in; `title` is the file that a reader
+    saves it as.
+    """
 
     language: str
     line: int
     text: str
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ def blocks(text: str) -> Iterator[Block]:
         indent = len(found["indent"])
         lines = [line[indent:] for line in found["text"].splitlines()]
         line = text.count("\n", 0, found.start("text")) + 1
-        yield Block(found["language"].strip().split(" ")[0], line, "\n".join(lines) + "\n")
+        language, _, rest = found["language"].strip().partition(" ")
+        title = re.fullmatch(r'title="([\w.]+)"', rest)
+        yield Block(language, line, "\n".join(lines) + "\n", title[1] if title else "")
 
 
 def typed_lines(text: str) -> Iterator[Typed]:

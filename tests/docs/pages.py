@@ -37,12 +37,15 @@ SHORTER = {"glowmcu tune ": "--trials 2"}
 @dataclass(frozen=True)
 class Brought:
     """`files` are copied, or made by a function of the path; `before` is typed first; `names` is
-    the Python that comes before a page's own.
+    the Python that comes before a page's own; without the modules `needs` it is not read; lines
+    `shown` come out.
     """
 
     files: Mapping[str, Path | Callable[[Path], None]] = field(default_factory=dict)
     before: tuple[str, ...] = ()
     names: str = ""
+    needs: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
     def lay(self, folder: Path) -> None:
         for name, source in self.files.items():
@@ -97,8 +100,7 @@ BROUGHT = {
     "README.md": Brought(
         {
             "hello/kws.tflite": DIGITS / "digits_int8.tflite",
-            "kws.tflite": DIGITS / "digits_int8.tflite",
-            "model.onnx": DIGITS / "digits.onnx",
+            "hello/model.onnx": DIGITS / "digits.onnx",
             "samples.npz": DIGITS / "calibration.npz",
         },
         names="import numpy as np\nx = np.zeros((1, 8, 8, 1), np.int8)\n"
@@ -114,6 +116,9 @@ BROUGHT = {
     "docs/boards/raspberry_pi_pico.md": KWS,
     "docs/boards/stm32.md": KWS,
     "docs/build_systems.md": KWS,
+    "docs/from_keras.md": Brought(needs=("tensorflow",)),
+    "docs/from_pytorch.md": Brought(needs=("torch", "onnxscript")),
+    "docs/from_scikit_learn.md": Brought(needs=("sklearn", "skl2onnx")),
     "docs/limits.md": Brought({"large.tflite": DIGITS / "digits_int8.tflite"}),
     "docs/memory.md": Brought({"digits.tflite": DIGITS / "digits_int8.tflite"}),
     "docs/onnx.md": Brought({"model.onnx": _reshaping, "shape.npy": _shape}),
@@ -123,6 +128,9 @@ BROUGHT = {
     "docs/report.md": KWS,
     "docs/states.md": Brought(
         names="import numpy as np\nwindows = np.zeros((5, 1, 480), np.int16)\n"
+    ),
+    "docs/tutorial.md": Brought(
+        shown=("  arena    1 216 B, lower bound 1 216 B, optimal", "  weights  6 124 B", "\n7\n")
     ),
     "docs/tuning.md": Brought(
         {

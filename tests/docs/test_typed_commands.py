@@ -6,8 +6,9 @@ import importlib
 import re
 import shlex
 import shutil
-import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ from glowmcu.cli.main import group
 from tests.conftest import REPO
 from tests.docs.blocks import PAGES, Typed, blocks, name_of, spoken_commands, typed_lines
 from tests.docs.pages import BROUGHT, NOT_RUN, SHORTER, Brought
-from tests.docs.shell import type_into_shell
+from tests.docs.shell import Part, read_in_order
 
 TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 TEXTS = {name_of(page): page.read_text(encoding="utf-8") for page in PAGES}
@@ -96,23 +97,39 @@ def test_a_command_that_does_not_exist_is_noticed() -> None:
     [
         pytest.param(name, marks=markers(name))
         for name in TEXTS
-        if any(is_run(one.text) for one in commands(name)) or name in BROUGHT
+        if any(is_run(one.text) for one in commands(name)) or "```python\n" in TEXTS[name]
     ],
 )
-def test_the_commands_of_a_page_run_in_order_in_a_fresh_folder(name: str, tmp_path: Path) -> None:
+def test_a_page_typed_from_its_beginning_works_in_a_fresh_folder(name: str, tmp_path: Path) -> None:
     brought = BROUGHT.get(name, Brought())
+    for module in brought.needs:
+        pytest.importorskip(module, reason=f"the page needs {module}, which is not installed")
     brought.lay(tmp_path)
-    lines = [Typed(0, line) for line in brought.before]
-    lines += [one for one in commands(name) if is_run(one.text)]
-    for pattern, more in SHORTER.items():
-        lines = [
-            Typed(one.line, f"{one.text} {more}") if re.match(pattern, one.text) else one
-            for one in lines
-        ]
-    printed = type_into_shell(name, lines, tmp_path)
-    run_python(name, tmp_path)
+    printed = read_in_order(name, list(parts_of(name, brought)), tmp_path)
+    assert all(line in printed for line in brought.shown)
     if name == "docs/memory.md":
         what_the_page_about_memory_shows_is_true(TEXTS[name], printed, tmp_path)
+
+
+def parts_of(name: str, brought: Brought) -> Iterator[Part]:
+    """What is typed, in the page's order, behind what the page takes for granted."""
+    for line in brought.before:
+        yield Part("sh", 0, line)
+    yield Part("python", 0, f"import glowmcu\n{brought.names}")
+    found = [Part("sh", one.line, one.text) for one in commands(name) if is_run(one.text)]
+    found += [
+        Part("python", block.line, block.text)
+        for block in blocks(TEXTS[name])
+        if block.language == "python"
+    ]
+    found += [
+        Part(f"file {block.title}", block.line, block.text)
+        for block in blocks(TEXTS[name])
+        if block.title
+    ]
+    for part in sorted(found, key=lambda part: part.line):
+        more = [words for pattern, words in SHORTER.items() if re.match(pattern, part.text)]
+        yield replace(part, text=" ".join([part.text, *more]))
 
 
 def what_the_page_about_memory_shows_is_true(text: str, printed: str, folder: Path) -> None:
@@ -123,21 +140,6 @@ def what_the_page_about_memory_shows_is_true(text: str, printed: str, folder: Pa
         assert f'#define {macro} GLOWMCU_SECTION("{section}")' in header
     kept = (folder / "build" / "kept" / "digits.h").read_text(encoding="utf-8")
     assert "#define DIGITS_INPUT_KEPT 1" in kept
-
-
-def run_python(name: str, folder: Path) -> None:
-    """The page's Python blocks, one after the other in one process, as in a notebook."""
-    code = [block for block in blocks(TEXTS[name]) if block.language == "python"]
-    if not code:
-        return
-    names = BROUGHT.get(name, Brought()).names
-    text = "\n".join(["import glowmcu", names, *(block.text for block in code)])
-    script = folder / "page.py"
-    script.write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, script], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{name}, its Python blocks:\n{done.stderr[-3000:]}"
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -179,6 +181,20 @@ def test_the_tables_name_only_what_is_there() -> None:
 
 def test_a_line_that_fails_is_named(tmp_path: Path) -> None:
     assert shutil.which("bash"), "pages are typed into bash (Debian package bash)"
-    lines = [Typed(3, "true"), Typed(4, "glowmcu compile nowhere.tflite"), Typed(5, "true")]
+    typed = ["mkdir in && cd in", "glowmcu compile nowhere.tflite", "true"]
+    lines = [Part("sh", number, text) for number, text in enumerate(typed, 3)]
     with pytest.raises(AssertionError, match=r"page\.md:4: .*nowhere"):
-        type_into_shell("page.md", lines, tmp_path)
+        read_in_order("page.md", lines, tmp_path)
+    python = [Part("python", 7, "x = 1"), lines[0], Part("python", 9, "import os; os.remove('x')")]
+    with pytest.raises(AssertionError, match=r"page\.md:9: (?s:.*)FileNotFoundError"):
+        read_in_order("page.md", python, tmp_path / "in")
+
+
+def test_names_and_folders_stay_from_part_to_part(tmp_path: Path) -> None:
+    python = "import os; assert os.path.basename(os.getcwd()) == 'in'; x += 1; print(x)"
+    parts = [
+        Part("python", 1, "x = 1"),
+        Part("sh", 2, "mkdir in && cd in"),
+        Part("python", 3, python),
+    ]
+    assert read_in_order("page.md", parts, tmp_path) == "2\n"

@@ -1,0 +1,44 @@
+"""Reads a page from its beginning: types what is for a shell, runs what is Python, in one place.
+
+    python tests/docs/reader.py PARTS.json       [[language, text], …] in the current folder
+
+A program of its own, so that nothing of a page stays in the process that tests. The folder that a
+shell leaves is where the next part begins; names of Python stay from part to part. A text whose
+language is `file NAME` is saved.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+LEFT_IN = "left_in.txt"
+
+
+def main(parts: list[tuple[str, str]], start: Path) -> int:
+    names: dict[str, object] = {"__name__": "page"}
+    for number, (language, text) in enumerate(parts):
+        sys.stdout.flush()
+        print(f">>> {number}", file=sys.stderr, flush=True)
+        if language == "python":
+            exec(compile(text, f"part {number}", "exec"), names)
+            continue
+        if language.startswith("file "):
+            Path(language.removeprefix("file ")).write_text(text, encoding="utf-8")
+            continue
+        left_in = start / LEFT_IN
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"{text}\npwd >{left_in}"],
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            return 1
+        os.chdir(left_in.read_text(encoding="utf-8").strip())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path.cwd()))
