@@ -12,6 +12,7 @@ from glowmcu.bundle import load
 from glowmcu.cli.bench_limits import BenchLimits, limit_options
 from glowmcu.cli.completion import complete_bench_executor, complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
+from glowmcu.facts.document import keep_facts
 from glowmcu.option_words import CoreName, SerialPort
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.tables import bench_table, count
@@ -85,10 +86,12 @@ def bench_command(
     waits = _wait_states(wait_states)
     loaded = load(bundle, board)
     found = bench(loaded, on=where, core=core, wait_states=waits, hot=hot or 0)
+    body = {**found.json(), "limits": limits.json()}
+    if where == MODEL and found.core == loaded.board.core and hot is None:
+        keep_facts(loaded.path, bench=body)
     if report is not None:
         write_report(report, loaded)
     if as_json:
-        body = found.json()
         print_json(body if hot is None else {**body, "hot": hot_json(found.hot)})
     elif where != MODEL:
         _show_board(found)

@@ -23,6 +23,10 @@ class BenchLimits:
     cycles: int | None = None
     stack_bytes: int | None = None
 
+    def json(self) -> dict[str, int | None]:
+        """As facts, and for scripts."""
+        return {"cycles": self.cycles, "stack_bytes": self.stack_bytes}
+
     def check(self, measured: Measurement, where: str) -> None:
         """Raises GM170 with every limit that is passed."""
         check_limits(measured, where, self.cycles, self.stack_bytes)

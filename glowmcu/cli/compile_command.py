@@ -153,9 +153,21 @@ def compile_command(
             observer=observers.profiling,
             planning_observer=observers.planning,
         )
+    if quantized.profile is not None:
+        _keep_tuning(bundle, Path(quantized.profile))
     if report is not None:
         write_report(report, bundle)
     _show(bundle, explain, as_json)
+
+
+def _keep_tuning(bundle: Bundle, profile: Path) -> None:
+    """Where the profile is what `glowmcu tune` wrote."""
+    from glowmcu.facts.document import keep_facts
+    from glowmcu.facts.tuning import kept_tuning
+
+    tuned = kept_tuning(profile)
+    if tuned is not None:
+        keep_facts(bundle.path, tune=tuned)
 
 
 def _show(bundle: Bundle, explain: bool, as_json: bool) -> None:

@@ -31,7 +31,7 @@ _COMMON = (
 )  # fmt: skip
 _OF_SAMPLES = (
     "samples", "preprocess", "labels", "io", "cycle_budget", "trials", "time_limit", "jobs",
-    "measure",
+    "measure", "report",
 )  # fmt: skip
 
 

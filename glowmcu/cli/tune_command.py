@@ -25,6 +25,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.installation import extra
 from glowmcu.report.plots import can_plot, pareto_svg
 from glowmcu.report.tuning import tuning_files, tuning_json, tuning_lines, tuning_table
+from glowmcu.report.tuning_page import tuning_page
 
 _INTERRUPTED = 130
 
@@ -91,10 +92,16 @@ _INTERRUPTED = 130
 )
 @kernel_options
 @input_options
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Write the report: the quantizations that no other beats, as a page.",
+)
 @json_option
 def tune_command(
     model: Path, samples: tuple[Path, ...], output: Path | None, inputs: InputOptions,
-    as_json: bool, kernels: bool, cache: Path | None, **others: object,
+    as_json: bool, kernels: bool, cache: Path | None, report: Path | None, **others: object,
 ) -> int:  # fmt: skip
     """Search the quantization of the float MODEL that is best on SAMPLES, for `compile --profile`.
 
@@ -123,10 +130,14 @@ def tune_command(
     pictures = {".pareto.svg": pareto_svg(result)} if can_plot() else {}
     for suffix, text in {**tuning_files(result), **pictures}.items():
         write_text(file.with_suffix(suffix), text)
+    if report is not None:
+        write_text(report, tuning_page(model.name, result, _next_command(result, model)))
     if as_json:
         print_json(tuning_json(result))
     else:
         _show(result, model, bool(pictures))
+        if report is not None:
+            click.echo(f"  report   {report}")
     return _INTERRUPTED if result.stopped == "interrupted" else 0
 
 
@@ -139,9 +150,12 @@ def _show(result: TuningResult, model: Path, has_picture: bool) -> None:
     stem = result.output.with_suffix("")
     kinds = "json, csv, svg" if has_picture else f"json, csv; svg needs {extra('plots')}"
     out.print(f"  Pareto   {stem}.pareto.* ({kinds})", markup=False)
+    out.print(f"  next     {_next_command(result, model)}", markup=False, soft_wrap=True)
+
+
+def _next_command(result: TuningResult, model: Path) -> str:
     again = " --samples DATA" if result.best.options.adaptive_rounding else ""
-    next_command = f"glowmcu compile {model} --profile {result.output}{again}"
-    out.print(f"  next     {next_command}", markup=False, soft_wrap=True)
+    return f"glowmcu compile {model} --profile {result.output}{again}"
 
 
 @contextmanager

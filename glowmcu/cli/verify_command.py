@@ -187,3 +187,5 @@ def _against_float(
     out.print(comparison_table(found.comparison))
     for line in comparison_lines(found):
         out.print(line, markup=False)
+    if plot is not None:
+        out.print(f"  picture  {plot}", markup=False, soft_wrap=True)

@@ -55,4 +55,6 @@ def curve_svg(curve: Sequence[PlanPoint]) -> str:
         axis.set_xlabel("arena (bytes)")
         axis.set_ylabel(title)
         axis.set_ylim(bottom=0)
+        axis.locator_params(axis="x", nbins=6)
+    figure.suptitle("Other plans: what a smaller arena costs (estimates)")
     return svg_of(figure)

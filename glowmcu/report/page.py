@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,11 @@ from glowmcu.manifest import SimplifiedLayer
 from glowmcu.report.arena_view import arena_view
 from glowmcu.report.graph_view import graph_view
 from glowmcu.report.layer_views import layer_views
-from glowmcu.report.short_names import layer_names, middle_cut
-from glowmcu.report.tables import count, region_sentences, simplification_sentences
-from glowmcu.resources import resource_dirs
+from glowmcu.report.page_templates import environment, number
+from glowmcu.report.short_names import layer_names
+from glowmcu.report.tables import region_sentences, simplification_sentences
+from glowmcu.report.tuning_page import tuning_view
 
-#: The widest space that no line breaks at.
-_SPACE = "\N{NARROW NO-BREAK SPACE}"
 #: Of facts that the page has a place for.
 _SECTIONS = ("bench", "comparison", "compile", "graphs", "tune", "verify")
 _CODE = re.compile(r"^```c\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -54,7 +52,7 @@ def _page(bundle: Bundle, facts: Facts) -> str:
     graphs = facts.get("graphs", {})
     layers = layer_views(bundle, facts)
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             bundle=bundle,
@@ -73,32 +71,9 @@ def _page(bundle: Bundle, facts: Facts) -> str:
             simplified=_simplified(bundle),
             simplified_layers=_simplified_layers(bundle),
             curve=_curve(facts),
+            tuning=tuning_view(facts["tune"]) if "tune" in facts else None,
         )
     )
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(
-            [folder / "report" for folder in resource_dirs("templates")]
-        ),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-    )
-    environment.filters["number"] = number
-    environment.filters["ends"] = middle_cut
-    return environment
-
-
-def number(value: float | None, digits: int = 0) -> str:
-    """12 345, by spaces at which no line breaks; a dash for what is not known."""
-    if value is None:
-        return "-"
-    text = count(round(value)) if digits == 0 else f"{value:,.{digits}f}".replace(",", " ")
-    return text.replace(" ", _SPACE)
 
 
 def _gauges(bundle: Bundle, facts: Facts) -> list[dict[str, Any]]:
@@ -132,6 +107,7 @@ def _part(used: int, room: int) -> float | None:
 
 
 def _time_gauge(bundle: Bundle, facts: Facts) -> dict[str, Any]:
+    """Full where a limit of `bench` is reached, or where a pipeline has no time left."""
     bench = facts.get("bench")
     if bench is not None:
         cycles, core, waits = bench["cycles"], bench["core"], bench["wait_states"]
@@ -144,10 +120,24 @@ def _time_gauge(bundle: Bundle, facts: Facts) -> dict[str, Any]:
     took = ""
     if clock and cycles:
         took = f"{number(1e3 * cycles / clock, 2)} ms at {clock // 10**6} MHz"
+    part, against = _time_part(bench or {}, cycles, clock)
     return {
-        "name": "time", "part": None, "of": took, "value": f"{number(cycles)} cycles",
-        "detail": detail,
+        "name": "time", "part": part, "of": took, "value": f"{number(cycles)} cycles",
+        "detail": f"{detail}; {against}" if against else detail,
     }  # fmt: skip
+
+
+def _time_part(bench: Facts, cycles: int | None, clock: int | None) -> tuple[float | None, str]:
+    """Per cent of what there is, and what that is; None where nothing limits it."""
+    limit = bench.get("limits", {}).get("cycles")
+    if limit is not None and cycles is not None:
+        return 100 * cycles / limit, f"limit {number(limit)} cycles"
+    per_second = bench.get("runs", {}).get("cycles_per_second")
+    if per_second and clock:
+        return 100 * per_second / clock, (
+            f"in real time {number(per_second)} cycles a second of {number(clock)}"
+        )
+    return None, ""
 
 
 def _usage(folder: Path) -> str:

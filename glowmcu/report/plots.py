@@ -11,9 +11,12 @@ from glowmcu import installation
 from glowmcu.api.tuning import TuningResult
 from glowmcu.errors import error
 from glowmcu.quant.comparison import Comparison
+from glowmcu.report.short_names import short_names
 from glowmcu.tuning.trial import Trial
 
 _MOST_BARS = 30
+#: Characters of a layer's name beside its bar.
+_NAME = 36
 #: Decibels that stand for "no error at all" in a bar.
 _TOP_DB = 100.0
 GREY, BLUE, RED = "#9aa5b1", "#2563eb", "#dc2626"
@@ -39,11 +42,15 @@ def pareto_svg(result: TuningResult) -> str:
         _scatter(axis, [result.plain], aspect, "black", 60, "plain int8", "x")
         _scatter(axis, [result.best], aspect, RED, 110, "best", "*")
         axis.set_xlabel(title)
+        axis.locator_params(axis="x", nbins=4)
         limit = getattr(result.budget, aspect)
         if limit is not None:
             axis.axvline(limit, color=RED, linewidth=0.8, linestyle="--")
     axes[0].set_ylabel("accuracy (%)" if result.labelled else "SQNR of the output (dB)")
-    axes[0].legend(loc="best", fontsize=8)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+    what = "accuracy" if result.labelled else "precision"
+    figure.suptitle(f"Quantizations that were tried: {what} against cost; dashed: the budget")
     return svg_of(figure)
 
 
@@ -70,7 +77,8 @@ def comparison_svg(comparison: Comparison) -> str:
     figure = figure_of(11.0, 1.2 + 0.3 * len(layers))
     left, right = figure.subplots(1, 2, sharey=True)
     places = range(len(layers))
-    names = [f"{layer.tensor[-36:]}  ({layer.operator})" for layer in layers]
+    tensors = short_names([layer.tensor for layer in layers], _NAME)
+    names = [f"{tensor}  ({layer.operator})" for tensor, layer in zip(tensors, layers, strict=True)]
     left.barh(places, [100 * layer.share for layer in layers], color=RED)
     left.set_yticks(list(places), names, fontsize=8)
     left.set_xlabel("share of the output's error (%)")
@@ -79,6 +87,8 @@ def comparison_svg(comparison: Comparison) -> str:
         right.barh([place + shift for place in places], values, 0.4, color=color, label=side)
     right.set_xlabel("SQNR of the layer (dB)")
     right.legend(loc="best", fontsize=8)
+    shown = f" (the worst {len(layers)})" if len(layers) < len(comparison.layers) else ""
+    figure.suptitle(f"Layers{shown} compared with float on {comparison.sample_count} samples")
     return svg_of(figure)
 
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.api.tuning import TuningResult
+from glowmcu.facts.tuning import profile_digest
 from glowmcu.quant.choices import choice_text
 from glowmcu.report.tables import count, plain_table
 from glowmcu.tuning.trial import Trial, trial_record
@@ -65,6 +66,7 @@ def tuning_json(result: TuningResult) -> dict[str, object]:
         "labelled": result.labelled,
         "stopped": result.stopped,
         "profile": None if result.output is None else str(result.output),
+        "profile_sha256": None if result.output is None else profile_digest(result.output),
         "pareto": [trial_record(trial) for trial in result.front],
         "trials": [trial_record(trial) for trial in result.trials],
     }
