@@ -67,7 +67,9 @@ def commands() -> str:
         for name in names:
             found = group.get_command(click.Context(group), name)
             assert found is not None, f"{name} of {COMMANDS} is no command"
-            context = click.Context(found, info_name=f"glowmcu {name}")
+            # Options of help are made once, and are the group's.
+            parent = click.Context(group, info_name="glowmcu", **group.context_settings)
+            context = click.Context(found, info_name=name, parent=parent)
             usage = " ".join(found.collect_usage_pieces(context))
             lines += [f"### glowmcu {name}", "", "```text", f"glowmcu {name} {usage}", "```", ""]
             lines += [*(found.help or "").replace("\b\n", "").splitlines(), ""]

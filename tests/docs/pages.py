@@ -27,6 +27,7 @@ NOT_RUN = {
     r"make (demo|test|test-quick)\b|scripts/test": "is the test suite itself, or has a test",
     r"make (run|renode|MICROPHONE)|cmake -B|cd \w+_\w+$": "tests/firmware_examples does it",
     r"python -m (examples|benchmarks)\.": "trains or measures for minutes",
+    r"python -m glowmcu\.ci": "needs a repository with a history: tests/ci has one",
     r"eval .*zsh_source": "needs zsh",
 }
 
@@ -124,6 +125,7 @@ BROUGHT = {
     "docs/onnx.md": Brought({"model.onnx": _reshaping, "shape.npy": _shape}),
     "docs/open_sizes.md": Brought({"model.onnx": _open_sequence}),
     "docs/portability.md": KWS,
+    "docs/python.md": Brought(needs=("torch", "onnxscript")),
     "docs/renode.md": KWS,
     "docs/report.md": KWS,
     "docs/states.md": Brought(

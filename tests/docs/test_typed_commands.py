@@ -54,7 +54,9 @@ def unknown(command: str) -> str:
     found = group.get_command(click.Context(group), words[1])
     if found is None:
         return f"no command {words[1]!r}"
-    context = click.Context(found, info_name=words[1])
+    # Options of help are made once, and are the group's: a context without them would spoil them.
+    parent = click.Context(group, **group.context_settings)
+    context = click.Context(found, info_name=words[1], parent=parent)
     try:
         values, _, _ = found.make_parser(context).parse_args(list(words[2:]))
         for parameter in found.params:
