@@ -11,7 +11,7 @@ from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
-from tests.support.onnx_models import finished, onnx_model, run_reference
+from tests.support.onnx_models import finished, onnx_model, run_onnxruntime, run_reference
 
 
 def times_constant(
@@ -132,6 +132,13 @@ def test_spectra_of_frames_equal_onnx(
 ) -> None:
     data = onnx_model("STFT", [("x", "float32", shape), *operands], attributes)
     check_model(data, oracle=run_reference, count=2, rtol=1e-5)
+
+
+def test_a_signal_may_lack_the_axis_of_real_numbers() -> None:
+    """As PyTorch's older exporter leaves it out."""
+    window = np.hanning(16).astype(np.float32)
+    data = onnx_model("STFT", [("x", "float32", (2, 64)), whole(5), window])
+    check_model(data, oracle=run_onnxruntime, count=2, rtol=1e-5)
 
 
 def test_a_spectrum_of_mels_is_computed_by_one_bundle() -> None:

@@ -67,7 +67,11 @@ def import_dft(state: Import, op: NodeRecord) -> None:
 @importer("STFT")
 def import_stft(state: Import, op: NodeRecord) -> None:
     """Windowed frames of a real signal, each `frame_step` samples after the one before."""
-    x = _numbers(state, op)
+    x = state.value(op, 0)
+    if x.type.rank == 2 and x.type.element is ElementType.F32 and x.type.element_count:
+        # As PyTorch's older exporter writes it, and ONNX Runtime reads it.
+        x = state.add(op, Reshape((*x.type.shape, 1)), [x])
+    _expect_numbers(op, x)
     if x.type.rank != 3 or x.type.shape[2] != 1:
         raise Unsupported("GM106", f"STFT: expected real signals [batch, samples, 1], got {x.type}")
     window = state.value(op, 2) if state.has(op, 2) else None
@@ -99,10 +103,14 @@ def import_stft(state: Import, op: NodeRecord) -> None:
 
 def _numbers(state: Import, op: NodeRecord) -> Value:
     x = state.value(op, 0)
+    _expect_numbers(op, x)
+    return x
+
+
+def _expect_numbers(op: NodeRecord, x: Value) -> None:
     is_fit = x.type.element is ElementType.F32 and x.type.rank >= 2 and x.type.shape[-1] in (1, 2)
     if not is_fit or 0 in x.type.shape:
         raise Unsupported("GM106", f"{op.kind}: expected float32 […, 1 or 2], got {x.type}")
-    return x
 
 
 def _number(state: Import, op: NodeRecord, position: int, what: str) -> int:
