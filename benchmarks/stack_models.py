@@ -24,6 +24,7 @@ from tests.ops import (
     test_signal_filter_bank,
     test_signal_frame,
     test_signal_queue,
+    test_spectrogram,
     test_update_slice,
     test_wide_functions,
     test_wide_layers,
@@ -128,6 +129,8 @@ def signals() -> Iterator[bytes]:
         yield test_signal_filter_bank.subtraction_model(operation, 7)
     yield test_signal_filter_bank.pcan_model(np.ones(125, np.int16), 7, 6)
     yield test_signal_filter_bank.log_model(7, 64, 3)
+    for name in test_spectrogram.CASES:
+        yield test_spectrogram.case(name)
 
 
 def rare() -> Iterator[bytes]:

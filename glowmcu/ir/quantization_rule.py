@@ -37,7 +37,8 @@ class QuantizationRule:
     become int32 at the product of the scales of an activation and a weights operand; a result that
     is a state stands for an activation by the operands' count plus its place. `unified`: all
     activations must have the result's parameters (a concatenation). `states` are activations, too.
-    Other operands (indices, shapes) stay as they are.
+    `samples` are activations that become int16 whatever the results are: raw ones. Other
+    operands (indices, shapes) stay as they are.
     """
 
     activations: tuple[int, ...] = (0,)
@@ -47,3 +48,4 @@ class QuantizationRule:
     fixed: tuple[float, int] | None = None
     unified: bool = False
     states: tuple[StateRule, ...] = ()
+    samples: tuple[int, ...] = ()
