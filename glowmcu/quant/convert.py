@@ -52,13 +52,15 @@ def nearest(node: Node, layer: LayerConstants) -> tuple[Array, Array | None]:
 @dataclass(frozen=True)
 class Formats:
     """How tensors are stored: as int8 with the parameters of `narrow`, but where the nodes of
-    `wide_nodes` read or make them as int16 with those of `wide`; as are the results `wide_states`.
+    `wide_nodes` read or make them as int16 with those of `wide`; as are the results `wide_states`
+    and the model's inputs `raw`.
     """
 
     narrow: Parameters
     wide: Parameters = field(default_factory=dict)
     wide_nodes: Collection[Node] = ()
     wide_states: Collection[Value] = ()
+    raw: Collection[Value] = ()
 
     def type_of(self, value: Value, wide: bool) -> TensorType:
         """The type that stores `value`."""
@@ -121,7 +123,7 @@ class _Tensors:
         if value.type.element is not ElementType.F32 or not self._int8_interface:
             self._real[value] = value
             return value
-        type_ = self.formats.type_of(value, wide=False)
+        type_ = self.formats.type_of(value, wide=value in self.formats.raw)
         self._own[value] = self._stored[value, type_] = Value(type_, value.name)
         return self._own[value]
 
@@ -307,7 +309,8 @@ class _Layer:
         real = [value for value in node.outputs if value.type.element is ElementType.F32]
         # An operator with other results (a comparison, say) has its attributes in operand units.
         reference = real[0] if real else node.inputs[rule.activations[0]]
-        type_ = self._type_of(reference)
+        wide = self._wide or bool(real and reference in self._tensors.formats.wide_states)
+        type_ = self._tensors.formats.type_of(reference, wide)
         op = with_stored_attributes(node.op, type_)
         self._tensors.add_stored(node, op, tuple(inputs[i] for i in range(len(node.inputs))))
 
@@ -327,6 +330,8 @@ class _Layer:
         results = [s.result for s in self._rule.states if s.operand == position]
         if position >= len(node.inputs):
             results = [position - len(node.inputs)]
+        if not results and position in self._rule.samples:
+            return formats.type_of(node.inputs[position], wide=True)
         if not results:
             return self._type_of(node.inputs[position])
         (result,) = (node.outputs[place] for place in results)

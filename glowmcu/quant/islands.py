@@ -45,7 +45,7 @@ def nodes_named(graph: Graph, names: Iterable[str], option: str) -> set[Node]:
     found: set[Node] = set()
     problems = []
     for name in names:
-        nodes = {node for node in graph.nodes if _is_named(node, name)}
+        nodes = {node for node in graph.nodes if is_named(node, name)}
         if not nodes:
             operators = sorted({n.op.name for n in graph.nodes if not isinstance(n.op, Constant)})
             problems.append(
@@ -61,7 +61,8 @@ def nodes_named(graph: Graph, names: Iterable[str], option: str) -> set[Node]:
     return found
 
 
-def _is_named(node: Node, name: str) -> bool:
+def is_named(node: Node, name: str) -> bool:
+    """Whether the node's operator, the node or a result of it is called `name`."""
     if isinstance(node.op, Constant):
         return False
     is_operator = node.op.name == name.lower() or type(node.op).__name__ == name

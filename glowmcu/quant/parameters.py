@@ -7,7 +7,7 @@ gathered into groups; a group spans what any of its members needs. A result that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
@@ -17,7 +17,11 @@ from glowmcu.quant.masked_ranges import masked_ranges
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.ranges import Calibration, Method, Range, choose_range
 from glowmcu.quant.schemas import Schema, choose_parameters
-from glowmcu.quant.wide import choose_wide_parameters, fixed_wide_parameters
+from glowmcu.quant.wide import (
+    choose_sample_parameters,
+    choose_wide_parameters,
+    fixed_wide_parameters,
+)
 
 Parameters = dict[Value, Quantization]
 _FixedParameters = Callable[[tuple[float, int]], Quantization]
@@ -95,13 +99,17 @@ def assign_parameters(
         groups.root(value)
     for node, rule in rules.items():
         _group(groups, node, rule)
-    powers: set[Value] = set()
+    powers, heard = set[Value](), set[Value]()
     if element is ElementType.I16:
         for node, rule in (*rules.items(), *(others or {}).items()):
             powers |= _group_wide_states(groups, node, rule)
+            heard |= samples_of(node, rule)
+        for value in heard:
+            groups.root(value)
     for state, value in zip(graph.states, graph.assigned, strict=True):
         _join_state(groups, state.value, value)
     ranges = _Ranges(graph, profile, calibration)
+    inputs = set(graph.arguments)
     parameters: Parameters = {}
     for root, members in groups.members().items():
         chosen = groups.fixed.get(root)
@@ -111,6 +119,8 @@ def assign_parameters(
             chosen = choose(low, high, calibration.schema)
             if not powers.isdisjoint(members):
                 chosen = choose(low, high, Schema.SYMMETRIC_WITH_POWER2_SCALE)
+            if not heard.isdisjoint(members) and not inputs.isdisjoint(members):
+                chosen = choose_sample_parameters(low, high)
         parameters.update(dict.fromkeys(members, chosen))
     return parameters
 
@@ -130,6 +140,7 @@ def _group(groups: _Groups, node: Node, rule: QuantizationRule) -> None:
         node.inputs[position]
         for position in rule.activations
         if all(state.operand != position for state in rule.states)
+        if position not in rule.samples
     ]
     real = [value for value in node.outputs if value.type.element is ElementType.F32]
     results = [value for value in real if value not in apart]
@@ -177,6 +188,24 @@ def _group_wide_states(groups: _Groups, node: Node, rule: QuantizationRule) -> s
 def wide_states(node: Node, rule: QuantizationRule) -> set[Value]:
     """Results of the node that are int16 whatever it is."""
     return {node.outputs[state.result] for state in rule.states if state.wide}
+
+
+def samples_of(node: Node, rule: QuantizationRule) -> set[Value]:
+    """Operands of the node that are int16 whatever it is."""
+    return {node.inputs[position] for position in rule.samples}
+
+
+def raw_inputs(
+    graph: Graph, rules: Mapping[Node, QuantizationRule], wide_nodes: Collection[Node]
+) -> set[Value]:
+    """Inputs of the model that are samples in int16, or what int16 layers make samples of."""
+    found = set[Value]()
+    for node in reversed(graph.nodes):
+        if node in rules:
+            found |= samples_of(node, rules[node])
+        if node in wide_nodes and not found.isdisjoint(node.outputs):
+            found.update(node.inputs)
+    return found.intersection(graph.arguments)
 
 
 def _unify(groups: _Groups, operands: list[Value], results: list[Value]) -> None:

@@ -1,6 +1,7 @@
 """The whole way from a float graph and its profile to an int8 graph: READ THIS FIRST.
 
-0. `equalization` levels channels in the float graph, where that was asked for
+0. `equalization` levels channels in the float graph, where that was asked for; `spectra` makes one
+   operator of each front end: samples to logarithms
 1. `islands`     which nodes become int8
 2. `parameters`  scale and zero point of every tensor they touch
 3. `convert`     the new graph; weights as rounded by `rounding` where that was asked for
@@ -19,13 +20,14 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
 from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
-from glowmcu.quant.islands import Rules, choose_int8_nodes, why_float
+from glowmcu.quant.islands import Rules, choose_int8_nodes, nodes_named, why_float
 from glowmcu.quant.options import Interface, QuantizationOptions
-from glowmcu.quant.parameters import assign_parameters, wide_states
+from glowmcu.quant.parameters import assign_parameters, raw_inputs, wide_states
 from glowmcu.quant.profile import Profile, check_profile
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.rounding import refinement_for
 from glowmcu.quant.samples import Samples
+from glowmcu.quant.spectra import fuse_front_ends
 from glowmcu.quant.wide import choose_wide_nodes
 
 
@@ -74,24 +76,48 @@ def quantize(
             "adaptive rounding looks at samples; none were given",
             hint="give the calibration samples again: --samples DATA",
         )
+    kept = nodes_named(graph, options.keep_float, "--keep-float")
+    return _quantize(graph, profile, options, samples, dict.fromkeys(kept, "as was asked for"))
+
+
+def _quantize(
+    plain: Graph,
+    measured: Profile,
+    options: QuantizationOptions,
+    samples: Samples | None,
+    kept: Mapping[Node, str],
+) -> Quantized:
+    """Front ends with nodes of `kept` stay as they are."""
+    fused = fuse_front_ends(plain, kept)
+    graph, profile = fused.graph, fused.profile(plain, measured)
     int8_interface = options.interface is Interface.INT8
     border = [
         value
         for value in (*graph.arguments, *graph.results)
         if int8_interface and value.type.element is ElementType.F32
     ]
+    int16 = fused.names(options.int16)
     refused: dict[Node, str] = {}
     narrow: dict[Node, str] = {}
     while True:
         rules = choose_int8_nodes(graph, options.keep_float, refused, int8_interface)
-        wide_nodes = choose_wide_nodes(graph, rules, options.int16, narrow)
+        wide_nodes = choose_wide_nodes(graph, rules, int16, narrow)
         formats = _formats(graph, rules, wide_nodes, profile, options.calibration, border)
         refinement = refinement_for(graph, rules, options, profile, samples)
         conversion = convert_graph(graph, rules, formats, options, refinement)
         if not conversion.refused:
             conversion.graph.verify()
-            reasons = why_float(graph, rules, options.keep_float, refused)
+            why = {**fused.reasons, **kept, **refused}
+            reasons = why_float(graph, rules, options.keep_float, why)
             return Quantized(conversion.graph, reasons, graph)
+        apart = {
+            part: reason
+            for node, reason in conversion.refused.items()
+            if node not in wide_nodes
+            for part in fused.parts.get(node, ())
+        }
+        if apart:
+            return _quantize(plain, measured, options, samples, {**kept, **apart})
         for node, reason in conversion.refused.items():
             # What int16 cannot express, int8 may.
             (narrow if node in wide_nodes else refused)[node] = reason
@@ -114,4 +140,5 @@ def _formats(
         assign_parameters(graph, wide, profile, everything, element=ElementType.I16, others=others),
         wide_nodes,
         {value for node, rule in rules.items() for value in wide_states(node, rule)},
+        raw_inputs(graph, rules, wide_nodes),
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from glowmcu.errors import ExitCode, error
-from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.quantization_rule import ResultRange
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Quantization
 from glowmcu.quant.islands import Rules, border_nodes, nodes_named
 from glowmcu.quant.schemas import Schema, power_of_two_above, usable_scale
@@ -23,9 +23,9 @@ INT16_MAX = 2**15 - 1
 def choose_wide_nodes(
     graph: Graph, rules: Rules, names: Iterable[str], refused: Mapping[Node, str]
 ) -> set[Node]:
-    """The nodes of `rules` that become int16: those named, those that accumulate in a state, and
-    what only moves elements between them. Raises GM312 for an unknown name, GM313 for a node that
-    was named and is in `refused`.
+    """The nodes of `rules` that become int16: those named, those that accumulate in a state, those
+    that make samples, and what only moves elements between them. Raises GM312 for an unknown name,
+    GM313 for a node that was named and is in `refused`.
     """
     named = nodes_named(graph, (name for name in names if name != ALL), "--int16")
     for node in graph.nodes:
@@ -39,8 +39,31 @@ def choose_wide_nodes(
             )
     if ALL in names:
         return {node for node in rules if node not in refused}
-    wide = named | {node for node in _accumulating(graph) if node in rules and node not in refused}
-    return wide | _between(graph, rules, wide, refused)
+    wide = named | {
+        node
+        for node in (*_accumulating(graph), *_in_front_of_samples(graph, rules))
+        if node in rules and node not in refused
+    }
+    leaving = {node for node, rule in rules.items() if _leaves_wide_results(node, rule)}
+    return wide | _between(graph, rules, wide | leaving, refused)
+
+
+def _leaves_wide_results(node: Node, rule: QuantizationRule) -> bool:
+    """Whether all results are int16 whatever the node is."""
+    wide = {state.result for state in rule.states if state.wide}
+    return len(wide) == len(node.outputs)
+
+
+def _in_front_of_samples(graph: Graph, rules: Rules) -> set[Node]:
+    """What makes samples: int8 would leave little of them."""
+    found, needed = set[Node](), set[Value]()
+    for node in reversed(graph.nodes):
+        if not needed.isdisjoint(node.outputs):
+            found.add(node)
+            needed.update(node.inputs)
+        if node in rules:
+            needed.update(node.inputs[position] for position in rules[node].samples)
+    return found
 
 
 def _accumulating(graph: Graph) -> set[Node]:
@@ -90,6 +113,23 @@ def choose_wide_parameters(low: float, high: float, schema: Schema) -> Quantizat
     if schema is Schema.SYMMETRIC_WITH_POWER2_SCALE:
         scale = power_of_two_above(scale)
     return Quantization((scale,), (0,))
+
+
+#: Samples whose range is above this are whole numbers as a converter gives them.
+_WHOLE_SAMPLES = 2.0**8
+
+
+def choose_sample_parameters(low: float, high: float) -> Quantization:
+    """Of samples that the application writes: raw ones, be they in [-1, 1) or whole numbers; in
+    between, the least power of two that holds them.
+    """
+    most = max(-low, high, 0.0)
+    unit = 2.0**-15
+    if most > 1.0:
+        unit = power_of_two_above(usable_scale(most / INT16_MAX))
+    if most > _WHOLE_SAMPLES:
+        unit = max(unit, 1.0)
+    return Quantization((unit,), (0,))
 
 
 def fixed_wide_parameters(fixed: tuple[float, int]) -> Quantization:
