@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import BinaryIO
 
 from glowmcu import limits
 from glowmcu.errors import error
@@ -19,7 +21,7 @@ def read_model_file(path: Path) -> bytes:
         if path.is_dir():
             raise error("GM110", *_folder(path))
         with path.open("rb") as file:
-            data = file.read(limits.file_bytes() + 1)  # a pipe or a device does not say its size
+            data = _read_at_most(file, limits.file_bytes() + 1)
         if len(data) > limits.file_bytes():
             allowed = limits.size_text(limits.file_bytes())
             raise error(
@@ -31,6 +33,15 @@ def read_model_file(path: Path) -> bytes:
         raise error(
             "GM110", f"cannot read the model: {cause.strerror}", str(path), "check the path"
         ) from cause
+
+
+def _read_at_most(file: BinaryIO, most_bytes: int) -> bytes:
+    """Up to so many bytes. A file takes the memory that it needs and no more; a pipe or a device
+    does not say its size.
+    """
+    size_bytes = os.fstat(file.fileno()).st_size
+    data = file.read(min(size_bytes + 1, most_bytes))
+    return data + file.read(most_bytes - len(data)) if len(data) != size_bytes else data
 
 
 def _folder(path: Path) -> tuple[str, str, str]:

@@ -55,14 +55,8 @@ def run_graph(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
     Those of states are among them: `Session` takes care of them.
     """
     values = bind_inputs(graph, inputs)
-    readers = Counter(value for node in graph.nodes for value in set(node.inputs))
-    readers.update(graph.outputs)
-    for node, _ in step_graph(graph, values):
-        for value in set(node.inputs):
-            readers[value] -= 1
-        for value in (*node.inputs, *node.outputs):
-            if not readers[value]:
-                values.pop(value, None)
+    for _ in step_forgetting(graph, values):
+        pass
     return [values[value] for value in graph.outputs]
 
 
@@ -99,6 +93,19 @@ def step_graph(
         results = evaluate_node(node, [values[value] for value in node.inputs], graph.rounding)
         values.update(zip(node.outputs, results, strict=True))
         yield node, list(results)
+
+
+def step_forgetting(graph: Graph, values: dict[Value, Array]) -> Iterator[tuple[Node, list[Array]]]:
+    """As `step_graph`; of `values` only those stay that a later node reads, or the caller."""
+    readers = Counter(value for node in graph.nodes for value in set(node.inputs))
+    readers.update(graph.outputs)
+    for node, results in step_graph(graph, values):
+        yield node, results
+        for value in set(node.inputs):
+            readers[value] -= 1
+        for value in (*node.inputs, *node.outputs):
+            if not readers[value]:
+                values.pop(value, None)
 
 
 def nodes_inside(graph: Graph) -> int:

@@ -232,5 +232,18 @@ class Constant(Operation):
 
 
 def constant(data: Array) -> Constant:
-    """A constant with its own C-ordered copy of `data`."""
+    """A constant with its own C-ordered copy of `data`; of a file's bytes, which nobody can change,
+    a view.
+    """
+    flags = data.flags
+    if flags.c_contiguous and flags.aligned and data.dtype.isnative and _is_of_bytes(data):
+        return Constant(data)
     return Constant(np.array(data, order="C", copy=True))
+
+
+def _is_of_bytes(data: Array) -> bool:
+    """Whether the memory is that of a `bytes` object, however many views lie between."""
+    owner: object = data
+    while isinstance(owner, np.ndarray | memoryview):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    return isinstance(owner, bytes)

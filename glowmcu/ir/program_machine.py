@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from glowmcu.ir.cascade import RowRun
 from glowmcu.ir.graph import VerificationError
 from glowmcu.ir.program import Buffer, Cascade, Program, Run, View, ViewRole
 from glowmcu.ir.verify_cascade import CascadeMachine
 
-Tokens = npt.NDArray[np.int64]
+Tokens = npt.NDArray[Any]
 _NOBODY = -1
-_BYTE_BITS = 32
 _MOST_UNIT_BYTES = 256
 
 
@@ -43,15 +43,34 @@ def _unit_bytes(program: Program, offsets: Mapping[Buffer, int]) -> int:
     return math.gcd(_MOST_UNIT_BYTES, *bounds)
 
 
+def _most_tokens(program: Program) -> int:
+    """No buffer has more units than bytes; a cascade makes all rows of what it has some rows of."""
+    sizes = [buffer.size_bytes for buffer in (*program.lives, *program.views)]
+    for step in program.steps:
+        for stage in step.stages if isinstance(step, Cascade) else ():
+            made = [stage.result, *(buffer for item in stage.runs for buffer in _made(item))]
+            sizes += [stage.rows * buffer.size_bytes for buffer in made]
+    return sum(sizes)
+
+
+def _made(item: RowRun) -> tuple[Buffer, ...]:
+    scratch = item.run.scratch
+    return item.run.outputs if scratch is None else (*item.run.outputs, scratch)
+
+
 class ProgramMachine:
-    """Symbolic memory: `_NOBODY`, or buffer number and unit number in one int64, for every unit."""
+    """Symbolic memory: `_NOBODY` or a token for every unit. Each buffer has tokens of its own, one
+    after the other, in as few bytes as all of them need: images are large.
+    """
 
     def __init__(self, program: Program, offsets: dict[Buffer, int], size_bytes: int) -> None:
         self.program = program
         self.offsets = offsets
         self.unit = _unit_bytes(program, offsets)
-        self.memory: Tokens = np.full(self._units(size_bytes), _NOBODY, np.int64)
-        self.numbers: dict[Buffer, int] = {}
+        self.element = np.min_scalar_type(-max(_most_tokens(program), 1))
+        self.memory: Tokens = np.full(self._units(size_bytes), _NOBODY, self.element)
+        self.own: dict[Buffer, range] = {}
+        self.token_count = 0
         self.parts: dict[Buffer, list[View]] = {}
         for view in program.views.values():
             if view.role in (ViewRole.PART, ViewRole.COLUMNS):
@@ -101,7 +120,11 @@ class ProgramMachine:
         return [buffer for buffer in self.program.inputs if buffer.outside]
 
     def content(self, buffer: Buffer) -> Tokens:
-        """What the buffer's bytes must be when it is read; remembered while it lives."""
+        """What the buffer's bytes must be when it is read; remembered while it lives where it has
+        parts: tokens of its own are soon made again, and those of all images alive are many.
+        """
+        if buffer not in self.parts and buffer not in self.program.views:
+            return self._content(buffer)
         if buffer not in self.contents:
             self.contents[buffer] = self._content(buffer)
         return self.contents[buffer]
@@ -111,7 +134,7 @@ class ProgramMachine:
         if view is not None and view.role is ViewRole.SLICE:
             end = self._units(view.offset_bytes + buffer.size_bytes)
             return self.content(view.base)[view.offset_bytes // self.unit : end]
-        tokens = self._tokens(buffer, buffer.size_bytes)
+        tokens = self._tokens(buffer, buffer.size_bytes, slice(None))
         covered = np.zeros(tokens.shape, np.bool_)
         for part in self.parts.get(buffer, ()):
             places = part.offset_bytes // self.unit + _places(part, self.unit)
@@ -143,7 +166,8 @@ class ProgramMachine:
         if buffer not in self.parts and buffer not in self.program.views:
             memory[:] = tokens
             return
-        own = tokens >> _BYTE_BITS == self.numbers.get(buffer, _NOBODY)
+        numbers = self.own.get(buffer, range(0))
+        own = (tokens >= numbers.start) & (tokens < numbers.stop)
         memory[own] = tokens[own]
 
     def _cascade(self, cascade: Cascade) -> None:
@@ -161,10 +185,15 @@ class ProgramMachine:
             if not np.array_equal(self.memory[places], self.content(buffer)):
                 raise failure(self.program, f"rows of {buffer.name!r} do not last")
 
-    def _tokens(self, buffer: Buffer, size: int) -> Tokens:
-        number = self.numbers.setdefault(buffer, len(self.numbers))
-        first = number << _BYTE_BITS
-        return np.arange(first, first + self._units(size), dtype=np.int64)
+    def _tokens(self, buffer: Buffer, size: int, part: slice) -> Tokens:
+        if buffer not in self.own:
+            end = self.token_count + self._units(size)
+            self.own[buffer] = range(self.token_count, end)
+            self.token_count = end
+        own = self.own[buffer]
+        assert len(own) == self._units(size) and own.stop - 1 <= np.iinfo(self.element).max
+        some = own[part]
+        return np.arange(some.start, some.stop, dtype=self.element)
 
     def _verify_apart(self, cascade: Cascade) -> None:
         """Local buffers keep the distances that the cascade states."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.interpreter import Session, bind_inputs, nodes_inside, step_graph
+from glowmcu.ir.interpreter import Session, bind_inputs, nodes_inside, step_forgetting
 from glowmcu.ir.operation import Array
 from glowmcu.test_vectors import pattern_tensor, vector_seed
 
@@ -112,24 +112,30 @@ def pattern_inputs(graph: Graph, seed: int) -> list[Array]:
 def _try(graph: Graph, seed: int) -> Tried:
     inputs = [*pattern_inputs(graph, seed), *(state.initial for state in graph.states)]
     values = bind_inputs(graph, inputs)
-    for _ in step_graph(graph, values):
-        pass
+    free = {node: _free(node, results) for node, results in step_forgetting(graph, values)}
     outputs = tuple(values[value] for value in graph.results)
-    return Tried(seed, outputs, _shown(graph, values))
-
-
-def _shown(graph: Graph, values: Mapping[Value, Array]) -> Shown:
-    """By node how likely a changed constant of each channel changes an output."""
     reach = {value: _slope(values[value]) for value in graph.outputs}
+    return Tried(seed, outputs, _shown(graph, free, reach))
+
+
+def _free(node: Node, results: Sequence[Array]) -> Array:
+    """How free each channel of a node's first result is to change."""
+    within = [_within(array) for array in results if array.size]
+    channels = within[0] if within else np.zeros(1)
+    if node.op.name in _SURE:
+        channels = np.full_like(channels, _slope(results[0]))
+    return channels
+
+
+def _shown(graph: Graph, free: Mapping[Node, Array], reach: dict[Value, float]) -> Shown:
+    """By node how likely a changed constant of each channel changes an output; `reach` is that of
+    the outputs.
+    """
     shown: Shown = {}
     for node in reversed(graph.nodes):
         behind = max((reach.get(value, 0.0) for value in node.outputs), default=0.0)
-        within = [_within(values[value]) for value in node.outputs if values[value].size]
-        channels = within[0] if within else np.zeros(1)
-        if node.op.name in _SURE:
-            channels = np.full_like(channels, _slope(values[node.outputs[0]]))
-        shown[node] = channels * behind
-        passed = behind * float(np.mean(channels))
+        shown[node] = free[node] * behind
+        passed = behind * float(np.mean(free[node]))
         for value in node.inputs:
             reach[value] = max(reach.get(value, 0.0), passed)
     return shown

@@ -5,7 +5,8 @@ Bytes hold tokens, as in `verify_program.py`: who wrote them and which byte of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from glowmcu.ir.graph import VerificationError
 from glowmcu.ir.instructions import Buffer
 from glowmcu.ir.kernel_code import RowCall, RowRule
 
-Tokens = npt.NDArray[np.int64]
+Tokens = npt.NDArray[Any]
 _NOBODY = -1
 
 
@@ -23,7 +24,8 @@ class CascadeMachine:
     """Runs a cascade on symbolic memory.
 
     `place` gives a buffer's first byte; `content` the tokens of a whole tensor outside of the
-    cascade; `tokens_of(buffer, bytes)` makes tokens for what lives inside.
+    cascade; `tokens_of(buffer, bytes, part)` those of a part of what lives inside, and has so many
+    bytes with all of its rows.
     """
 
     def __init__(
@@ -32,7 +34,7 @@ class CascadeMachine:
         memory: Tokens,
         place: Callable[[Buffer], int],
         content: Callable[[Buffer], Tokens],
-        tokens_of: Callable[[Buffer, int], Tokens],
+        tokens_of: Callable[[Buffer, int, slice], Tokens],
     ) -> None:
         self.cascade = cascade
         self.memory = memory
@@ -40,7 +42,6 @@ class CascadeMachine:
         self.content = content
         self.tokens_of = tokens_of
         self.made = [0] * len(cascade.stages)
-        self.whole: dict[Buffer, Tokens] = {}
 
     def run(self) -> None:
         """Raise VerificationError where a row is not there, or not all rows are made."""
@@ -97,7 +98,7 @@ class CascadeMachine:
         if scratch is not None:
             start = self.place(scratch)
             sums = self.memory[start : start + scratch.size_bytes]
-            tokens = self.tokens_of(scratch, scratch.size_bytes)
+            tokens = self.tokens_of(scratch, scratch.size_bytes, slice(None))
             if y > 0 and not np.array_equal(sums, tokens):
                 raise VerificationError(f"{item.run.node.name!r} loses its sums")
             sums[:] = tokens
@@ -132,15 +133,13 @@ class CascadeMachine:
             if end > made or first < made - rows:
                 raise VerificationError(f"rows {first}..{end} of {buffer.name!r} are not there")
             pitch = buffer.size_bytes // rows
-            tokens = self._inside(buffer, pitch * rule.rows)
-            return start + (rows - made + first) * pitch, tokens[first * pitch : end * pitch]
+            tokens = self._inside(buffer, pitch, rule.rows, first, end)
+            return start + (rows - made + first) * pitch, tokens
         if buffer in self.cascade.inputs:
             pitch = buffer.size_bytes // rule.rows
             tokens = self.content(buffer)
             return start + first * pitch, tokens[first * pitch : end * pitch]
-        pitch = buffer.size_bytes
-        tokens = self._inside(buffer, pitch * rule.rows)
-        return start, tokens[first * pitch : end * pitch]
+        return start, self._inside(buffer, buffer.size_bytes, rule.rows, first, end)
 
     def _written(self, stage: Stage, result: Buffer, y: int) -> tuple[int, Tokens]:
         """Where row y of a result goes, and what it is."""
@@ -150,12 +149,10 @@ class CascadeMachine:
             return start + place, self.content(result)[y * pitch : (y + 1) * pitch]
         rows = result.type.shape[1]
         pitch = result.size_bytes // rows
-        tokens = self._inside(result, pitch * stage.rows)
-        return start + (rows - 1) * pitch, tokens[y * pitch : (y + 1) * pitch]
+        return start + (rows - 1) * pitch, self._inside(result, pitch, stage.rows, y, y + 1)
 
-    def _inside(self, buffer: Buffer, size: int) -> Tokens:
-        """Tokens of all rows of what the cascade has only some rows of."""
-        known: Mapping[Buffer, Tokens] = self.whole
-        if buffer not in known:
-            self.whole[buffer] = self.tokens_of(buffer, size)
-        return self.whole[buffer]
+    def _inside(self, buffer: Buffer, pitch: int, rows: int, first: int, end: int) -> Tokens:
+        """Tokens of rows `first` to `end` of `rows`, of which the cascade has only some at a time:
+        all of them together would be an image as large as those that it avoids.
+        """
+        return self.tokens_of(buffer, pitch * rows, slice(first * pitch, end * pitch))

@@ -27,7 +27,8 @@ def accumulator_bound(site: Site, weights: Array, bias: Array) -> int:
 
     Raises GM502 when it does not stay inside int32.
     """
-    magnitude = np.abs(weights.astype(np.int32)).sum(axis=1, dtype=np.int64)
+    magnitude = weights.sum(axis=1, where=weights > 0, dtype=np.int64)
+    magnitude -= weights.sum(axis=1, where=weights < 0, dtype=np.int64)
     largest = largest_offset_input(site.signature.inputs[0])
     bound = int((magnitude * largest + np.abs(bias.astype(np.int64))).max(initial=0))
     if bound >= _INT32_END:

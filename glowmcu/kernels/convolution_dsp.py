@@ -112,7 +112,7 @@ def stream_of(site: Site, window: RowWindow) -> PairStream | None:
     form = pair_form(task)
     if form is None:
         return None
-    weights = constant(site, 1).astype(np.int32)
+    weights = constant(site, 1)
     wide = needs_wide(form, task, weights)
     return pair_stream(form, row_chunks(window, weights), window.ways, wide)
 

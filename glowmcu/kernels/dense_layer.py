@@ -110,7 +110,9 @@ def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStrea
 
 
 def dense_weights(site: Site) -> Array:
-    """(outputs, inputs), without their zero point: int32, one array for all strips of a layer."""
+    """(outputs, inputs), without their zero point: int8 as they are stored, or int16; one array for
+    all strips of a layer.
+    """
     data = constant(site, 1)
     key = dense_weights, id(data)
     if key not in site.memory:
@@ -122,10 +124,11 @@ def dense_weights(site: Site) -> Array:
 
 def _dense_weights(site: Site) -> Array:
     weights_type = site.signature.inputs[1]
-    weights = constant(site, 1).astype(np.int32)
+    weights = constant(site, 1)
+    weights = weights.reshape(len(weights), -1)
     assert weights_type.quantization is not None
-    zero_points = np.array(weights_type.quantization.zero_points, np.int32)
-    return weights.reshape(len(weights), -1) - zero_points.reshape(-1, 1)
+    zero_points = np.array(weights_type.quantization.zero_points, np.int16)
+    return weights - zero_points.reshape(-1, 1) if zero_points.any() else weights
 
 
 def layer_bound_note(site: Site) -> str:

@@ -82,7 +82,7 @@ class BlockLayout:
 
 @dataclass(frozen=True, eq=False)
 class DenseStream:
-    """A layer's constants: `weights` (channels, inputs), without their zero point, int32."""
+    """A layer's constants: `weights` (channels, inputs), without their zero point."""
 
     form: Form
     layout: BlockLayout
@@ -127,20 +127,24 @@ class DenseStream:
         order = _channel_order(len(self.weights), channels)
         starts, constants = _form_words(self.form, self.layout, order)
         places = np.maximum(order.reshape(count, channels)[:, :1], 0) * 2 + flag
-        parts = (starts, self._weight_words(order), places, constants)
-        words = np.concatenate([part.reshape(count, -1) for part in parts], axis=1)
-        assert words.shape[1] == self.layout.words(self.steps)
-        return (words[::-1].reshape(-1) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        words = np.empty((count, self.layout.words(self.steps)), np.uint32)
+        ends = np.concatenate([places, constants.reshape(count, -1)], axis=1)
+        before, after = starts.shape[1], words.shape[1] - ends.shape[1]
+        words[::-1, :before], words[::-1, after:] = _low_words(starts), _low_words(ends)
+        # A block at a time: a weight may be a byte, and is four on the way.
+        for block, some in zip(words[::-1], order.reshape(count, channels), strict=True):
+            block[before:after] = self._weight_words(some)
+        return words.reshape(-1).view(np.int32)
 
-    def _weight_words(self, order: Int64Array) -> Array:
-        """(blocks, steps, words of a step), their 32 bits as int32."""
-        halves = _picked(input_steps(self.weights), order)
+    def _weight_words(self, channels: Int64Array) -> npt.NDArray[np.uint32]:
+        """Of a block, step by step."""
+        weights = _picked(self.weights, channels).astype(np.int32)
+        halves = input_steps(weights)
         if not self.layout.wide:
             halves = PACKED_SCALE * halves[0::2] + halves[1::2]
         assert np.abs(halves).max(initial=0) <= 2**15
         words = (halves[..., 0] & 0xFFFF) | ((halves[..., 1] & 0xFFFF) << 16)
-        blocks: Array = words.reshape(self.blocks, -1, self.steps).transpose(0, 2, 1)
-        return blocks
+        return np.ascontiguousarray(words.transpose()).reshape(-1).view(np.uint32)
 
 
 def dense_stream(
@@ -196,9 +200,12 @@ def packs_badly(task: RequantizationTask, form: Form, weights: Array, channels: 
         return True
     if weights.min(initial=0) < -128 or weights.max(initial=0) > 127:
         return True
-    ordered = _picked(weights, _channel_order(len(weights), channels))
-    packed = PACKED_SCALE * ordered[0::2] + ordered[1::2]
-    return bool(packed.min(initial=0) < -(2**15))
+    pairs = _channel_order(len(weights), channels).reshape(-1, 2)
+    # -128 in the high half, and less than nothing in the low one; a low half may be nobody's.
+    found = (
+        ((weights[high] == -128) & (weights[low] < 0)).any() for high, low in pairs if low >= 0
+    )
+    return any(map(bool, found))
 
 
 def _channel_order(count: int, channels: int) -> Int64Array:
@@ -226,6 +233,11 @@ def input_steps(weights: Array) -> Array:
     quads = weights[:, :fours].reshape(count, -1, 4)[..., [0, 2, 1, 3]]
     rest = np.pad(weights[:, fours:], ((0, 0), (0, depth % 2)))
     return np.concatenate([quads.reshape(count, -1), rest], axis=1).reshape(count, -1, 2)
+
+
+def _low_words(values: Array) -> npt.NDArray[np.uint32]:
+    """Modulo 2^32."""
+    return (values & 0xFFFFFFFF).astype(np.uint32)
 
 
 def _form_words(

@@ -163,7 +163,7 @@ class FewInputsDsp(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         shape, grid, form = self._shape(site, target), pixel_grid(site), _form(site)
         assert form is not None
-        stream = _stream(dense_weights(site), form, self._cut(site, target))
+        stream = _stream(dense_weights(site).astype(np.int32), form, self._cut(site, target))
         comment = "a channel: start, weights, multiplier"
         fields = (
             Field("stream", ConstantArray("stream", stream, comment)),

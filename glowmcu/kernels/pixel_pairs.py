@@ -64,9 +64,9 @@ def needs_wide(form: Form, task: RequantizationTask, weights: Array) -> bool:
     if form.kind is not FormKind.FLOOR and np.abs(ends).max(initial=0) >= 2**23:
         return True
     order = channel_order(len(weights))
-    grouped = np.where(order >= 0, order, 0)
-    high, low = weights[grouped[0::2]], weights[grouped[1::2]]
-    return bool((256 * high + low < -(2**15)).any())
+    pairs = np.where(order >= 0, order, 0).reshape(-1, 2)
+    # -128 in the high half, and less than nothing in the low one.
+    return any(bool(((weights[high] == -128) & (weights[low] < 0)).any()) for high, low in pairs)
 
 
 def channel_order(channels: int) -> npt.NDArray[np.int64]:
@@ -81,16 +81,21 @@ def channel_order(channels: int) -> npt.NDArray[np.int64]:
 def pair_stream(form: Form, chunks: Array, ways: tuple[int, ...], wide: bool) -> PairStream:
     """`chunks` are weights (channels, chunks, steps, 2); `ways` from chunk to chunk, in bytes."""
     order = channel_order(len(chunks))
-    filled = np.where((order >= 0).reshape(-1, 1, 1, 1), chunks[order], 0)
-    groups = len(order) // 4
-    weights = _wide_words(filled) if wide else _packed_words(filled)
-    weights = weights.reshape(groups, chunks.shape[1], -1)
-    if ways:
-        control = np.array([*ways, _END], np.uint32).reshape(1, -1, 1)
-        control = np.broadcast_to(control, (groups, len(ways) + 1, 1))
-        weights = np.concatenate([weights, control], axis=2)
     start, tail = _form_words(form, order, wide)
-    words = np.concatenate([start, weights.reshape(groups, -1), tail], axis=1)
+    control = np.array([*ways, _END] if ways else [], np.uint32)
+    per_chunk = (4 if wide else 2) * chunks.shape[2] + bool(ways)
+    weights_end = start.shape[1] + per_chunk * chunks.shape[1]
+    words = np.empty((len(order) // 4, weights_end + tail.shape[1]), np.uint32)
+    words[:, : start.shape[1]], words[:, weights_end:] = start, tail
+    # A group at a time: a weight is a byte, and four on the way.
+    for group, channels in zip(words, order.reshape(-1, 4), strict=True):
+        some = np.where((channels >= 0).reshape(-1, 1, 1, 1), chunks[channels].astype(np.int32), 0)
+        made = group[start.shape[1] : weights_end].reshape(chunks.shape[1], per_chunk)
+        if ways:
+            made[:, -1] = control
+        made[:, : per_chunk - bool(ways)] = (
+            _wide_words(some) if wide else _packed_words(some)
+        ).reshape(len(made), -1)
     return PairStream(form, wide, words.reshape(-1), words.shape[1])
 
 

@@ -9,6 +9,7 @@ what exceeds that is taken from the largest weights and listed as extras.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ _MOST = 255
 #: What an extra's bit fields hold.
 MOST_WORDS = 4096
 MOST_OUTPUTS = 4096
+#: Weights that are packed together.
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +58,33 @@ def fits(taps: int, outputs: int) -> bool:
 
 def pack_pairs(weights: Array) -> PairWeights:
     """Pack int8 weights (outputs, taps) for products of two pixels."""
-    kept, taken = _split(_padded(weights, 2))
-    pairs = kept.reshape(-1, 2, *kept.shape[1:]).transpose(0, 2, 3, 1)
-    return PairWeights((pairs + 128).astype(np.uint8), _extras(taken))
+
+    def packed(start: int, some: Array) -> tuple[Array, Array]:
+        kept, taken = _split(_padded(some, 2))
+        pairs = kept.reshape(-1, 2, *kept.shape[1:]).transpose(0, 2, 3, 1)
+        return (pairs + 128).astype(np.uint8), _extras(start, taken)
+
+    return _in_parts(packed, weights)
 
 
 def pack_output_pairs(weights: Array) -> PairWeights:
     """Pack int8 weights (outputs, taps) for products of two outputs."""
-    kept, taken = _split(_padded(weights, 4))
-    return PairWeights(_output_fours(kept), _extras(taken))
+
+    def packed(start: int, some: Array) -> tuple[Array, Array]:
+        kept, taken = _split(_padded(some, 4))
+        return _output_fours(kept), _extras(start, taken)
+
+    return _in_parts(packed, weights)
+
+
+def _in_parts(packed: Callable[[int, Array], tuple[Array, Array]], weights: Array) -> PairWeights:
+    """Some outputs at a time, whole fours of them: each weight is an int16 in several arrays on the
+    way. `packed` makes stream and extras of outputs from the one that it is told.
+    """
+    step = max(4, _AT_ONCE // max(weights.shape[1], 1) // 4 * 4)
+    starts = range(0, max(len(weights), 1), step)
+    streams, extras = zip(*(packed(at, weights[at : at + step]) for at in starts), strict=True)
+    return PairWeights(np.concatenate(streams), np.concatenate(extras))
 
 
 def pack_direct_outputs(weights: Array) -> PairWeights:
@@ -75,13 +96,18 @@ def pack_direct_outputs(weights: Array) -> PairWeights:
     """
     inputs = weights.shape[1]
     first = np.minimum(np.arange(group_count(inputs)) * TAPS, inputs - TAPS)
-    kept, taken = _split(_padded(weights, 4))
     absent = -inputs % TAPS
-    for parts in (kept, taken):
-        parts[:, -1] = np.roll(parts[:, -1], absent, axis=1)
-    output, group, tap = np.nonzero(taken)
-    extras = _fields(output, first[group] + tap, taken[output, group, tap])
-    return PairWeights(_output_fours(kept), np.append(extras, np.int32(-1)))
+
+    def packed(start: int, some: Array) -> tuple[Array, Array]:
+        kept, taken = _split(_padded(some, 4))
+        for parts in (kept, taken):
+            parts[:, -1] = np.roll(parts[:, -1], absent, axis=1)
+        output, group, tap = np.nonzero(taken)
+        extras = _fields(start + output, first[group] + tap, taken[output, group, tap])
+        return _output_fours(kept), extras
+
+    found = _in_parts(packed, weights)
+    return PairWeights(found.stream, np.append(found.extras, np.int32(-1)))
 
 
 def _output_fours(kept: Array) -> Array:
@@ -113,9 +139,9 @@ def _split(weights: Array) -> tuple[Array, Array]:
     return kept, weights - kept
 
 
-def _extras(taken: Array) -> Array:
+def _extras(start: int, taken: Array) -> Array:
     output, group, tap = np.nonzero(taken)
-    return _fields(GROUP_WORDS * group + 1 + tap, output, taken[output, group, tap])
+    return _fields(GROUP_WORDS * group + 1 + tap, start + output, taken[output, group, tap])
 
 
 def _fields(upper: Int64Array, lower: Int64Array, weight: Array) -> Array:

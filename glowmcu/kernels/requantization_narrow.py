@@ -15,6 +15,7 @@ where some channel has no line, as when rounding away from zero bends it.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,13 +24,15 @@ import numpy.typing as npt
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization import RequantizationTask
-from glowmcu.kernels.thresholds import Staircase
+from glowmcu.kernels.thresholds import Staircase, picked
 
 _HALF_BITS = 16
 _MOST_POSTSHIFT = 24
 _FAR = np.int64(2**60)
 _BISECTIONS = 40
 _MOST_CACHED = 4096
+#: Channels.
+_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +96,21 @@ def _find(task: RequantizationTask) -> NarrowForm | None:
     layout = _layout(task, stairs)
     if layout is None:
         return None
-    points = _points(task, layout)
-    multiplier = _widest(points, layout.nominal)
-    addend, found = _addends(points, multiplier, layout.fine_shift)
-    if not (found | layout.is_constant).all():
-        return None
+    multiplier, addend = np.zeros((2, len(task.bias)), np.int64)
+    for some in _parts(task):
+        part = picked(layout, some)
+        points = _points(picked(task, some), part)
+        multiplier[some] = _widest(points, part.nominal)
+        addend[some], found = _addends(points, multiplier[some], layout.fine_shift)
+        if not (found | part.is_constant).all():
+            return None
     return _with_constants(task, layout, _form(task, layout, multiplier, addend))
+
+
+def _parts(task: RequantizationTask) -> Iterator[slice]:
+    """Channels that are looked at together: each has a point for every output, in many arrays."""
+    channels = len(task.bias)
+    return (slice(at, at + _AT_ONCE) for at in range(0, channels, _AT_ONCE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +270,10 @@ def _with_constants(
         addend=np.where(fixed, 0, form.addend),
         span=span,
     )
-    return result if _holds(task, layout, result) else None
+    for some in _parts(task):
+        if not _holds(picked(task, some), picked(layout, some), picked(result, some)):
+            return None
+    return result
 
 
 def _holds(task: RequantizationTask, layout: _Layout, form: NarrowForm) -> bool:

@@ -13,7 +13,8 @@ behind another one at both ends of a range of candidates does so for all of them
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ import numpy.typing as npt
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.ops.fixed_point import multiply_by_quantized_multiplier
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 BoolArray = npt.NDArray[np.bool_]
 _FAR = np.int64(2**62)
@@ -35,8 +39,17 @@ _MOST_RIGHT = 22
 #: ask for the same, gentler and steeper ones; then neighbours in the order of trial.
 _CUTS, _AT_ONCE = (1, 13), 32
 #: Channels that are looked at together: each has some hundred points for every slope.
-_CHANNELS_AT_ONCE = 512
+_CHANNELS_AT_ONCE = 128
 _STEPS_AROUND = (0, 1, -1, 2, -2, 3, -3)
+
+_Channels = TypeVar("_Channels", bound="DataclassInstance")
+
+
+def picked(record: _Channels, channels: Int64Array | slice) -> _Channels:
+    """Some channels of a record of which all arrays have one entry a channel."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    some = {name: v[channels] for name, v in values.items() if isinstance(v, np.ndarray)}
+    return replace(record, **some)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +73,7 @@ class Staircase:
 
     def pick(self, channels: Int64Array) -> Staircase:
         """Some channels of it."""
-        return Staircase(
-            self.multipliers[channels],
-            self.shifts[channels],
-            self.bias[channels],
-            self.low[channels],
-            self.high[channels],
-            self.firsts[channels],
-            self.ends[channels],
-            self.zero_point,
-            self.clamp,
-            self.rounding,
-        )
+        return picked(self, channels)
 
     @property
     def is_constant(self) -> BoolArray:

@@ -16,7 +16,7 @@ from glowmcu.ir.kernel_code import RowRule
 Ints = npt.NDArray[np.int64]
 
 #: Flows that are remembered: those of a large network's stretches.
-_MOST_FLOWS = 2048
+_MOST_FLOWS = 256
 
 
 @dataclass(frozen=True)

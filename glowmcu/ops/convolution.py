@@ -28,6 +28,8 @@ Padding = tuple[int, int, int, int]
 
 #: Window sums that become results together.
 _AT_ONCE = 1 << 16
+#: Weights that are widened together.
+_WEIGHTS_AT_ONCE = 1 << 18
 
 
 def window_extent(kernel: int, dilation: int) -> int:
@@ -184,7 +186,7 @@ class _Convolution(Operation):
         return view
 
     def _sums(self, x: Array, weights: Array) -> Array:
-        """Window sums in the operands' own float type, `(n, out_h, out_w, channels)`."""
+        """Window sums in the float type of `x`, `(n, out_h, out_w, channels)`."""
         raise AssertionError(f"{type(self).__name__} has no sums")
 
     def evaluate(
@@ -195,7 +197,7 @@ class _Convolution(Operation):
             return (clamp_float(self._sums(x, weights) + bias, self.clamp),)
         exact = exact_float(np.moveaxis(weights, self.channel_axis, 0), x.dtype)
         centred = np.subtract(x, signature.inputs[0].zero_point, dtype=exact)
-        sums = self._sums(centred, weights.astype(exact))
+        sums = self._sums(centred, weights)
         return (self._finish(sums, bias, signature, rounding),)
 
     def _finish(self, sums: Array, bias: Array, signature: Signature, rounding: Rounding) -> Array:
@@ -246,12 +248,18 @@ class Conv2D(_Convolution):
         windows = self._windows(x, (kernel_h, kernel_w))
         per_group = depth_out // groups
         sums = np.empty((*windows.shape[:3], depth_out), x.dtype)
+        # Integers are widened some channels at a time, and sums of them are exact in any parts.
+        is_widened = weights.dtype != x.dtype
+        taps = kernel_h * kernel_w * depth_in
+        step = max(1, _WEIGHTS_AT_ONCE // max(taps, 1)) if is_widened else max(per_group, 1)
         for group in range(groups):
             part = windows[..., group * depth_in : (group + 1) * depth_in]
             columns = part.reshape(-1, kernel_h * kernel_w * depth_in)
-            outs = slice(group * per_group, (group + 1) * per_group)
-            rows = weights[outs].reshape(per_group, -1)
-            sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], per_group)
+            end = (group + 1) * per_group
+            for start in range(end - per_group, end, step):
+                outs = slice(start, min(start + step, end))
+                rows = weights[outs].reshape(outs.stop - start, -1).astype(x.dtype, copy=False)
+                sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], -1)
         return sums
 
     def reach(
@@ -294,7 +302,8 @@ class DepthwiseConv2D(_Convolution):
         _, kernel_h, kernel_w, depth_out = weights.shape
         multiplier = depth_out // x.shape[3]
         windows = self._windows(x, (kernel_h, kernel_w))
-        taps = weights[0].reshape(kernel_h, kernel_w, x.shape[3], multiplier)
+        taps = weights[0].astype(x.dtype, copy=False)
+        taps = taps.reshape(kernel_h, kernel_w, x.shape[3], multiplier)
         sums: Array = np.einsum("nyxhwc,hwcm->nyxcm", windows, taps)
         return sums.reshape(*windows.shape[:3], depth_out)
 

@@ -36,6 +36,8 @@ from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 
 _QUANTIZED = (ElementType.I8, ElementType.I16)
+#: Elements that are computed together.
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,21 @@ class Arithmetic(ElementwiseOperation):
                 plain = np.asarray(self._plain(*inputs))
             # Integers are modulo their range.
             return (clamp_float(plain, self.clamp) if dtype.kind == "f" else plain.astype(dtype),)
+        shape = signature.output.shape
+        if signature.output.element_count <= _AT_ONCE or any(x.shape != shape for x in inputs):
+            return (self._stored(inputs, signature, rounding),)
+        # Some at a time: each takes eight bytes in several arrays on the way.
+        flat, results = [x.reshape(-1) for x in inputs], np.empty(shape, dtype)
+        for start in range(0, results.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            some = [x[part] for x in flat]
+            results.reshape(-1)[part] = self._stored(some, signature, rounding)
+        return (results,)
+
+    def _stored(self, inputs: Sequence[Array], signature: Signature, rounding: Rounding) -> Array:
         out = self._quantized(inputs, signature, rounding) + signature.output.zero_point
-        return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
+        element = signature.output.element
+        return saturate(out, *self.clamp_range(signature), dtype=element.numpy)
 
     def output_ranges(
         self,

@@ -98,14 +98,14 @@ def test_a_search_costs_less_the_larger_the_network(
     macs: int, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 0
-    whole = vector_search.step_graph
+    whole = vector_search.step_forgetting
 
     def counted(*arguments: object) -> object:
         nonlocal count
         count += 1
         return whole(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(vector_search, "step_graph", counted)
+    monkeypatch.setattr(vector_search, "step_forgetting", counted)
     monkeypatch.setattr(Graph, "macs", property(lambda _: macs))
     choose_vectors(classifier(1.0), 4)
     assert count == runs

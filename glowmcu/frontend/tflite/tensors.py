@@ -114,7 +114,7 @@ def constant_data(record: TensorRecord) -> Array:
             f"{type_.element_count * stored.itemsize}",
         )
     raw: Array = np.frombuffer(data, dtype=stored.newbyteorder("<"))
-    return raw.astype(type_.element.numpy).reshape(type_.shape)
+    return raw.astype(type_.element.numpy, copy=False).reshape(type_.shape)
 
 
 def real_values(data: Array, type_: TensorType) -> Array:
