@@ -237,7 +237,7 @@ static GLOWMCU_ALWAYS_INLINE glowmcu_power glowmcu_power_plus(
     return x;
 }
 
-/* log2 of a number of 31 bits, in units of 2^-16; `table` is that of glowmcu_signal_log.h. */
+/* log2 of a number of 31 bits, in units of 2^-16; `table` is that of the front ends of speech. */
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_power_log2(const int16_t *table, glowmcu_power x)
 {
     const int32_t fraction = (int32_t)((x.number & 0x3FFFFFFFu) >> 14);

@@ -1,7 +1,7 @@
 /*
  * glowmcu_spectrum_roots.h: magnitudes from their squares, 16 bits of each.
  *
- * Not glowmcu_signal_square_root.h: those roots are whole numbers, and quiet bins need fractions.
+ * With a fraction: quiet bins are less than one, and a root in whole numbers has nothing of them.
  */
 #ifndef GLOWMCU_SPECTRUM_ROOTS_H
 #define GLOWMCU_SPECTRUM_ROOTS_H
