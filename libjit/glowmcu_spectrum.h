@@ -190,14 +190,14 @@ static GLOWMCU_ALWAYS_INLINE uint64_t glowmcu_spectrum_sum(
 typedef struct {
     uint32_t number;
     int32_t power;
-} glowmcu_power;
+} glowmcu_level;
 
 /* A sum of less than 2^62. */
-static GLOWMCU_ALWAYS_INLINE glowmcu_power glowmcu_power_of(uint64_t sum, int32_t power)
+static GLOWMCU_ALWAYS_INLINE glowmcu_level glowmcu_level_of(uint64_t sum, int32_t power)
 {
     const uint32_t high = (uint32_t)(sum >> 31);
     const uint32_t low = (uint32_t)(sum & 0x7FFFFFFFu);
-    glowmcu_power x;
+    glowmcu_level x;
     int32_t more;
 
     if (high != 0u) {
@@ -212,8 +212,8 @@ static GLOWMCU_ALWAYS_INLINE glowmcu_power glowmcu_power_of(uint64_t sum, int32_
 }
 
 /* x plus a number that is not 0; what is too small to count is cut off. */
-static GLOWMCU_ALWAYS_INLINE glowmcu_power glowmcu_power_plus(
-    glowmcu_power x, uint32_t number, int32_t power)
+static GLOWMCU_ALWAYS_INLINE glowmcu_level glowmcu_level_plus(
+    glowmcu_level x, uint32_t number, int32_t power)
 {
     int32_t more = x.power - power;
     uint32_t is_above;
@@ -238,7 +238,7 @@ static GLOWMCU_ALWAYS_INLINE glowmcu_power glowmcu_power_plus(
 }
 
 /* log2 of a number of 31 bits, in units of 2^-16; `table` is that of the front ends of speech. */
-static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_power_log2(const int16_t *table, glowmcu_power x)
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_level_log2(const int16_t *table, glowmcu_level x)
 {
     const int32_t fraction = (int32_t)((x.number & 0x3FFFFFFFu) >> 14);
     const int16_t *line = table + (fraction >> 9);
@@ -248,8 +248,8 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_power_log2(const int16_t *table, gl
 }
 
 /* x * number * 2^power, rounded, or 2^16 where that is as much or more. */
-static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_power_product(
-    glowmcu_power x, uint32_t number, int32_t power)
+static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_level_product(
+    glowmcu_level x, uint32_t number, int32_t power)
 {
     const int32_t shift = -(x.power + power);
 

@@ -12,6 +12,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.interpreter import Session
 from glowmcu.lowering.slide_windows import slide
 from glowmcu.pipeline import reference_graph
+from glowmcu.slides import Slide
 from tests.lowering.test_slide_windows import check
 from tests.memplan.spatial_models import SpatialModel, Window
 
@@ -29,7 +30,7 @@ def test_every_number_of_layers_is_exact() -> None:
     graph = reference_graph(chain(), "m.tflite")
     macs = []
     for layers in range(5):
-        slid = slide(graph, graph.arguments[0].name, 1, "m.tflite", layers)
+        slid = slide(graph, graph.arguments[0].name, Slide(1), "m.tflite", layers)
         assert slid.layers == layers
         check(graph, slid.graph, steps=6)
         macs.append(slid.graph.macs)
@@ -61,7 +62,7 @@ def test_less_memory_keeps_fewer_layers(tmp_path: Path) -> None:
     assert middle.manifest.arena_bytes <= sizes[len(sizes) // 2]
     assert free.manifest.macs < middle.manifest.macs <= graph.macs
     random = np.random.default_rng(3)
-    session = Session(slide(graph, name, 1, "m.tflite").graph)
+    session = Session(slide(graph, name, Slide(1), "m.tflite").graph)
     inputs = [
         random.integers(-128, 128, middle.manifest.inputs[0].shape).astype(np.int8)
         for _ in range(8)
