@@ -45,7 +45,9 @@ def _unit_bytes(program: Program, offsets: Mapping[Buffer, int]) -> int:
 
 def _most_tokens(program: Program) -> int:
     """No buffer has more units than bytes; a cascade makes all rows of what it has some rows of."""
-    sizes = [buffer.size_bytes for buffer in (*program.lives, *program.views)]
+    # What lies outside the arena has a place here, and no life in the plan.
+    buffers = {*program.lives, *program.views, *program.inputs}
+    sizes = [buffer.size_bytes for buffer in buffers]
     for step in program.steps:
         for stage in step.stages if isinstance(step, Cascade) else ():
             made = [stage.result, *(buffer for item in stage.runs for buffer in _made(item))]

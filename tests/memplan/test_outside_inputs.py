@@ -156,3 +156,16 @@ def test_an_input_that_is_bound_cannot_stay_outside() -> None:
     (problem,) = raised.value.problems
     assert problem.code == "GM408"
     assert f"input {first!r} cannot stay outside" in problem.message
+
+
+def test_an_input_outside_that_is_far_larger_than_the_arena_is_planned() -> None:
+    """The verifier numbers its bytes, too, though the arena has no room for them."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 20_000), "int8", 0.5, -3)
+    axes = model.constant("axes", np.array([1], np.int32))
+    y = model.tensor("y", (1,), "int8", 4.0, 0)
+    model.op("SUM", [x, axes], [y], {"keep_dims": False})
+    model.output(y)
+    graph = lowered(model.finish())
+    plan = plan_memory(program_of(graph, outside=frozenset(graph.inputs)), 0)
+    assert plan.arena_bytes < 64
