@@ -30,6 +30,10 @@ def pushed_image(program: Program) -> Buffer:
         raise _cannot(program, f"layers read it as {kinds}, whose rows are not the same")
     readers = [run for run in program.runs if image in run.inputs]
     shape = image.type.shape
+    assert program.pushed is not None
+    if image.size_bytes != program.pushed.buffer.size_bytes:
+        part = f"only a part of it, {image.type} of {program.pushed.buffer.type}"
+        raise _cannot(program, f"{_said(readers[0])} reads {part}")
     if len(shape) != 4 or shape[0] != 1:
         raise _cannot(
             program, f"{_said(readers[0])} reads it as {image.type}, which is no image with rows"

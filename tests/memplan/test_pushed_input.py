@@ -226,6 +226,23 @@ def a_part_is_an_output() -> bytes:
     return model.finish(model.conv(x, 4, Window()))
 
 
+def only_a_part_is_read() -> bytes:
+    """The layer's rows are numbers from the middle of the input, not rows of it."""
+    model = SpatialModel(2)
+    x = model.input(6, 4, 2)
+    flat = model.builder.tensor("flat", (1, 48), "int8", x.scale, x.zero_point)
+    part = model.builder.tensor("part", (1, 18), "int8", x.scale, x.zero_point)
+    image = model.builder.tensor("image", (1, 3, 3, 2), "int8", x.scale, x.zero_point)
+    bounds = [
+        model.builder.constant(name, np.array(numbers, np.int32))
+        for name, numbers in (("begin", (0, 7)), ("size", (1, 18)))
+    ]
+    model.builder.op("RESHAPE", [x.ref], [flat])
+    model.builder.op("SLICE", [flat, *bounds], [part])
+    model.builder.op("RESHAPE", [part], [image])
+    return model.finish(model.conv(Image(image, (3, 3, 2), x.scale, x.zero_point), 4, Window()))
+
+
 def read_by_a_copy() -> bytes:
     """A space-to-depth moves blocks of rows: it is called for the whole tensor only."""
     model = SpatialModel(3)
@@ -257,6 +274,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "reshaped to an output": (reshaped_to_an_output, "it is an output, too, 'flat'"),
     "nothing but a reshape": (only_reshaped, "it is an output, too, 'flat'"),
     "a part of it is an output": (a_part_is_an_output, "it is an output, too, 'part'"),
+    "only a part of it is read": (only_a_part_is_read, "reads only a part of it, int8[1x3x3x2]"),
     "read by what needs all of it": (read_by_a_copy, '"turned" needs all of it at a time'),
     "read when its rows are gone": (read_late, "which needs its operands whole"),
 }
