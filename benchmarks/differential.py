@@ -2,6 +2,7 @@
 
     python -m benchmarks.differential --hours N [--jobs 2]     continue where the ledger ends
     python -m benchmarks.differential --seed S                 one case again, with what happened
+    python -m benchmarks.differential --again                  those that failed: are they mended?
 
 A seed is a network (`random_networks.py`) and a way to compile it: board, goal, what streams, stays
 outside or is kept, budgets, places, with or without simplification. Its bundle runs on this
@@ -32,7 +33,10 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=0.0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
+    if options.again:
+        return run_again()
     if options.seed is not None:
         [outcome] = run_cases([options.seed])
         print(outcome)
@@ -65,6 +69,16 @@ def search(seconds: float, jobs: int) -> int:
                 ledger.store()
     print(f"{ledger.bundles} bundles recorded, {len(ledger.failures)} failed")
     return failed
+
+
+def run_again() -> int:
+    """Run what failed once more and record it; the number of those that still fail."""
+    ledger = Ledger.stored()
+    for outcome in run_cases([int(seed) for seed in ledger.failures]):
+        ledger.mend(outcome)
+    ledger.store()
+    print(f"{len(ledger.mended)} mended, {len(ledger.failures)} failed")
+    return len(ledger.failures)
 
 
 def run_cases(seeds: list[int]) -> list[Outcome]:

@@ -31,7 +31,8 @@ class Ledger:
     """What is recorded so far: seeds below `next_seed`, without holes.
 
     `counts` has, by kind ("board", "goal", "mode", "operator", "executor", "refused", "unmet"), how
-    many bundles each name was part of. `failures` are sentences by seed.
+    many bundles each name was part of. `failures` are sentences by seed, `mended` those of seeds
+    whose outputs were right when they were run again.
     """
 
     next_seed: int = 0
@@ -39,6 +40,7 @@ class Ledger:
     inputs: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    mended: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def stored(cls) -> Ledger:
@@ -65,12 +67,21 @@ class Ledger:
         if outcome.failure:
             self.failures[str(outcome.seed)] = outcome.failure
 
+    def mend(self, outcome: Outcome) -> None:
+        """A seed that failed was run again: what it says now, or that it is right."""
+        before = self.failures.pop(str(outcome.seed))
+        if outcome.failure:
+            self.failures[str(outcome.seed)] = outcome.failure
+        else:
+            self.mended[str(outcome.seed)] = before
+
     def store(self) -> None:
         """Write record and page."""
         ordered = {kind: dict(sorted(names.items())) for kind, names in sorted(self.counts.items())}
         data = {
             "next_seed": self.next_seed, "bundles": self.bundles, "inputs": self.inputs,
             "counts": ordered, "failures": self.failures,
+            "mended": self.mended,
         }  # fmt: skip
         RECORD.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         PAGE.write_text(page(self), encoding="utf-8")
@@ -102,6 +113,12 @@ def page(ledger: Ledger) -> str:
         lines += _table(title, ledger.counts.get(kind, {}))
     for seed, text in ledger.failures.items():
         lines += [f"Seed {seed}:", "", "```", text.strip(), "```", ""]
+    if ledger.mended:
+        lines += ["Found here, mended since, and right when run again:", ""]
+        for seed, text in ledger.mended.items():
+            # Of a traceback the line that names the error.
+            lines.append(f"- seed {seed}: {text.strip().splitlines()[-1].strip()}")
+        lines.append("")
     return "\n".join(lines)
 
 
