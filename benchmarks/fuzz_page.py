@@ -33,7 +33,7 @@ def page(body: dict[str, Any]) -> str:
     if rows:
         lines += ["| target | what escaped | state |", "| --- | --- | --- |"]
     lines += [
-        f"| {row['target']} | {row['kind']} | {'open' if row['open'] else 'mended'} |"
+        f"| {row['target']} | {row['kind']} | {'open' if row['open'] else 'not when run again'} |"
         for row in rows
     ]
     return _HEAD + "\n".join(lines) + "\n"
