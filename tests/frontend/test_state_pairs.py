@@ -54,6 +54,7 @@ def test_what_is_said_is_done() -> None:
     for x, want in zip(xs, by_hand(data, xs), strict=True):
         assert np.array_equal(session.run([x])[0], want)
 
+
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("layers", [2, 3])
 @pytest.mark.parametrize(("kind", "steps"), [("GRU", 5), ("GRU", 1), ("LSTM", 5), ("RNN", 5)])
