@@ -59,6 +59,17 @@ def test_a_streamed_plan_gives_what_the_graph_gives_in_no_more_memory(
     assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
 
 
+def test_rings_that_take_more_than_whole_tensors_are_not_made() -> None:
+    """Rows of two bytes: the rings' own alignment is more than they save."""
+    model = SpatialModel()
+    x = model.input(5, 2, 1)
+    y = model.conv(model.depthwise(x, Window()), 1, Window((1, 1)))
+    program = program_of(lowered(model.finish(model.add(x, y))), Goal.BALANCED, 100)
+    plan = plan_memory(program, 0)
+    assert plan.arena_bytes == plan_memory(program).arena_bytes == 32
+    assert not cascades(plan.program)
+
+
 @settings(max_examples=50)
 @given(spatial_models(), st.sampled_from(list(Goal)), st.data())
 def test_cascades_that_nobody_needs_give_what_the_graph_gives_too(
