@@ -57,6 +57,15 @@ has_host_headers() {
     echo '#include <string.h>' | gcc -x c -fsyntax-only - >/dev/null 2>&1
 }
 
+# Newer releases have a package of its own for what qemu-system-misc brought.
+package_of_qemu_for_riscv() {
+    if dpkg -s qemu-system-misc >/dev/null 2>&1; then
+        echo qemu-system-riscv
+    else
+        echo qemu-system-misc
+    fi
+}
+
 missing_packages() {
     has gcc || echo gcc
     has g++ || echo g++
@@ -81,7 +90,7 @@ missing_packages_of_tests() {
     has_arm_libstdcxx || echo libstdc++-arm-none-eabi-newlib
     has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
     has_picolibc || echo picolibc-riscv64-unknown-elf
-    has qemu-system-riscv32 || echo qemu-system-misc
+    has qemu-system-riscv32 || package_of_qemu_for_riscv
     has avr-gcc || echo gcc-avr
     has_avr_libc || echo avr-libc
     has simavr || echo simavr
