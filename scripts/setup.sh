@@ -20,12 +20,14 @@ say() { echo "setup: $*" >&2; }
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# The compiler prints a bare `libc.a` when it has no such library.
-has_newlib() {
-    has arm-none-eabi-gcc && [ "$(arm-none-eabi-gcc -print-file-name=libc.a)" != libc.a ]
+# The compiler prints a bare name of a file that it does not find.
+has_arm_libc() {
+    has arm-none-eabi-gcc || return 1
+    [ "$(arm-none-eabi-gcc -print-file-name=libc.a)" != libc.a ] && return
+    [ "$(arm-none-eabi-gcc -print-file-name=picolibc.specs)" != picolibc.specs ]
 }
 
-# As has_newlib: Arduino links every library with -lstdc++.
+# As has_arm_libc: Arduino links every library with -lstdc++.
 has_arm_libstdcxx() {
     has arm-none-eabi-g++ && [ "$(arm-none-eabi-g++ -print-file-name=libstdc++.a)" != libstdc++.a ]
 }
@@ -57,13 +59,16 @@ has_host_headers() {
     echo '#include <string.h>' | gcc -x c -fsyntax-only - >/dev/null 2>&1
 }
 
-# Newer releases have a package of its own for what qemu-system-misc brought.
-package_of_qemu_for_riscv() {
-    if dpkg -s qemu-system-misc >/dev/null 2>&1; then
-        echo qemu-system-riscv
-    else
-        echo qemu-system-misc
-    fi
+# The first of these packages that this release has, or the first where apt has no lists yet.
+first_known() {
+    local package
+    for package in "$@"; do
+        if apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]'; then
+            echo "$package"
+            return
+        fi
+    done
+    echo "$1"
 }
 
 missing_packages() {
@@ -71,7 +76,7 @@ missing_packages() {
     has g++ || echo g++
     has_host_headers || echo libc6-dev
     has arm-none-eabi-gcc || echo gcc-arm-none-eabi
-    has_newlib || echo libnewlib-arm-none-eabi
+    has_arm_libc || first_known libnewlib-arm-none-eabi picolibc-arm-none-eabi
     has qemu-system-arm || echo qemu-system-arm
     case ",$extras," in *,test,* | *,dev,*) missing_packages_of_tests ;; esac
 }
@@ -87,10 +92,11 @@ missing_packages_of_tests() {
     if has clang && ! has_sanitizers; then
         echo "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
     fi
-    has_arm_libstdcxx || echo libstdc++-arm-none-eabi-newlib
+    has_arm_libstdcxx || first_known libstdc++-arm-none-eabi-newlib libstdc++-arm-none-eabi
     has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
     has_picolibc || echo picolibc-riscv64-unknown-elf
-    has qemu-system-riscv32 || package_of_qemu_for_riscv
+    # Since Debian 13 it is a package of its own, beside qemu-system-misc.
+    has qemu-system-riscv32 || first_known qemu-system-riscv qemu-system-misc
     has avr-gcc || echo gcc-avr
     has_avr_libc || echo avr-libc
     has simavr || echo simavr

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Generator
-from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from glowmcu.verify import toolchain
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED = REPO.parent / "shared"
@@ -36,17 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
 # --- tools ---------------------------------------------------------------------------------------
 
 
-@cache
-def _has_newlib() -> bool:
-    query = ["arm-none-eabi-gcc", "-print-file-name=libc.a"]
-    found = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
-    return found != "libc.a"  # a bare name is gcc's way to say no
-
-
 def _missing_for_arm() -> str | None:
-    if shutil.which("arm-none-eabi-gcc") is None:
-        return "arm-none-eabi-gcc (Debian package gcc-arm-none-eabi)"
-    return None if _has_newlib() else "newlib for Arm (Debian package libnewlib-arm-none-eabi)"
+    lacking = toolchain.missing()
+    return f"the Arm compiler: {lacking}" if lacking else None
 
 
 def _missing_for_qemu() -> str | None:

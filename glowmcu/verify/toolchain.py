@@ -61,9 +61,13 @@ def find_gcc(core_flags: Sequence[str] = ()) -> Path | None:
 
 def missing(core_flags: Sequence[str] = ()) -> str | None:
     """What to install before `build_elf` works here for a core, or None."""
-    if find_gcc(core_flags) is not None:
-        return None
     compiler = _compiler(core_flags)
+    gcc = find_gcc(core_flags)
+    if gcc is not None:
+        if _library_flags(gcc) is not None:
+            return None
+        # Some distributions, and Homebrew's own formula, part the compiler from its library.
+        return f"{gcc.name} has no C library (newlib or picolibc): {compiler.tool.advice}"
     wanted = os.environ.get(compiler.variable)
     if wanted:
         return f"{compiler.variable} names {wanted}, which is not a program that can be run"
@@ -84,14 +88,26 @@ def _version_of(_gcc: Path | None) -> str:
 
 
 @cache
-def _library_flags(gcc: Path | None) -> tuple[str, ...]:
-    """Debian's RISC-V gcc has no C library of its own; picolibc announces itself by a file."""
-    specs = "picolibc.specs"
-    if gcc is None or "riscv" not in gcc.name:
+def _library_flags(gcc: Path) -> tuple[str, ...] | None:
+    """What chooses the C library: nothing for the compiler's own, a specs file where picolibc is
+    the only one (as Debian has it for RISC-V), None where there is none.
+    """
+    if _finds(gcc, "libc.a"):
         return ()
-    query = [str(gcc), f"-print-file-name={specs}"]
-    found = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
-    return () if found.stdout.strip() == specs else (f"--specs={specs}",)
+    specs = "picolibc.specs"
+    return (f"--specs={specs}",) if _finds(gcc, specs) else None
+
+
+def _finds(gcc: Path, file: str) -> bool:
+    """Whether the compiler has a file of a library; asked for one that it has not, it says the bare
+    name.
+    """
+    try:
+        query = [str(gcc), f"-print-file-name={file}"]
+        found = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return True  # what is wrong with it shows where it is used
+    return found.stdout.strip() != file
 
 
 def build_elf(
@@ -134,7 +150,9 @@ def compile_flags(
     include_dirs: Sequence[Path], core_flags: Sequence[str], force_include: Sequence[Path] = ()
 ) -> list[str]:
     """What a source is compiled with."""
-    flags = [*core_flags, *_library_flags(find_gcc(core_flags)), *DEFAULT_FLAGS]
+    gcc = find_gcc(core_flags)
+    library = (_library_flags(gcc) if gcc is not None else None) or ()
+    flags = [*core_flags, *library, *DEFAULT_FLAGS]
     for directory in include_dirs:
         flags += ["-I", str(directory)]
     for header in force_include:
@@ -147,9 +165,8 @@ def run_gcc(arguments: Sequence[str], inputs: Sequence[str]) -> str:
     `build_elf`.
     """
     gcc = find_gcc(arguments)
-    hint = missing(arguments) or ""
     if gcc is None:
-        title = _compiler(arguments).title
+        title, hint = _compiler(arguments).title, missing(arguments) or ""
         raise error("GM610", f"there is no {title} cross compiler here", hint=hint)
     where = ", ".join(Path(name).name for name in inputs)
     try:
@@ -164,20 +181,20 @@ def run_gcc(arguments: Sequence[str], inputs: Sequence[str]) -> str:
     except subprocess.TimeoutExpired as cause:
         raise error("GM613", f"{gcc.name} ran longer than {TIMEOUT_SECONDS} s", where) from cause
     except OSError as cause:
-        raise error("GM610", f"cannot start {gcc}: {cause.strerror}", hint=hint) from cause
+        raise error("GM610", f"cannot start {gcc}: {cause.strerror}") from cause
     if done.returncode != 0:
-        raise _refused(gcc.name, done.stderr, where)
+        raise _refused(gcc.name, done.stderr, where, missing(arguments) or "")
     return done.stdout
 
 
-def _refused(gcc: str, stderr: str, where: str) -> GlowmcuError:
+def _refused(gcc: str, stderr: str, where: str, hint: str) -> GlowmcuError:
     """The compiler's first error lines; a linker's complaint is told apart by `ld returned`."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     telling = [line for line in lines if "error" in line or "undefined" in line] or lines
     detail = "\n    ".join(telling[:_ERROR_LINES])
     if "ld returned" in stderr or "collect2" in stderr:
-        return error("GM612", f"{gcc} could not link:\n    {detail}", where)
-    return error("GM611", f"{gcc} could not compile:\n    {detail}", where)
+        return error("GM612", f"{gcc} could not link:\n    {detail}", where, hint)
+    return error("GM611", f"{gcc} could not compile:\n    {detail}", where, hint)
 
 
 @dataclass(frozen=True)

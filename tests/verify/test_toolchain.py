@@ -69,6 +69,41 @@ def test_a_compiler_that_the_environment_names_wrongly_is_not_replaced_silently(
     )
 
 
+def compiler_with(folder: Path, *files: str) -> Path:
+    """One that finds these files of a C library; asked for others it says the bare name."""
+    found = " ".join(f"-print-file-name={file}) echo /library/{file};;" for file in files)
+    rest = "-print-file-name=*) echo ${1#-print-file-name=};;"
+    return program(
+        folder, f"case $1 in {found} {rest} *) echo 'string.h: error' >&2; exit 1;; esac"
+    )
+
+
+def test_a_compiler_without_a_c_library_is_missing_its_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Homebrew's formula of that name is, or Debian's package alone."""
+    monkeypatch.setenv(toolchain.GCC_VARIABLE, str(compiler_with(tmp_path)))
+    advice = installation.ARM_COMPILER.advice
+    said = f"fake-gcc has no C library (newlib or picolibc): {advice}"
+    assert toolchain.missing(M4) == said
+    with pytest.raises(GlowmcuError) as caught:
+        build(tmp_path, "void f(void) {}")
+    assert caught.value.code == "GM611"
+    assert caught.value.problems[0].hint == said
+
+
+@pytest.mark.parametrize(
+    ("files", "flags"),
+    [(("libc.a",), []), (("picolibc.specs",), ["--specs=picolibc.specs"])],
+)
+def test_picolibc_is_taken_where_it_is_the_only_library(
+    files: tuple[str, ...], flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(toolchain.GCC_VARIABLE, str(compiler_with(tmp_path, *files)))
+    assert toolchain.missing(M4) is None
+    assert toolchain.compile_flags((), M4) == [*M4, *flags, *toolchain.DEFAULT_FLAGS]
+
+
 def test_a_compiler_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(toolchain.GCC_VARIABLE, str(program(tmp_path, "exec sleep 20")))
     monkeypatch.setattr(toolchain, "TIMEOUT_SECONDS", 0.2)
