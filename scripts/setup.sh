@@ -63,10 +63,13 @@ has_host_headers() {
 first_known() {
     local package
     for package in "$@"; do
-        if apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]'; then
-            echo "$package"
-            return
-        fi
+        case "$(apt-cache policy "$package" 2>/dev/null)" in
+            "" | *"Candidate: (none)"*) ;;
+            *)
+                echo "$package"
+                return
+                ;;
+        esac
     done
     echo "$1"
 }
