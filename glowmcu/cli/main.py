@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import sys
@@ -14,7 +13,12 @@ import click
 from glowmcu.cli.help_groups import write_groups
 from glowmcu.cli.interrupts import heeded_interrupts, interrupted
 from glowmcu.cli.resource_errors import resource_error
-from glowmcu.cli.standard_streams import drop_standard_output, prepare_standard_streams, say
+from glowmcu.cli.standard_streams import (
+    drop_standard_output,
+    may_fail,
+    prepare_standard_streams,
+    say,
+)
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.version import __version__
 
@@ -186,7 +190,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def say_usage(cause: click.ClickException) -> None:
     """click's own text, as far as it can be written."""
-    with contextlib.suppress(OSError, ValueError):
+    with may_fail():
         cause.show()
 
 

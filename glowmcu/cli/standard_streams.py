@@ -6,6 +6,8 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Iterator
+from typing import TextIO
 
 
 def prepare_standard_streams() -> None:
@@ -33,9 +35,13 @@ def _opened(number: int) -> io.TextIOWrapper:
 
 def drop_standard_output() -> None:
     """Nobody reads it, or nothing can be written: leave nothing for the interpreter to flush."""
+    _drop(sys.stdout)
+
+
+def _drop(stream: TextIO) -> None:
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
+        os.dup2(null, stream.fileno())
         os.close(null)
 
 
@@ -51,5 +57,16 @@ def visible(text: str) -> str:
 
 def say(text: str) -> None:
     """A line on standard error, as far as that can be written."""
-    with contextlib.suppress(OSError, ValueError):
-        print(visible(text), file=sys.stderr, flush=True)
+    with may_fail():
+        print(visible(text), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def may_fail() -> Iterator[None]:
+    """What is written to standard error here may get lost."""
+    try:
+        yield
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        # Python 3.14 flushes it again at its end, and fails where that fails.
+        _drop(sys.stderr)
