@@ -48,11 +48,6 @@ typedef struct {
     const glowmcu_tensor *outputs; /* [output_count] */
     uint32_t output_count;
     int32_t (*run)(void *arena); /* 0, or negative where nothing was done */
-    /* Begins a stream, before its first run; NULL where no run depends on those before. */
-    int32_t (*reset)(void *arena);
-    /* Of a pipeline: takes the next samples of its input and runs as often as they suffice. Returns
-       how many results are new, negative where nothing was done. NULL for what is no pipeline. */
-    int32_t (*push)(void *arena, const void *samples, size_t count);
 } glowmcu_model;
 
 #ifdef __cplusplus

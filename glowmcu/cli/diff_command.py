@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from glowmcu.cli.amounts import byte_count
+from glowmcu.cli.byte_count import byte_count
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import ExitCode
 from glowmcu.facts.bundle_diff import diff_bundles

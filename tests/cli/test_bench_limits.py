@@ -63,7 +63,7 @@ def test_each_limit_holds_alone_and_none_is_no_limit() -> None:
     ("given", "said"),
     [
         (("--max-cycles", "0"), "--max-cycles"),
-        (("--max-cycles", "many"), "expected cycles such as 120000, 120K or 3.2M"),
+        (("--max-cycles", "many"), "--max-cycles"),
         (("--max-stack", "-1"), "expected bytes such as"),
         (("--max-cycles", "9", "--hot=2"), "do not go with --hot"),
     ],
