@@ -48,6 +48,13 @@ typedef struct {
     const glowmcu_tensor *outputs; /* [output_count] */
     uint32_t output_count;
     int32_t (*run)(void *arena); /* 0, or negative where nothing was done */
+    /* Begins a stream, before its first run; NULL where nothing lives from run to run. */
+    int32_t (*reset)(void *arena);
+    /*
+     * The next `count` samples, elements of inputs[0]; returns how many results are new, or a
+     * negative number. NULL unless the bundle is a pipeline.
+     */
+    int32_t (*push)(void *arena, const void *samples, size_t count);
 } glowmcu_model;
 
 #ifdef __cplusplus
