@@ -56,7 +56,7 @@ def golden_vectors_at_sizes(graphs: OpenGraphs, exact: Sequence[bool]) -> tuple[
     """Of the largest size first, then of others; what is stored of an output is of one kind."""
     size = graphs.size
     found: list[GoldenVector] = []
-    for at in dict.fromkeys((size.largest, size.smallest, (size.smallest + size.largest) // 2)):
+    for at in dict.fromkeys((size.largest, size.smallest, size.middle)):
         runs = vector_runs(graphs.by_size[at], _VECTORS)
         found += (GoldenVector(seed, outputs, at) for seed, outputs in runs)
     kinds = [[type(one) for one in vector.expected(exact)] for vector in found]

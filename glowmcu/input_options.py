@@ -22,8 +22,8 @@ from glowmcu.slides import GivenSlide, Slide, read_slides, slides_of
 
 #: The shape of an input, with symbols for sizes that stand elsewhere.
 GivenShape = tuple[int | str, ...]
-#: A size, or the smallest and the largest of one that each run is given.
-Defined = int | tuple[int, int]
+#: A size, or the smallest and the largest of one that each run is given, and perhaps its step.
+Defined = int | tuple[int, int] | tuple[int, int, int]
 
 #: How many sizes one may have: code is proved for each.
 MOST_SIZES = 1024
@@ -70,7 +70,9 @@ class InputOptions:
         """Sizes by symbol, as they were given."""
         given: dict[str, Defined] = dict(self.symbols)
         if self.open_size is not None:
-            given[self.open_size.symbol] = (self.open_size.smallest, self.open_size.largest)
+            size = self.open_size
+            ends = (size.smallest, size.largest)
+            given[size.symbol] = ends if size.step == 1 else (*ends, size.step)
         return given
 
     def at(self, size: int) -> InputOptions:
@@ -149,16 +151,30 @@ def defined(define: Mapping[str, Defined]) -> tuple[dict[str, int], OpenSize | N
             f"one size can be given at run time, not {len(ranges)}: {names}",
             hint=f"fix the others: --define {names.split(', ')[1]}=1",
         )
-    for name, (smallest, largest) in ranges.items():
-        if not 1 <= smallest < largest or largest - smallest >= MOST_SIZES:
-            raise error(
-                "GM714",
-                f"{name} must have a range of 2 to {MOST_SIZES} sizes from 1 on, "
-                f"got {smallest}..{largest}",
-                hint=_range_hint(name, smallest, largest),
-            )
-        return {**fixed, name: largest}, OpenSize(name, smallest, largest)
+    for name, sizes in ranges.items():
+        size = _open_size(name, *sizes)
+        return {**fixed, name: size.largest}, size
     return fixed, None
+
+
+def _open_size(name: str, smallest: int, largest: int, step: int = 1) -> OpenSize:
+    """Raises GM714 unless there are some sizes, and not too many."""
+    size = OpenSize(name, smallest, largest, step) if step > 0 else None
+    if size is None or not 1 <= smallest < largest or not 2 <= len(size.sizes) <= MOST_SIZES:
+        given = f"{smallest}..{largest}" if step == 1 else f"{smallest}..{largest}:{step}"
+        raise error(
+            "GM714",
+            f"{name} must have a range of 2 to {MOST_SIZES} sizes from 1 on, got {given}",
+            hint=_range_hint(name, smallest, largest, step),
+        )
+    if size.sizes[-1] != largest:
+        nearest = replace(size, largest=size.sizes[-1])
+        raise error(
+            "GM714",
+            f"{name} in steps of {step} from {smallest} on is never {largest}",
+            hint=f"--define {nearest}, or {replace(nearest, largest=nearest.largest + step)}",
+        )
+    return size
 
 
 def _size_or_range(name: str, given: object) -> tuple[int, ...]:
@@ -168,19 +184,24 @@ def _size_or_range(name: str, given: object) -> tuple[int, ...]:
         sizes = tuple(operator.index(part) for part in parts)
     except TypeError:
         sizes = ()
-    if len(sizes) not in (1, 2) or (len(sizes) == 1 and sizes[0] < 1):
+    if len(sizes) not in (1, 2, 3) or (len(sizes) == 1 and sizes[0] < 1):
         raise error(
             "GM714",
-            f"{name} must be a size of at least 1, or two: the smallest and the largest; "
-            f"got {given!r}",
-            hint=f"for example define={{{name!r}: 1}} or define={{{name!r}: (1, 200)}}",
+            f"{name} must be a size of at least 1, or two: the smallest and the largest, and "
+            f"perhaps a step; got {given!r}",
+            hint=f"for example define={{{name!r}: 1}}, define={{{name!r}: (1, 200)}} or "
+            f"define={{{name!r}: (4, 200, 4)}}",
         )
     return sizes
 
 
-def _range_hint(name: str, smallest: int, largest: int) -> str:
+def _range_hint(name: str, smallest: int, largest: int, step: int) -> str:
     if smallest == largest:
         return f"one size is --define {name}={smallest}"
+    if step < 1:
+        return f"a step is at least 1: --define {name}={smallest}..{largest}"
+    if largest - smallest < step and smallest < largest:
+        return f"one size is --define {name}={smallest}; a second is {smallest + step}"
     if largest < smallest:
         return f"the smallest comes first: --define {name}={max(largest, 1)}..{smallest}"
     return f"for example --define {name}=1..{min(largest, MOST_SIZES)}"

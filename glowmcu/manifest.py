@@ -213,14 +213,20 @@ class PipelineEntry:
 
 @dataclass(frozen=True)
 class SizeEntry:
-    """A size of the model that each run is given, from `smallest` to `largest`: the argument
-    `parameter` of its entry points.
+    """A size of the model that each run is given, from `smallest` to `largest` in steps: the
+    argument `parameter` of its entry points.
     """
 
     symbol: str
     parameter: str
     smallest: int
     largest: int
+    step: int = 1
+
+    @property
+    def sizes(self) -> range:
+        """All of them."""
+        return range(self.smallest, self.largest + 1, self.step)
 
 
 @dataclass(frozen=True)
@@ -278,7 +284,7 @@ class Manifest:
     def size_of(self, shapes: Sequence[tuple[int, ...]]) -> int:
         """The size at which inputs have these shapes; the largest where there is none."""
         assert self.size is not None, f"{self.name} has no size that is given at run time"
-        for size in range(self.size.smallest, self.size.largest):
+        for size in self.size.sizes:
             if [entry.at(size).shape for entry in self.inputs] == list(shapes):
                 return size
         return self.size.largest

@@ -12,19 +12,26 @@ _MOST_OVER = 64
 
 @dataclass(frozen=True)
 class OpenSize:
-    """A symbolic size of the model: each run has one from `smallest` to `largest`."""
+    """A symbolic size of the model: each run has one from `smallest` to `largest`, in steps."""
 
     symbol: str
     smallest: int
     largest: int
+    step: int = 1
 
     @property
     def sizes(self) -> range:
         """All of them."""
-        return range(self.smallest, self.largest + 1)
+        return range(self.smallest, self.largest + 1, self.step)
+
+    @property
+    def middle(self) -> int:
+        """One between the ends, if there is one."""
+        return self.sizes[len(self.sizes) // 2]
 
     def __str__(self) -> str:
-        return f"{self.symbol}={self.smallest}..{self.largest}"
+        text = f"{self.symbol}={self.smallest}..{self.largest}"
+        return text if self.step == 1 else f"{text}:{self.step}"
 
 
 @dataclass(frozen=True)

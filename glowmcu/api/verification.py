@@ -263,7 +263,8 @@ def _references(
 
     if manifest.size is None:
         return lambda _: imported(options(manifest), request)
-    size = OpenSize(manifest.size.symbol, manifest.size.smallest, manifest.size.largest)
+    given = manifest.size
+    size = OpenSize(given.symbol, given.smallest, given.largest, given.step)
     if request is None:
         return lambda at: imported(options(manifest.at(at or size.largest)), None)
 

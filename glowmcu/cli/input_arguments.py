@@ -48,7 +48,7 @@ def input_options(function: _F) -> _F:
                           "a size that --define gives."),
         click.option("--define", multiple=True, metavar="N=1",
                      help="Give a symbolic size of an ONNX model its value, or (T=1..200) the "
-                          "range of one that each run is given."),
+                          "range of one that each run is given; T=4..200:4 has a step."),
         bind_option,
         click.option("--state", "states", multiple=True, metavar="INPUT=OUTPUT",
                      help="What comes out comes in again in the next run: no input, no output any "
@@ -150,20 +150,24 @@ def _input_shape(text: str) -> tuple[str, GivenShape]:
 
 
 def parse_defines(texts: tuple[str, ...]) -> dict[str, Defined]:
-    """`N=1` or `T=1..200`, several times, as a dictionary. Raises GM154, GM714."""
+    """`N=1`, `T=1..200` or `T=4..200:4`, several times, as a dictionary. Raises GM154, GM714."""
     return given_once("--define", texts, _define)
 
 
 def _define(text: str) -> tuple[str, Defined]:
     name, _, size = text.rpartition("=")
-    found = re.fullmatch(r"([1-9]\d{0,8})(?:\.\.([1-9]\d{0,8}))?", size)
+    found = re.fullmatch(r"([1-9]\d{0,8})(?:\.\.([1-9]\d{0,8})(?::([1-9]\d{0,8}))?)?", size)
     if not name or found is None:
         raise error(
             "GM714",
-            f"--define takes SYMBOL=SIZE, the size at least 1, or SYMBOL=FROM..TO, got {text!r}",
-            hint="for example --define batch_size=1 or --define time=1..200",
+            f"--define takes SYMBOL=SIZE, the size at least 1, or SYMBOL=FROM..TO[:STEP], "
+            f"got {text!r}",
+            hint="for example --define batch_size=1, --define time=1..200 or time=4..200:4",
         )
-    return name, (int(found[1]), int(found[2])) if found[2] else int(found[1])
+    if found[2] is None:
+        return name, int(found[1])
+    ends = (int(found[1]), int(found[2]))
+    return name, ends if found[3] is None else (*ends, int(found[3]))
 
 
 def parse_slides(texts: tuple[str, ...]) -> dict[str, Slide]:

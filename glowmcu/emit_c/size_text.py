@@ -50,8 +50,9 @@ class SizeText:
         dtype = np.float32 if isinstance(largest, float) else np.int32
         data = np.array([values[at] for at in self.size.sizes], dtype)
         symbol = self.table(ConstantArray(f"by_{self.variable}", data, f"by {self.size.symbol}"))
-        first = self.size.smallest
-        return f"{symbol}[{self.variable}{f' - {first}' if first else ''}]"
+        first, step = self.size.smallest, self.size.step
+        index = f"{self.variable} - {first}" if first else self.variable
+        return f"{symbol}[{index if step == 1 else f'({index}) / {step}'}]"
 
     def text(self, texts: Mapping[int, str]) -> str:
         """The text of the largest size, with expressions for numbers that differ. Raises Uneven."""

@@ -23,6 +23,15 @@ class SizeView:
     macro: str
     smallest: int
     largest: int
+    step: int
+
+    @property
+    def others(self) -> str:
+        """C that is true for what no run can be given."""
+        others = f"{self.variable} < {self.macro}_MIN || {self.variable} > {self.macro}_MAX"
+        if self.step == 1:
+            return others
+        return f"{others} || ({self.variable} - {self.macro}_MIN) % {self.macro}_STEP != 0"
 
 
 def size_view(sized: SizedProgram | None, prefix: str) -> SizeView | None:
@@ -31,7 +40,7 @@ def size_view(sized: SizedProgram | None, prefix: str) -> SizeView | None:
         return None
     size = sized.size
     macro = f"{prefix}_{sized.variable.upper()}"
-    return SizeView(size.symbol, sized.variable, macro, size.smallest, size.largest)
+    return SizeView(size.symbol, sized.variable, macro, size.smallest, size.largest, size.step)
 
 
 def size_entry(sized: SizedProgram | None) -> SizeEntry | None:
@@ -39,7 +48,7 @@ def size_entry(sized: SizedProgram | None) -> SizeEntry | None:
     if sized is None:
         return None
     size = sized.size
-    return SizeEntry(size.symbol, sized.variable, size.smallest, size.largest)
+    return SizeEntry(size.symbol, sized.variable, size.smallest, size.largest, size.step)
 
 
 def with_lengths(

@@ -212,11 +212,10 @@ def _read(size: OpenSize, sized: Callable[[int], _T]) -> dict[int, _T]:
 
 def _asked(size: OpenSize) -> list[int]:
     sizes = size.sizes
-    between = np.linspace(size.smallest, size.largest, _BETWEEN + 2).round().astype(int).tolist()
+    places = np.linspace(0, len(sizes) - 1, _BETWEEN + 2).round().astype(int).tolist()
     # Odd and even ones both.
-    between += [at + 1 for at in between]
-    chosen = {*sizes[:_FIRST], *sizes[-_LAST:], *between}
-    return sorted(at for at in chosen if at in sizes)
+    between = [sizes[place] for one in places for place in (one, one + 1) if place < len(sizes)]
+    return sorted({*sizes[:_FIRST], *sizes[-_LAST:], *between})
 
 
 def _node_key(node: Node) -> Hashable:

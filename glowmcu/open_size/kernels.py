@@ -98,7 +98,7 @@ def _even_codes(
 ) -> Mapping[int, KernelCode | None]:
     """Raises Uneven, and GM5xx where a proof fails."""
     size = sites.graphs.size
-    tried = (size.largest, size.smallest, (size.smallest + size.largest) // 2)
+    tried = (size.largest, size.smallest, size.middle)
     rest = [at for at in size.sizes if at not in tried]
     codes = _codes(sites, index, variant, target, [*dict.fromkeys(tried), *rest])
     return evened(codes, size, standing(variant).is_loops)

@@ -109,9 +109,10 @@ def input_hint(entry: TensorEntry, array: Array, size: SizeEntry | None = None) 
         smallest, largest = (
             _type_text(entry.dtype, entry.at(end).shape) for end in (size.smallest, size.largest)
         )
+        steps = f" in steps of {size.step}" if size.step > 1 else ""
         return (
-            f"{size.symbol} is {size.smallest} to {size.largest}, so that shapes are those from "
-            f"{smallest} to {largest}"
+            f"{size.symbol} is {size.smallest} to {size.largest}{steps}, so that shapes are those "
+            f"from {smallest} to {largest}"
         )
     if array.size == int(np.prod(entry.shape)):
         return f"the same number of elements: x.reshape({', '.join(map(str, entry.shape))})"

@@ -123,7 +123,8 @@ def _size(manifest: Manifest, index: int, seed: int) -> int:
     ends = manifest.size.smallest, manifest.size.largest
     if index < len(ends):
         return ends[index]
-    return int(np.random.default_rng((seed, index)).integers(*ends, endpoint=True))
+    sizes = manifest.size.sizes
+    return sizes[int(np.random.default_rng((seed, index)).integers(len(sizes)))]
 
 
 def _random_tensor(entry: TensorEntry, generator: np.random.Generator) -> Array:

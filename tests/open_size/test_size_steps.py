@@ -1,0 +1,131 @@
+"""Sizes with a step, `--define T=4..32:4`: U-Nets, whose halves meet again at such sizes alone."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glowmcu
+from glowmcu.api.verification import verify_bundle
+from glowmcu.cli import main
+from glowmcu.errors import GlowmcuError
+from glowmcu.manifest import read_manifest
+from tests.support.onnx_models import run_onnxruntime
+from tests.support.open_models import open_model, sequence
+from tests.support.open_unets import UNETS, unet, unet_input
+
+SIZES = (4, 32, 4)
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow"]
+
+
+def compiled(
+    name: str, tmp_path: Path, board: str = "generic", quantized: bool = False
+) -> tuple[glowmcu.Bundle, Path, Path | None]:
+    """The bundle, its model and its profile."""
+    file, profile = tmp_path / f"{name}.onnx", None
+    file.write_bytes(unet(name))
+    if quantized:
+        profile = tmp_path / "profile.json"
+        samples = np.stack([unet_input(name, SIZES[1], seed) for seed in range(8)])
+        glowmcu.profile(file, {"x": samples}, output=profile, define={"T": SIZES[1]})
+    bundle = glowmcu.compile(
+        file, board, tmp_path / "out", name=name, define={"T": SIZES}, profile=profile
+    )
+    return bundle, file, profile
+
+
+@pytest.mark.parametrize("name", UNETS)
+def test_every_size_of_a_unet_is_what_onnxruntime_computes(name: str, tmp_path: Path) -> None:
+    bundle, file, _ = compiled(name, tmp_path)
+    data = file.read_bytes()
+    for size in range(4, 33, 4):
+        x = unet_input(name, size)
+        (want,), (got,) = run_onnxruntime(data, [x]), bundle.run([x])
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, 1e-5, 1e-5 * np.abs(want).max())
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", UNETS)
+def test_every_size_of_a_unet_in_int8_is_exact_on_its_core(name: str, tmp_path: Path) -> None:
+    """The last part of the sizes is drawn; the eight make it likely that each comes."""
+    bundle, file, profile = compiled(name, tmp_path, "nrf52", quantized=True)
+    report = verify_bundle(bundle, ["host", "cortex-m"], 16, 1, file, profile=profile)
+    assert report.passed, report.checks
+    fixed = glowmcu.compile(
+        file, "nrf52", tmp_path / "fixed", name="fixed", define={"T": SIZES[1]}, profile=profile
+    )
+    x = unet_input(name, SIZES[1])
+    for a, b in zip(bundle.run([x], real=True), fixed.run([x], real=True), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+MAIN = """
+#include "net.h"
+static NET_ARENA(arena);
+static float input[NET_INPUT_LENGTH];
+static float output[NET_OUTPUT_LENGTH];
+int main(void)
+{
+    int wrong = NET_T_MIN != 4 || NET_T_MAX != 32 || NET_T_STEP != 4;
+
+    for (int32_t t = -40; t <= 40; ++t) {
+        const int is_one = t >= 4 && t <= 32 && t % 4 == 0;
+
+        wrong += net_run(arena, t) != (is_one ? 0 : GLOWMCU_BAD_SIZE);
+        wrong += net_infer(arena, input, output, t) != (is_one ? 0 : GLOWMCU_BAD_SIZE);
+    }
+    wrong += net_run(arena, INT32_MIN) != GLOWMCU_BAD_SIZE;
+    wrong += net_run(arena, INT32_MAX) != GLOWMCU_BAD_SIZE;
+    return wrong;
+}
+"""
+
+
+def test_sizes_between_the_steps_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(unet("unet_1d"))
+    command = ["compile", str(tmp_path / "net.onnx"), "-o", str(tmp_path / "out")]
+    assert main([*command, "--define", "T=4..32:4"]) == 0
+    manifest = read_manifest(tmp_path / "out")
+    assert manifest.options["define"] == "T=4..32:4"
+    (tmp_path / "main.c").write_text(MAIN, encoding="utf-8")
+    sources = [str(tmp_path / "out" / name) for name in manifest.sources]
+    subprocess.run(
+        ["cc", *STRICT, "-fsanitize=address,undefined", f"-I{tmp_path / 'out'}", *sources,
+         str(tmp_path / "main.c"), "-o", str(tmp_path / "main"), "-lm"], check=True,
+    )  # fmt: skip
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+def test_inputs_between_the_steps_are_refused(tmp_path: Path) -> None:
+    bundle, _, _ = compiled("unet_1d", tmp_path)
+    with pytest.raises(GlowmcuError) as caught:
+        bundle.run([unet_input("unet_1d", 6)])
+    assert "T is 4 to 32 in steps of 4" in caught.value.problems[0].hint
+
+
+def test_a_range_that_ends_between_steps_is_refused(capsys: pytest.CaptureFixture[str],
+                                                    tmp_path: Path) -> None:  # fmt: skip
+    (tmp_path / "net.onnx").write_bytes(unet("unet_1d"))
+    assert main(["compile", str(tmp_path / "net.onnx"), "--define", "T=4..33:4"]) != 0
+    said = capsys.readouterr().err
+    assert "T in steps of 4 from 4 on is never 33" in said
+    assert "--define T=4..32:4, or T=4..36:4" in said
+
+
+def test_numbers_of_no_rule_are_looked_up_by_step(tmp_path: Path) -> None:
+    """The multiplier of a mean over the rows is one of a table."""
+    file = tmp_path / "mean.onnx"
+    file.write_bytes(open_model("mean"))
+    samples = np.stack([sequence(20, seed) for seed in range(8)])
+    profile = tmp_path / "profile.json"
+    glowmcu.profile(file, {"x": samples}, output=profile, define={"T": 20})
+    bundle = glowmcu.compile(
+        file, "nrf52", tmp_path / "out", define={"T": (2, 20, 3)}, profile=profile
+    )
+    texts = [path.read_text(encoding="utf-8") for path in bundle.path.glob("mean*.c")]
+    assert any("[(t - 2) / 3]" in text for text in texts)
+    assert verify_bundle(bundle, ["host"], 20, 1, file, profile=profile).passed
