@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from glowmcu.compilation import Options, Prepared
 from glowmcu.emit_c.golden_text import GoldenVector
-from glowmcu.errors import ExitCode, error
+from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.vector_search import vector_runs
 from glowmcu.open_size.graphs import OpenGraphs, open_graphs
+from glowmcu.open_size.working_range import working_range
 from glowmcu.size_forms import OpenSize
 
 #: Golden vectors of each size that has some.
@@ -27,11 +28,41 @@ Prepare = Callable[[bytes, str, Options], Prepared]
 def prepared_at_sizes(data: bytes, file_name: str, options: Options, prepare: Prepare) -> Prepared:
     """What `prepare` makes of the model; of a size that is open at the largest, with `sizes`.
 
-    Raises GM144, GM147 and what `prepare` raises.
+    Raises GM144, GM147 and what `prepare` raises; a range that works is in the hint.
     """
     size = options.inputs.open_size
     if size is None:
         return prepare(data, file_name, options)
+    try:
+        return _prepared_at_sizes(data, file_name, options, size, prepare)
+    except GlowmcuError as problem:
+        if problem.exit_code is ExitCode.USAGE:
+            raise
+
+        def sized(at: int) -> tuple[Graph, Graph]:
+            inputs = replace(options.inputs.at(at), io="")
+            given = replace(options, inputs=inputs, quantization=None, dump_ir=None)
+            found = prepare(data, file_name, given)
+            return found.imported, found.lowered
+
+        works = working_range(size, sized, file_name)
+        if works is None:
+            raise
+        first = problem.problems[0]
+        raise error(
+            "GM144",
+            first.message
+            if first.code == "GM144"
+            else f"{size}: {first.message} (at {size.symbol}={size.largest})",
+            file_name,
+            f"the layers fit together in another range: --define {works}",
+            ExitCode.UNSUPPORTED,
+        ) from problem
+
+
+def _prepared_at_sizes(
+    data: bytes, file_name: str, options: Options, size: OpenSize, prepare: Prepare
+) -> Prepared:
     largest = prepare(data, file_name, replace(options, inputs=options.inputs.at(size.largest)))
     _expect_alone(largest, options, size, file_name)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from glowmcu.api.verification import verify_bundle
 from glowmcu.cli import main
 from glowmcu.errors import GlowmcuError
 from glowmcu.manifest import read_manifest
+from glowmcu.open_size.working_range import working_range
+from glowmcu.size_forms import OpenSize
 from tests.support.onnx_models import run_onnxruntime
 from tests.support.open_models import open_model, sequence
 from tests.support.open_unets import UNETS, unet, unet_input
@@ -129,3 +133,58 @@ def test_numbers_of_no_rule_are_looked_up_by_step(tmp_path: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in bundle.path.glob("mean*.c")]
     assert any("[(t - 2) / 3]" in text for text in texts)
     assert verify_bundle(bundle, ["host"], 20, 1, file, profile=profile).passed
+
+
+@pytest.mark.parametrize(
+    ("given", "works"),
+    [
+        ((4, 32), "T=4..32:4"),
+        ((3, 35), "T=4..32:4"),
+        ((2, 64, 2), "T=4..64:4"),
+        ((5, 31, 2), "T=8..28:4"),
+    ],
+)
+@pytest.mark.parametrize("name", ["unet_1d", "unet_2d_resized"])
+def test_the_step_that_works_is_found_out(
+    name: str, given: tuple[int, ...], works: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "net.onnx"
+    file.write_bytes(unet(name))
+    define: dict[str, Any] = {"T": given}
+    with pytest.raises(GlowmcuError, match="GM144") as caught:
+        glowmcu.compile(file, output=tmp_path / "out", define=define)
+    hint = caught.value.problems[0].hint
+    assert hint == f"the layers fit together in another range: --define {works}"
+    command = ["compile", str(file), "-o", str(tmp_path / "out"), "--define", works]
+    assert main(command) == 0
+
+
+def test_a_beginning_that_is_too_small_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "filled.onnx"
+    file.write_bytes(open_model("filled"))
+    with pytest.raises(GlowmcuError, match="another form at T=1") as caught:
+        glowmcu.compile(file, output=tmp_path / "out", define={"T": (1, 9)})
+    assert caught.value.problems[0].hint.endswith("--define T=2..9")
+
+
+def test_what_no_size_mends_is_said_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    model = onnx.load_from_string(unet("unet_1d"))
+    model.graph.node[1].op_type = "Unheard"
+    file = tmp_path / "net.onnx"
+    file.write_bytes(model.SerializeToString())
+    read: list[int] = []
+
+    def counted(graph: OpenSize, sized: Callable[[int], Any], file_name: str) -> OpenSize | None:
+        def noted(at: int) -> object:
+            read.append(at)
+            return sized(at)
+
+        return working_range(graph, noted, file_name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("glowmcu.given_size.working_range", counted)
+    with pytest.raises(GlowmcuError, match="Unheard"):
+        glowmcu.compile(file, output=tmp_path / "out", define={"T": (4, 64)})
+    assert read == [62, 63, 64]
