@@ -204,6 +204,11 @@ def test_a_file_of_the_users_own_is_a_board(tmp_path: Path) -> None:
     assert board.region("ram").end == 0x20004000
 
 
+def test_sizes_of_a_file_may_have_units(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(MINE.replace("0x4000", '"16K"'))
+    assert read_board(tmp_path / "mine.toml").region("ram").size_bytes == 16384
+
+
 def test_the_file_shown_in_the_readme_is_a_board(tmp_path: Path) -> None:
     readme = (resource_dir("boards") / "README.md").read_text(encoding="utf-8")
     path = tmp_path / "mine.toml"
@@ -219,8 +224,8 @@ def test_the_file_shown_in_the_readme_is_a_board(tmp_path: Path) -> None:
         ('core = "cortex-m4"', 'core = "cortex-m44"',
          ["error[GM704]: core is 'cortex-m44'", "did you mean 'cortex-m4'?"]),
         ('title = "My board"', "title = 7", ["error[GM704]: title is 7; it must be a string"]),
-        ("size_bytes = 0x4000", 'size_bytes = "16K"',
-         ["error[GM704]: memory[1].size_bytes is '16K'; it must be an integer"]),
+        ("size_bytes = 0x4000", 'size_bytes = "16 kilo"',
+         ["error[GM704]: memory[1].size_bytes is '16 kilo'", "expected bytes such as 65536"]),
         ("size_bytes = 0x4000", "size_bytes = 0",
          ["error[GM704]: memory[1].size_bytes is 0; it must be 1 to 2^32 - 1"]),
         ("size_bytes = 0x4000", "size_bytes = true", ["it must be an integer"]),

@@ -19,7 +19,8 @@ PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
     "array_files", "cores", "discovery", "error_codes", "errors", "examples", "file_writing",
-    "given_once", "goals", "input_options", "installation", "instrument", "interface_options",
+    "given_amount", "given_once", "goals", "input_options", "installation", "instrument",
+    "interface_options",
     "labels", "lazy", "limits", "manifest", "notebook", "number_text", "option_words",
     "planning_progress", "real_units", "resources", "size_forms", "slides", "stack_use",
     "test_vectors", "user_cache", "version",

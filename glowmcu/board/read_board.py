@@ -23,6 +23,7 @@ from glowmcu.board.model import (
 )
 from glowmcu.cores import core_names
 from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.given_amount import bytes_of
 
 # The standard library has the TOML reader since Python 3.11; `tomli` is the same code before that.
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -155,8 +156,20 @@ class _Checks:
         table = body.get(key)
         return self.table(table, f"{key}.", section) if isinstance(table, dict) else None
 
+    def with_sizes(self, table: dict[str, Any], where: str) -> dict[str, Any]:
+        """`size_bytes = "256K"` as the number that it stands for."""
+        text = table.get("size_bytes")
+        if not isinstance(text, str):
+            return table
+        try:
+            return {**table, "size_bytes": bytes_of(text)}
+        except ValueError as cause:
+            self.add("GM704", f"{where}size_bytes is {text!r}", str(cause))
+            return {**table, "size_bytes": 1}
+
     def table(self, table: dict[str, Any], where: str, section: type[_Section]) -> _Section:
         """A table whose keys are the fields of the dataclass `section`."""
+        table = self.with_sizes(table, where)
         of_table = [f for f in fields(section) if "tuple" not in str(f.type)]
         known = {f.name: int if "int" in str(f.type) else str for f in of_table}
         required = tuple(

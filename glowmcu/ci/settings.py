@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
+from glowmcu.given_amount import bytes_of, cycles_of
+
 _F = TypeVar("_F", bound=Callable[..., object])
 
 #: The executor that `glowmcu bench` measures with.
@@ -65,8 +67,8 @@ _TEXTS = (
     ("options", "", "More options of `glowmcu compile`, as typed in a shell."),
     ("verify-on", "host,cortex-m", "Executors that must compute the same bytes."),
     ("max-growth", "", "Limits of `glowmcu diff --max-growth`, with spaces between."),
-    ("max-cycles", "", "Limit of `glowmcu bench`."),
-    ("max-stack", "", "Limit of `glowmcu bench`."),
+    ("max-cycles", "", "Limit of `glowmcu bench`: 100000, 100K, 1.5M."),
+    ("max-stack", "", "Limit of `glowmcu bench`: 2048, 2K."),
     ("base", "", "The commit to compare with; default: what the CI service says."),
     ("title", "", "Name of the comment, one a title; default: the path."),
     ("output", "build/glowmcu-ci", "Folder of the bundles, the comment and the report."),
@@ -102,6 +104,8 @@ def _settings(**given: str) -> Settings:
         options = tuple(shlex.split(texts.pop("options")))
     except ValueError as cause:
         raise click.UsageError(f"the options end within quotes: {cause}") from cause
+    _check_amount("max-cycles", texts["max_cycles"], cycles_of)
+    _check_amount("max-stack", texts["max_stack"], bytes_of)
     path = texts["model"] or texts["bundle"]
     if Path(path).is_absolute() or ".." in Path(path).parts:
         raise click.UsageError(f"{path}: name a path below the current folder, without ..")
@@ -119,6 +123,15 @@ def _settings(**given: str) -> Settings:
         output=Path(texts["output"]),
         comment=answers[texts["comment"].lower()],
     )
+
+
+def _check_amount(name: str, text: str, read: Callable[[str], int]) -> None:
+    """Before anything is compiled: `glowmcu bench`, which reads it too, comes last."""
+    try:
+        if text:
+            read(text)
+    except ValueError as cause:
+        raise click.UsageError(f"{name}: {cause}") from cause
 
 
 def _plain(path: str) -> str:

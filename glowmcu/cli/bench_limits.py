@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from glowmcu.api.benchmark import check_limits
-from glowmcu.cli.byte_count import byte_count
+from glowmcu.cli.amount_types import byte_count, cycle_count
 from glowmcu.verify.measurement import Measurement
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -49,8 +49,8 @@ def limit_options(function: _F) -> _F:
         return function(limits=limits, **others)
 
     options = (
-        click.option("--max-cycles", type=click.IntRange(min=1), metavar="N",
-                     help="Exit code 4 where one inference takes more."),
+        click.option("--max-cycles", type=cycle_count, metavar="CYCLES",
+                     help="Exit code 4 where one inference takes more: 100000, 100K, 1.5M."),
         click.option("--max-stack", type=byte_count, metavar="BYTES",
                      help="Exit code 4 where one inference takes more stack: 2048, 2K."),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from glowmcu.cli.byte_count import byte_count
+from glowmcu.cli.amount_types import byte_count
 from glowmcu.cli.completion import complete_place
 from glowmcu.errors import error
 from glowmcu.given_once import given_once

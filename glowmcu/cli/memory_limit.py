@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from glowmcu.cli.byte_count import byte_count
+from glowmcu.cli.amount_types import byte_count
 from glowmcu.limits import memory_limit
 
 _F = TypeVar("_F", bound=Callable[..., object])

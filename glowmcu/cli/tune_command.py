@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 
 from glowmcu.api import TuningProgress, TuningResult, tune
 from glowmcu.api.tuning import DEFAULT_TRIALS
-from glowmcu.cli.byte_count import byte_count
+from glowmcu.cli.amount_types import byte_count, cycle_count
 from glowmcu.cli.completion import complete_board
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.kernel_tuning import check_sample_search, kernel_options, run_kernel_tuning
@@ -77,7 +77,9 @@ _INTERRUPTED = 130
     help="Bytes of flash for code and constants.",
 )
 @simplify_option
-@click.option("--cycle-budget", type=int, help="Cycles of one inference.")
+@click.option(
+    "--cycle-budget", type=cycle_count, metavar="CYCLES", help="Cycles of one inference: 1.5M."
+)
 @click.option(
     "--trials", type=int, default=DEFAULT_TRIALS, show_default=True, help="Trials at most."
 )

@@ -101,7 +101,7 @@ def test_a_user_who_wants_no_comment_gets_none(pull: UserRepository, service: Fa
     [
         ({"options": "--arena-budget 1K"}, "error[GM4"),
         ({"max_growth": "flash=100% arena=0"}, "error[GM173]"),
-        pytest.param({"max_cycles": "1000"}, "error[GM170]", marks=pytest.mark.arm),
+        pytest.param({"max_cycles": "1K"}, "error[GM170]", marks=pytest.mark.arm),
     ],
 )
 def test_what_is_over_a_limit_ends_with_4_after_the_comment(
@@ -281,6 +281,8 @@ def test_outside_of_ci_it_compares_with_the_commit_before(user: UserRepository) 
         ({"model": "../a.tflite"}, "below the current folder"),
         ({"model": "a.tflite", "options": "--name 'x"}, "end within quotes"),
         ({"model": "a.tflite", "comment": "maybe"}, "comment is true or false"),
+        ({"model": "a.tflite", "max_cycles": "lots"}, "max-cycles: expected cycles such as"),
+        ({"model": "a.tflite", "max_stack": "2 kilo"}, "max-stack: expected bytes such as"),
         ({"model": "nowhere.tflite"}, "error[GM178]"),
     ],
 )

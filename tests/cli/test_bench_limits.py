@@ -49,6 +49,17 @@ def test_a_limit_holds_for_the_run_in_which_every_stage_computes(
     assert glowmcu_cli("bench", str(made.path), "--max-cycles", str(mean)).exit_code == 4
 
 
+@pytest.mark.arm
+def test_cycles_take_the_units_that_bytes_take(glowmcu_cli: Run, bundle: str) -> None:
+    cycles = json.loads(glowmcu_cli("bench", bundle, "--json").out)["cycles"]
+    below, above = f"{cycles / 1000 - 1:.1f}K", f"{cycles / 1000 + 1:.1f}K"
+    within = glowmcu_cli("bench", bundle, "--json", "--max-cycles", above, "--max-stack", "64K")
+    assert within.exit_code == 0
+    limits = json.loads(within.out)["limits"]
+    assert limits == {"cycles": round(float(above[:-1]) * 1000), "stack_bytes": 65536}
+    assert glowmcu_cli("bench", bundle, "--max-cycles", below).exit_code == 4
+
+
 def test_each_limit_holds_alone_and_none_is_no_limit() -> None:
     measured = Measurement((), cycles=1000, stack_bytes=200)
     BenchLimits().check(measured, "b")
@@ -63,7 +74,8 @@ def test_each_limit_holds_alone_and_none_is_no_limit() -> None:
     ("given", "said"),
     [
         (("--max-cycles", "0"), "--max-cycles"),
-        (("--max-cycles", "many"), "--max-cycles"),
+        (("--max-cycles", "many"), "expected cycles such as"),
+        (("--max-cycles", "1.0001K"), "no whole number"),
         (("--max-stack", "-1"), "expected bytes such as"),
         (("--max-cycles", "9", "--hot=2"), "do not go with --hot"),
     ],

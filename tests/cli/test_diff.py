@@ -311,7 +311,7 @@ def test_what_is_no_bundle_is_named(
         (("--max-growth", "-5%"), "expected 5%"),
         (("--max-growth", "nan%"), "expected 5%"),
         (("--max-growth", "ram=5%"), "expected one of arena, stack"),
-        (("--max-growth", "cycles=2K"), "expected cycles=5%"),
+        (("--max-growth", "cycles=2KiB"), "expected cycles such as"),
         (("--max-growth", "arena=2,5%"), "expected bytes"),
         (("--json", "--markdown"), "do not go together"),
     ],
