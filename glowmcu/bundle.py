@@ -12,6 +12,7 @@ from glowmcu.board import Board, find_board
 from glowmcu.cores import core
 from glowmcu.errors import error
 from glowmcu.goals import PlanPoint
+from glowmcu.labels import labels_text
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.notebook import Card, Column, Shown
 from glowmcu.number_text import count
@@ -181,6 +182,16 @@ class Bundle(Shown):
         """What to install before code can be measured: another compiler for RISC-V than for Arm."""
         return toolchain.missing(core(self.board.core).flags)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What classes are called, in their order; empty where neither the model nor who compiled
+        it said that.
+
+        >>> glowmcu.load("build/digits").labels
+        ()
+        """
+        return self.manifest.labels
+
     @cached_property
     def report(self) -> Report:
         """Where every byte goes."""
@@ -208,6 +219,8 @@ class Bundle(Shown):
         cycles = self.manifest.costs.cycles_estimate
         if cycles is not None:
             facts.append(("time", f"about {count(cycles)} cycles, estimated without wait states"))
+        if self.labels:
+            facts.append(("classes", labels_text(self.labels)))
         return replace(shown, title=title, facts=tuple(facts), notes=self.notes)
 
     def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:

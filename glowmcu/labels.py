@@ -59,6 +59,24 @@ def too_large(where: str) -> GlowmcuError:
     return error("GM125", f"the labels are larger than {most}", where, NO_LABELS_HINT)
 
 
+def class_text(labels: Sequence[str], index: int) -> str:
+    """For people: `seven (class 7)`, or `class 7` where it has no name."""
+    if not 0 <= index < len(labels) or not labels[index]:
+        return f"class {index}"
+    return f"{shown_label(labels[index])} (class {index})"
+
+
+def labels_text(labels: Sequence[str], most: int = 12) -> str:
+    """All of them on one line, or the first and how many there are."""
+    named = ", ".join(map(shown_label, labels[:most]))
+    return named if len(labels) <= most else f"{named}, … ({len(labels)} in all)"
+
+
+def shown_label(label: str) -> str:
+    """On one line, whatever the file says."""
+    return label if label.isprintable() else repr(label)
+
+
 def read_labels(given: str | Path | Sequence[str] | None) -> tuple[str, ...] | None:
     """Labels as the user gives them: a file, the labels themselves, or NONE; None: the model's.
 

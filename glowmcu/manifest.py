@@ -237,7 +237,8 @@ class Manifest:
     Of `macs`, `extra_macs` are computed again at the seams of strips. `files` are all files of the
     bundle but the manifest itself, by their path in it, with the SHA-256 of their content: what a
     later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
-    run leaves for the next one; a stream begins with `reset_function`.
+    run leaves for the next one; a stream begins with `reset_function`. `labels` name the classes in
+    their order.
     """
 
     name: str
@@ -268,6 +269,7 @@ class Manifest:
     states: tuple[StateEntry, ...] = ()
     pipeline: PipelineEntry | None = None
     size: SizeEntry | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def identity(self) -> bytes:
@@ -363,6 +365,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["buffers"] = tuple(BufferEntry(**row) for row in body["buffers"])
     body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
     body["packages"] = tuple(body.get("packages", ()))
+    body["labels"] = tuple(body.get("labels", ()))
     body["simplification"] = _simplification(body.get("simplification"))
     body["placement"] = tuple(
         PlacementEntry(**{**row, "layers": tuple(row["layers"])})

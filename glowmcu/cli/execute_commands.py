@@ -16,6 +16,7 @@ from glowmcu.cli.stream_file import heard, joined, read_stream
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.option_words import Where
+from glowmcu.report.classes import class_line
 from glowmcu.report.json_report import run_json
 from glowmcu.report.tables import count
 from glowmcu.verify.executors import EXECUTORS_SHOWN
@@ -96,6 +97,8 @@ def run_command(
         out.print(
             np.array2string(array, threshold=40, max_line_width=min(out.width, 96)), markup=False
         )
+        if (told := class_line(loaded.labels, entry, array)) is not None:
+            out.print(f"  {told}", markup=False)
         if file is not None:
             out.print(f"  -> {file}", markup=False)
     for note in notes:

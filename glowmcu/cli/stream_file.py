@@ -11,6 +11,7 @@ import numpy as np
 
 from glowmcu.array_files import ArrayFileError, load_npy, load_npz, load_wav
 from glowmcu.errors import error
+from glowmcu.labels import class_text
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.verify.host import input_hint
 from glowmcu.verify.measurement import Array, Measurement
@@ -94,7 +95,7 @@ def heard(manifest: Manifest, measured: Sequence[Measurement]) -> tuple[str, ...
         when = f"in run {run}"
         if pipeline.sample_rate:
             when = f"at {(run + 1) * pipeline.hop / pipeline.sample_rate:.2f} s"
-        said.append(f"decision: class {number} is detected {when}")
+        said.append(f"decision: {class_text(manifest.labels, number)} is detected {when}")
     return tuple(said) or ("decision: nothing is detected",)
 
 

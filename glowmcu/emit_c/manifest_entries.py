@@ -88,6 +88,7 @@ def bundle_manifest(
         states=state_entries(program),
         pipeline=facts.pipeline,
         size=size_entry(facts.sized),
+        labels=facts.labels,
     )
 
 

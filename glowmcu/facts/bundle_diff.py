@@ -251,6 +251,7 @@ def _interface(a: Manifest, b: Manifest) -> Iterator[Change]:
     yield from _changed("alignment of the arena", *aligns)
     yield from _changed("size given at run time", *sizes)
     yield from _changed("pipeline", *pipelines)
+    yield from _changed("classes", ", ".join(a.labels), ", ".join(b.labels))
 
 
 def _tensors(kind: str, old: Sequence[TensorEntry], new: Sequence[TensorEntry]) -> Iterator[Change]:

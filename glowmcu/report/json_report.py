@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from glowmcu.manifest import Manifest, TensorEntry
+from glowmcu.report.classes import best_class
 from glowmcu.verify.measurement import Array, Measurement
 
 Json = dict[str, object]
@@ -16,13 +17,19 @@ def run_json(manifest: Manifest, measured: Measurement, files: Sequence[Path | N
     """Of `run --json`. `sha256` is of the output's bytes in C order."""
     return {
         "outputs": [
-            _output_json(entry, array, file)
+            _output_json(entry, array, file) | _class_json(manifest.labels, entry, array)
             for entry, array, file in zip(manifest.outputs, measured.outputs, files, strict=True)
         ],
         "instructions": measured.instructions,
         "cycles": measured.cycles,
         "stack_bytes": measured.stack_bytes,
     }
+
+
+def _class_json(labels: Sequence[str], entry: TensorEntry, array: Array) -> Json:
+    """Where classes have names, the one with the highest score."""
+    best = best_class(labels, entry, array)
+    return {} if best is None else {"class": best, "label": labels[best]}
 
 
 def _output_json(entry: TensorEntry, array: Array, file: Path | None) -> Json:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.board import Board
+from glowmcu.labels import labels_text
 from glowmcu.manifest import Manifest, SimplificationEntry
 from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows things looks here
 from glowmcu.report.fitting_table import FittingTable
@@ -52,6 +53,8 @@ def summary_lines(bundle: Bundle) -> list[str]:
     outside = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.outside]
     if outside:
         lines.insert(2, f"  outside  {', '.join(outside)}: read where the application has it")
+    if manifest.labels:
+        lines.insert(1, f"  classes  {escape(labels_text(manifest.labels, 6))}")
     if report.code_bytes is None:
         lines.append(f"  code     not measured: {escape(bundle.missing_compiler or '')}")
     else:
