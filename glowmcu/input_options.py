@@ -151,8 +151,8 @@ def defined(define: Mapping[str, Defined]) -> tuple[dict[str, int], OpenSize | N
             f"one size can be given at run time, not {len(ranges)}: {names}",
             hint=f"fix the others: --define {names.split(', ')[1]}=1",
         )
-    for name, sizes in ranges.items():
-        size = _open_size(name, *sizes)
+    for name, parts in ranges.items():
+        size = _open_size(name, *parts)
         return {**fixed, name: size.largest}, size
     return fixed, None
 
