@@ -204,17 +204,20 @@ def _expected(
     given = checked_model(bundle, model, bind)
     said, where = bundle.manifest.options, str(bundle.path)
     request = request_of_bundle(said, profile, where)
-    # One stream; where runs are given sizes, there are none.
-    sessions: dict[int | None, Session] = {}
+    graphs: dict[int | None, Graph] = {}
+    session: Session | None = None
     outputs: list[Sequence[Array]] = []
     graph_at = _references(bundle.manifest, given.data, given.name, bind, request)
     for arrays in inputs:
         size = None
         if bundle.manifest.size is not None:
             size = bundle.manifest.size_of([array.shape for array in arrays])
-        if size not in sessions:
-            sessions[size] = Session(graph_at(size))
-        outputs.append(sessions[size].run(arrays))
+        if size not in graphs:
+            graphs[size] = graph_at(size)
+        # All are one stream, whatever the size of each.
+        session = session or Session(graphs[size])
+        session.go_on_with(graphs[size])
+        outputs.append(session.run(arrays))
     return outputs, "Python reference of the model"
 
 

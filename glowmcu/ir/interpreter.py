@@ -23,6 +23,10 @@ class Session:
         self._states = [state.initial for state in self._graph.states]
         self._runs = 0
 
+    def go_on_with(self, graph: Graph) -> None:
+        """The stream goes on in a graph that has the same states, as one of another size has."""
+        self._graph = graph
+
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """Results of one invocation; arrays in the order of the graph's arguments and results."""
         graph = self._graph

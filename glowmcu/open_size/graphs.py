@@ -84,11 +84,11 @@ def open_graphs(size: OpenSize, sized: Sized, file_name: str, quantized: bool) -
 
 def _with_outputs_in_place(graphs: Mapping[int, Graph]) -> dict[int, Graph]:
     """Results that would begin somewhere else at each size (the last of the rows) are copied."""
-    results = next(iter(graphs.values())).results
+    outputs = next(iter(graphs.values())).outputs
     moving = [
         number
-        for number in range(len(results))
-        if len({_start(graph, graph.results[number]) for graph in graphs.values()}) > 1
+        for number in range(len(outputs))
+        if len({_start(graph, graph.outputs[number]) for graph in graphs.values()}) > 1
     ]
     return {at: _with_copies(graph, moving) for at, graph in graphs.items()}
 
