@@ -18,9 +18,9 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "array_files", "cores", "discovery", "error_codes", "errors", "examples", "file_writing",
-    "given_amount", "given_once", "goals", "input_options", "installation", "instrument",
-    "interface_options",
+    "array_files", "asked_in_python", "cores", "discovery", "error_codes", "errors", "examples",
+    "file_writing", "given_amount", "given_once", "goals", "input_options", "installation",
+    "instrument", "interface_options",
     "labels", "lazy", "limits", "manifest", "notebook", "number_text", "option_words",
     "planning_progress", "real_units", "resources", "size_forms", "slides", "stack_use",
     "test_vectors", "user_cache", "version",

@@ -15,12 +15,10 @@ from typing import Any, Protocol, TypeAlias, cast
 from glowmcu import limits
 from glowmcu.api import framework_models
 from glowmcu.api.model_file import read_model_file
+from glowmcu.asked_in_python import MEMORY
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.file_writing import check_not_the_model
 from glowmcu.frontend.read_model import format_of
-
-#: Where a model in memory is said to be. No file is there: data beside it cannot be meant.
-MEMORY = "<memory>"
 
 
 class OnnxModel(Protocol):

@@ -183,3 +183,36 @@ def test_no_framework_is_imported_for_a_file_or_bytes(tmp_path: Path) -> None:
         cwd=REPO, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert not {"torch", "keras", "tensorflow", "onnx", "pandas"} & set(done.stdout.split())
+
+
+def open_model(batch: str, *sizes: int | str) -> onnx.ModelProto:
+    """Relu of an input whose first size the file leaves open."""
+    types = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [batch, *sizes]) for name in "xy"
+    ]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", types[:1], types[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_notes_on_a_model_in_memory_name_arguments_of_python(tmp_path: Path) -> None:
+    model = open_model("N", 4)
+    made = glowmcu.compile(model, output=tmp_path / "a")
+    note = "the model leaves the batch open: it is 1 (x is 1x4); input_shapes={'x': (1, 4)} says so"
+    assert made.notes[0] == f"{note}, or another size"
+    assert not [n for n in glowmcu.compile(
+        model, output=tmp_path / "b", input_shapes={"x": (1, 4)}
+    ).notes if "batch" in n]  # fmt: skip
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    of_file = glowmcu.compile(tmp_path / "m.onnx", output=tmp_path / "c")
+    assert "--input-shape x=1x4 says so" in of_file.notes[0]
+
+
+def test_hints_for_a_model_in_memory_can_be_pasted_into_the_call(tmp_path: Path) -> None:
+    model = open_model("N", "time", 4)
+    with pytest.raises(glowmcu.GlowmcuError) as caught:
+        glowmcu.compile(model, output=tmp_path / "a")
+    hint = caught.value.problems[0].hint
+    fixed, later = hint.split("; or each run says it: ")
+    assert fixed == "fix it: define={'N': 1, 'time': 1}"
+    assert later == "define={'N': 1, 'time': (1, 200)}"
+    glowmcu.compile(model, output=tmp_path / "a", define={"N": 1, "time": 1})
