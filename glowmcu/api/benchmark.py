@@ -33,12 +33,46 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
+class BenchLimits:
+    """The most that one inference may cost; None allows everything."""
+
+    cycles: int | None = None
+    stack_bytes: int | None = None
+
+    def json(self) -> dict[str, int | None]:
+        """As facts, and for scripts."""
+        return {"cycles": self.cycles, "stack_bytes": self.stack_bytes}
+
+    def check(self, measured: Measurement, where: str) -> None:
+        """Raises GM170 with every limit that is passed."""
+        limits = (
+            ("--max-cycles", measured.cycles, self.cycles, "cycles"),
+            ("--max-stack", measured.stack_bytes, self.stack_bytes, "B of stack"),
+        )
+        passed = [
+            f"{count(cost)} {unit}, {count(cost - most)} more than {option} {most}"
+            for option, cost, most, unit in limits
+            if most is not None and cost is not None and cost > most
+        ]
+        if passed:
+            raise error(
+                "GM170",
+                f"one inference takes {' and '.join(passed)}",
+                where,
+                "compile with another goal (`glowmcu compile --optimize`), make the layers smaller "
+                "that cost most, or raise the limit",
+                ExitCode.DOES_NOT_FIT,
+            )
+
+
+@dataclass(frozen=True)
 class Benchmark(Shown):
     """What one inference costs: `measured` has instructions, cycles, stack (bytes) and layers.
 
     `on` is the executor, `core` the core, `wait_states` those of the flash. `clock_hz` is None
     where the board is unknown or another core was asked for. `costs` is of a pipeline's runs on
-    average; `hot` are the basic blocks that cost most, where they were asked for.
+    average; `hot` are the basic blocks that cost most, where they were asked for; `limits` are what
+    one inference may cost.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> found = glowmcu.bench(bundle)
@@ -56,6 +90,7 @@ class Benchmark(Shown):
     clock_hz: int | None = None
     costs: RunCosts | None = None
     hot: tuple[HotBlock, ...] = ()
+    limits: BenchLimits = BenchLimits()
 
     @property
     def milliseconds(self) -> float | None:
@@ -110,6 +145,7 @@ class Benchmark(Shown):
                 {**dataclasses.asdict(layer), "macs": macs[layer.index]}
                 for layer in self.measured.layers
             ],
+            "limits": self.limits.json(),
         }
         if self.costs is not None:
             body["runs"] = self.costs.json()
@@ -118,32 +154,12 @@ class Benchmark(Shown):
         return body
 
     def check(self, max_cycles: int | None = None, max_stack: int | None = None) -> None:
-        """Raises GM170 with every limit (cycles, bytes) that one inference passes."""
-        check_limits(self.measured, f"{self.path}, {self.core}", max_cycles, max_stack)
-
-
-def check_limits(
-    measured: Measurement, where: str, max_cycles: int | None, max_stack: int | None
-) -> None:
-    """Raises GM170 with every limit that is passed."""
-    limits = (
-        ("--max-cycles", measured.cycles, max_cycles, "cycles"),
-        ("--max-stack", measured.stack_bytes, max_stack, "B of stack"),
-    )
-    passed = [
-        f"{count(cost)} {unit}, {count(cost - most)} more than {option} {most}"
-        for option, cost, most, unit in limits
-        if most is not None and cost is not None and cost > most
-    ]
-    if passed:
-        raise error(
-            "GM170",
-            f"one inference takes {' and '.join(passed)}",
-            where,
-            "compile with another goal (`glowmcu compile --optimize`), make the layers smaller "
-            "that cost most, or raise the limit",
-            ExitCode.DOES_NOT_FIT,
-        )
+        """Raises GM170 with every limit (cycles, bytes) that one inference passes; what is not
+        given is as `bench` was told.
+        """
+        cycles = self.limits.cycles if max_cycles is None else max_cycles
+        stack_bytes = self.limits.stack_bytes if max_stack is None else max_stack
+        BenchLimits(cycles, stack_bytes).check(self.measured, f"{self.path}, {self.core}")
 
 
 def bench(
@@ -154,12 +170,15 @@ def bench(
     wait_states: int | Literal["board"] = 0,
     hot: int = 0,
     board: str | None = None,
+    max_cycles: int | None = None,
+    max_stack: int | None = None,
 ) -> Benchmark:
     """What one inference of `bundle` (or the one in that folder) costs, layer by layer.
 
     Instructions, cycles and bytes of stack are counted on a model of the board's core, or of
     `core`, with `wait_states` of the flash ("board": what the board's file says); or on a connected
     board by `on=SerialPort("serial:/dev/ttyACM0")`. `hot` basic blocks are shown with their code.
+    `max_cycles` and `max_stack` (bytes) are what `found.check()` and the report hold it against.
     Raises GM602, GM610 where a compiler or emulator is missing, GM720 for a board that does not say
     its wait states.
 
@@ -182,7 +201,10 @@ def bench(
         runs = loaded.measure_all(sets, on=on, core=core, wait_states=waits)
         measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
     clock = loaded.board.clock_hz if core is None else None
-    found = Benchmark(loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks)
+    limits = BenchLimits(max_cycles, max_stack)
+    found = Benchmark(
+        loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks, limits
+    )
     if on == MODEL and name == loaded.board.core and not hot:
         keep_facts(loaded.path, bench=found.json())
     return found

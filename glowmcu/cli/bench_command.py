@@ -7,12 +7,11 @@ from typing import Literal
 
 import click
 
-from glowmcu.api.benchmark import MODEL, Benchmark, bench
+from glowmcu.api.benchmark import MODEL, BenchLimits, Benchmark, bench
 from glowmcu.bundle import load
-from glowmcu.cli.bench_limits import BenchLimits, limit_options
+from glowmcu.cli.bench_limits import limit_options
 from glowmcu.cli.completion import complete_bench_executor, complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
-from glowmcu.facts.document import keep_facts
 from glowmcu.option_words import CoreName, SerialPort
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.tables import bench_table, count
@@ -85,19 +84,20 @@ def bench_command(
         _only_of_the_model(where, core=core, hot=hot, wait_states=wait_states.strip("0"))
     waits = _wait_states(wait_states)
     loaded = load(bundle, board)
-    found = bench(loaded, on=where, core=core, wait_states=waits, hot=hot or 0)
-    body = {**found.json(), "limits": limits.json()}
-    if where == MODEL and found.core == loaded.board.core and hot is None:
-        keep_facts(loaded.path, bench=body)
+    found = bench(
+        loaded, on=where, core=core, wait_states=waits, hot=hot or 0, max_cycles=limits.cycles,
+        max_stack=limits.stack_bytes,
+    )  # fmt: skip
     if report is not None:
         write_report(report, loaded)
     if as_json:
-        print_json(body if hot is None else {**body, "hot": hot_json(found.hot)})
+        shown = found.json()
+        print_json(shown if hot is None else {**shown, "hot": hot_json(found.hot)})
     elif where != MODEL:
         _show_board(found)
     else:
         _show(found)
-    limits.check(found.measured, f"{bundle}, {found.core}")
+    found.check()
 
 
 def _only_of_the_model(where: str, **options: object) -> None:

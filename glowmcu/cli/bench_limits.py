@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from glowmcu.api.benchmark import check_limits
+from glowmcu.api.benchmark import BenchLimits
 from glowmcu.cli.amount_types import byte_count, cycle_count
-from glowmcu.verify.measurement import Measurement
 
 _F = TypeVar("_F", bound=Callable[..., object])
-
-
-@dataclass(frozen=True)
-class BenchLimits:
-    """The most that is allowed; None allows everything."""
-
-    cycles: int | None = None
-    stack_bytes: int | None = None
-
-    def json(self) -> dict[str, int | None]:
-        """As facts, and for scripts."""
-        return {"cycles": self.cycles, "stack_bytes": self.stack_bytes}
-
-    def check(self, measured: Measurement, where: str) -> None:
-        """Raises GM170 with every limit that is passed."""
-        check_limits(measured, where, self.cycles, self.stack_bytes)
 
 
 def limit_options(function: _F) -> _F:

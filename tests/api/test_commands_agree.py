@@ -10,6 +10,7 @@ import pytest
 
 import glowmcu
 from glowmcu.cli import main
+from glowmcu.facts import document
 from glowmcu.facts.document import read_facts
 from glowmcu.verify.executors import executor
 
@@ -71,16 +72,31 @@ def test_bench(bundle: glowmcu.Bundle, capsys: pytest.CaptureFixture[str]) -> No
         pytest.skip(lacking)
     found = glowmcu.bench(bundle)
     assert read_facts(bundle.path)["bench"] == plain(found.json())
-    no_limits = {"limits": {"cycles": None, "stack_bytes": None}}
-    assert printed(capsys, "bench", bundle.path) == plain(found.json()) | no_limits
+    assert printed(capsys, "bench", bundle.path) == plain(found.json())
     slower = glowmcu.bench(bundle.path, wait_states="board", core="cortex-m33", hot=2)
     assert slower.wait_states == bundle.board.flash_wait_states
     assert (slower.core, slower.clock_hz, len(slower.hot)) == ("cortex-m33", None, 2)
     kept = read_facts(bundle.path)["bench"]
-    assert kept == plain(found.json()) | no_limits, "of the board's core alone"
+    assert kept == plain(found.json()), "of the board's core alone"
     with pytest.raises(glowmcu.GlowmcuError, match="GM170") as caught:
         found.check(max_cycles=1, max_stack=1)
     assert str(bundle.path) in str(caught.value)
+    limited = glowmcu.bench(bundle, max_cycles=1, max_stack=1 << 20)
+    assert read_facts(bundle.path)["bench"]["limits"] == {"cycles": 1, "stack_bytes": 1 << 20}
+    with pytest.raises(glowmcu.GlowmcuError, match="GM170"):
+        limited.check()
+    limited.check(max_cycles=1 << 30)
+
+
+def test_bench_keeps_its_facts_once(
+    bundle: glowmcu.Bundle, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (lacking := executor("cortex-m", bundle.board).missing()) is not None:
+        pytest.skip(lacking)
+    kept: list[object] = []
+    monkeypatch.setattr(document, "write_text_file", lambda *given: kept.append(given))
+    printed(capsys, "bench", bundle.path, "--max-cycles", "1G")
+    assert len(kept) == 1
 
 
 @pytest.mark.parametrize("waits", [-1, 101])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import glowmcu
-from glowmcu.cli.bench_limits import BenchLimits
+from glowmcu.api.benchmark import BenchLimits
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.report.tables import count
 from glowmcu.verify.executors import executor
