@@ -101,13 +101,37 @@ def __dir__() -> list[str]:
 
 class _Namespace(ModuleType):
     """Two folders of the package are called like functions of its API, `verify` and `report`: who
-    imports one of their modules must not take the function away.
+    imports one of their modules must not take the function away. The function has the folder's
+    modules as attributes, so that `import glowmcu.report.tables as t` finds them.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
+        folder = sys.modules.get(f"{self.__name__}.{name}")
         if isinstance(value, ModuleType) and name in __all__:
+            value.__class__ = _Folder
             return
         super().__setattr__(name, value)
+        if isinstance(folder, _Folder):
+            folder.show_modules()
+
+
+class _Folder(ModuleType):
+    """A folder that is called like a function."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, ModuleType):
+            self.show_modules()
+
+    def show_modules(self) -> None:
+        """Those that were imported so far, as attributes of the function, if that was, too."""
+        parent, _, name = self.__name__.rpartition(".")
+        function = vars(sys.modules[parent]).get(name)
+        if function is None:
+            return
+        for child, value in vars(self).items():
+            if getattr(value, "__name__", "") == f"{self.__name__}.{child}":
+                setattr(function, child, value)
 
 
 sys.modules[__name__].__class__ = _Namespace

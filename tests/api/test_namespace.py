@@ -75,6 +75,25 @@ def test_modules_below_functions_of_the_same_name_stay_importable() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import glowmcu.report.tables as t; print(t.count.__name__)",
+        "import glowmcu; glowmcu.report; import glowmcu.report.tables as t; "
+        "print(t.count.__name__)",
+        "import glowmcu.report.tables; print(glowmcu.report.tables.count.__name__)",
+        "import glowmcu.verify.cortex_m.hot as h, glowmcu.report.tables as t; "
+        "print(t.count.__name__)",
+        "import importlib, glowmcu; importlib.reload(glowmcu); import glowmcu.report.tables as t; "
+        "print(t.count.__name__)",
+        "from unittest import mock\nwith mock.patch('glowmcu.report.tables.count'): print('count')",
+        "import pydoc; assert 'Path' in pydoc.render_doc('glowmcu.report'); print('count')",
+    ],
+)
+def test_every_way_to_name_a_module_below_such_a_function_works(code: str) -> None:
+    assert said(code) == ["count"]
+
+
 @pytest.mark.parametrize("name", [n for n in glowmcu.__all__ if n != "__version__"])
 def test_functions_and_classes_are_pickled_by_name(name: str) -> None:
     value = getattr(glowmcu, name)
