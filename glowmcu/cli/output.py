@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +28,13 @@ def console() -> Console:
     """Where tables go. Where stdout is no terminal nothing is shortened or wrapped."""
     from glowmcu.cli.safe_console import SafeConsole
 
-    return SafeConsole(
-        file=sys.stdout, width=None if sys.stdout.isatty() else _ANY_WIDTH, highlight=False
-    )
+    if not sys.stdout.isatty():
+        return SafeConsole(file=sys.stdout, width=_ANY_WIDTH, highlight=False)
+    if os.environ.get("TERM", "").lower() not in ("dumb", "unknown"):
+        return SafeConsole(file=sys.stdout, highlight=False)
+    # rich takes a terminal without cursor movements (an editor's) for 80 columns wide.
+    width, height = shutil.get_terminal_size()
+    return SafeConsole(file=sys.stdout, width=width, height=height, highlight=False)
 
 
 def print_json(body: object) -> None:

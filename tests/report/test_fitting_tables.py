@@ -136,15 +136,16 @@ def test_a_cut_keeps_both_ends() -> None:
     assert middle_cut("abc", 3) == "abc"
 
 
+@pytest.mark.parametrize("terminal", ["xterm", "dumb"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_boards_fit_a_terminal_with_names_that_can_be_typed(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    width: int, terminal: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["boards"]) == 0
     piped = capsys.readouterr().out.splitlines()
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("TERM", terminal)
     assert main(["boards"]) == 0
     lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
     assert max(map(len, lines)) <= width
