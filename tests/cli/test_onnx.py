@@ -113,8 +113,8 @@ error[GM111]: input 'shape' is bound to int32[2]; the model takes int64[2]
   hint: save it as that: numpy.save(file, array.astype('int64'))
 """),
         (2, ("--define", "N=0"), """\
-error[GM714]: --define takes SYMBOL=SIZE, the size at least 1, or SYMBOL=FROM..TO, got 'N=0'
-  hint: for example --define batch_size=1 or --define time=1..200
+error[GM714]: --define takes SYMBOL=SIZE, the size at least 1, or SYMBOL=FROM..TO[:STEP], got 'N=0'
+  hint: for example --define batch_size=1, --define time=1..200 or time=4..200:4
 """),
         (2, ("--bind", "shape"), """\
 error[GM715]: --bind takes NAME=FILE.npy, got 'shape'
