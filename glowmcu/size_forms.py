@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -78,14 +79,18 @@ def _sum(text: str, factor: int, power: str) -> str:
 
 
 def size_form(values: Mapping[int, int]) -> SizeForm | None:
-    """The form that gives these values by size, with the smallest divider; None without one.
+    """The form that gives these values by size: a line that rounds nothing, else that with the
+    smallest divider; None without one.
 
+    Of sizes in steps other dividers come close, and are wrong beyond the sizes that are known.
     What is divided is never negative, so that C and Python round alike.
     """
     sizes = sorted(values)
     first, last = sizes[0], sizes[-1]
     if len(set(values.values())) == 1:
         return SizeForm(0, values[first])
+    if (line := _line_form(values)) is not None:
+        return line
     for over in range(1, _MOST_OVER + 1):
         slope = (values[last] - values[first]) * over / (last - first)
         for times in range(int(slope // 1) - 1, int(slope // 1) + 3):
@@ -93,6 +98,18 @@ def size_form(values: Mapping[int, int]) -> SizeForm | None:
             if plus is not None and (over == 1 or min(times * s + plus for s in sizes) >= 0):
                 return SizeForm(times, plus, over)
     return _square_form(values)
+
+
+def _line_form(values: Mapping[int, int]) -> SizeForm | None:
+    """The line through the first and the last, if all values are on it."""
+    first, last = min(values), max(values)
+    slope = Fraction(values[last] - values[first], last - first)
+    start = values[first] - slope * first
+    over = math.lcm(slope.denominator, start.denominator)
+    form = SizeForm(int(slope * over), int(start * over), over)
+    is_rounded = any(slope * size + start != value for size, value in values.items())
+    is_negative = over > 1 and min(values.values()) < 0
+    return None if is_rounded or is_negative or over > _MOST_OVER else form
 
 
 def _square_form(values: Mapping[int, int]) -> SizeForm | None:

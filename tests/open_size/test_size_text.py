@@ -45,6 +45,16 @@ def test_any_form_is_found_again(times: int, plus: int, over: int) -> None:
     assert all(found.at(t) == form.at(t) for t in SIZES)
 
 
+@pytest.mark.parametrize("over", [2, 4, 8, 16])
+def test_of_sizes_in_steps_a_form_goes_on_below_those_known(over: int) -> None:
+    """A smaller divider comes close to all that are known: (t - 2) / 7 is t / 8 from 16 on."""
+    known = {t: t // over for t in range(2 * over, 9 * over, over)}
+    form = size_form(known)
+    assert form is not None
+    assert form.at(over) == 1
+    assert form.at(100 * over) == 100
+
+
 @pytest.mark.parametrize("rule", [lambda t: min(t, 9), lambda t: t * t * t, lambda t: t % 3])
 def test_where_there_is_no_form(rule: Callable[[int], int]) -> None:
     assert size_form({t: rule(t) for t in SIZES}) is None
