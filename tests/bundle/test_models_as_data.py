@@ -90,6 +90,9 @@ def test_states_are_reset_and_samples_pushed_through_the_struct(tmp_path: Path) 
         name: glowmcu.compile(file, output=tmp_path / f"{name}_out", name=name)
         for name, file in files.items()
     }
+    for name, bundle in bundles.items():
+        text = (bundle.path / f"{name}_model.c").read_text(encoding="utf-8")
+        assert "\n\n\n" not in text
     random = np.random.default_rng(3)
     session = Session(reference_graph(data, "stream.tflite"))
     shape = bundles["stream"].manifest.inputs[0].shape

@@ -188,3 +188,21 @@ def test_what_no_size_mends_is_said_at_once(
     with pytest.raises(GlowmcuError, match="Unheard"):
         glowmcu.compile(file, output=tmp_path / "out", define={"T": (4, 64)})
     assert read == [62, 63, 64]
+
+
+def test_a_length_that_the_file_calls_a_product_is_given_by_that_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch writes `4*t` for `4 * torch.export.Dim("t")`."""
+    file = tmp_path / "net.onnx"
+    file.write_bytes(unet("unet_1d", "4*t"))
+    command = ["compile", str(file), "-o", str(tmp_path / "out"), "--define"]
+    assert main([*command, "4*t=1..32"]) != 0
+    assert "--define 4*t=4..32:4" in capsys.readouterr().err
+    assert main([*command, "4*t=4..32:4"]) == 0
+    x = unet_input("unet_1d", 12)
+    (want,), (got,) = (
+        run_onnxruntime(file.read_bytes(), [x]),
+        glowmcu.load(tmp_path / "out").run([x]),
+    )
+    np.testing.assert_allclose(got, want, 1e-5, 1e-5 * np.abs(want).max())

@@ -28,8 +28,8 @@ def unet_input(name: str, length: int, seed: int = 0) -> Array:
     return np.random.default_rng((seed, length)).normal(size=shape).astype(np.float32)
 
 
-def unet(name: str) -> bytes:
-    """The network as a file."""
+def unet(name: str, symbol: str = "T") -> bytes:
+    """The network as a file, in which the length is called `symbol`."""
     axes, transposed = UNETS[name]
     network = _Network(axes)
     now, channels, skips = network.block("x", CHANNELS, 6, 1), 6, list[tuple[str, int]]()
@@ -42,7 +42,7 @@ def unet(name: str) -> bytes:
         now = network.block(joined, (wanted if transposed else channels) + wanted, wanted, 1)
         channels = wanted
     network.add("Conv", [now, network.weights(3, channels, *[1] * axes)], "y")
-    return network.finish([1, CHANNELS, "T", *[WIDTH] * (axes - 1)])
+    return network.finish([1, CHANNELS, symbol, *[WIDTH] * (axes - 1)])
 
 
 class _Network:
