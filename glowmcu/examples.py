@@ -62,17 +62,17 @@ def write_example(example: Example, folder: Path, force: bool = False) -> list[P
     file and not `force`, GM162 where the folder cannot be written.
     """
     contents = {folder / name: content for name, content in example.contents().items()}
+    place = folder
     try:
         foreign = [path for path, content in contents.items() if _differs(path, content)]
         if foreign and not force:
             raise _foreign(foreign, folder)
-        for path, content in contents.items():
-            write_file(path, content)
+        for place, content in contents.items():
+            write_file(place, content)
     except OSError as cause:
-        place = str(cause.filename or folder)
         hint = "choose a folder that you may write with -o"
         message = f"cannot write the example: {cause.strerror}"
-        raise error("GM162", message, place, hint) from cause
+        raise error("GM162", message, str(place), hint) from cause
     return list(contents)
 
 

@@ -36,7 +36,7 @@ def open_shape(
             asked = define_argument({**dict.fromkeys(symbols, 1), symbol: (1, 200)})
         else:
             symbol = "T"
-            sized = [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]]
+            sized: list[int | str] = [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]]
             others = [_shape_option(name, sized)]
             asked = f"{shapes_argument({name: sized})}, {define_argument({symbol: (1, 200)})}"
         in_python += f"; or each run says it: {asked}"

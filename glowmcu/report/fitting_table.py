@@ -40,8 +40,13 @@ class FittingTable(Table):
         ]
         shown = _without(shown, self.dispensable, options.max_width)
         widths = _widths(shown, options.max_width)
+        title = self.title
+        if isinstance(title, str) and len(title) > _total(widths):
+            # Of a narrow table: it has all the room there is.
+            yield console.render_str(title, style="table.title")
+            title = None
         table = Table(
-            title=self.title, title_justify="left", header_style="bold", box=None, pad_edge=False
+            title=title, title_justify="left", header_style="bold", box=None, pad_edge=False
         )
         for column, width in zip(shown, widths, strict=True):
             column.fit(width)

@@ -38,7 +38,7 @@ class ReportPage:
             write_text_file(file, self.html)
         except OSError as cause:
             message = f"cannot write the report: {cause.strerror}"
-            raise error("GM718", message, str(file)) from cause
+            raise error("GM718", message, str(file), "choose another file with -o") from cause
         return ReportPage(self.name, self.html, file)
 
 
