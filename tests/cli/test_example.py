@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 from pathlib import Path
@@ -90,6 +91,19 @@ def test_a_folder_that_cannot_be_made_is_named(glowmcu_cli: Run) -> None:
     assert ended.exit_code == 2
     assert "error[GM162]" in ended.err
     assert "flat.npy" in ended.err
+
+
+def test_a_file_that_cannot_be_written_is_named_as_the_user_knows_it(
+    glowmcu_cli: Run, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, content: bytes) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", f".{path.name}.1234.part")
+
+    monkeypatch.setattr("glowmcu.examples.write_file", refuse)
+    ended = glowmcu_cli("example", "digits", "-o", "here")
+    assert "Permission denied\n" in ended.err
+    assert "here/" in ended.err.replace("\\", "/")
+    assert ".part" not in ended.err
 
 
 def test_the_shell_completes_the_names() -> None:
