@@ -9,6 +9,7 @@ import pytest
 
 from glowmcu.board import board_names, find_board
 from glowmcu.cli import main
+from glowmcu.cli.output import console
 from glowmcu.cli.safe_console import SafeConsole
 from glowmcu.report.fitting_table import FittingTable
 from glowmcu.report.short_names import middle_cut, short_names
@@ -134,6 +135,14 @@ def test_a_cut_keeps_both_ends() -> None:
         assert "…" in text
     assert middle_cut("abcdefghijkl", 7) == "abc…jkl"
     assert middle_cut("abc", 3) == "abc"
+
+
+def test_a_title_longer_than_its_table_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    table = plain_table("against golden vectors, host C for random inputs", ("a", "r"), ("b", "l"))
+    table.add_row("1", "x")
+    console().print(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rstrip() for line in lines] == [table.title, "a  b", "1  x"]
 
 
 @pytest.mark.parametrize("terminal", ["xterm", "dumb"])
