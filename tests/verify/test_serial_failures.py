@@ -189,7 +189,7 @@ def test_a_port_that_is_not_there_in_use_or_no_port_is_refused(
 
     assert f"there is no port {tmp_path / 'nowhere'}" in refusal(str(tmp_path / "nowhere"))
     (tmp_path / "file").write_text("no port")
-    assert "cannot be opened" in refusal(str(tmp_path / "file"))
+    assert f"{tmp_path / 'file'} is no serial port" in refusal(str(tmp_path / "file"))
     with wire_to(lambda _: b"") as wire, serial.Serial(wire.port, exclusive=True):
         assert f"{wire.port} is in use by another program" in refusal(wire.port)
 

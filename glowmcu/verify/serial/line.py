@@ -116,6 +116,8 @@ def _not_opened(place: SerialPlace, cause: Exception) -> GlowmcuError:
         if sys.platform == "win32":
             hint = "close the other program that has it open"
         return error("GM181", f"you may not open {place.port}", place.name, hint)
+    if "configure port" in text:  # there is a file of another kind
+        return error("GM181", f"{place.port} is no serial port", place.name, known)
     return error("GM181", f"{place.port} cannot be opened: {text}", place.name, known)
 
 
