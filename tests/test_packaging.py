@@ -17,8 +17,7 @@ import pytest
 from glowmcu.examples import examples as known_examples
 from glowmcu.version import __version__
 
-# One worker builds and installs once for all of these.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
+pytestmark = pytest.mark.slow
 
 REPO = Path(__file__).resolve().parents[1]
 DIGITS = REPO / "examples" / "digits" / "digits_int8.tflite"

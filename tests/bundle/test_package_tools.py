@@ -132,7 +132,6 @@ def cargo_target(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("cargo"))
 
 
-@pytest.mark.xdist_group("cargo")
 def test_cargo_builds_and_tests_the_crate(package: Path, tmp_path: Path, cargo_target: str) -> None:
     cargo = need_program("cargo")
     crate = tmp_path / "crate"

@@ -24,8 +24,6 @@ from glowmcu.report.operators import operator_rows
 from scripts import site_links, site_pages
 from tests.conftest import REPO
 
-pytestmark = pytest.mark.xdist_group("site")
-
 
 def build(checkout: Path, site: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

@@ -79,10 +79,7 @@ def lowered(name: str) -> Graph:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in NETWORKS],
-)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_of_500_nodes_is_planned_in_so_many_steps(name: str) -> None:
     arenas = {}
     for goal, budget in BUDGETS.items():
@@ -94,7 +91,6 @@ def test_a_network_of_500_nodes_is_planned_in_so_many_steps(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("inverted residual blocks")
 def test_a_streamed_network_of_500_nodes_runs_in_its_arena() -> None:
     compilation, _ = steps_of("inverted residual blocks", Goal.RAM)
     plan = compilation.plan
