@@ -42,6 +42,7 @@ def category(rule: str) -> str:
 class Deviation:
     """Lines of `files` (patterns of names) that match `code` may break `rule`: `why` that is right,
     and what protects `instead`. `tool`: the code keeps the rule, only cppcheck thinks otherwise.
+    `newer`: the release of cppcheck that the record names does not look, later ones do.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Deviation:
     instead: str
     files: tuple[str, ...] = ("*",)
     tool: bool = False
+    newer: bool = False
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -104,6 +106,7 @@ def table(found: Mapping[Deviation, tuple[str, ...]]) -> str:
     parts = []
     for item, files in found.items():
         kind = "finding of the tool only" if item.tool else "deviation"
+        kind += ", found by later releases" if item.newer else ""
         parts.append(
             f"### {item.key}: Rule {item.rule} ({category(item.rule)}), {kind}\n\n"
             f"Where: lines that match `{item.code}` in {_listed(files)}.\n\n"

@@ -66,7 +66,8 @@ def test_no_deviation_is_stale() -> None:
     """In the last run over all bundles, each explained a finding."""
     counts = dict(re.findall(r"^\| ([a-z0-9-]+) \| [\d.]+ \| (\d+) \|$", PAGE.read_text(), re.M))
     assert list(counts) == [item.key for item in DEVIATIONS]
-    assert [key for key, count in counts.items() if count == "0"] == []
+    unseen = {item.key for item in DEVIATIONS if item.newer}
+    assert {key for key, count in counts.items() if count == "0"} <= unseen
 
 
 def test_the_page_is_what_the_record_says() -> None:

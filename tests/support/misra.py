@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LINE = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): misra-c2012-(?P<rule>[\d.]+)$", re.MULTILINE)
+_ASSEMBLY = re.compile(r"__asm__|GLOWMCU_STEP\(|GLOWMCU_FORGET_TYPES\(")
 _GCC = ("-D__GNUC__=12", "-D__arm__", "-D__thumb__")
 _MAINLINE = (*_GCC, "-D__thumb2__", "-D__ARM_FEATURE_UNALIGNED=1")
 _DSP = (*_MAINLINE, "-D__ARM_FEATURE_DSP=1", "-D__ARM_FP=4")
@@ -45,5 +46,7 @@ def findings(bundle: Path, core: str, sources: tuple[str, ...] = ()) -> list[Fin
     for match in _LINE.finditer(done.stderr):
         file, number, rule = match["file"], int(match["line"]), match["rule"]
         lines = texts.setdefault(file, (bundle / file).read_text("utf-8").splitlines())
+        if rule == "17.3" and _ASSEMBLY.search(lines[number - 1]):
+            continue  # later releases take inline assembly for a function without a declaration
         found[rule, file, number] = Finding(rule, file, lines[number - 1].strip())
     return list(found.values())
