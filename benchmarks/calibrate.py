@@ -36,9 +36,9 @@ from glowmcu.ir.dump import IrDump
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.value_ranges import value_ranges
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.cost_table import TABLE_FILE, cost_table
 from glowmcu.kernels.kernel import Kernel, Site, Target, load_kernels, site_of
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model, compile_prepared
 from glowmcu.verify import toolchain

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import glowmcu.kernels.requantization
-import glowmcu.kernels.thresholds
+import glowmcu.kernels.requantization.forms
+import glowmcu.kernels.requantization.thresholds
 import glowmcu.ops.reach
 from benchmarks.large_models import mobile_net_v2, res_net_26
 from benchmarks.mcunet import mcunet_vww

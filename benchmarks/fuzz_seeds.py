@@ -12,7 +12,7 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.ir.text import print_graph, print_program
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import select_kernels
+from glowmcu.kernels.selection.select import select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.pipeline import compile_model, float_graph
 from glowmcu.quant.options import QuantizationOptions

@@ -33,8 +33,9 @@ _ONNX = ("axes", "container", "fold_qdq", "importer", "quantization", "reader")
 
 AREAS = {
     "requantization": Area(
-        ("kernels/requantization*.py", "kernels/thresholds.py", "ops/fixed_point.py",
-         "ops/quantization.py", "quant/*.py"),
+        ("kernels/requantization/forms.py", "kernels/requantization/narrow.py",
+         "kernels/requantization/thresholds.py", "ops/fixed_point.py", "ops/quantization.py",
+         "quant/*.py"),
         ("tests/kernels/test_requantization.py", "tests/kernels/test_requantization_narrow.py",
          "tests/ops/test_quantization.py", "tests/ops/test_fixed_point.py", "tests/quant"),
     ),
@@ -44,7 +45,7 @@ AREAS = {
         ("memplan/overlap.py", "memplan/execute*.py"),  # the latter are the tests' oracle
     ),
     "overlap": Area(
-        ("memplan/overlap.py", "kernels/overlap.py", "kernels/lying.py"),
+        ("memplan/overlap.py", "kernels/common/overlap.py", "kernels/selection/lying.py"),
         ("tests/kernels/test_overlap_distances.py", "tests/memplan/test_overlaps.py",
          "tests/memplan/test_cascades.py", "tests/kernels/test_lying.py",
          "tests/test_overlap_contract.py", "-k", "not on_a_core and not with_helium"),

@@ -17,7 +17,7 @@ from benchmarks.random_bundles import random_bundle
 from benchmarks.stack_frames import entry_functions, walked
 from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
-from glowmcu.kernels.stack_table import measured_cores
+from glowmcu.kernels.selection.stack_table import measured_cores
 from glowmcu.pipeline import compile_model
 
 #: A bound may exceed what is walked by this factor and these bytes.

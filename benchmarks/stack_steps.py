@@ -24,7 +24,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import RowCall
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.program import ARENA_ALIGN, Program, Run, aligned
-from glowmcu.kernels.selection import Selection
+from glowmcu.kernels.selection.select import Selection
 from glowmcu.stack_use import KernelStack
 
 _ROWS = re.compile(r"\b0,\s+\d+\);\s*$")

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.stack_table`: measure stacks, write glowmcu/kernels/stack_table.json.
+"""`python -m benchmarks.stack_table`: measure stacks, write the stack table
+(glowmcu/kernels/selection/stack_table.json).
 
 Layers of every variant are compiled into programs of their own, alone and a few together, whole and
 by rows; the machine code is walked (`stack_walk.py`) and the greatest of each function is kept.
@@ -44,7 +45,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import load_kernels
-from glowmcu.kernels.stack_table import TABLE_FILE, optimization
+from glowmcu.kernels.selection.stack_table import TABLE_FILE, optimization
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse, greatest

@@ -25,9 +25,9 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.program import ARENA_ALIGN, Buffer, Program, Run, aligned
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.kernels.selection.select import Selection, select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.memory_fit.bodies import BodyPlanner
 from glowmcu.memplan.build_program import build_program

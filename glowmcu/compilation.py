@@ -18,8 +18,8 @@ from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.choices import KernelChoices
-from glowmcu.kernels.selection import Selection, code_bytes
+from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.manifest import Manifest, PipelineEntry, SimplificationEntry
 from glowmcu.memplan.planner import Plan
 from glowmcu.open_size.graphs import OpenGraphs

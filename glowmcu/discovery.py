@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
 @cache
 def import_members(package_name: str) -> None:
-    """Import the modules directly inside `package_name` and its entry-point group, in name order.
+    """Import the modules in `package_name`, its folders' too, and its entry-point group, by name.
 
     Importing is what registers: operators, importers, kernels and passes use decorators.
     """
-    package = importlib.import_module(package_name)
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        importlib.import_module(f"{package_name}.{module.name}")
+    _import_modules(package_name)
     for plugin in plugins(package_name):
         plugin.load()
+
+
+def _import_modules(package_name: str) -> None:
+    package = importlib.import_module(package_name)
+    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
+        name = f"{package_name}.{module.name}"
+        _import_modules(name) if module.ispkg else importlib.import_module(name)
 
 
 def plugins(group: str) -> list[EntryPoint]:

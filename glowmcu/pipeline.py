@@ -43,8 +43,8 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.ir.vector_search import vector_runs
 from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.known_costs import known_costs
-from glowmcu.kernels.selection import code_bytes
+from glowmcu.kernels.selection.known_costs import known_costs
+from glowmcu.kernels.selection.select import code_bytes
 from glowmcu.lowering.application_side import as_application_sees
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch

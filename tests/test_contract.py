@@ -26,8 +26,8 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant, Operation, RowWindow, Signature
 from glowmcu.ir.types import TensorType
-from glowmcu.kernels import selection
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
+from glowmcu.kernels.selection import select
 from glowmcu.ops.movement import Movement
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
@@ -284,8 +284,8 @@ def compile_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Compile:
 
     def compile_with(sample: str, kernel: Kernel, core: str) -> tuple[Compilation, RowKernel]:
         only = dict.fromkeys(kernel.operations, (kernel,))
-        monkeypatch.setattr(selection, "load_kernels", lambda: only)
-        monkeypatch.setattr(selection, "can_lie", lambda node: False)
+        monkeypatch.setattr(select, "load_kernels", lambda: only)
+        monkeypatch.setattr(select, "can_lie", lambda node: False)
         compilation = compile_model(samples()[sample], "m.onnx", Options("m", core=core))
         assert compilation.selections[the_node(compilation)].kernel is kernel
         return compilation, RowKernel(compilation, tmp_path / kernel.name)

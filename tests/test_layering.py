@@ -130,6 +130,38 @@ def test_a_module_imports_only_what_its_layer_may(module: Path) -> None:
     assert not forbidden, f"{module}: {unit} must not import {', '.join(forbidden)}"
 
 
+# In kernels/: what a variant is, what variants share, a folder for each family of cores, and what
+# chooses among all of them through the register. No family knows another.
+ROOMS: dict[str, set[str]] = {
+    "cost_table": set(),
+    "kernel": {"cost_table"},
+    "common": {"kernel"},
+    "requantization": {"common", "kernel"},
+    "portable": {"common", "kernel", "requantization"},
+    "dsp": {"common", "kernel", "portable", "requantization"},
+    "helium": {"common", "kernel", "portable", "requantization"},
+    "nodsp": {"common", "kernel", "requantization"},
+    "float": {"common", "cost_table", "kernel"},
+    "selection": {"kernel"},
+}
+
+
+@pytest.mark.parametrize(
+    "module", [path for path in modules() if path.parts[0] == "kernels"], ids=str
+)
+def test_a_kernel_imports_only_what_its_room_may(module: Path) -> None:
+    room = module.parts[1].removesuffix(".py")
+    assert room in (*ROOMS, "__init__"), f"new room {room}: add it to ROOMS with what it may import"
+    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+    imported = {
+        name[2]
+        for name in imported_modules(tree, ("glowmcu", *module.parent.parts))
+        if name[1] == "kernels"
+    }
+    forbidden = sorted(imported - ROOMS.get(room, set()) - {room})
+    assert not forbidden, f"{module}: {room} must not import {', '.join(forbidden)}"
+
+
 def test_the_table_allows_no_cycle() -> None:
     rest = {unit: ALLOWED[unit] - {unit} for unit in ALLOWED if unit not in LEAVES}
     while rest:

@@ -128,7 +128,8 @@ from benchmarks.mutant_areas import Area
 from benchmarks.mutant_runner import Runner
 from benchmarks.mutants import all_mutants
 
-area = Area(("kernels/overlap.py",), ("tests/kernels/test_overlap_distances.py", "-k", "a_line_is"))
+area = Area(("kernels/common/overlap.py",),
+            ("tests/kernels/test_overlap_distances.py", "-k", "a_line_is"))
 names = "overlap.py:lines_of_pixels", "overlap.py:_pixel_bytes"
 chosen = [m for m in all_mutants("overlap") if m.key.split(": ")[0].endswith(names)]
 fates = []

@@ -41,7 +41,7 @@ from glowmcu.slides import GivenSlide
 
 if TYPE_CHECKING:
     from glowmcu.api.quantization import ProfileGiven, SamplesGiven
-    from glowmcu.kernels.choices import KernelChoices
+    from glowmcu.kernels.selection.choices import KernelChoices
     from glowmcu.quant.choices import Quantization
     from glowmcu.quant.profiling import Observer
     from glowmcu.quant.request import QuantizationRequest

@@ -5,7 +5,7 @@ what is between them on `(1, time, channels)`. Rows are what streams (see mempla
 `(1, time, 1, channels)`, the same bytes, such a network hands on time steps. Layers are turned
 wherever they read a single row, other operators where a neighbour has been; the reshapes at the
 borders are free, and what computes a whole image of one column computes it as a row again (see
-`kernels/selection.py`).
+`kernels/selection/select.py`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from glowmcu.ir.body import with_carried
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.kernel import Cost, Target
-from glowmcu.kernels.selection import BodyPlan, Selection, code_bytes, select_kernels
+from glowmcu.kernels.selection.select import BodyPlan, Selection, code_bytes, select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import aligned, plan_memory
 from glowmcu.ops.control_flow import If, Loop

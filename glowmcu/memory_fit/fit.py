@@ -8,7 +8,7 @@ from functools import cached_property
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.run_progress import Progress
-from glowmcu.kernels.selection import Selection
+from glowmcu.kernels.selection.select import Selection
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 
 #: Of a cascade, on a Cortex-M4, at least: a turn, and a byte of a row that moves up for the next.

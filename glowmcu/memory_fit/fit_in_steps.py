@@ -7,8 +7,8 @@ from dataclasses import replace
 from glowmcu.goals import Budgets
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.run_progress import place_progress
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.fitter import fit_memory
 from glowmcu.planning_progress import PlanningWatch

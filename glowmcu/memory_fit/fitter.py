@@ -15,9 +15,14 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, SelectionMemory, code_bytes, select_kernels
+from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.kernels.selection.select import (
+    Selection,
+    SelectionMemory,
+    code_bytes,
+    select_kernels,
+)
 from glowmcu.memory_fit.bodies import BodyPlanner
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget

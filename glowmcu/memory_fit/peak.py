@@ -6,7 +6,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Program, Run, Step
-from glowmcu.kernels.selection import Selection
+from glowmcu.kernels.selection.select import Selection
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memplan.planner import aligned
 

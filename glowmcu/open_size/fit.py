@@ -15,9 +15,9 @@ from glowmcu.ir.graph import Node, VerificationError
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
 from glowmcu.ir.verify_program import verify_program
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.kernels.selection.select import Selection, select_kernels
 from glowmcu.memory_fit.bodies import BodyPlanner
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.peak import over_arena_budget

@@ -12,10 +12,10 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Kernel, Site, Target, site_of
-from glowmcu.kernels.lying import standing
-from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.kernels.selection.lying import standing
+from glowmcu.kernels.selection.select import Selection, select_kernels
 from glowmcu.open_size.graphs import OpenGraphs
 
 

@@ -22,7 +22,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import Selection, code_bytes, select_kernels
+from glowmcu.kernels.selection.select import Selection, code_bytes, select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory

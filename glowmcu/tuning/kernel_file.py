@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import error
-from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.selection.choices import KernelChoices
 
 _FORMAT = "glowmcu-kernels-1"
 _HINT = "make the choices again: glowmcu tune --kernels MODEL"

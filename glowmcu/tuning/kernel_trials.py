@@ -19,9 +19,9 @@ from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Rounding
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Site, Target
-from glowmcu.kernels.selection import select_kernels
+from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.kernels.selection.select import select_kernels
 from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory

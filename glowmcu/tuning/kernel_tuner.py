@@ -13,9 +13,9 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.ir.graph import Node
 from glowmcu.ir.value_ranges import value_ranges
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target, site_of
-from glowmcu.kernels.selection import Selection
+from glowmcu.kernels.selection.choices import KernelChoices
+from glowmcu.kernels.selection.select import Selection
 from glowmcu.memory_fit import fit_memory
 from glowmcu.pipeline import compile_model
 from glowmcu.tuning.kernel_cache import KernelCache

@@ -19,7 +19,7 @@ from glowmcu.emit_c.naked_frames import deepest_naked
 from glowmcu.goals import Goal
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions
-from glowmcu.kernels.stack_table import (
+from glowmcu.kernels.selection.stack_table import (
     SAME_CODE,
     core_stacks,
     measured_cores,

@@ -21,7 +21,7 @@ from glowmcu.goals import Goal
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.kernels.kernel import load_kernels
-from glowmcu.kernels.stack_table import core_stacks, measured_cores
+from glowmcu.kernels.selection.stack_table import core_stacks, measured_cores
 from glowmcu.lowering.passes import lower
 from glowmcu.multirate.compilation import compile_pipeline
 from glowmcu.pipeline import compile_model, compile_prepared

@@ -11,7 +11,7 @@ from glowmcu.frontend.tflite.importer import real_values
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
 from glowmcu.ir.types import ElementType, Quantization, TensorType
-from glowmcu.kernels.small_weights import int8_weights
+from glowmcu.kernels.float.int8_weights import int8_weights
 from glowmcu.pipeline import compile_model, reference_graph
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import glowmcu
 from glowmcu.compilation import Options
 from glowmcu.cores import core
-from glowmcu.kernels.chunk_walk import ChunkWalk, RunKind
-from glowmcu.kernels.chunks_dsp import ChunksConv2D, walk_of
+from glowmcu.kernels.dsp.convolution.chunk_walk import ChunkWalk, RunKind
+from glowmcu.kernels.dsp.convolution.chunks import ChunksConv2D, walk_of
 from glowmcu.kernels.kernel import Site, Target, site_of
 from glowmcu.ops.convolution import Conv2D, same_padding
 from glowmcu.pipeline import compile_model

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import glowmcu.kernels.requantization
-import glowmcu.kernels.thresholds
+import glowmcu.kernels.requantization.forms
+import glowmcu.kernels.requantization.thresholds
 from benchmarks.compile_time import steps_of
 from glowmcu.goals import Goal
 from glowmcu.kernels.kernel import site_of
-from glowmcu.kernels.requantization import find_form, requantization_task
+from glowmcu.kernels.requantization.forms import find_form, requantization_task
 from glowmcu.lowering.passes import lower
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.pipeline import reference_graph
@@ -47,7 +47,7 @@ def test_the_search_for_the_least_arena_asks_kernels_a_few_times_as_often() -> N
 
 
 def test_few_thresholds_are_left_to_bound_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    outermost = glowmcu.kernels.thresholds._outermost
+    outermost = glowmcu.kernels.requantization.thresholds._outermost
     shares = []
 
     def watched(points: Any, slopes: Any) -> Any:

@@ -14,11 +14,11 @@ from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels.choices import KernelChoices
-from glowmcu.kernels.convolution_dsp import stream_of, window_of, window_rows
+from glowmcu.kernels.dsp.convolution.pixel_pairs import channel_order
+from glowmcu.kernels.dsp.convolution.row_window import RowWindow
+from glowmcu.kernels.dsp.convolution.rows import stream_of, window_of, window_rows
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
-from glowmcu.kernels.pixel_pairs import channel_order
-from glowmcu.kernels.row_window import RowWindow
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glowmcu.kernels.pixel_pairs_nodsp import GROUP_WORDS, pack_pairs
+from glowmcu.kernels.nodsp.pixel_pairs import GROUP_WORDS, pack_pairs
 from tests.ops.test_convolution import NUMBERS, SPATIAL, Case, conv_model
 from tests.support.forced_variant import check_forced
 

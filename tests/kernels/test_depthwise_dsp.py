@@ -12,8 +12,8 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels.choices import KernelChoices
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM

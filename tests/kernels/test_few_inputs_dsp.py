@@ -10,7 +10,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import KernelCode
-from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
 from tests.kernels.test_pointwise_dsp import layer
 from tests.ops.test_convolution import Case, conv_model

@@ -11,14 +11,15 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels import dense_stream
-from glowmcu.kernels.convolution import constant
-from glowmcu.kernels.dense_layer import dense_weights, layer_stream
-from glowmcu.kernels.dense_stream import BlockLayout, DenseStream
-from glowmcu.kernels.fully_connected_direct_assembly import FOUR, ROUND_FOURS, walk
-from glowmcu.kernels.fully_connected_direct_dsp import direct_stream
+from glowmcu.kernels.common.dense_layer import dense_weights
+from glowmcu.kernels.common.layer_fields import constant
+from glowmcu.kernels.dsp.dense import stream as dense_stream
+from glowmcu.kernels.dsp.dense.direct import direct_stream
+from glowmcu.kernels.dsp.dense.direct_assembly import FOUR, ROUND_FOURS, walk
+from glowmcu.kernels.dsp.dense.layer import layer_stream
+from glowmcu.kernels.dsp.dense.stream import BlockLayout, DenseStream
 from glowmcu.kernels.kernel import Site, site_of
-from glowmcu.kernels.requantization import FormKind
+from glowmcu.kernels.requantization.forms import FormKind
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.kernels.row_layers import ALL_FORMS, layer_without_lines, pixels_model, random_layer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from glowmcu.kernels import dense_stream
-from glowmcu.kernels.dense_layer import layer_stream
-from glowmcu.kernels.dense_stream import DenseStream
+from glowmcu.kernels.dsp.dense import stream as dense_stream
+from glowmcu.kernels.dsp.dense.layer import layer_stream
+from glowmcu.kernels.dsp.dense.stream import DenseStream
 from glowmcu.kernels.kernel import site_of
 from tests.kernels.row_layers import ALL_FORMS, layer_without_lines, pixels_model, random_layer
 from tests.ops.test_matmul import Dense, dense_model

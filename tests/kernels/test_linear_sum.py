@@ -8,7 +8,7 @@ import pytest
 from glowmcu.ir.operation import Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.kernels.linear_form import HIGH_WORD, PLAIN, Arithmetic, linear_form
+from glowmcu.kernels.requantization.linear_form import HIGH_WORD, PLAIN, Arithmetic, linear_form
 from glowmcu.ops.elementwise import Add, Sub
 from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, RELU6, pair_model
 from tests.support.forced_variant import check_forced, compile_forced, variants_of

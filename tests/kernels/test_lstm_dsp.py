@@ -9,7 +9,7 @@ import pytest
 
 from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Array
-from glowmcu.kernels.lstm_dsp import sigmoid_lines
+from glowmcu.kernels.dsp.lstm import sigmoid_lines
 from glowmcu.ops.wide_sigmoid import logistic_at, tanh_at
 from glowmcu.pipeline import reference_graph
 from glowmcu.verify.executors import executor

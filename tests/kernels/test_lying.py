@@ -8,8 +8,8 @@ import pytest
 
 from glowmcu.cores import core
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.lying import Lying, can_lie, lying, standing
-from glowmcu.kernels.selection import Selection, select_kernels
+from glowmcu.kernels.selection.lying import Lying, can_lie, lying, standing
+from glowmcu.kernels.selection.select import Selection, select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import reference_graph
 from tests.ops.test_convolution import Case, conv_model

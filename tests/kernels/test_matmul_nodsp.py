@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.kernels.pixel_pairs_nodsp import GROUP_WORDS, TAPS, pack_output_pairs
+from glowmcu.kernels.nodsp.pixel_pairs import GROUP_WORDS, TAPS, pack_output_pairs
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "fully_connected.pairs_nodsp"

@@ -12,9 +12,9 @@ import pytest
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels import selection
-from glowmcu.kernels.depthwise_mve import eights
+from glowmcu.kernels.helium.depthwise import eights
 from glowmcu.kernels.kernel import load_kernels
+from glowmcu.kernels.selection import select
 from glowmcu.verify.host import Host
 from glowmcu.verify.qemu import Qemu
 from tests.ops.test_convolution import NUMBERS, SPATIAL, Case, add_conv
@@ -263,7 +263,7 @@ def _no_other_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
         operation: tuple(one for one in variants if "dsp" not in one.name)
         for operation, variants in load_kernels().items()
     }
-    monkeypatch.setattr(selection, "load_kernels", lambda: known)
+    monkeypatch.setattr(select, "load_kernels", lambda: known)
 
 
 def build(layers: Layers) -> bytes:

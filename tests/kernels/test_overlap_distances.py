@@ -8,7 +8,7 @@ import pytest
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.kernels.overlap import (
+from glowmcu.kernels.common.overlap import (
     NOTHING,
     ahead_overlaps,
     channel_overlaps,

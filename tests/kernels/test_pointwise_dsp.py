@@ -9,11 +9,12 @@ import pytest
 
 from glowmcu.compilation import Compilation
 from glowmcu.cores import core
-from glowmcu.kernels import dense_stream
-from glowmcu.kernels.dense_layer import dense_weights, layer_stream, pixel_grid
-from glowmcu.kernels.dense_stream import DenseStream
+from glowmcu.kernels.common.dense_layer import dense_weights, pixel_grid
+from glowmcu.kernels.dsp.dense import stream as dense_stream
+from glowmcu.kernels.dsp.dense.layer import layer_stream
+from glowmcu.kernels.dsp.dense.stream import DenseStream
 from glowmcu.kernels.kernel import Site, Target, load_kernels, site_of
-from glowmcu.kernels.requantization import FormKind
+from glowmcu.kernels.requantization.forms import FormKind
 from glowmcu.ops.convolution import Conv2D
 from tests.ops.test_convolution import Case, conv_model
 from tests.ops.test_matmul import Dense, dense_model

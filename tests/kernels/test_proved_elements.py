@@ -8,8 +8,8 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.bent_form import bent_form
-from glowmcu.kernels.proved_elements import proved_code
+from glowmcu.kernels.requantization.bent_form import bent_form
+from glowmcu.kernels.requantization.proved_elements import proved_code
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.pipeline import compile_model
 from tests.kernels.test_linear_sum import SCALES, Numbers, signature_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.value_range import Int64Array
-from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask, find_form
+from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
 from glowmcu.ops.fixed_point import wrap_int32
 
 

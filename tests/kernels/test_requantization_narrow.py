@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.requantization import RequantizationTask
-from glowmcu.kernels.requantization_narrow import NarrowForm, find_narrow_form
+from glowmcu.kernels.requantization.forms import RequantizationTask
+from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
 from glowmcu.ops.fixed_point import quantize_multiplier
 
 

@@ -12,7 +12,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.kernel import Cost, Kernel
-from glowmcu.kernels.search import SIZE_SLOWDOWN, cheapest_set, goal_worth, set_totals
+from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, cheapest_set, goal_worth, set_totals
 from glowmcu.ops.shape import Reshape
 
 

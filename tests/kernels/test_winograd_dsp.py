@@ -14,9 +14,9 @@ from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.dsp.convolution.winograd import transformed
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
-from glowmcu.kernels.winograd import transformed
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM

@@ -8,7 +8,7 @@ import pytest
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.types import ElementType, Quantization, TensorType
-from glowmcu.kernels.element_code import load_element_codes
+from glowmcu.kernels.common.element_code import load_element_codes
 from glowmcu.ops.broadcasting import ElementwiseOperation
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.stack import Member, Stack

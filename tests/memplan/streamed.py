@@ -18,7 +18,7 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.program import ARENA_ALIGN, Alloc, Buffer, Dealloc, Instruction, Program, aligned
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import select_kernels
+from glowmcu.kernels.selection.select import select_kernels
 from glowmcu.lowering.passes import lower
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.cascades import Partition

@@ -14,7 +14,7 @@ from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import Buffer, Program, Run, View, ViewRole
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.kernels.kernel import Target
-from glowmcu.kernels.selection import select_kernels
+from glowmcu.kernels.selection.select import select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.overlap import Relation, forbidden_differences, relations
 from glowmcu.memplan.planner import plan_memory

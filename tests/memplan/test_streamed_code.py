@@ -14,7 +14,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.program import Cascade, Program
-from glowmcu.kernels.selection import Selection
+from glowmcu.kernels.selection.select import Selection
 from glowmcu.memory_fit import fitter
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import Plan

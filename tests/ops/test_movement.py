@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glowmcu.kernels.movement import MAX_LOOPS, StridedCopy, coalesce
+from glowmcu.kernels.portable.movement import MAX_LOOPS, StridedCopy, coalesce
 from glowmcu.ops.movement import Copy, Region, whole
 from glowmcu.resources import resource_dir
 from glowmcu.verify.host_library import host_compiler

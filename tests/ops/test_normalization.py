@@ -11,7 +11,7 @@ from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_tflm

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from glowmcu.compilation import Compilation, Options
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host

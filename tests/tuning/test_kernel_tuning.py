@@ -14,7 +14,7 @@ import glowmcu
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.kernels.choices import KernelChoices
+from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
 from glowmcu.tuning.content_digest import content_digest
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache

@@ -1,0 +1,1 @@
+"""Convolutions with the DSP instructions."""

@@ -1,0 +1,234 @@
+"""The Armv7E-M loop of `fully_connected.direct_dsp`: eight channels of one row, inputs as they are.
+
+A four is a word of inputs, which two SXTB16 widen in registers for all eight channels; products are
+as in fully_connected_assembly.py. Registers: r0 inputs, r1 stream, r2-r5 words, the others sums.
+A block's fours come in rounds; the first is entered in its middle. Inputs that are no multiple of
+four begin with their rest, a word that is in r4 already: it is entered behind that load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
+from glowmcu.kernels.dsp.dense.stream import BlockLayout
+
+#: Inputs of a word.
+FOUR = 4
+#: Fours of a round.
+ROUND_FOURS = 8
+
+#: What sums are in.
+SUMS = ("r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr")
+#: Sums by pair of channels; wide ones are in the order of channels.
+_HIGH, _LOW = SUMS[:4], SUMS[4:]
+
+#: The stack frame, in the order of the registers that fill it.
+_OUT, _REST, _FIRST, _END, _ENTRY, _JUMP, _MULTIPLIER, _STEP, _SHIFT, _FRAME = range(0, 40, 4)
+
+#: Bytes of instructions, and what short loads reach.
+_SHORT, _LONG, _SHORT_REACH = 2, 4, 128
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """Words of `weights` that are loaded together, and which inputs each meets.
+
+    Of a four r4 holds {x0, x2}, r3 {x1, x3}; `has_inputs`: the next four is loaded first.
+    """
+
+    weights: tuple[str, ...]
+    halves: tuple[str, ...]
+    has_inputs: bool = False
+
+
+#: The loads of a turn take a cycle each and one more together, so that turns use all registers that
+#: are free: r4 is when {x0, x2} are done. The second four comes while {x1, x3} of the first still
+#: miss a product; where the code is entered there r3 is zero.
+_PACKED_TURNS = (
+    _Turn(("r2", "r5"), ("r4", "r4"), has_inputs=True),
+    _Turn(("r2", "r5"), ("r4", "r4")),
+    _Turn(("r2", "r4", "r5"), ("r3", "r3", "r3")),
+    _Turn(("r2", "r5"), ("r3", "r4"), has_inputs=True),
+    _Turn(("r2", "r5"), ("r4", "r4")),
+    _Turn(("r2", "r5"), ("r4", "r3")),
+    _Turn(("r2", "r4", "r5"), ("r3", "r3", "r3")),
+)
+_WIDE_TURNS = (
+    _Turn(("r2", "r5"), ("r4", "r4"), has_inputs=True),
+    *(_Turn(("r2", "r5"), ("r4", "r4")),) * 3,
+    *(_Turn(("r2", "r4", "r5"), ("r3", "r3", "r3")),) * 2,
+    _Turn(("r2", "r5"), ("r3", "r3")),
+)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How a block goes through the rounds: in `glowmcu_fully_connected_direct` for the assembly."""
+
+    #: Where the input pointer is in the first round and after the last one.
+    first_round: int
+    end_round: int
+    #: Where the code is entered, and what the stream pointer moves by then.
+    entry: int
+    jump: int
+
+
+def walk(depth: int, layout: BlockLayout, round_fours: int = ROUND_FOURS) -> Walk:
+    """The way of a block through `depth` inputs."""
+    fours, rest = -(-depth // FOUR), int(depth % FOUR > 0)
+    skipped = -fours % round_fours
+    return Walk(
+        -FOUR * (skipped + rest),
+        FOUR * (fours - rest),
+        _entry(layout, skipped) + rest * _SHORT + 1,
+        -skipped * _four_bytes(layout),
+    )
+
+
+def row_assembly(layout: BlockLayout, postshift: int) -> tuple[str, ...]:
+    """The whole function: r0 is the layer, r1 the inputs, r2 the result, r3 the inputs' rest."""
+    return (
+        *_enter(),
+        *_start(layout),
+        *round_code(layout, _END),
+        *_requantize(layout, postshift),
+        "bne 8b",
+        f"add sp, #{_FRAME}",
+        "pop {r4-r11, pc}",
+    )
+
+
+def _enter() -> Iterator[str]:
+    yield ".p2align 2 /* for adr */"
+    yield from ("push {r4-r11, lr}", f"sub sp, #{_FRAME}", "ldm r0, {r4-r11}")
+    yield from ("add r5, r1", "add r6, r1", "adr.w r0, 7f", "add r7, r0", "mov r1, r4")
+    yield "stm sp, {r2, r3, r5-r11}"
+
+
+def _start(layout: BlockLayout) -> Iterator[str]:
+    """What a block's sums start from, behind the block before."""
+    yield "8: /* a block of eight channels */"
+    yield f"ldm r1!, {{{', '.join(SUMS[: layout.before])}}}"
+    yield from (f"ldr r0, [sp, #{_FIRST}]", f"ldr r4, [sp, #{_REST}]")
+    yield from (f"ldr r3, [sp, #{_JUMP}]", f"ldr r2, [sp, #{_ENTRY}]")
+    yield from (f"mov {register}, #0" for register in SUMS[layout.before :])
+    yield from ("add r1, r3", "movs r3, #0", "bx r2")
+
+
+def pair_sums(layout: BlockLayout) -> tuple[tuple[str, str], ...]:
+    """The registers of each two channels' sums: 256 * H + L and L where weights are packed."""
+    firsts, seconds = (SUMS[0::2], SUMS[1::2]) if layout.wide else (_HIGH, _LOW)
+    return tuple(zip(firsts, seconds, strict=True))
+
+
+def _four_bytes(layout: BlockLayout) -> int:
+    """Weights of a four: two steps."""
+    return 2 * layout.step_bytes
+
+
+def _turns(layout: BlockLayout) -> tuple[_Turn, ...]:
+    """Of a unit."""
+    return _WIDE_TURNS if layout.wide else _PACKED_TURNS
+
+
+def _unit_fours(layout: BlockLayout) -> int:
+    """How many fours a unit of code has: two share turns where weights are packed."""
+    return sum(turn.has_inputs for turn in _turns(layout))
+
+
+def _short_units(layout: BlockLayout) -> int:
+    """How many of a round load their weights with short instructions."""
+    return _SHORT_REACH // (_four_bytes(layout) * _unit_fours(layout))
+
+
+def _entry(layout: BlockLayout, skipped: int) -> int:
+    """Where in the code of a round a four is loaded, after so many others."""
+    fours = _unit_fours(layout)
+    whole, part = skipped // fours, skipped % fours
+    turns = list(_turns(layout))
+    starts = [at for at, turn in enumerate(turns) if turn.has_inputs]
+    code = sum(_turns_code(layout, turns, unit) for unit in range(whole))
+    return code + _turns_code(layout, turns[: starts[part]], whole)
+
+
+def _turns_code(layout: BlockLayout, turns: Sequence[_Turn], unit: int) -> int:
+    """Bytes of code of these turns of a unit."""
+    fours = sum(turn.has_inputs for turn in turns)
+    words = sum(len(turn.weights) for turn in turns)
+    load = _SHORT if unit < _short_units(layout) else _LONG
+    products = words if layout.wide else 3 * words
+    return _SHORT * fours + load * words + _LONG * (2 * fours + products)
+
+
+def round_code(
+    layout: BlockLayout, end_place: int, round_fours: int = ROUND_FOURS
+) -> Iterator[str]:
+    """Rounds until the input pointer is what the stack has at `end_place`."""
+    units = round_fours // _unit_fours(layout)
+    yield from ("7: /* a round */", f".irp x, {', '.join(map(str, range(units)))}")
+    yield from _unit(layout)
+    yield from (".endr", f"ldr r2, [sp, #{end_place}]")
+    yield f"add r1, r1, #{_four_bytes(layout) * round_fours}"
+    yield from (f"adds r0, #{FOUR * round_fours}", "cmp r0, r2", "bne 7b")
+
+
+def _unit(layout: BlockLayout) -> Iterator[str]:
+    """Unit x of a round: all turns. Assemblers take the short form of a load where it reaches."""
+    fours = _unit_fours(layout)
+    inputs, weights = f"{FOUR * fours} * \\x", f"{_four_bytes(layout) * fours} * \\x"
+    four = word = 0
+    for turn in _turns(layout):
+        if turn.has_inputs:
+            yield f"ldr r4, [r0, #{inputs} + {FOUR * four}]"
+            four += 1
+        for place, register in enumerate(turn.weights, word):
+            yield f"ldr {register}, [r1, #{weights} + {4 * place}]"
+        is_packed = turn.has_inputs
+        for place, (register, half) in enumerate(zip(turn.weights, turn.halves, strict=True), word):
+            if is_packed and half == "r4":
+                yield from ("sxtb16 r3, r4, ror #8", "sxtb16 r4, r4")
+                is_packed = False
+            yield from _products(layout, half, place, register)
+        word += len(turn.weights)
+
+
+def _products(layout: BlockLayout, half: str, place: int, weights: str) -> Iterator[str]:
+    """Two inputs with word `place` of their weights."""
+    if layout.wide:
+        sum_ = SUMS[place % 8]
+        yield f"smlad {sum_}, {half}, {weights}, {sum_}"
+        return
+    high, low = _HIGH[place % 4], _LOW[place % 4]
+    yield f"smlad {high}, {half}, {weights}, {high}"
+    yield f"sxtb16 {weights}, {weights}"
+    yield f"smlad {low}, {half}, {weights}, {low}"
+
+
+def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
+    """Sums to int8 in memory; the place sets zero in the last block."""
+    yield "/* sums to int8 */"
+    yield from ("ldr r5, [r1]", f"ldr r0, [sp, #{_OUT}]")
+    if layout.uniform:
+        yield f"ldr r2, [sp, #{_MULTIPLIER}]"
+        yield from (f"ldr r3, [sp, #{_STEP}]", f"ldr r4, [sp, #{_SHIFT}]")
+    yield from ("adds r1, #4", "lsrs r5, r5, #1", "add r0, r5")
+    for pair, (high, low) in enumerate(pair_sums(layout)):
+        for words, lines in _parts(layout, postshift, high, low):
+            if words:
+                yield f"ldm r1!, {{{', '.join(('r2', 'r3', 'r4')[:words])}}}"
+            yield from lines
+        yield from (f"strb {high}, [r0, #{2 * pair}]", f"strb {low}, [r0, #{2 * pair + 1}]")
+
+
+def _parts(
+    layout: BlockLayout, postshift: int, high: str, low: str
+) -> Iterator[tuple[int, Iterator[str]]]:
+    """Of two channels: how many constants, and what happens with them."""
+    if not layout.started:
+        yield 3, floor_pair((high,), (low,), postshift)
+        return
+    words = 0 if layout.uniform else layout.channel_words
+    yield words, one_channel(layout.kind, postshift, (high,), () if layout.wide else (low,))
+    yield words, one_channel(layout.kind, postshift, (low,))

@@ -1,0 +1,125 @@
+"""What the Armv7E-M loops for two pixels by four channels have in common, as instructions.
+
+Registers: r0 scratch, r1 stream, r2 and r3 words of the pixels, r4 and r5 words of weights, the
+others sums. Labels: 1 a pair of pixels, 8 a block of channels, 9 the next pair, 10 the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
+from glowmcu.kernels.dsp.dense.stream import BlockLayout
+from glowmcu.kernels.requantization.forms import FormKind
+
+#: Sums by pair of channels, of both pixels.
+HIGH = (("r6", "r7"), ("r10", "r11"))
+LOW = (("r8", "r9"), ("r12", "lr"))
+
+#: Registers of widened words.
+LOADED, EXTENDED = ("r2", "r3", "r4", "r5"), ("r8", "r9", "r10", "r11")
+
+#: The stack frame, in the order of the registers that fill it.
+PAIRS, STREAM, REST, EIGHTS, FIRST, LAST, ENTRY, JUMP = range(0, 32, 4)
+SCRATCH, IN, IN_STEP, OUT, OUT_STEP, FRAME = range(32, 56, 4)
+RUN_PAIRS = 20  # in glowmcu_pointwise_run
+
+
+def next_pair() -> Iterator[str]:
+    yield "9: /* the next two pixels */"
+    yield from (f"ldr r0, [sp, #{OUT}]", f"ldr r1, [sp, #{OUT_STEP}]")
+    yield from (f"ldr r2, [sp, #{PAIRS}]", "add r0, r0, r1, lsl #1", f"str r0, [sp, #{OUT}]")
+    yield from ("subs r2, #1", f"str r2, [sp, #{PAIRS}]", "beq 10f")
+
+
+def extend(inputs: tuple[str, str], outputs: Sequence[str]) -> Iterator[str]:
+    """Four bytes of each pixel; `outputs` may begin with `inputs`."""
+    for half in (1, 0):
+        for place, source in enumerate(inputs):
+            turned = ", ror #8" if half else ""
+            yield f"sxtb16 {outputs[2 * half + place]}, {source}{turned}"
+
+
+Registers = tuple[tuple[str, str], tuple[str, str]]
+
+
+def multiply_weights(
+    at: int | str, layout: BlockLayout, high: Registers, low: Registers, size: str = ""
+) -> Iterator[str]:
+    """The weights `at` from r1 times the inputs r2 and r3, on top of `high` and `low`.
+
+    `size` of the loads is ".n" or ".w" where the code must have a known length.
+    """
+    yield from (f"ldr{size} r4, [r1, #{at}]", f"ldr{size} r5, [r1, #{at} + 4]")
+    if not layout.wide:
+        yield from _multiply(HIGH, high)
+        yield from ("sxtb16 r4, r4", "sxtb16 r5, r5")
+        yield from _multiply(LOW, low)
+        return
+    yield from _multiply((HIGH[0], LOW[0]), (high[0], low[0]))
+    yield from (f"ldr{size} r4, [r1, #{at} + 8]", f"ldr{size} r5, [r1, #{at} + 12]")
+    yield from _multiply((HIGH[1], LOW[1]), (high[1], low[1]))
+
+
+def _multiply(sums: Registers, starts: Registers) -> Iterator[str]:
+    """Both pixels, r2 and r3, times r4 and r5."""
+    for place, weights in enumerate(("r4", "r5")):
+        for pixel, inputs in enumerate(("r2", "r3")):
+            start = starts[place][pixel]
+            name, end = ("smlad", f", {start}") if start else ("smuad", "")
+            yield f"{name} {sums[place][pixel]}, {inputs}, {weights}{end}"
+
+
+def starts(layout: BlockLayout) -> tuple[tuple[str, ...], Registers, Registers]:
+    """Where a block's starts are loaded, and what high and low sums of the first step begin with.
+
+    They are where they are not written before they are read; r10 is the last sum to be written.
+    """
+    if layout.wide:
+        places = ("r7", "r9", "r11", "lr")
+        return places, (("r7", "r7"), ("r11", "r11")), (("r9", "r9"), ("lr", "lr"))
+    high = (("r8", "r8"), ("r12", "r12"))
+    if layout.started:
+        return ("r8", "r12", "r9", "lr"), high, (("r9", "r9"), ("lr", "lr"))
+    return ("r8", "r12"), high, (("", ""), ("", ""))
+
+
+def requantize(layout: BlockLayout, postshift: int, at: int) -> Iterator[str]:
+    """Sums to int8; r0 becomes the first pixel's channels. The constants are `at` from r1.
+
+    The place sets zero in the last block, and carry where the flag is set.
+    """
+    yield "/* sums to int8 */"
+    yield from (f"ldr r5, [r1, #{at}]", f"ldr r0, [sp, #{OUT}]")
+    at += 4
+    parts = list(_parts(layout, postshift))
+    for number, (words, lines) in enumerate(parts):
+        yield from (f"ldr r{2 + i}, [r1, #{at + 4 * i}]" for i in range(words))
+        at += 4 * words
+        if number == 0:
+            yield from ("lsrs r5, r5, #1", "add r0, r5")
+        if number == len(parts) - 1 and layout.kind is FormKind.FLOOR:
+            yield f"ldr r5, [sp, #{OUT_STEP}]"
+        yield from lines
+
+
+def _parts(layout: BlockLayout, postshift: int) -> Iterator[tuple[int, Iterator[str]]]:
+    """Of the four channels: how many constants, and what happens with them."""
+    for high, low in zip(HIGH, LOW, strict=True):
+        if not layout.started:
+            yield 3, floor_pair(high, low, postshift)
+            continue
+        packed = () if layout.wide else low
+        yield layout.channel_words, one_channel(layout.kind, postshift, high, packed)
+        yield layout.channel_words, one_channel(layout.kind, postshift, low)
+
+
+def store(layout: BlockLayout) -> Iterator[str]:
+    """Four channels of both pixels."""
+    yield "/* four channels of both pixels */"
+    if layout.kind is not FormKind.FLOOR:
+        yield f"ldr r5, [sp, #{OUT_STEP}]"
+    yield "add r5, r0"
+    for pixel, out in enumerate(("r0", "r5")):
+        channels = (HIGH[0], LOW[0], HIGH[1], LOW[1])
+        yield from (f"strb {sums[pixel]}, [{out}, #{i}]" for i, sums in enumerate(channels))

@@ -1,0 +1,170 @@
+"""1x1 convolutions and dense layers on cores with DSP instructions: two pixels by four channels.
+
+One function for all shapes: a pair of pixels is widened to int16 words, then meets one stream of
+constants. See libjit/glowmcu_conv_2d_pointwise.h and pointwise_assembly.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glowmcu.kernels.common.dense_layer import (
+    PixelGrid,
+    is_dense_layer,
+    layer_bound_note,
+    pixel_grid,
+)
+from glowmcu.kernels.dsp.dense.layer import layer_stream, pair_overlaps
+from glowmcu.kernels.dsp.dense.pointwise_assembly import (
+    ROUND_STEPS,
+    STEP_BYTES,
+    pairs_assembly,
+    walk,
+)
+from glowmcu.kernels.dsp.dense.stream import DenseStream
+from glowmcu.kernels.dsp.dense.stream_code import clamp_fields, stream_field, stream_view
+from glowmcu.kernels.kernel import (
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.matmul import FullyConnected
+
+#: Channels of a block.
+_CHANNELS = 4
+#: Weights from which on a single pixel is not worth looking for a form: it goes through twice.
+_LARGE_ROW = 4096
+
+
+@kernel("conv_2d.pointwise_dsp", Conv2D, FullyConnected)
+class PointwiseDsp(Kernel):
+    """Each pair of pixels through the stream, SMLAD on packed weights; any shape."""
+
+    def function(self, stream: DenseStream) -> str:
+        """The name, the same for all layers of one text."""
+        return f"glowmcu_conv_2d_pointwise{stream.suffix}"
+
+    def assembly(self, stream: DenseStream) -> tuple[str, ...]:
+        """The loop over pairs of pixels."""
+        return pairs_assembly(stream.layout, stream.form.postshift)
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not target.core.has_dsp or not is_dense_layer(site):
+            return False
+        weights = site.signature.inputs[1]
+        if weights.shape[0] < _CHANNELS or (
+            pixel_grid(site).runs == (1, 1) and weights.element_count > _LARGE_ROW
+        ):
+            return False
+        return layer_stream(site, _CHANNELS) is not None
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        stream, grid = stream_of(site), pixel_grid(site)
+        runs, count = grid.runs
+        pairs = runs * (-(-count // 2))
+        wide = " wide" if stream.layout.wide else ""
+        return {
+            f"step{wide}": pairs * stream.blocks * stream.steps,
+            f"block {stream.form.kind.value}{wide}": pairs * stream.blocks,
+            "input": pairs * stream.depth,
+            "pair": pairs,
+            "run": runs * (1 + count % 2),
+            "clamped": site.signature.output.element_count if stream.form.clamp else 0,
+        }
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        return STEP_BYTES * (-(-site.signature.inputs[1].shape[-1] // 2))
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        return stream_of(site).size_bytes
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return self.function(stream_of(site))
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        work = self.work(site, target)
+        return Cost(
+            sum(_CYCLES[name] * amount for name, amount in work.items()),
+            _CODE_BYTES,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key=self.code_key(site, target),
+            around="conv_2d_pointwise",
+            around_bytes=PIXELS_CODE_BYTES,
+        )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        stream, grid = stream_of(site), pixel_grid(site)
+        return KernelCode(
+            function=self.function(stream),
+            operands=(0,),
+            template="conv_2d_pointwise_dsp.c.j2",
+            view={
+                "headers": ("glowmcu_conv_2d_pointwise.h",),
+                "assembly": self.assembly(stream),
+                **stream_view(stream),
+            },
+            parameters=Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream)),
+            rows=grid.rows,
+            batches=grid.batches,
+            overlaps=pair_overlaps(site),
+            scratch_bytes=self.scratch_bytes(site, target),
+            notes=(layer_bound_note(site),),
+        )
+
+
+#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+_CYCLES = {
+    "step": 15.0,
+    "step wide": 16.0,
+    "block floor": 58.0,
+    "block two_sided": 75.0,
+    "block literal": 88.0,
+    "block floor wide": 64.0,
+    "block two_sided wide": 76.0,
+    "block literal wide": 88.0,
+    "input": 3.6,
+    "pair": 28.0,
+    "run": 110.0,
+    "clamped": 8.0,
+}
+#: Of the function, of the C that finds pairs of pixels.
+_CODE_BYTES, PIXELS_CODE_BYTES = 1310, 240
+
+
+def stream_of(site: Site) -> DenseStream:
+    """The constants that `accepts` has found to exist."""
+    stream = layer_stream(site, _CHANNELS)
+    assert stream is not None
+    return stream
+
+
+def dense_fields(
+    grid: PixelGrid, stream: DenseStream, round_steps: int = ROUND_STEPS
+) -> tuple[Field, ...]:
+    """Of a `glowmcu_conv_2d_pointwise`, for a function with rounds of `round_steps`."""
+    depth = stream.depth
+    way = walk(stream.steps, stream.layout, round_steps)
+    return (
+        stream_field(stream, way.is_single),
+        Field("rest", depth % 8 + 8 * way.is_single),
+        Field("eights_bytes", depth // 8 * 4 * STEP_BYTES),
+        Field("first_round", way.first_round),
+        Field("last_round", way.last_round),
+        Field("entry", way.entry),
+        Field("jump", way.jump),
+        Field("depth_in", depth),
+        Field("depth_out", len(stream.weights)),
+        Field("steps", stream.steps),
+        Field("out_width", grid.columns),
+        Field("in_step", grid.step),
+        Field("in_row", grid.row_step),
+        Field("is_dense", int(grid.is_dense)),
+        *clamp_fields(stream.form),
+    )

@@ -1,0 +1,40 @@
+"""What kernels of dense streams share: names for their templates, members of their structs.
+
+See stream.py for the stream, layer.py for the layers.
+"""
+
+from __future__ import annotations
+
+from glowmcu.kernels.dsp.dense.stream import DenseStream
+from glowmcu.kernels.kernel import ConstantArray, Field
+from glowmcu.kernels.requantization.forms import Form
+
+_COMMENT = "for blocks and forms see glowmcu_dense_stream.h"
+
+
+def stream_view(stream: DenseStream) -> dict[str, object]:
+    """How sums become int8, as templates read it."""
+    return {
+        "form": stream.form.kind.value,
+        "postshift": stream.form.postshift,
+        "wide": stream.layout.wide,
+        "uniform": stream.layout.uniform,
+    }
+
+
+def stream_field(stream: DenseStream, is_single: int = 0) -> Field:
+    """The constants in the order of their use, see `DenseStream.words`."""
+    return Field("stream", ConstantArray("stream", stream.words(is_single), _COMMENT))
+
+
+def scale_fields(stream: DenseStream) -> tuple[Field, ...]:
+    """What all channels share where they have one scale, else zeros."""
+    multiplier, step, shift = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
+    return Field("multiplier", multiplier), Field("step", step), Field("shift", shift)
+
+
+def clamp_fields(form: Form) -> tuple[Field, ...]:
+    """The range of a fused activation; least above most where there is none."""
+    if form.clamp is None:
+        return Field("clamp_min", 1, "above clamp_max, no clamp"), Field("clamp_max", 0)
+    return Field("clamp_min", form.clamp[0]), Field("clamp_max", form.clamp[1])

@@ -1,0 +1,169 @@
+"""Float products with constant matrices on cores with an FPU: see libjit/glowmcu_matrix_f32.h."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from glowmcu.ir.operation import Array
+from glowmcu.kernels.common.layer_fields import constant, is_constant, is_float
+from glowmcu.kernels.cost_table import cost_table
+from glowmcu.kernels.float.convolution import has_int8_weights, int8_weights_cost
+from glowmcu.kernels.float.int8_weights import (
+    int8_weights,
+    is_worth_int8,
+    packed_int8_blocks,
+    packed_int8_bytes,
+)
+from glowmcu.kernels.float.windows import (
+    clamping_fields,
+    packed_blocks,
+    packed_bytes,
+    vector_overlaps,
+    vector_work,
+)
+from glowmcu.kernels.kernel import (
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+    once_a_site,
+)
+from glowmcu.ops.matmul import BatchMatMul, FullyConnected
+from glowmcu.ops.real import Clamp
+
+
+class _Packed(Kernel):
+    """Base: on cores where it was not calibrated it costs what the same loops do as 1x1."""
+
+    function = "glowmcu_fully_connected_packed_f32"
+    priced_as = "conv_2d.matrix_f32"
+    packed, packed_bytes = staticmethod(packed_blocks), staticmethod(packed_bytes)
+
+    def price(self, site: Site, target: Target) -> Cost:
+        estimate, work = super().price(site, target), self.work(site, target)
+        prices = cost_table().prices(self.priced_as, target.core.name)
+        if cost_table().prices(self.name, target.core.name) or not prices:
+            return estimate
+        assert prices.reaches(work), f"{self.name} does other work than {self.priced_as}"
+        return replace(estimate, cycles=prices.cycles(work), code_bytes=prices.code_bytes)
+
+    def code(self, site: Site, weights: Array, bias: Array, clamp: Clamp) -> KernelCode:
+        """Vectors of operand 0 times `weights`, (outputs, inputs)."""
+        vectors = site.signature.inputs[0].element_count // weights.shape[1]
+        fields = (
+            Field("vectors", vectors),
+            Field("depth_in", weights.shape[1]),
+            Field("depth_out", weights.shape[0]),
+            *clamping_fields(clamp),
+            Field("weights", self.packed(weights, bias)),
+        )
+        return KernelCode(
+            function=self.function,
+            operands=(0,),
+            header=f"{self.function}.h",
+            parameters=Parameters("glowmcu_matrix_real", fields),
+            overlaps=vector_overlaps(site.signature, vectors),
+        )
+
+
+class _Int8Weights(_Packed):
+    """Base: int8 weights of a float model, which become floats in registers; any core."""
+
+    keeps_int8_weights = True
+    function = "glowmcu_fully_connected_w8_f32"
+    priced_as = "conv_2d.matrix_w8_f32"
+    packed, packed_bytes = staticmethod(packed_int8_blocks), staticmethod(packed_int8_bytes)
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        return int8_weights_cost(super().cost(site, target), site, target)
+
+
+@kernel("fully_connected.packed_f32", FullyConnected)
+class PackedFullyConnectedF32(_Packed):
+    """Vectors times a constant matrix, eight outputs at a time; any core with an FPU."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return target.core.has_fpu and is_float(site) and is_constant(site, 1, 2)
+
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, (outputs, depth) = site.node.op, site.signature.inputs[1].shape
+        assert isinstance(op, FullyConnected)
+        vectors = site.signature.inputs[0].element_count // depth
+        return vector_work(vectors, depth, outputs, op.clamp)
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        outputs, depth = site.signature.inputs[1].shape
+        return self.packed_bytes(outputs, depth)
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        op = site.node.op
+        assert isinstance(op, FullyConnected)
+        return self.code(site, constant(site, 1), constant(site, 2), op.clamp)
+
+
+@kernel("fully_connected.w8_f32", FullyConnected)
+class FullyConnectedW8F32(_Int8Weights, PackedFullyConnectedF32):
+    """Vectors times a constant matrix of int8, eight outputs at a time; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return has_int8_weights(site)
+
+
+@kernel("batch_matmul.packed_f32", BatchMatMul)
+class PackedBatchMatMulF32(_Packed):
+    """A constant matrix without batch on the right; any core with an FPU."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return target.core.has_fpu and _has_constant_matrix(site)
+
+    def work(self, site: Site, target: Target) -> dict[str, float]:
+        op, columns = site.node.op, site.signature.output.shape[-1]
+        assert isinstance(op, BatchMatMul)
+        depth = op.depth(site.signature)
+        return vector_work(site.signature.inputs[0].element_count // depth, depth, columns, None)
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        op = site.node.op
+        assert isinstance(op, BatchMatMul)
+        return self.packed_bytes(site.signature.output.shape[-1], op.depth(site.signature))
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        weights = _matrix(site)
+        return self.code(site, weights, np.zeros(len(weights), np.float32), None)
+
+
+@kernel("batch_matmul.w8_f32", BatchMatMul)
+class BatchMatMulW8F32(_Int8Weights, PackedBatchMatMulF32):
+    """A constant matrix of int8 without batch on the right; any core."""
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return _has_constant_matrix(site) and _has_int8_matrix(site)
+
+
+def _has_constant_matrix(site: Site) -> bool:
+    """Whether one matrix, known at compile time, is on the right."""
+    op, y = site.node.op, site.signature.inputs[1]
+    assert isinstance(op, BatchMatMul)
+    single = y.element_count == math.prod(y.shape[-2:])
+    return is_constant(site, 1) and is_float(site) and single and not op.adj_x
+
+
+def _matrix(site: Site) -> Array:
+    """That matrix, (outputs, inputs)."""
+    op, y = site.node.op, site.signature.inputs[1]
+    assert isinstance(op, BatchMatMul)
+    matrix = constant(site, 1).reshape(y.shape[-2:])
+    return matrix if op.adj_y else matrix.T
+
+
+@once_a_site
+def _has_int8_matrix(site: Site) -> bool:
+    matrix = _matrix(site)
+    return is_worth_int8(matrix) and int8_weights(matrix) is not None

@@ -1,0 +1,1 @@
+"""Kernels for cores with Helium (M-profile Vector Extension)."""

@@ -1,0 +1,215 @@
+"""conv_2d, fully_connected and one-channel depthwise_conv_2d on cores with Helium.
+
+All are rows of int8 times a packed matrix: see libjit/glowmcu_matrix_mve.h. Rows are read where
+they lie, or gathered from the image first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
+from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
+from glowmcu.kernels.common.overlap import Overlaps, matrix_overlaps, window_overlaps
+from glowmcu.kernels.helium.matrix import (
+    BLOCK,
+    MATRIX_CYCLES,
+    matrix_parameters,
+    matrix_work,
+    padded_depth,
+    stream_bytes,
+)
+from glowmcu.kernels.helium.scale import vector_form
+from glowmcu.kernels.kernel import (
+    Cost,
+    Field,
+    Kernel,
+    KernelCode,
+    Parameters,
+    Site,
+    Target,
+    kernel,
+)
+from glowmcu.kernels.requantization.forms import Form, requantization_task
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.matmul import FullyConnected
+
+Weights = npt.NDArray[np.int8]
+
+#: Instructions to gather a part of a window, and 16 bytes of it.
+_GATHER_CYCLES = {"window": 25.0, "part": 12.0, "part_block": 3.0}
+
+
+def matrix_of(site: Site) -> Weights:
+    """Weights as (channels, bytes of a window)."""
+    weights = constant(site, 1).astype(np.int8)
+    if isinstance(site.node.op, DepthwiseConv2D):
+        return np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
+    return weights.reshape(len(weights), -1)
+
+
+def _is_matrix(site: Site) -> bool:
+    """Whether every output reads the same inputs, with int8 weights around 0."""
+    op, (x, weights, _) = site.node.op, site.signature.inputs
+    if not (is_constant(site, 1, 2) and is_int8(site) and x.element is ElementType.I8):
+        return False
+    if isinstance(op, Conv2D):
+        return x.shape[3] == weights.shape[3]
+    if isinstance(op, DepthwiseConv2D):
+        return x.shape[3] == 1
+    assert weights.quantization is not None
+    return not any(weights.quantization.zero_points)
+
+
+def _form(site: Site) -> Form:
+    form = vector_form(requantization_task(site))
+    assert form is not None
+    return form
+
+
+def _is_pointwise(site: Site) -> bool:
+    """Whether windows are the rows of the input as they lie."""
+    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+    if isinstance(op, FullyConnected):
+        return True
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    return weights.shape[1:3] == (1, 1) and x.shape[1:3] == out.shape[1:3] and op.strides == (1, 1)
+
+
+def _pixels(site: Site) -> int:
+    """Rows of results: output pixels."""
+    return site.signature.output.element_count // len(matrix_of(site))
+
+
+def _geometry(site: Site) -> dict[str, int]:
+    """What `glowmcu_conv_2d_mve` says of the walk; a fully connected layer is a 1x1 convolution."""
+    op, (x, weights, _), out = site.node.op, site.signature.inputs, site.signature.output
+    image, kernel = x.shape, weights.shape[1:3]
+    if isinstance(op, FullyConnected):
+        image, kernel = (1, 1, _pixels(site), weights.shape[1]), (1, 1)
+        strides, dilations, padding = (1, 1), (1, 1), (0, 0, 0, 0)
+    else:
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        strides, dilations, padding = op.strides, op.dilations, op.padding
+    pixel, is_dense = image[3], dilations[1] == 1
+    return {
+        "in_height": image[1],
+        "line_bytes": image[2] * pixel,
+        "out_width": image[2] if isinstance(op, FullyConnected) else out.shape[2],
+        "kernel_height": kernel[0],
+        "stride_y": strides[0],
+        "dilation_y": dilations[0],
+        "pad_top": padding[0],
+        "step_bytes": strides[1] * pixel,
+        "pad_bytes": padding[1] * pixel,
+        "parts": 1 if is_dense else kernel[1],
+        "part_bytes": pixel * (kernel[1] if is_dense else 1),
+        "part_step": dilations[1] * pixel,
+        "in_zero_point": x.zero_point,
+    }
+
+
+class _MatrixKernel(Kernel):
+    """What both ways to get at the rows share."""
+
+    #: Whether two pixels are read before the first one's results are written.
+    reads_first: ClassVar[bool]
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        if not target.core.has_mve or not _is_matrix(site):
+            return False
+        return vector_form(requantization_task(site)) is not None
+
+    def flash_bytes(self, site: Site, target: Target) -> int:
+        channels, depth = matrix_of(site).shape
+        return stream_bytes(channels, depth, _form(site))
+
+    def overlaps(self, site: Site) -> Overlaps:
+        """Two pixels at a time; windows are gathered before anything is written."""
+        op = site.node.op
+        if isinstance(op, FullyConnected):
+            return matrix_overlaps(site.signature, _pixels(site), 2, self.reads_first)
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        kernel = site.signature.inputs[1].shape[1:3]
+        return window_overlaps(op, site.signature, kernel, 2, self.reads_first)
+
+    def code(self, site: Site, struct: str, fields: tuple[Field, ...], scratch: int) -> KernelCode:
+        """A call with the matrix in front of `fields`."""
+        matrix = matrix_of(site)
+        bound = accumulator_bound(site, matrix, constant(site, 2))
+        shape = site.signature.output.shape
+        is_dense = isinstance(site.node.op, FullyConnected)
+        head = Field("matrix", matrix_parameters(matrix, _form(site)))
+        return KernelCode(
+            function=f"{struct}_s8",
+            operands=(0,),
+            header=f"{struct}.h",
+            parameters=Parameters(struct, (head, *fields)),
+            rows=1 if is_dense else shape[1],
+            batches=1 if is_dense else shape[0],
+            overlaps=self.overlaps(site),
+            scratch_bytes=scratch,
+            notes=(bound_note(site.node.macs, bound),),
+        )
+
+
+@kernel("matrix.rows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class RowsMatrix(_MatrixKernel):
+    """Pixels or vectors of whole 16 bytes, read where they lie."""
+
+    reads_first = False
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        return (
+            super().accepts(site, target)
+            and _is_pointwise(site)
+            and matrix_of(site).shape[1] % BLOCK == 0
+        )
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        return matrix_work(_pixels(site), matrix_of(site), _form(site))
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        cycles = sum(MATRIX_CYCLES[name] * n for name, n in self.work(site, target).items())
+        flash = self.flash_bytes(site, target)
+        return Cost(cycles, 700, flash, code_key="glowmcu_pointwise_mve_s8")
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        fields = (Field("out_width", _geometry(site)["out_width"]),)
+        return self.code(site, "glowmcu_pointwise_mve", fields, 0)
+
+
+@kernel("matrix.windows_mve", Conv2D, DepthwiseConv2D, FullyConnected)
+class WindowsMatrix(_MatrixKernel):
+    """Any window, two of them gathered into scratch at a time."""
+
+    reads_first = True
+
+    def work(self, site: Site, target: Target) -> Mapping[str, float]:
+        pixels, geometry = _pixels(site), _geometry(site)
+        parts = pixels * geometry["kernel_height"] * geometry["parts"]
+        part_blocks = -(-geometry["part_bytes"] // BLOCK)
+        gathering = {"window": pixels, "part": parts, "part_block": parts * part_blocks}
+        return {**matrix_work(pixels, matrix_of(site), _form(site)), **gathering}
+
+    def scratch_bytes(self, site: Site, target: Target) -> int:
+        return 2 * padded_depth(matrix_of(site).shape[1])
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        prices = {**MATRIX_CYCLES, **_GATHER_CYCLES}
+        return Cost(
+            sum(prices[name] * amount for name, amount in self.work(site, target).items()),
+            1000,
+            self.flash_bytes(site, target),
+            self.scratch_bytes(site, target),
+            code_key="glowmcu_conv_2d_mve_s8",
+        )
+
+    def generate(self, site: Site, target: Target) -> KernelCode:
+        fields = tuple(Field(name, value) for name, value in _geometry(site).items())
+        return self.code(site, "glowmcu_conv_2d_mve", fields, self.scratch_bytes(site, target))

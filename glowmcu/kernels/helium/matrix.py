@@ -1,0 +1,73 @@
+"""Matrices of int8 weights packed for libjit's glowmcu_matrix_mve.h: four channels by 16 bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.kernels.helium.scale import scale_mve
+from glowmcu.kernels.kernel import ConstantArray, Field, Parameters
+from glowmcu.kernels.requantization.forms import Form
+
+TILE = 4
+BLOCK = 16
+
+
+def padded_depth(depth: int) -> int:
+    """Bytes of a row: whole blocks."""
+    return -(-depth // BLOCK) * BLOCK
+
+
+def stream_bytes(channels: int, depth: int, form: Form) -> int:
+    """Size of a layer's constants."""
+    tiles = -(-channels // TILE)
+    return tiles * TILE * (padded_depth(depth) + 4 * len(scale_mve(form).constants))
+
+
+def matrix_parameters(weights: npt.NDArray[np.int8], form: Form) -> Parameters:
+    """The `glowmcu_matrix_mve` of weights (channels, depth)."""
+    channels, depth = weights.shape
+    scale = scale_mve(form)
+    tiles = -(-channels // TILE)
+    room = tiles * TILE - channels
+    rows = np.pad(weights, ((0, room), (0, padded_depth(depth) - depth)))
+    blocks = rows.reshape(tiles, TILE, -1, BLOCK).transpose(0, 2, 1, 3)
+    words = np.ascontiguousarray(blocks).reshape(tiles, -1).view("<i4")
+    constants = np.pad(scale.constants, ((0, 0), (0, room))).astype(np.int32)
+    vectors = constants.reshape(-1, tiles, TILE).transpose(1, 0, 2).reshape(tiles, -1)
+    stream = np.concatenate([words, vectors], axis=1).astype(np.int32).reshape(-1)
+    fields = (
+        Field("depth", padded_depth(depth)),
+        Field("channels", channels),
+        Field("scale", scale.parameters),
+        Field("stream", ConstantArray("stream", stream, "weights and scales, 4 channels a group")),
+    )
+    return Parameters("glowmcu_matrix_mve", fields)
+
+
+def matrix_work(rows: int, weights: npt.NDArray[np.int8], form: Form) -> dict[str, float]:
+    """Amounts of `glowmcu_matrix_mve_rows` for `rows` rows."""
+    tiles = -(-weights.shape[0] // TILE)
+    blocks = padded_depth(weights.shape[1]) // BLOCK
+    kind = form.kind.value
+    return {
+        "pair_block": rows // 2 * tiles * blocks,
+        f"pair_tile_{kind}": rows // 2 * tiles,
+        "single_block": rows % 2 * tiles * blocks,
+        f"single_tile_{kind}": rows % 2 * tiles,
+        "pair": rows // 2,
+        "call": 1,
+    }
+
+
+#: Instructions an amount, as counted on QEMU's Cortex-M55.
+MATRIX_CYCLES = {
+    "pair_block": 16.0,
+    "pair_tile_floor": 30.0,
+    "pair_tile_literal": 44.0,
+    "single_block": 11.0,
+    "single_tile_floor": 30.0,
+    "single_tile_literal": 38.0,
+    "pair": 25.0,
+    "call": 40.0,
+}

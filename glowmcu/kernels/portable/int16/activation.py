@@ -1,0 +1,83 @@
+"""One element of activations in C on 16-bit activations, which are too many for a table."""
+
+from __future__ import annotations
+
+from glowmcu.ir.operation import Signature
+from glowmcu.kernels.common.element_code import ElementCode, element_code
+from glowmcu.kernels.kernel import ConstantArray, Field, Parameters
+from glowmcu.ops import wide_sigmoid
+from glowmcu.ops.activation import Abs, Clip, LeakyRelu, Relu
+from glowmcu.ops.elementwise import Scale
+from glowmcu.ops.fixed_point import quantize_multiplier
+
+#: 1 as a scale.
+_ONE = Scale(1 << 30, 1)
+
+
+def _rescale(signature: Signature, scale: Scale, clamp: tuple[int, int]) -> Parameters:
+    fields = (
+        Field("in_zero_point", signature.inputs[0].zero_point),
+        Field("multiplier", scale.multiplier),
+        Field("shift", scale.shift),
+        Field("out_zero_point", signature.output.zero_point),
+        Field("clamp_min", clamp[0]),
+        Field("clamp_max", clamp[1]),
+    )
+    return Parameters("glowmcu_rescale", fields)
+
+
+def relu_code(op: Relu, signature: Signature) -> ElementCode:
+    """Rescaled and clamped."""
+    scale = Scale(*quantize_multiplier(op.factor(signature)))
+    parameters = _rescale(signature, scale, op.clamp_range(signature))
+    return ElementCode("glowmcu_rescale_one({p}, {0})", 8, 56, ("glowmcu_rescale.h",), parameters)
+
+
+def abs_code(op: Abs, signature: Signature) -> ElementCode:
+    """|x - zero point|, rescaled."""
+    x, out = signature.inputs[0], signature.output
+    scale = _ONE if x.scale == out.scale else Scale(*quantize_multiplier(x.scale / out.scale))
+    parameters = _rescale(signature, scale, out.element.limits)
+    mirrored = f"(({{0}} < {x.zero_point}) ? {2 * x.zero_point} - {{0}} : {{0}})"
+    text = f"glowmcu_rescale_one({{p}}, {mirrored})"
+    return ElementCode(text, 11, 64, ("glowmcu_rescale.h",), parameters)
+
+
+def leaky_relu_code(op: LeakyRelu, signature: Signature) -> ElementCode:
+    """Rescaled by one factor or the other."""
+    x, out = signature.inputs[0], signature.output
+    positive = Scale(*quantize_multiplier(x.scale / out.scale))
+    slope = x.scale * op.alpha / out.scale
+    negative = Scale(*quantize_multiplier(abs(slope)))
+    fields = (
+        Field("in_zero_point", x.zero_point),
+        Field("positive_multiplier", positive.multiplier),
+        Field("positive_shift", positive.shift),
+        Field("negative_multiplier", negative.multiplier),
+        Field("negative_shift", negative.shift),
+        Field("negate", int(slope < 0)),
+        Field("out_zero_point", out.zero_point),
+    )
+    parameters = Parameters("glowmcu_leaky_relu", fields)
+    headers = ("glowmcu_leaky_relu_s16.h",)
+    return ElementCode("glowmcu_leaky_relu_s16_one({p}, {0})", 12, 90, headers, parameters)
+
+
+@element_code(Clip)
+def clip_code(op: Clip, signature: Signature) -> ElementCode:
+    """Clamped as it is."""
+    low, high = op.clamp
+    headers = ("glowmcu_requantize.h",)
+    return ElementCode(f"glowmcu_clamp({{0}}, {low}, {high})", 4, 12, headers)
+
+
+def sigmoid_code(name: str, signature: Signature) -> ElementCode:
+    """logistic or tanh by the table that they share."""
+    exact = {"logistic": (0,), "tanh": (0, 1)}[name]
+    scale = wide_sigmoid.argument_scale(signature.inputs[0].scale, exact)
+    fields = (Field("multiplier", scale.multiplier), Field("shift", scale.shift))
+    return ElementCode(
+        f"glowmcu_{name}_s16_one({{p}}, {{t}}, {{0}})", 28, 130, ("glowmcu_sigmoid_s16.h",),
+        Parameters("glowmcu_sigmoid_scale", fields),
+        ConstantArray("sigmoid", wide_sigmoid.SIGMOID, "sigmoid(i / 24) - 1/2, Q0.16"),
+    )  # fmt: skip

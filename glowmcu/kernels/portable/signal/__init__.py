@@ -1,0 +1,1 @@
+"""Kernels of sound: Fourier transforms, filter banks, frames; for any core."""

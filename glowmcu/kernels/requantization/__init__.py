@@ -1,0 +1,1 @@
+"""Cheap requantization, and its proofs that every result is TensorFlow Lite's."""

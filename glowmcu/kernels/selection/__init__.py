@@ -1,0 +1,1 @@
+"""Which variant computes a node: searches, choices that were measured, kernels of rows."""

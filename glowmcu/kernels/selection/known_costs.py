@@ -1,0 +1,27 @@
+"""What a bundle will cost, by the tables of costs and of stacks: for whoever writes it down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glowmcu.cores import core
+from glowmcu.goals import Goal
+from glowmcu.kernels.selection.select import Selection, code_bytes
+from glowmcu.kernels.selection.stack_table import core_stacks
+from glowmcu.stack_use import KnownCosts
+
+
+def known_costs(
+    core_name: str, goal: Goal, cycles: float, selections: Iterable[Selection]
+) -> KnownCosts:
+    """On a core that was measured; nothing on RISC-V and on no core in particular."""
+    target = core(core_name)
+    if target.is_riscv or core_name == "generic":
+        return KnownCosts(core_name)
+    return KnownCosts(
+        core_name,
+        round(cycles),
+        target.unicorn_model is None,
+        code_bytes(selections),
+        core_stacks(core_name, goal),
+    )

@@ -1,0 +1,339 @@
+"""The cheapest set of variants when layers share functions: local search over prices.
+
+    price = cycles + worth of a byte * (constants; functions, each once; the most scratch)
+
+A move gives one node another variant, all that can take it one variant or one function, or empties
+a function: its users go where they cost least. The best move is made while the price falls. Limits
+become prices: sets are found for ever dearer bytes, and the best of those within the limits is
+taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from glowmcu.goals import Goal
+from glowmcu.ir.graph import Node
+from glowmcu.kernels.kernel import Cost, Kernel
+from glowmcu.kernels.selection.choices import Candidates
+from glowmcu.kernels.selection.lying import standing
+
+Chosen = dict[Node, Kernel]
+
+#: The part of the cycles that a kilobyte of flash is worth. Up to 0.008 `balanced` would spend tens
+#: of kilobytes on a tenth of the cycles (Winograd), from 0.0095 on it would refuse fast kernels.
+_WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085, Goal.RAM: 0.0085}
+#: The goal `size` may take so many times the cycles of `balanced`, and wants such a part of its
+#: code; where that can be had, constants count, too.
+SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
+_CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
+_LADDER = 24  # doublings of a byte's worth: of a cycle to millions
+_ENDLESS = 1 << 62
+#: What a byte of scratch costs that makes the arena larger, in bytes of flash more.
+_WITHOUT_ROOM = 7
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """Cycles and bytes, or changes of them."""
+
+    cycles: float = 0.0
+    constants: int = 0
+    code: int = 0
+    scratch: int = 0
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Cycles that a byte of constants, of code and of scratch is worth."""
+
+    constants: float
+    code: float
+    scratch: float
+
+    def price(self, amounts: Amounts) -> float:
+        """Everything in cycles."""
+        return (
+            amounts.cycles
+            + self.constants * amounts.constants
+            + self.code * amounts.code
+            + self.scratch * amounts.scratch
+        )
+
+    def times(self, flash: float, code: float = 1.0) -> Worth:
+        """Flash worth so many times more, the code in it so many times on top."""
+        return Worth(self.constants * flash, self.code * flash * code, self.scratch)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Of a set: cycles; flash = constants and functions."""
+
+    cycles: float
+    flash_bytes: int
+    code_bytes: int
+
+
+def function_key(kernel: Kernel, cost: Cost) -> Hashable:
+    """Layers with equal keys share one function."""
+    return cost.code_key or standing(kernel)
+
+
+def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:
+    """Bytes that are paid once however many layers use them: the function, the C around it."""
+    code: dict[Hashable, int] = {function_key(kernel, cost): cost.code_bytes}
+    if cost.around:
+        code["around", cost.around] = cost.around_bytes
+    return code
+
+
+def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = None) -> Chosen:
+    """One variant a node, by the goal and within the budget for constants and functions.
+
+    The smallest set that was found where none is within the budget.
+    """
+    search = _Search(candidates)
+    worth = goal_worth(candidates, goal)
+    if goal is not Goal.SIZE and flash_budget is None:
+        return search.cheapest(worth)
+    if goal is Goal.SIZE:
+        return _smallest(candidates, worth, flash_budget or _ENDLESS)
+    sets = list(search.frontier(worth, (1.0,)))
+    within = [item for item in sets if item[0].flash_bytes <= (flash_budget or _ENDLESS)]
+    if not within:
+        return min(sets, key=lambda item: item[0].flash_bytes)[1]
+    return min(within, key=lambda item: item[0].cycles)[1]
+
+
+def _size(totals: Totals) -> float:
+    """Flash, in which code counts half again: the goal is about code first."""
+    return totals.flash_bytes + totals.code_bytes / 2
+
+
+def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen:
+    """The least flash among the sets with little code, or the least code, in reasonable time.
+
+    Searches that count all scratch and those that count the most lead to different sets.
+    """
+    search = _Search(candidates)
+    searches = (search, _Search(candidates, is_scratch_shared=False))
+    frontiers = [list(each.frontier(worth, _CODE_WORTHS)) for each in searches]
+    balanced = min((found[0][0] for found in frontiers), key=lambda totals: totals.cycles)
+    most = SIZE_SLOWDOWN * balanced.cycles
+    sets = [item for found in frontiers for item in found]
+    starts = {totals: chosen for totals, chosen in sets if totals.cycles <= most}
+    sets += [search.pressed(chosen, worth, most) for chosen in starts.values()]
+    within = [item for item in sets if item[0].flash_bytes <= flash_budget]
+    quick = [item for item in within if item[0].cycles <= most]
+    small = [item for item in quick if item[0].code_bytes <= SIZE_CODE * balanced.code_bytes]
+    if not within:
+        return min(sets, key=lambda item: item[0].flash_bytes)[1]
+    if small:
+        return min(small, key=lambda item: _size(item[0]))[1]
+    if quick:
+        return min(quick, key=lambda item: item[0].code_bytes)[1]
+    return min(within, key=lambda item: item[0].cycles)[1]
+
+
+def goal_worth(candidates: Candidates, goal: Goal) -> Worth:
+    """What the goal gives for a byte, by the cycles of the quickest set."""
+    fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
+    flash = fastest * _WORTH_OF_KILOBYTE[goal] / 1024.0
+    return Worth(flash, flash, flash)
+
+
+def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:
+    """What a set comes to."""
+    return _Search(candidates).totals(chosen)
+
+
+class _Search:
+    def __init__(self, candidates: Candidates, is_scratch_shared: bool = True) -> None:
+        self._candidates = candidates
+        self._is_scratch_shared = is_scratch_shared
+        self._contested = {node: found for node, found in candidates.items() if len(found) > 1}
+        #: The largest tensor: where others are alive, there is mostly so much room for scratch.
+        self._room_bytes = max(
+            (out.size_bytes for node in candidates for out in node.signature.outputs), default=0
+        )
+        #: Of each function the layers that could call it, with the variants that do.
+        self._takers: dict[Hashable, Chosen] = {}
+        for node, found in self._contested.items():
+            for kernel, cost in found.items():
+                self._takers.setdefault(function_key(kernel, cost), {})[node] = kernel
+        self._code_bytes: dict[Hashable, int] = {}
+        for found in candidates.values():
+            for kernel, cost in found.items():
+                for key, size in shared_code(kernel, cost).items():
+                    self._code_bytes[key] = max(self._code_bytes.get(key, 0), size)
+
+    def totals(self, chosen: Mapping[Node, Kernel]) -> Totals:
+        costs = [self._candidates[node][kernel] for node, kernel in chosen.items()]
+        code = sum(self._code_bytes[key] for key in self._users(chosen))
+        code += sum(cost.layer_code_bytes for cost in costs)
+        flash = sum(cost.flash_bytes for cost in costs) + code
+        return Totals(sum(cost.cycles for cost in costs), flash, code)
+
+    def cheapest(self, worth: Worth, start: Chosen | None = None) -> Chosen:
+        """The set that no move makes cheaper."""
+        chosen = dict(start) if start else self._alone(worth)
+        while True:
+            users, scratch = self._users(chosen), self._scratch(chosen)
+            best = min(
+                (
+                    (worth.price(self._change(chosen, users, move, scratch)), number, move)
+                    for number, move in enumerate(self._moves(chosen, users, worth))
+                ),
+                default=None,
+                key=lambda item: item[:2],
+            )
+            if best is None or best[0] >= -1e-6:
+                return chosen
+            chosen.update(best[2])
+
+    def frontier(
+        self, worth: Worth, code_worths: Sequence[float]
+    ) -> Iterator[tuple[Totals, Chosen]]:
+        """The cheapest set, then sets of ever less flash, as a byte is worth more and more."""
+        cheapest = self.cheapest(worth)
+        yield self.totals(cheapest), cheapest
+        for code in code_worths:
+            chosen = cheapest
+            for step in range(_LADDER):
+                chosen = self.cheapest(worth.times(2.0**step, code), chosen)
+                yield self.totals(chosen), chosen
+
+    def pressed(self, start: Chosen, worth: Worth, most_cycles: float) -> tuple[Totals, Chosen]:
+        """From `start` moves that save most code for a cycle, while cycles are at most so many."""
+        chosen = dict(start)
+        while True:
+            users, room = self._users(chosen), most_cycles - self.totals(chosen).cycles
+            scratch = self._scratch(chosen)
+            best: tuple[float, int, Chosen] | None = None
+            for number, move in enumerate(self._moves(chosen, users, worth)):
+                change = self._change(chosen, users, move, scratch)
+                if change.code >= 0 or change.cycles > room:
+                    continue
+                saving = (change.code / max(change.cycles, 1.0), number, move)
+                best = saving if best is None else min(best, saving, key=lambda item: item[:2])
+            if best is None:
+                return self.totals(chosen), chosen
+            chosen.update(best[2])
+
+    def _alone(self, worth: Worth) -> Chosen:
+        """Each node's best if no other layer shared its function."""
+        return {
+            node: min(
+                found,
+                key=lambda k: (
+                    worth.price(_layer_amounts(found[k]))
+                    + worth.code * sum(shared_code(k, found[k]).values())
+                ),
+            )
+            for node, found in self._candidates.items()
+        }
+
+    def _users(self, chosen: Mapping[Node, Kernel]) -> Counter[Hashable]:
+        """How many layers use each function, and the C around it."""
+        return Counter(
+            key
+            for node, kernel in chosen.items()
+            for key in shared_code(kernel, self._candidates[node][kernel])
+        )
+
+    def _moves(
+        self, chosen: Mapping[Node, Kernel], users: Counter[Hashable], worth: Worth
+    ) -> Iterator[Chosen]:
+        for kernel in dict.fromkeys(k for found in self._contested.values() for k in found):
+            yield {node: kernel for node, found in self._contested.items() if kernel in found}
+        yield from self._takers.values()
+        for node, found in self._contested.items():
+            yield from ({node: kernel} for kernel in found if kernel is not chosen[node])
+        for key in users:
+            yield self._emptied(chosen, users, key, worth)
+
+    def _emptied(
+        self,
+        chosen: Mapping[Node, Kernel],
+        users: Counter[Hashable],
+        emptied: Hashable,
+        worth: Worth,
+    ) -> Chosen:
+        """Every user of a function where it costs least elsewhere; used functions are paid."""
+
+        def price(node: Node, kernel: Kernel) -> float:
+            cost = self._candidates[node][kernel]
+            unpaid = (size for key, size in shared_code(kernel, cost).items() if not users[key])
+            return worth.price(_layer_amounts(cost)) + worth.code * sum(unpaid)
+
+        move: Chosen = {}
+        for node, kernel in chosen.items():
+            found = self._candidates[node]
+            if emptied not in shared_code(kernel, found[kernel]):
+                continue
+            others = [k for k in found if emptied not in shared_code(k, found[k])]
+            if not others:
+                return {}
+            move[node] = min(others, key=partial(price, node))
+        return move
+
+    def _change(
+        self,
+        chosen: Mapping[Node, Kernel],
+        users: Counter[Hashable],
+        move: Mapping[Node, Kernel],
+        scratch: _Scratch,
+    ) -> Amounts:
+        """What a move changes; `scratch` is of all that is chosen."""
+        cycles, constants, code = 0.0, 0, 0
+        before, after = list[int](), list[int]()
+        moved: Counter[Hashable] = Counter()
+        for node, kernel in move.items():
+            found = self._candidates[node]
+            old, new = found[chosen[node]], found[kernel]
+            cycles = cycles + new.cycles - old.cycles
+            constants += new.flash_bytes - old.flash_bytes
+            code += new.layer_code_bytes - old.layer_code_bytes
+            before.append(old.scratch_bytes)
+            after.append(new.scratch_bytes)
+            moved.subtract(shared_code(chosen[node], old).keys())
+            moved.update(shared_code(kernel, new).keys())
+        for key, count in moved.items():
+            code += self._code_bytes[key] * ((users[key] + count > 0) - (users[key] > 0))
+        return Amounts(cycles, constants, code, scratch.change(before, after))
+
+    def _scratch(self, chosen: Mapping[Node, Kernel]) -> _Scratch:
+        sizes = [self._candidates[node][kernel].scratch_bytes for node, kernel in chosen.items()]
+        return _Scratch(sizes, self._room_bytes, self._is_scratch_shared)
+
+
+class _Scratch:
+    """One layer's after another, so that the most counts, and what is beyond the room more; or all
+    of it, where it is not shared.
+    """
+
+    def __init__(self, sizes: Sequence[int], room_bytes: int, is_shared: bool) -> None:
+        self._room_bytes = room_bytes
+        self._is_shared = is_shared
+        self._counts = Counter(sizes)
+        self._descending = sorted(self._counts, reverse=True)
+
+    def change(self, before: Sequence[int], after: Sequence[int]) -> int:
+        """What it comes to more when layers that had the sizes `before` have those `after`."""
+        if not self._is_shared:
+            return sum(after) - sum(before)
+        gone = Counter(before)
+        kept = next((size for size in self._descending if self._counts[size] > gone[size]), 0)
+        most = self._descending[0] if self._descending else 0
+        return self._total(max([kept, *after])) - self._total(most)
+
+    def _total(self, most: int) -> int:
+        return most + _WITHOUT_ROOM * max(most - self._room_bytes, 0)
+
+
+def _layer_amounts(cost: Cost) -> Amounts:
+    """What a layer costs itself: all but the function that it may share."""
+    return Amounts(cost.cycles, cost.flash_bytes, cost.layer_code_bytes, cost.scratch_bytes)

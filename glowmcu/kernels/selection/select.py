@@ -1,0 +1,307 @@
+"""Selection: for every node the cheapest variant that accepts it, by the user's goal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.goals import Goal
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.kernel_code import Overlap, RowSupport
+from glowmcu.ir.operation import Constant
+from glowmcu.ir.program import Program
+from glowmcu.ir.value_ranges import ValueRanges, value_ranges
+from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
+from glowmcu.kernels.selection.choices import Candidates, KernelChoices
+from glowmcu.kernels.selection.lying import can_lie, lying, standing
+from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
+from glowmcu.kernels.selection.search import Totals, cheapest_set, set_totals, shared_code
+from glowmcu.planning_progress import PlanningWatch, Stage
+
+
+@dataclass(frozen=True)
+class BodyPlan:
+    """A body of a branch or loop: its program with offsets in a scratch of `arena_bytes`, and the
+    kernels of its nodes.
+    """
+
+    program: Program
+    selections: Mapping[Node, Selection]
+    arena_bytes: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The variant chosen for a node, its cost, and the ones that were possible too.
+
+    `work` is what the chosen one says of itself, priced or not.
+    """
+
+    node: Node
+    kernel: Kernel
+    cost: Cost
+    code: KernelCode
+    alternatives: tuple[tuple[str, Cost], ...]
+    work: Mapping[str, float] = field(default_factory=dict)
+    site: Site | None = field(default=None, repr=False)
+    target: Target | None = field(default=None, repr=False)
+    #: Every variant that could compute the node, also row by row.
+    possible: tuple[Kernel, ...] = ()
+    #: Others, which may compute a single row of it.
+    of_one_row: tuple[Kernel, ...] = ()
+    #: Of a branch or loop, once they are planned.
+    bodies: tuple[BodyPlan, ...] = ()
+
+    @cached_property
+    def row_kernel(self) -> RowKernel | None:
+        """How the layer goes row by row, if it can."""
+        if self.site is None or self.target is None:
+            return None
+        variants = [
+            variant
+            for variant in dict.fromkeys(map(standing, self.possible))
+            if variant in self.possible or variant.accepts(self.site, self.target)
+        ]
+        return best_row_kernel(
+            variants, self.code.operands, self.site, self.target, self.of_one_row
+        )
+
+    def exchanged(self, variant: Kernel) -> Selection:
+        """The node with another of the variants that are possible. Raises GM5xx."""
+        assert self.site is not None and self.target is not None
+        return replace(
+            self,
+            kernel=variant,
+            cost=variant.price(self.site, self.target),
+            code=variant.generate(self.site, self.target),
+            work=variant.work(self.site, self.target),
+            alternatives=(
+                *(item for item in self.alternatives if item[0] != variant.name),
+                (self.kernel_name, self.cost),
+            ),
+        )
+
+    @property
+    def kernel_name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """Node inputs that the kernel reads through pointers."""
+        return self.code.operands
+
+    @property
+    def scratch_bytes(self) -> int:
+        return self.code.scratch_bytes
+
+    @property
+    def row_cycles(self) -> float:
+        """Estimate for the whole layer, computed row by row."""
+        return self.cost.cycles if self.row_kernel is None else self.row_kernel.cost.cycles
+
+    @property
+    def row_code(self) -> KernelCode:
+        """What is called for a row."""
+        assert self.row_kernel is not None, f"{self.kernel_name} computes whole tensors only"
+        return self.row_kernel.code
+
+    @property
+    def rows(self) -> RowSupport | None:
+        """What memory planning needs to know of that."""
+        return self.row_kernel.support if self.row_kernel else None
+
+    @property
+    def overlaps(self) -> Mapping[int, Overlap]:
+        """What the first result may share with operands, by position."""
+        return self.code.overlaps
+
+    @property
+    def operand_align(self) -> int:
+        return self.code.operand_align
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionMemory:
+    """What one target's variants say of nodes, for selections that differ in limits and budgets.
+
+    By node, and by its limit of scratch bytes. `watch` is told of nodes that it comes to know.
+    """
+
+    possible: dict[tuple[Node, int | None], dict[Kernel, Cost]] = field(default_factory=dict)
+    selections: dict[tuple[Node, int | None, Kernel], Selection] = field(default_factory=dict)
+    watch: PlanningWatch = field(default_factory=PlanningWatch)
+
+
+def select_kernels(
+    graph: Graph,
+    target: Target,
+    choices: KernelChoices | None = None,
+    flash_budget: int | None = None,
+    scratch_limits: Mapping[str, int] | None = None,
+    ranges: ValueRanges | None = None,
+    memory: SelectionMemory | None = None,
+) -> dict[Node, Selection]:
+    """A variant for every node that computes, the cheapest set by the target's goal.
+
+    `choices` are decisions made already; `scratch_limits` are bytes by node name, held where a
+    variant can; `ranges` what values can hold where more is known than the graph says; `memory` is
+    of selections for the same target by the same choices. Raises GM501 naming all nodes that have
+    no variant, GM507 for choices that cannot be, GM402 where no set that was found is within the
+    flash budget, GM5xx where a proof fails.
+    """
+    known, memory = ranges or value_ranges(graph), memory or SelectionMemory()
+    limits = scratch_limits or {}
+    sites = {
+        node: replace(site_of(graph, node, known), scratch_limit=limits.get(node.name))
+        for node in graph.nodes
+        if not isinstance(node.op, Constant) and not node.op.aliases(node.signature)
+    }
+    possible = _possible(sites, target, choices, memory)
+    candidates = _limited(possible, limits)
+    if choices is not None:
+        candidates = choices.narrowed(candidates)
+    allowed = possible if choices is None else choices.narrowed(possible)
+    chosen = cheapest_set(candidates, target.goal, flash_budget)
+    totals = set_totals(candidates, chosen)
+    if flash_budget is not None and totals.flash_bytes > flash_budget:
+        raise _over_flash_budget(graph, totals, flash_budget)
+    selections: dict[Node, Selection] = {}
+    problems: list[Problem] = []
+    for node, variant in chosen.items():
+        key = node, limits.get(node.name), variant
+        try:
+            if key not in memory.selections:
+                is_decided = choices is not None and choices.decides(node)
+                others = () if is_decided else _others(node, possible[node])
+                found = _selection(sites[node], target, variant, possible[node])
+                found = replace(found, possible=tuple(allowed[node]), of_one_row=others)
+                memory.selections[key] = found
+        except GlowmcuError as cause:
+            problems.extend(cause.problems)
+            continue
+        selections[node] = memory.selections[key]
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    return selections
+
+
+def _possible(
+    sites: Mapping[Node, Site],
+    target: Target,
+    choices: KernelChoices | None,
+    memory: SelectionMemory,
+) -> Candidates:
+    """All that accept each node. Raises GM501."""
+    everywhere = choices.everywhere if choices is not None and not choices.layers else ""
+    for done, (node, site) in enumerate(sites.items(), 1):
+        key = node, site.scratch_limit
+        if key not in memory.possible:
+            memory.possible[key] = _candidates(site, target, everywhere)
+            memory.watch.layers(Stage.KERNELS, done, len(sites))
+    possible: Candidates = {
+        node: memory.possible[node, site.scratch_limit] for node, site in sites.items()
+    }
+    problems = [_no_kernel(node) for node, found in possible.items() if not found]
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    return possible if choices is None else choices.measured(possible)
+
+
+def _selection(
+    site: Site, target: Target, variant: Kernel, prices: Mapping[Kernel, Cost]
+) -> Selection:
+    """The variant at work, and what others would have cost. Raises GM5xx."""
+    code, work = variant.generate(site, target), variant.work(site, target)
+    others = tuple((other.name, prices[other]) for other in prices if other is not variant)
+    site.memory.clear()
+    return Selection(site.node, variant, prices[variant], code, others, work, site, target)
+
+
+def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
+    """The operator's variants that do not accept the node; none where weights are to stay int8."""
+    if _with_int8_weights(accepting):
+        return ()
+    known = load_kernels().get(type(node.op), ())
+    return tuple(variant for variant in known if variant not in accepting)
+
+
+def _limited(candidates: Candidates, limits: Mapping[str, int]) -> Candidates:
+    """Without the variants that need more scratch than the node's limit; the least if all do."""
+    limited: dict[Node, Mapping[Kernel, Cost]] = {}
+    for node, found in candidates.items():
+        least = min(cost.scratch_bytes for cost in found.values())
+        most = max(limits.get(node.name, sys.maxsize), least)
+        limited[node] = {k: cost for k, cost in found.items() if cost.scratch_bytes <= most}
+    return limited
+
+
+def _over_flash_budget(graph: Graph, totals: Totals, budget: int) -> GlowmcuError:
+    constants = totals.flash_bytes - totals.code_bytes
+    return error(
+        "GM402",
+        f"the flash budget is {budget} B, the smallest set of kernels needs about "
+        f"{totals.flash_bytes} B: {constants} B of constants and {totals.code_bytes} B of code",
+        graph.name,
+        f"give at least --flash-budget {totals.flash_bytes}; constants shrink with the model only",
+        ExitCode.DOES_NOT_FIT,
+    )
+
+
+def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cost]:
+    """Every variant that accepts the node, with its cost; that named `everywhere` alone if it does.
+
+    Acceptance may take long proofs, which sweeps of thousands of layers need not make for all.
+    """
+    variants = load_kernels().get(type(site.node.op), ())
+    asked = sorted(variants, key=lambda variant: variant.name != everywhere)
+    found: dict[Kernel, Cost] = {}
+    for variant in asked:
+        if variant.accepts(site, target):
+            found[variant] = variant.price(site, target)
+            if variant.name == everywhere:
+                break
+    if can_lie(site.node):
+        found |= _lying(found, site, target, variants)
+    site.memory.clear()
+    return _with_int8_weights(found) or found if target.goal is not Goal.SPEED else found
+
+
+def _with_int8_weights(found: Mapping[Kernel, Cost]) -> dict[Kernel, Cost]:
+    """Those that leave weights int8 as the file has them."""
+    return {item: cost for item, cost in found.items() if standing(item).keeps_int8_weights}
+
+
+def _lying(
+    found: Mapping[Kernel, Cost], site: Site, target: Target, variants: Iterable[Kernel]
+) -> dict[Kernel, Cost]:
+    """Those of the variants that take fewer cycles on an image of one row than on one column."""
+    laid = [lying(variant) for variant in variants]
+    costs = {item: item.price(site, target) for item in laid if item.accepts(site, target)}
+    return {
+        item: cost
+        for item, cost in costs.items()
+        if item.standing not in found or cost.cycles < found[item.standing].cycles
+    }
+
+
+def code_bytes(selections: Iterable[Selection]) -> int:
+    """Estimate of all code: shared functions once, and what layers have of their own."""
+    items = list(selections)
+    own = sum(item.cost.layer_code_bytes for item in items)
+    shared: dict[Hashable, int] = {}
+    for item in items:
+        shared |= shared_code(item.kernel, item.cost)
+    return own + sum(shared.values())
+
+
+def _no_kernel(node: Node) -> Problem:
+    types = ", ".join(str(type_) for type_ in node.signature.inputs)
+    return Problem(
+        "GM501",
+        f"no kernel computes {node.op.name} on {types} -> {node.signature.output}",
+        f'{node.source} "{node.name}"',
+        "int8 is supported throughout; other element types only where `glowmcu ops` says so",
+    )
