@@ -100,8 +100,12 @@ def variants_of(names: Collection[str]) -> set[str]:
 def _raw_texts() -> dict[str, str]:
     """libjit's files and the kernels' templates, as they are."""
     folders = (resource_dir("libjit"), resource_dir("templates") / "kernels")
-    paths = (path for folder in folders for path in sorted(folder.rglob("*.[hj]*")))
+    paths = (path for folder in folders for path in sorted(folder.rglob("*.[hj]*"), key=_name))
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
+
+
+def _name(path: Path) -> str:
+    return path.name
 
 
 def _states() -> dict[str, dict[str, str]]:

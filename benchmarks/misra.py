@@ -25,7 +25,7 @@ from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
 from glowmcu.pipeline import compile_model
-from glowmcu.resources import resource_dir
+from glowmcu.resources import headers_in, resource_dir
 from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets
 from tests.support.check_model import write_bundle
 from tests.support.misra import Finding, findings
@@ -103,9 +103,11 @@ def needed(found: Iterable[Finding]) -> Counter[str]:
 
 def emitted() -> dict[str, str]:
     """All C that can be emitted: headers, and templates under the names of what they make."""
-    code = {path.name: path.read_text("utf-8") for path in resource_dir("libjit").glob("*.h")}
+    code = {
+        name: path.read_text("utf-8") for name, path in headers_in(resource_dir("libjit")).items()
+    }
     templates = resource_dir("templates")
-    for path in sorted((*templates.glob("kernels/*.j2"), *templates.glob("bundle/*.j2"))):
+    for path in sorted((*templates.glob("kernels/**/*.j2"), *templates.glob("bundle/*.j2"))):
         code[path.name.removesuffix(".j2")] = path.read_text("utf-8")
     code["assembly.c"] = assembly_strings(("ldr r2, [r1, \\x]",))  # what macros in all of them have
     return code

@@ -7,6 +7,7 @@ In a checkout they are top-level folders; in an installed wheel they sit inside 
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +40,19 @@ def resource_dirs(name: Kind) -> tuple[Path, ...]:
 
 
 def find_resource(kind: Kind, name: str) -> Path:
-    """The file `name` in the first folder that has it; a plug-in cannot replace the project's."""
+    """The file `name` in the first folder that has it; a plug-in cannot replace the project's.
+
+    Headers of libjit are found by their names alone, whichever room they are in: no two are alike,
+    since a bundle has them in one folder.
+    """
     folders = resource_dirs(kind)
+    if kind == "libjit":
+        found = (headers_in(folder).get(name) for folder in folders)
+        return next((path for path in found if path), folders[0] / name)
     return next((f / name for f in folders if (f / name).is_file()), folders[0] / name)
+
+
+@cache
+def headers_in(folder: Path) -> dict[str, Path]:
+    """The headers in `folder` and in its folders, by name, in order."""
+    return {path.name: path for path in sorted(folder.rglob("*.h"), key=lambda path: path.name)}

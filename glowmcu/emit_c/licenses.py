@@ -11,7 +11,7 @@ import re
 from pathlib import PurePosixPath
 
 from glowmcu.emit_c.texts import Texts
-from glowmcu.resources import find_resource, resource_dir
+from glowmcu.resources import find_resource, headers_in, resource_dir
 
 CODE_LICENSE = "Apache-2.0"
 MODEL_LICENSE = "LicenseRef-Model"
@@ -66,4 +66,4 @@ def _is_foreign(file: str, name: str) -> bool:
     """Whether a header is a plug-in's, which says its terms itself."""
     own = {f"{name}.h", f"{name}_weights.h", f"{name}_model.h"}
     is_header = file.endswith(".h") and "/" not in file and file not in own
-    return is_header and not (resource_dir("libjit") / file).is_file()
+    return is_header and file not in headers_in(resource_dir("libjit"))

@@ -11,9 +11,9 @@ import pytest
 
 from glowmcu.goals import Goal
 from glowmcu.pipeline import compile_model
-from glowmcu.resources import resource_dir
 from tests.bundle.models import model_bytes, options_of
 from tests.bundle.test_generated_text import ASKED
+from tests.support.kernel_files import header_paths
 
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r'#include "([^"]+)"')
@@ -54,7 +54,7 @@ def test_comments_name_nothing_that_is_not_in_the_bundle(model: str, core: str, 
 
 def test_a_header_names_only_what_it_brings_along() -> None:
     """Of every header of libjit, since a bundle has those that its kernels include."""
-    headers = {path.name: path.read_text() for path in resource_dir("libjit").glob("*.h")}
+    headers = {name: path.read_text() for name, path in header_paths().items()}
     found = []
     for name, text in sorted(headers.items()):
         present = {brought: headers[brought] for brought in brought_along(name, headers)}

@@ -22,11 +22,11 @@ from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import ConstantArray, Field, Parameters
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import compile_model
-from glowmcu.resources import resource_dir
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import model_bytes
 from tests.bundle.test_use import build, run_program, selftest_program
 from tests.support.check_model import write_bundle
+from tests.support.kernel_files import template_paths
 from tests.support.onnx_models import onnx_model
 
 #: Inside functions of the portable branch, which Arm's compilers never see: code, for a check.
@@ -135,9 +135,7 @@ def test_no_template_keeps_a_table_where_no_check_sees_it() -> None:
     """Apart from what is computed from code alone, and from the portable twins of assembly."""
     shapes = re.compile(r"^    static const (?!glowmcu_\w+_(?:shape|parts) |\{\{ s\.struct)", re.M)
     found = {
-        path.name
-        for path in (resource_dir("templates") / "kernels").glob("*.j2")
-        if shapes.search(path.read_text(encoding="utf-8"))
+        path.name for path in template_paths() if shapes.search(path.read_text(encoding="utf-8"))
     }
     assert found == {"conv_2d_rows_dsp.c.j2", "depthwise_near_taps_dsp.c.j2"}  # their twins
 

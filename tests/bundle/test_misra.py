@@ -15,7 +15,7 @@ from glowmcu.emit_c.misra import RECORD_FILE, category, explains, places
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
 from glowmcu.pipeline import compile_model
 from tests.bundle.models import digits
-from tests.conftest import REPO
+from tests.support.kernel_files import header_paths
 from tests.support.misra import Finding, findings
 
 #: One for each form of code that the rest shares: streams and self tests, a core without DSP.
@@ -86,7 +86,7 @@ def test_a_bundle_records_the_deviations_that_its_own_code_needs() -> None:
 
 def test_names_in_headers_of_kernels_differ_within_31_characters() -> None:
     names = defaultdict(set)
-    for path in (REPO / "libjit").glob("*.h"):
+    for path in header_paths().values():
         for word in _WORD.findall(_UNSEEN.sub("", path.read_text(encoding="utf-8"))):
             names[word[:31]].add(word)
     assert [sorted(same) for same in names.values() if len(same) > 1] == []

@@ -16,21 +16,19 @@ from glowmcu.cores import core
 from glowmcu.emit_c.assembly_text import frame_bytes
 from glowmcu.emit_c.naked_frames import naked_frames
 from glowmcu.pipeline import compile_model
-from glowmcu.resources import resource_dir
 from glowmcu.verify.toolchain import compile_object
 from tests.bundle.models import digits
 from tests.support.check_model import write_bundle
+from tests.support.kernel_files import header_paths, template_paths
 
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55")
 _LINE = re.compile(r"(\S+):\d+:\d+:(\w+)\t(\d+)\tstatic")
 
 
 def test_every_function_of_assembly_says_what_it_takes_of_the_stack() -> None:
-    folders = (resource_dir("libjit"), resource_dir("templates") / "kernels")
-    paths = [path for folder in folders for path in sorted(folder.iterdir())]
     said = r"/\* stack: (\d+|{{ assembly \| frame_bytes }}) bytes \*/\nGLOWMCU_CODE\n"
-    for path in paths:
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    for path in (*header_paths().values(), *template_paths()):
+        text = path.read_text(encoding="utf-8")
         naked = re.findall(r"^GLOWMCU_NAKED", text, re.MULTILINE)
         assert len(re.findall(said + "GLOWMCU_NAKED", text)) == len(naked), path.name
     assert naked_frames({"a.c": "int x;\nGLOWMCU_CODE\nGLOWMCU_NAKED static void f("}) == ""

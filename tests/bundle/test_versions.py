@@ -14,13 +14,14 @@ from glowmcu.emit_c import bundle_files, contract
 from glowmcu.instrument import Instrument
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import compile_model
-from glowmcu.resources import find_resource, resource_dir
+from glowmcu.resources import find_resource
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import model_bytes
 from tests.bundle.test_use import build, selftest_program
 from tests.support.check_model import write_bundle
+from tests.support.kernel_files import header_paths
 
-HEADERS = sorted(path.name for path in resource_dir("libjit").glob("*.h"))
+HEADERS = list(header_paths())
 
 
 def with_model(program: str, name: str) -> str:
@@ -155,7 +156,7 @@ def test_bundles_of_one_version_share_one_set_of_headers(
 
 @pytest.mark.parametrize("file", HEADERS)
 def test_the_guard_of_every_libjit_header_can_carry_a_digest(file: str) -> None:
-    text = (resource_dir("libjit") / file).read_text(encoding="utf-8")
+    text = header_paths()[file].read_text(encoding="utf-8")
     assert re.search(rf"^#ifndef {contract.header_guard(file)}\n#define ", text, re.MULTILINE)
     made = contract.stamped(file, text)
     assert len(made) - len(text) == len(" 0x12345678u")

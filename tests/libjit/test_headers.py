@@ -10,11 +10,11 @@ import pytest
 
 from glowmcu.resources import resource_dir
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
+from tests.support.kernel_files import header_paths, include_flags, template_paths
 
-LIBJIT = resource_dir("libjit")
 #: Bodies for one instruction set: included by the header that says what they do.
 _BODIES = ("_armv6m.h", "_armv7m.h")
-HEADERS = sorted(path.name for path in LIBJIT.glob("*.h") if not path.name.endswith(_BODIES))
+HEADERS = [name for name in header_paths() if not name.endswith(_BODIES)]
 #: Endings of headers for one kind of core, which need not meet.
 KINDS = ("dsp", "mve", "nodsp")
 _UNUSED = ("-Wno-unused-function", "-fsyntax-only")
@@ -28,7 +28,7 @@ def check(tmp_path: Path, headers: list[str]) -> None:
     compiler = host_compiler() or pytest.skip("needs a C compiler")
     source = tmp_path / "headers.c"
     source.write_text("".join(f'#include "{header}"\n' for header in headers))
-    command = [compiler, *STRICT_FLAGS, *_UNUSED, f"-I{LIBJIT}", str(source)]
+    command = [compiler, *STRICT_FLAGS, *_UNUSED, *include_flags(), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -50,8 +50,8 @@ FUNCTION = re.compile(
 #: What the application includes: its functions are inlined into the application's own code.
 _OF_APPLICATIONS = ("glowmcu_base.h", "glowmcu_model.h", "glowmcu_quantize.h")
 PLACEABLE = [
-    *(LIBJIT / name for name in HEADERS if name not in _OF_APPLICATIONS),
-    *sorted(resource_dir("templates").glob("kernels/*.j2")),
+    *(header_paths()[name] for name in HEADERS if name not in _OF_APPLICATIONS),
+    *template_paths(),
     resource_dir("templates") / "bundle" / "cascade.c.j2",
 ]
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from glowmcu.resources import find_resource
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
+from tests.support.kernel_files import include_flags
 
 Array = npt.NDArray[Any]
 RELATIVE, ABSOLUTE = 2e-6, 1.5e-45
@@ -94,8 +94,7 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         )
     source = folder / "math.c"
     source.write_text("\n".join(lines) + "\n")
-    libjit = Path(str(find_resource("libjit", "glowmcu_math.h"))).parent
-    command = [compiler, *STRICT_FLAGS, *FLAGS[request.param], "-fPIC", "-shared", f"-I{libjit}"]
+    command = [compiler, *STRICT_FLAGS, *FLAGS[request.param], "-fPIC", "-shared", *include_flags()]
     if request.param == "plain":
         command += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
     subprocess.run([*command, str(source), "-o", str(folder / "math.so")], check=True)

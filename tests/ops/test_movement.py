@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from glowmcu.kernels.portable.movement import MAX_LOOPS, StridedCopy, coalesce
 from glowmcu.ops.movement import Copy, Region, whole
-from glowmcu.resources import resource_dir
 from glowmcu.verify.host_library import host_compiler
+from tests.support.kernel_files import include_flags
 
 cffi = pytest.importorskip("cffi", reason="pip install cffi")
 
@@ -49,7 +49,7 @@ class StridedCopyInC:
     def __init__(self, folder: Path) -> None:
         source, library = folder / "copy.c", folder / "copy.so"
         source.write_text(_SOURCE)
-        flags = ["-std=c99", "-O1", "-shared", "-fPIC", f"-I{resource_dir('libjit')}"]
+        flags = ["-std=c99", "-O1", "-shared", "-fPIC", *include_flags()]
         compiler = host_compiler()
         if compiler is None:
             pytest.skip("no C compiler: apt-get install gcc, or set CC")

@@ -15,8 +15,8 @@ import pytest
 from benchmarks.arm_flags import MACHINES, TOGETHER, failures
 from benchmarks.random_bundles import random_bundle
 from glowmcu.verify.toolchain import run_gcc
-from tests.conftest import REPO
 from tests.support.check_model import write_bundle
+from tests.support.kernel_files import header_paths, template_paths
 
 #: Of each core a bundle that has functions made of assembly, and fits its machine.
 SEEDS = {
@@ -39,7 +39,7 @@ def test_flags_of_firmware_change_no_result(core_name: str, tmp_path: Path) -> N
 
 def test_functions_of_assembly_are_declared_in_one_way() -> None:
     """An attribute that keeps canaries and counters out is easily forgotten."""
-    kernels = [*(REPO / "libjit").glob("*.h"), *(REPO / "templates" / "kernels").glob("*.j2")]
+    kernels = [*header_paths().values(), *template_paths()]
     said = {path.name for path in kernels if re.search(r"\bnaked\b", path.read_text())}
     assert said == {"glowmcu_thumb.h"}
 

@@ -104,7 +104,7 @@ class LstmDsp(Kernel):
         return KernelCode(
             function=_function(site),
             operands=POINTERS,
-            template="lstm_dsp.c.j2",
+            template="dsp/lstm_dsp.c.j2",
             view={
                 "headers": ("glowmcu_lstm_dsp.h",),
                 "step": f"glowmcu_lstm_step_{code.suffix}",

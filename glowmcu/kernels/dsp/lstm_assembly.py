@@ -4,7 +4,7 @@ The loop of products is that of dsp/dense/direct_assembly.py, for x and for the 
 in turn. Of its eight channels each two are one gate of two units, so that they share constants;
 what becomes of x is on the stack while the hidden state goes through the loop. Both units are
 computed from registers, side by side, so that no load waits for its address; the lines that stand
-for sigmoid are in libjit/glowmcu_lstm_dsp.h.
+for sigmoid are in glowmcu_lstm_dsp.h.
 """
 
 from __future__ import annotations

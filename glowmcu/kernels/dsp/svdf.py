@@ -80,7 +80,7 @@ class SvdfDsp(Kernel):
         return KernelCode(
             function=_function(site),
             operands=POINTERS,
-            template="svdf_dsp.c.j2",
+            template="dsp/svdf_dsp.c.j2",
             view={
                 "headers": ("glowmcu_svdf_dsp.h",),
                 "memory": shape.memory,

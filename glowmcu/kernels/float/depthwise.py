@@ -1,7 +1,7 @@
 """Float depthwise_conv_2d on cores with an FPU: two pixels by eight channels at a time.
 
 Channels that fill no block are in one that ends with the last channel, so that some are computed
-twice. See libjit/glowmcu_depthwise_packed_f32.h.
+twice. See glowmcu_depthwise_packed_f32.h.
 """
 
 from __future__ import annotations

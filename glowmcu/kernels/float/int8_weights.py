@@ -64,7 +64,7 @@ def _are_multiples(weights: Array, scale: float) -> bool:
 
 
 def packed_int8_blocks(weights: Array, bias: Array) -> ConstantArray:
-    """`weights` as `int8_weights` takes them: blocks as libjit/glowmcu_window_w8_f32.h has them.
+    """`weights` as `int8_weights` takes them: blocks as glowmcu_window_w8_f32.h has them.
 
     A bias of -0 is stored as 0, as `window_f32.packed_blocks` does.
     """

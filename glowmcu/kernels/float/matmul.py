@@ -1,4 +1,4 @@
-"""Float products with constant matrices on cores with an FPU: see libjit/glowmcu_matrix_f32.h."""
+"""Float products with constant matrices on cores with an FPU: see glowmcu_matrix_f32.h."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Float products of windows with all channels' weights on cores with an FPU: packing and pricing.
 
 Two pixels by eight channels at a time: sixteen sums, eight weights, four inputs and four products
-are the 32 registers. See libjit/glowmcu_window_f32.h.
+are the 32 registers. See glowmcu_window_f32.h.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """conv_2d, fully_connected and one-channel depthwise_conv_2d on cores with Helium.
 
-All are rows of int8 times a packed matrix: see libjit/glowmcu_matrix_mve.h. Rows are read where
+All are rows of int8 times a packed matrix: see glowmcu_matrix_mve.h. Rows are read where
 they lie, or gathered from the image first.
 """
 

@@ -1,7 +1,7 @@
 """depthwise_conv_2d on cores with Helium, eight channels at a time.
 
-See libjit/glowmcu_depthwise_pairs_mve.h for windows three pixels wide, and
-libjit/glowmcu_depthwise_conv_2d_mve.h for all others.
+See glowmcu_depthwise_pairs_mve.h for windows three pixels wide, and
+glowmcu_depthwise_conv_2d_mve.h for all others.
 """
 
 from __future__ import annotations

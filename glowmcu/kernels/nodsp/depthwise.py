@@ -90,7 +90,7 @@ class TapsDepthwiseConv2D(Kernel):
         return KernelCode(
             function=_function(site),
             operands=(0,),
-            template="depthwise_taps_nodsp.c.j2",
+            template="nodsp/depthwise_taps_nodsp.c.j2",
             view={
                 "taps": taps,
                 "multiplier": 1 if _multiplier(site) == 1 else 0,

@@ -1,7 +1,7 @@
 """Weights for two products in one multiplication, of two pixels or of two outputs.
 
-What `libjit/glowmcu_pair_sums_nodsp.h`, `libjit/glowmcu_output_pairs_nodsp.h` and
-`libjit/glowmcu_direct_outputs_nodsp.h` read.
+What `glowmcu_pair_sums_nodsp.h`, `glowmcu_output_pairs_nodsp.h` and
+`glowmcu_direct_outputs_nodsp.h` read.
 
 A group of four taps has its sums in 16 bits when its weights' magnitudes add up to 255 at most;
 what exceeds that is taken from the largest weights and listed as extras.

@@ -40,7 +40,11 @@ class PortableCameraPixels(Kernel):
             "headers": ("glowmcu_requantize.h",) if op.format.is_yuv and op.channels == 3 else (),
         }
         return KernelCode(
-            function="", operands=(0,), template="camera_pixels.c.j2", view=view, rows=out.shape[1]
+            function="",
+            operands=(0,),
+            template="portable/camera_pixels.c.j2",
+            view=view,
+            rows=out.shape[1],
         )
 
 

@@ -51,7 +51,7 @@ class PortableCast(Kernel):
         return KernelCode(
             function="",
             operands=(0,),
-            template="cast.c.j2",
+            template="portable/cast.c.j2",
             view=view,
             overlaps=element_overlaps(site.signature),
         )

@@ -18,7 +18,7 @@ class PortableIf(Kernel):
         return Cost(30.0 + _moved_cycles(site), 0, layer_code_bytes=40)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return _around(site, "if.c.j2")
+        return _around(site, "portable/if.c.j2")
 
 
 @kernel("loop.portable", Loop)
@@ -29,7 +29,7 @@ class PortableLoop(Kernel):
         return Cost(40.0 + 2 * _moved_cycles(site), 0, layer_code_bytes=60)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        return _around(site, "loop.c.j2")
+        return _around(site, "portable/loop.c.j2")
 
 
 def _around(site: Site, template: str) -> KernelCode:

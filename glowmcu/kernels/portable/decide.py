@@ -48,7 +48,7 @@ class PortableDecide(Kernel):
             "least": _literal(least, sum_type),
             "distance": op.distance,
         }
-        return KernelCode(function="", operands=(0, 1), template="decide.c.j2", view=view)
+        return KernelCode(function="", operands=(0, 1), template="portable/decide.c.j2", view=view)
 
 
 def _literal(least: int | float, sum_type: str) -> str:

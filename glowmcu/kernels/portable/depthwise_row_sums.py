@@ -1,7 +1,7 @@
 """Depthwise convolution whose result is one row: its input rows can come one by one.
 
 A window as high as the image leaves nothing to slide along y. See
-libjit/glowmcu_depthwise_row_sums.h.
+glowmcu_depthwise_row_sums.h.
 """
 
 from __future__ import annotations

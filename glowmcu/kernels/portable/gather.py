@@ -113,7 +113,7 @@ class PortableGatherElements(Kernel):
             function="",
             operands=(0, 1),
             header="glowmcu_reduce.h",
-            template="gather_elements.c.j2",
+            template="portable/gather_elements.c.j2",
             view=view,
         )
 

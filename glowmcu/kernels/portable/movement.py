@@ -168,7 +168,7 @@ def _several_copies(site: Site, copies: Sequence[tuple[Copy, StridedCopy]]) -> K
         function="",
         operands=operands,
         header="glowmcu_strided_copy.h",
-        template="copies.c.j2",
+        template="portable/copies.c.j2",
         view=view,
     )
 

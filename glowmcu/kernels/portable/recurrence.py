@@ -140,7 +140,7 @@ class RealRecurrence(Kernel):
             "headers": ("glowmcu_recurrence_f32.h", *table.headers),
         }
         operands = tuple(range(len(site.signature.inputs)))
-        return KernelCode("", operands, template="recurrence_f32.c.j2", view=view)
+        return KernelCode("", operands, template="portable/recurrence_f32.c.j2", view=view)
 
 
 def _uses(op: Recurrence) -> tuple[int, ...]:

@@ -126,7 +126,7 @@ class PortableRecurrence(Kernel):
         }  # fmt: skip
         note = bound_note(site.node.macs, max(bounds)) if not is_wide else "wide sums saturate"
         return KernelCode(
-            "", tuple(operands), template="recurrence_s8.c.j2", view=view,
+            "", tuple(operands), template="portable/recurrence_s8.c.j2", view=view,
             scratch_bytes=self.scratch_bytes(site, target), notes=(note,),
         )  # fmt: skip
 

@@ -236,7 +236,7 @@ class PortableReducePlain(Kernel):
             function="",
             operands=(0,),
             header="glowmcu_reduce.h",
-            template="reduce.c.j2",
+            template="portable/reduce.c.j2",
             view=view,
         )
 

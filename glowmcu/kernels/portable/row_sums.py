@@ -1,7 +1,7 @@
 """Kernels of what adds up a whole int8 image a channel and can take it row by row.
 
 Global average pooling, and sums and means over all axes between the first and the last ones: in a
-cascade the rows of their operand never exist together. See libjit/glowmcu_row_sums.h.
+cascade the rows of their operand never exist together. See glowmcu_row_sums.h.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _RowSums(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="row_sums.c.j2",
+            template="portable/row_sums.c.j2",
             view={"sums": layout.sums, "result": result, "headers": (header,)},
             parameters=Parameters(
                 "glowmcu_row_sums", tuple(Field(name, value) for name, value in values.items())

@@ -109,7 +109,9 @@ class PortableArgExtremePlain(Kernel):
             "index_type": site.signature.output.element.c_name,
             "better": f"{sign}=" if op.last else sign,
         }
-        return KernelCode(function="", operands=(0,), template="arg_extreme.c.j2", view=view)
+        return KernelCode(
+            function="", operands=(0,), template="portable/arg_extreme.c.j2", view=view
+        )
 
 
 #: The type whose sums wrap.
@@ -135,7 +137,7 @@ class PortableCumSumPlain(Kernel):
             "exclusive": op.exclusive,
             "reverse": op.reverse,
         }
-        return KernelCode(function="", operands=(0,), template="cumsum.c.j2", view=view)
+        return KernelCode(function="", operands=(0,), template="portable/cumsum.c.j2", view=view)
 
 
 @kernel("top_k.portable", TopK)
@@ -157,4 +159,4 @@ class PortableTopK(Kernel):
             "better": ">" if op.largest else "<",
             "worse": "<" if op.largest else ">",
         }
-        return KernelCode(function="", operands=(0,), template="top_k.c.j2", view=view)
+        return KernelCode(function="", operands=(0,), template="portable/top_k.c.j2", view=view)

@@ -73,7 +73,7 @@ class PortableScatterElements(Kernel):
             function="",
             operands=(0, 1, 2),
             header="glowmcu_scatter.h",
-            template="scatter_elements.c.j2",
+            template="portable/scatter_elements.c.j2",
             view=view,
         )
 
@@ -101,6 +101,6 @@ class PortableScatterNd(Kernel):
             function="",
             operands=(0, 1, 2),
             header="glowmcu_scatter.h",
-            template="scatter_nd.c.j2",
+            template="portable/scatter_nd.c.j2",
             view=view,
         )

@@ -142,7 +142,9 @@ class BakedLoop(Kernel):
         }
         operands = tuple(range(len(signature.inputs)))
         overlaps = element_overlaps(signature)
-        return KernelCode("", operands, template="stack.c.j2", view=view, overlaps=overlaps)
+        return KernelCode(
+            "", operands, template="portable/stack.c.j2", view=view, overlaps=overlaps
+        )
 
 
 def _axes(signature: Signature) -> tuple[Axis, ...]:

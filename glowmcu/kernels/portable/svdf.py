@@ -132,7 +132,7 @@ class PortableSvdf(Kernel):
         return KernelCode(
             function=f"glowmcu_svdf_s{8 * state.size_bytes}",
             operands=POINTERS,
-            template="svdf.c.j2",
+            template="portable/svdf.c.j2",
             view={
                 "headers": ("glowmcu_svdf.h",),
                 "type": state.c_name,

@@ -55,6 +55,6 @@ class PortableDynamicUpdateSlice(Kernel):
             function="",
             operands=(0, 1, 2),
             header="glowmcu_update_slice.h",
-            template="update_slice.c.j2",
+            template="portable/update_slice.c.j2",
             view=view,
         )

@@ -34,7 +34,7 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.requantization.forms import FormKind, requantization_task
 from glowmcu.ops.convolution import Conv2D
 
-#: What the constant's comment says of it; see libjit/glowmcu_conv_2d_chunks.h.
+#: What the constant's comment says of it; see glowmcu_conv_2d_chunks.h.
 _PLACES = "2 * bytes from a pair; odd: into the patch; -1 ends"
 _CHANNELS = 4
 
@@ -96,7 +96,7 @@ class ChunksConv2D(Kernel):
         return KernelCode(
             function=_function(walk, stream),
             operands=(0,),
-            template="conv_2d_chunks_dsp.c.j2",
+            template="dsp/convolution/conv_2d_chunks_dsp.c.j2",
             view=_view(walk, stream),
             parameters=Parameters("glowmcu_conv_2d_chunks", _fields(site, walk, stream)),
             rows=rows,

@@ -62,7 +62,7 @@ class ColumnDsp(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="conv_2d_column_dsp.c.j2",
+            template="dsp/convolution/conv_2d_column_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_column.h",),
                 "assembly": row_assembly(stream.layout, stream.form.postshift),

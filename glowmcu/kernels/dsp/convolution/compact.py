@@ -93,7 +93,7 @@ class CompactConv2D(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="conv_2d_compact_dsp.c.j2",
+            template="dsp/convolution/conv_2d_compact_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_compact.h",),
                 "assembly": pairs_assembly(stream.layout, stream.form.postshift, _ROUND_STEPS),

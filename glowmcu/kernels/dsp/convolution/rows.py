@@ -1,7 +1,7 @@
 """conv_2d on cores with DSP instructions: any kernel, stride, padding and dilation, ungrouped.
 
 Input rows are widened once into a window of int16 rows; two output pixels and four channels are
-computed at a time from one stream of constants. See libjit/glowmcu_conv_2d_rows.h.
+computed at a time from one stream of constants. See glowmcu_conv_2d_rows.h.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class RowsConv2D(Kernel):
         return KernelCode(
             function=_function(window, stream),
             operands=(0,),
-            template="conv_2d_rows_dsp.c.j2",
+            template="dsp/convolution/conv_2d_rows_dsp.c.j2",
             view=_view(window, stream),
             parameters=Parameters("glowmcu_conv_2d_rows", _fields(site, window, stream, rows)),
             rows=window.out_rows,

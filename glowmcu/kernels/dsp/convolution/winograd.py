@@ -3,7 +3,7 @@
     4 * Y = A' ((G g G') * (B' d B)) A, with G twice the usual one, so that all is integer
 
 16 products of int16 replace 36, for 3.6 times the flash. Source: Lavin and Gray, Fast Algorithms
-for Convolutional Neural Networks, arXiv 1509.09308. See libjit/glowmcu_conv_2d_winograd.h.
+for Convolutional Neural Networks, arXiv 1509.09308. See glowmcu_conv_2d_winograd.h.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class WinogradConv2D(Kernel):
         return KernelCode(
             function=_function(walk, form),
             operands=(0,),
-            template="conv_2d_winograd_dsp.c.j2",
+            template="dsp/convolution/conv_2d_winograd_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_winograd.h",),
                 "form": form.kind.value,

@@ -61,7 +61,7 @@ class FullyConnectedDirect(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="fully_connected_direct_dsp.c.j2",
+            template="dsp/dense/fully_connected_direct_dsp.c.j2",
             view={
                 "headers": ("glowmcu_fully_connected_direct_dsp.h",),
                 "assembly": row_assembly(stream.layout, stream.form.postshift),

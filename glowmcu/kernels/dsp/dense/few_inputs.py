@@ -177,7 +177,7 @@ class FewInputsDsp(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="conv_2d_few_inputs_dsp.c.j2",
+            template="dsp/dense/conv_2d_few_inputs_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_few_inputs.h",),
                 "assembly": few_inputs_assembly(shape),

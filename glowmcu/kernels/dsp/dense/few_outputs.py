@@ -1,7 +1,7 @@
 """fully_connected with few outputs on cores with DSP instructions: one or two at a time.
 
 Kernels that take eight channels at a time compute and store eight where there is one: the last
-layer of a detector, say. See libjit/glowmcu_fully_connected_few_dsp.h.
+layer of a detector, say. See glowmcu_fully_connected_few_dsp.h.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A row is widened to int16 words once, then meets one stream of constants. For layers of few rows:
 with pairs of rows `conv_2d.pointwise_dsp` reads the weights half as often. See
-libjit/glowmcu_fully_connected_dsp.h and fully_connected_assembly.py.
+glowmcu_fully_connected_dsp.h and fully_connected_assembly.py.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FullyConnectedDsp(Kernel):
         return KernelCode(
             function=self.function + stream.suffix,
             operands=(0,),
-            template="fully_connected_dsp.c.j2",
+            template="dsp/dense/fully_connected_dsp.c.j2",
             view={
                 "headers": ("glowmcu_fully_connected_dsp.h",),
                 "assembly": row_assembly(stream.layout, stream.form.postshift, self.round_steps),

@@ -1,7 +1,7 @@
 """1x1 convolutions and dense layers on cores with DSP instructions: two pixels by four channels.
 
 One function for all shapes: a pair of pixels is widened to int16 words, then meets one stream of
-constants. See libjit/glowmcu_conv_2d_pointwise.h and pointwise_assembly.py.
+constants. See glowmcu_conv_2d_pointwise.h and pointwise_assembly.py.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class PointwiseDsp(Kernel):
         return KernelCode(
             function=self.function(stream),
             operands=(0,),
-            template="conv_2d_pointwise_dsp.c.j2",
+            template="dsp/dense/conv_2d_pointwise_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_pointwise.h",),
                 "assembly": self.assembly(stream),

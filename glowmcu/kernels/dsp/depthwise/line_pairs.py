@@ -77,7 +77,7 @@ class LinePairsDepthwise(LinesDepthwise):
         return f"glowmcu_depthwise_3x3_line_pairs_{steps}_s{shape.postshift}"
 
     def template(self) -> str:
-        return "depthwise_line_pairs_dsp.c.j2"
+        return "dsp/depthwise/depthwise_line_pairs_dsp.c.j2"
 
     def view(self, site: Site, target: Target) -> dict[str, object]:
         shape = self._pair_shape(site, target)

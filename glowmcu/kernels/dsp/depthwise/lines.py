@@ -1,7 +1,7 @@
 """Depthwise convolution for cores with the DSP extension (Armv7E-M, Armv8-M).
 
 A 3x3 window without dilation runs over lines of the image that are expanded to words of two
-neighbours (`libjit/glowmcu_depthwise_conv_2d_dsp.h`); `lines_assembly.py` has the inner loop.
+neighbours (`glowmcu_depthwise_conv_2d_dsp.h`); `lines_assembly.py` has the inner loop.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.requantization.forms import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
-#: What the constant's comment says of it; see libjit/glowmcu_depthwise_words.h.
+#: What the constant's comment says of it; see glowmcu_depthwise_words.h.
 _BLOCKS = "4 channels' weights (k1, k0, k2 a line), then constants"
 #: Outputs of a line whose words are in the scratch at a time, half as many with stride 2.
 _MOST_OUTPUTS = {Goal.BALANCED: 48, Goal.SPEED: 128, Goal.SIZE: 48, Goal.RAM: 48}
@@ -272,7 +272,7 @@ class LinesDepthwise(Kernel):
 
     def template(self) -> str:
         """The file that renders the function."""
-        return "depthwise_lines_dsp.c.j2"
+        return "dsp/depthwise/depthwise_lines_dsp.c.j2"
 
     def view(self, site: Site, target: Target) -> dict[str, object]:
         """What the template needs."""

@@ -2,7 +2,7 @@
 
 Like `depthwise_conv_2d.taps_dsp`, but the distances of taps are immediates of loads (so within
 4 KB) in a function for each set of distances: no table, no copies. One-dimensional networks are
-made of such windows. See libjit/glowmcu_depthwise_near_taps_dsp.h.
+made of such windows. See glowmcu_depthwise_near_taps_dsp.h.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class NearTapsDepthwise(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="depthwise_near_taps_dsp.c.j2",
+            template="dsp/depthwise/depthwise_near_taps_dsp.c.j2",
             view={
                 "assembly": window_assembly(form, _distances(site)),
                 "distances": _distances(site),

@@ -2,7 +2,7 @@
 
 The rows of row.py, all of a channel's after another: weights are loaded once a
 channel instead of once a row, which counts where rows are short. In exchange a result cannot follow
-its operand through memory: `libjit/glowmcu_depthwise_planes_dsp.h`.
+its operand through memory: `glowmcu_depthwise_planes_dsp.h`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class PlanesDepthwise(RowDepthwise):
         return self.row_name(site, f"planes{how}", edges, f"{shape.stride_y}x")
 
     def template(self) -> str:
-        return "depthwise_planes_dsp.c.j2"
+        return "dsp/depthwise/depthwise_planes_dsp.c.j2"
 
     def view(self, site: Site) -> dict[str, object]:
         shape = self._plane(site)

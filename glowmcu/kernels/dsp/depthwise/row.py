@@ -1,6 +1,6 @@
 """Depthwise 3x3 convolution a row at a time for cores with the DSP extension (Armv7E-M, Armv8-M).
 
-No scratch, and next to nothing to set up for a row: `libjit/glowmcu_depthwise_row_dsp.h`. The
+No scratch, and next to nothing to set up for a row: `glowmcu_depthwise_row_dsp.h`. The
 function is made for the image's width and channels.
 """
 
@@ -48,7 +48,7 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.requantization.forms import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
-#: What the constant's comment says of it; see libjit/glowmcu_depthwise_row.h.
+#: What the constant's comment says of it; see glowmcu_depthwise_row.h.
 _BLOCKS = "8 weights, 2 constants a channel; then every ninth weight"
 #: Bytes of the C around the assembly.
 _AROUND_BYTES = 30
@@ -194,7 +194,7 @@ class RowDepthwise(Kernel):
 
     def template(self) -> str:
         """The function's."""
-        return "depthwise_row_dsp.c.j2"
+        return "dsp/depthwise/depthwise_row_dsp.c.j2"
 
     def view(self, site: Site) -> dict[str, object]:
         """What it needs."""

@@ -1,7 +1,7 @@
 """Depthwise convolution along one axis for cores with the DSP extension (Armv7E-M, Armv8-M).
 
 Windows of one row or one column, as audio models have: four outputs of a channel at a time from a
-line expanded to words of two neighbours, `libjit/glowmcu_depthwise_strip_dsp.h`.
+line expanded to words of two neighbours, `glowmcu_depthwise_strip_dsp.h`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.requantization.forms import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
-#: What the constant's comment says of it; see libjit/glowmcu_depthwise_strip_dsp.h.
+#: What the constant's comment says of it; see glowmcu_depthwise_strip_dsp.h.
 _BLOCKS = "4 channels' weights after a zero, then constants"
 #: Words of weights up to which a loop of its own may be worth its code.
 _MOST_UNROLLED = 9
@@ -182,7 +182,7 @@ class StripDepthwise(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="depthwise_strip_dsp.c.j2",
+            template="dsp/depthwise/depthwise_strip_dsp.c.j2",
             view={
                 "assembly": strip_assembly(shape),
                 "form": shape.kind.name,

@@ -1,6 +1,6 @@
 """Depthwise convolution with any window for cores with the DSP extension (Armv7E-M, Armv8-M).
 
-Four output channels and two taps at a time, pixel by pixel: `libjit/glowmcu_depthwise_taps_dsp.h`.
+Four output channels and two taps at a time, pixel by pixel: `glowmcu_depthwise_taps_dsp.h`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.requantization.forms import Form, requantization_task
 from glowmcu.ops.convolution import DepthwiseConv2D
 
-#: What the constant's comment says of it; see libjit/glowmcu_depthwise_taps_dsp.h.
+#: What the constant's comment says of it; see glowmcu_depthwise_taps_dsp.h.
 BLOCKS = "4 channels: 2 words a pair of taps, then constants"
 #: Preshifts to try: the greatest keeps most of a sum, smaller ones leave room for large sums.
 _PRESHIFTS = (8, 4, 0)
@@ -195,7 +195,7 @@ class TapsDepthwise(Kernel):
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
-            template="depthwise_taps_dsp.c.j2",
+            template="dsp/depthwise/depthwise_taps_dsp.c.j2",
             view={
                 "assembly": pixel_assembly(form),
                 "form": form.kind.name,

@@ -2,7 +2,7 @@
 
 Twiddles stand in the order that the sums read them: those of a stage together, place by place.
 The same C on every core; with DSP instructions a number of int16 is a word
-(libjit/glowmcu_complex_s16.h).
+(glowmcu_complex_s16.h).
 """
 
 from __future__ import annotations
@@ -149,4 +149,6 @@ class PortableFft(Kernel):
             "places": ConstantArray("places", places.astype(np.int16)),
             "headers": (header,),
         }
-        return KernelCode(function="", operands=(0,), template="signal_fft.c.j2", view=view)
+        return KernelCode(
+            function="", operands=(0,), template="portable/signal/signal_fft.c.j2", view=view
+        )

@@ -1,7 +1,7 @@
 """Kernel of `spectrogram`: a function of the layer's own, a frame at a time in scratch memory.
 
 The transform is by radices in place, in words of 32 bits with twiddles of 16
-(libjit/glowmcu_spectrum.h); the same C on every core. Filters keep their weights that count alone.
+(glowmcu_spectrum.h); the same C on every core. Filters keep their weights that count alone.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class PortableSpectrogram(Kernel):
             "headers": tuple(headers),
         }
         return KernelCode(
-            "", (0,), template="spectrogram.c.j2", view=view,
+            "", (0,), template="portable/signal/spectrogram.c.j2", view=view,
             scratch_bytes=self.scratch_bytes(site, target),
         )  # fmt: skip
 
