@@ -37,8 +37,8 @@ from tests.memplan.foreign_models import residual_chain
 #: prices of kernels.
 COUNTED: dict[str, tuple[Any, str]] = {
     "reaches": (glowmcu.ops.reach, "accumulator_reach"),
-    "staircases": (glowmcu.kernels.requantization, "staircase"),
-    "lines": (glowmcu.kernels.thresholds, "_solve"),
+    "staircases": (glowmcu.kernels.requantization.forms, "staircase"),
+    "lines": (glowmcu.kernels.requantization.thresholds, "_solve"),
     "prices": (Kernel, "price"),
 }
 

@@ -26,7 +26,7 @@ WEIGHTED, NODES = 20, 25
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms that other tests of this process have asked for are forgotten."""
-    monkeypatch.setattr(glowmcu.kernels.requantization, "_CACHE", OrderedDict())
+    monkeypatch.setattr(glowmcu.kernels.requantization.forms, "_CACHE", OrderedDict())
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus", "cortex-m55"])
@@ -55,7 +55,7 @@ def test_few_thresholds_are_left_to_bound_a_line(monkeypatch: pytest.MonkeyPatch
         shares.append(np.count_nonzero(found) / max(2 * np.count_nonzero(points.used), 1))
         return found
 
-    monkeypatch.setattr(glowmcu.kernels.thresholds, "_outermost", watched)
+    monkeypatch.setattr(glowmcu.kernels.requantization.thresholds, "_outermost", watched)
     graph = lower(reference_graph(mobile_net(), "m.tflite"))
     node = next(node for node in graph.nodes if isinstance(node.op, Conv2D))
     assert find_form(requantization_task(site_of(graph, node))) is not None
