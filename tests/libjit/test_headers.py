@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.emit_c.contract import included_headers
 from glowmcu.resources import resource_dir
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
 from tests.support.kernel_files import header_paths, include_flags, template_paths
@@ -69,3 +70,30 @@ def test_every_function_can_be_put_into_another_section() -> None:
             f"{path.name}: write GLOWMCU_CODE on the line before each function"
         )
     assert unplaced("\nGLOWMCU_CODE\nstatic void glowmcu_a(void)\nstatic int *glowmcu_b(void)")
+
+
+#: Rooms for one family of cores.
+FAMILIES = ("dsp", "float", "helium", "nodsp")
+#: Which rooms a room's headers may include besides those of its own.
+ROOMS = {
+    "common": {"requantization"},
+    "requantization": {"common"},
+    "model": {"common"},
+    "portable": {"common", "requantization"},
+    **{family: {"common", "portable", "requantization"} for family in FAMILIES},
+}
+
+
+def test_headers_include_only_what_their_room_may() -> None:
+    room = {
+        name: path.relative_to(resource_dir("libjit")).parts[0]
+        for name, path in header_paths().items()
+    }
+    assert set(room.values()) == set(ROOMS), "a new room: say what its headers may include"
+    wrong = [
+        f"{name} includes {included}"
+        for name, path in header_paths().items()
+        for included in included_headers(path.read_text(encoding="utf-8"))
+        if room[included] not in ROOMS[room[name]] | {room[name]}
+    ]
+    assert wrong == []
