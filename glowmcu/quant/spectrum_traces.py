@@ -248,14 +248,14 @@ def _of_squares(node: Node, traced: list[Trace], constants: list[Array | None]) 
 
 
 def _summed(x: Trace, axes: tuple[int, ...], keep_dims: bool) -> Trace | None:
-    rank = x.places.ndim
     if len(axes) != 1 or x.places.shape[axes[0]] != 2:
         return None
-    places, factors = (np.moveaxis(a, axes[0] % rank, 0) for a in (x.places, x.factors))
+    places, factors = (np.moveaxis(a, axes[0], 0) for a in (x.places, x.factors))
     found = _bins(x, places, factors)
     if found is None or not keep_dims:
         return found
-    return replace(found, places=np.expand_dims(found.places, axes[0] % rank))
+    places, factors = (np.expand_dims(a, axes[0]) for a in (found.places, found.factors))
+    return replace(found, places=places, factors=factors)
 
 
 def _bins(x: Trace, places: Array, factors: Array) -> Trace | None:
