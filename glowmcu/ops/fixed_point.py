@@ -83,7 +83,7 @@ def _in_parts(
     """Some rows of `x` at a time: what is made on the way takes eight bytes for each number."""
     x, columns = np.asarray(x), np.shape(x)[-1:]
     in_rows = all(np.shape(each) in ((), (1,), columns) for each in (multiplier, shift))
-    if x.size <= _AT_ONCE or x.ndim < 2 or not in_rows:
+    if x.size <= _AT_ONCE or not in_rows:
         return multiply(x, multiplier, shift, rounding)
     rows = x.reshape(-1, x.shape[-1])
     result = np.empty(rows.shape, np.int64)
