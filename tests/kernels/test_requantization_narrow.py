@@ -9,7 +9,12 @@ import pytest
 
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.requantization.forms import RequantizationTask
-from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
+from glowmcu.kernels.requantization.narrow import (
+    NarrowForm,
+    _holds,
+    _layout,
+    find_narrow_form,
+)
 from glowmcu.ops.fixed_point import quantize_multiplier
 
 
@@ -110,3 +115,80 @@ def test_factors_that_do_not_fit_16_bits_are_not_packed() -> None:
             assert (form.span < 2**16).all()
         fits.append(form is not None)
     assert set(fits) == {True, False}
+
+
+FULL, RELU6 = (-128, 127), (-100, 3)
+#: Scales above one that leave the addend no room, by clamp and reach.
+WITHOUT = {
+    (FULL, 700): {3.2}, (FULL, 9_000): {3.2},
+    (RELU6, 40): {3.2}, (RELU6, 700): {3.2, 1.7}, (RELU6, 9_000): {3.2, 1.7},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize("clamp", [FULL, RELU6])
+@pytest.mark.parametrize("reach", [2, 3, 40, 700, 9_000])
+def test_scales_of_all_sizes_have_exact_lines(
+    reach: int, clamp: tuple[int, int], rounding: Rounding
+) -> None:
+    """Also those above one, which shift to the left."""
+    for scale in (3.2, 2.0, 1.7, 1.0, 0.61, 0.5, 0.123, 0.03, 1e-3, 1e-5):
+        task = task_of([scale], reach, clamp[0], clamp, rounding, seed=reach)
+        form = find_narrow_form(task)
+        assert (form is None) == (scale in WITHOUT.get((clamp, reach), ())), scale
+        if form is not None:
+            assert mismatches(task, form) == 0, scale
+            assert fits(task, form), scale
+
+
+def fits(task: RequantizationTask, form: NarrowForm) -> bool:
+    """Whether Armv6-M's 32 bits hold what the sequence makes on its way from raw sums in reach."""
+    for channel in range(len(task.bias)):
+        low, high, fine, addend, span = (
+            int(array[channel])
+            for array in (form.low, form.high, form.fine, form.addend, form.span)
+        )
+        top = span << form.span_shift
+        halves = (high, fine, addend, span)
+        ends = (int(end[channel] - task.offset[channel]) - low for end in (task.low, task.high))
+        if (
+            not all(0 <= half < 2**16 for half in halves)
+            or top * fine >= 2**32
+            or top * high + ((top * fine) >> form.fine_shift) + addend >= 2**32
+            or addend >= 2**form.postshift
+            or not all(abs(each) < 2**31 for each in (low, *ends))
+        ):
+            return False
+    return True
+
+
+FIELDS = ("low", "high", "fine", "addend", "span")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("rounding", list(Rounding))
+def test_a_form_that_is_a_little_off_is_never_taken(field: str, rounding: Rounding) -> None:
+    """The last check, by itself: what it lets through is exact everywhere and fits."""
+    verdicts = set()
+    for seed, (scale, reach) in enumerate([(0.011, 400), (0.031, 9_000), (1.3, 150), (0.5, 255)]):
+        task = task_of([scale], reach, rounding=rounding, seed=seed)
+        layout, form = _layout(task, task.stairs_to(task.clamp)), find_narrow_form(task)
+        assert layout is not None
+        assert form is not None
+        steps = [0, 1, -1, 2, -2, 3, *(sign << k for k in range(2, 40, 3) for sign in (1, -1))]
+        for step in steps:
+            moved = replace(form, **{field: getattr(form, field) + step})
+            holds = _holds(task, layout, moved)
+            verdicts.add(holds)
+            if holds:
+                assert fits(task, moved), step
+                assert mismatches(task, moved) == 0, step
+            else:
+                assert not fits(task, moved) or mismatches(task, moved) > 0, step
+    assert verdicts == {True, False}
+
+
+def test_as_many_tasks_as_the_cache_holds_are_remembered() -> None:
+    task = task_of([0.0123], 300)
+    form = find_narrow_form(task)
+    assert find_narrow_form(replace(task)) is form
