@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.shape import Reshape
 from glowmcu.quant.equalization import equalize, scaled_values
 from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.profile import ChannelProfile, Profile
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize_graph
 from tests.ir.graphs import GraphBuilder
@@ -91,3 +96,80 @@ def test_nothing_happens_behind_a_relu6_or_at_an_output() -> None:
     dense = perceptron((8, 4))
     before = profile_graph(dense, random_samples(dense, 8))
     assert scaled_values(before, equalize(dense, before)[1]) == []
+
+
+def chained(spread: list[float], shared: str = "") -> Graph:
+    """A layer of channels as large as `spread`, and one behind; `shared`: what others read."""
+    graph = GraphBuilder()
+    x = graph.input(real(2, 2), "x")
+    count = len(spread)
+    w = graph.constant(np.float32([[each, 0] for each in spread]), name="w1")
+    b = graph.constant(np.zeros(count, np.float32), name="b1")
+    x = graph.add(FullyConnected(RELU), x, w, b, name="between")
+    following = graph.constant(np.ones((3, count), np.float32), name="w2")
+    bias = graph.constant(np.zeros(3, np.float32), name="b2")
+    y = graph.add(FullyConnected(), x, following, bias, name="y")
+    others = {"w1": w, "b1": b, "w2": following, "between": x}
+    more = [graph.add(Reshape((others[name].type.element_count,)), others[name], name=f"r{name}")
+            for name in shared.split()]  # fmt: skip
+    return graph.finish(y, *more)
+
+
+def with_channels(graph: Graph, low: list[float], high: list[float]) -> Profile:
+    """Of the tensor between, whose channels have these ranges."""
+    known = profile_graph(graph, random_samples(graph, 2))
+    ends = [np.array(each, np.float32) for each in (low, high)]
+    channels = ChannelProfile(*ends, ends[1] / 2)
+    tensor = replace(known.tensors["between"], channels=channels)
+    return replace(known, tensors={**known.tensors, "between": tensor})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "factors"),
+    [
+        ([0, 0], [4, 1], [1, 0.5]), ([0, 0], [1, 16], [0.25, 1]), ([-8, 0], [1, 2], [1, 0.5]),
+        ([0, 0], [1, 1e-9], [1, 0.125]), ([0, 0], [3, 3], [1, 1]), ([0, 0], [0, 8], [0.125, 1]),
+        ([0, 0], [0, 0], None),
+    ],
+)  # fmt: skip
+def test_factors_are_powers_of_two_by_the_reach_of_channels(
+    low: list[float], high: list[float], factors: list[float] | None
+) -> None:
+    """The roots of the reaches' ratios, as weights of one are all the same."""
+    graph = chained([1.0, 1.0])
+    profile = with_channels(graph, low, high)
+    levelled, after = equalize(graph, profile)
+    if factors is None:
+        assert scaled_values(profile, after) == []
+        return
+    by_name = {node.output.name: levelled.constant_data(node.output) for node in levelled.nodes}
+    first, second = by_name["w1"], by_name["w2"]
+    assert first is not None
+    assert second is not None
+    assert (1 / first[:, 0]).tolist() == factors
+    assert second[0].tolist() == factors
+    tensor = after.tensors["between"]
+    assert tensor.channels is not None
+    assert tensor.channels.high.tolist() == pytest.approx(np.array(high) / factors)
+    assert (tensor.low, tensor.high) == pytest.approx(
+        (min(np.array(low) / factors), max(np.array(high) / factors))
+    )
+    assert (tensor.variance, tensor.histogram) == (0.0, None)
+
+
+@pytest.mark.parametrize("shared", ["w1", "b1", "w2", "between", "w1 b1 w2"])
+def test_what_others_read_too_is_not_scaled(shared: str) -> None:
+    graph = chained([1.0, 0.01], shared)
+    profile = with_channels(graph, [0, 0], [4, 1])
+    levelled, after = equalize(graph, profile)
+    assert scaled_values(profile, after) == []
+    assert [node.op for node in levelled.nodes] == [node.op for node in graph.nodes]
+
+
+def test_a_profile_without_channels_says_nothing_of_them() -> None:
+    graph = chained([1.0, 0.01])
+    profile = with_channels(graph, [0, 0], [4, 1])
+    tensors = {name: replace(each, channels=None) for name, each in profile.tensors.items()}
+    assert scaled_values(*[replace(profile, tensors=tensors)] * 2) == []
+    _, after = equalize(graph, replace(profile, tensors=tensors))
+    assert after.tensors == tensors
