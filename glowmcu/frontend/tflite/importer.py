@@ -112,10 +112,9 @@ class Import:
 
     def value(self, op: OperatorRecord, position: int) -> Value:
         """Operand `position`; a constant becomes a node the first time it is read."""
-        index = op.inputs[position] if position < len(op.inputs) else -1
-        if index < 0:
+        if not self.has(op, position):
             raise Unsupported("GM105", f"{op.name} lacks operand {position}")
-        return self.tensor_value(index)
+        return self.tensor_value(op.inputs[position])
 
     def tensor_value(self, index: int) -> Value:
         """The value of tensor `index` of the file."""
@@ -178,12 +177,13 @@ class Import:
 
     def constant(self, op: OperatorRecord, position: int, what: str) -> Array:
         """Data of an operand that must be known at compile time; `what` names it in the error."""
-        index = op.inputs[position] if position < len(op.inputs) else -1
-        value = self._values.get(index) if index >= 0 else None
+        if not self.has(op, position):
+            raise must_be_known(op.name, what, ())
+        index = op.inputs[position]
+        value, record = self._values.get(index), self.model.tensors[index]
         if value is not None and value in self.builder.known:
             return self.builder.known[value]
-        record = self.model.tensors[index] if index >= 0 else None
-        if record is None or (record.data is None and 0 not in record.shape):
+        if record.data is None and 0 not in record.shape:
             inputs = self.builder.inputs_behind(value) if value is not None else ()
             raise must_be_known(op.name, what, inputs)
         return constant_data(record)
