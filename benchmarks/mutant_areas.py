@@ -37,7 +37,8 @@ AREAS = {
          "kernels/requantization/thresholds.py", "ops/fixed_point.py", "ops/quantization.py",
          "quant/*.py"),
         ("tests/kernels/test_requantization.py", "tests/kernels/test_requantization_narrow.py",
-         "tests/kernels/test_requantization_sequences.py", "tests/ops/test_quantization.py",
+         "tests/kernels/test_requantization_sequences.py",
+         "tests/kernels/test_recorded_requantization.py", "tests/ops/test_quantization.py",
          "tests/ops/test_fixed_point.py", "tests/quant"),
     ),
     "planning": Area(
