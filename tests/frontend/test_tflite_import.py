@@ -23,6 +23,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add
+from glowmcu.ops.movement import Movement
 from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.ops.transpose import Transpose
 
@@ -332,3 +333,37 @@ def test_a_fused_activation_is_a_clamp_of_real_numbers() -> None:
     whole = TensorType((1,), ElementType.I32)
     assert refused(fused_clamp, RELU, whole).startswith("GM105 a fused activation on ")
     assert fused_clamp(NONE, whole) is None
+
+
+class Keeping(Movement):
+    """Its operand, and what a state becomes."""
+
+    def infer(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        return inputs[0].shape, inputs[1].shape
+
+
+@pytest.mark.parametrize(("declared", "fits"), [((2,), True), ((3,), False)])
+def test_an_operator_with_states_has_the_result_that_is_declared(
+    declared: tuple[int, ...], fits: bool
+) -> None:
+    state = importing(tensor("x", 2), tensor("y", *declared), tensor("s", 5))
+    x = state.graph_input(0)
+    kept = state.graph_input(2)
+    if not fits:
+        said = refused(state.emit_with_states, operator(), Keeping(), [x, kept], [kept])
+        assert said == "GM106 foo: its result is (2,), the file declares (3,)"
+        return
+    (after,) = state.emit_with_states(operator(), Keeping(), [x, kept], [kept])
+    assert (after.name, after.type.shape) == ("s/next", (5,))
+    assert state.tensor_value(1).name == "y"
+
+
+def test_what_is_bound_in_another_size_changes_the_sizes_behind_it() -> None:
+    for data, fits in ((np.zeros(1, np.float32), False), (np.zeros(7, np.float32), True)):
+        state = importing(tensor("x", 1, open_axes=(0,)), tensor("y", 9), bind={"x": data})
+        state.bound_input(0)
+        call = state.emit, operator(), Relu((0.0, 6.0)), [state.tensor_value(0)]
+        if fits:
+            assert call[0](*call[1:])[0].type.shape == (7,)
+        else:
+            assert refused(*call) == "GM106 foo: its result is (1,), the file declares (9,)"

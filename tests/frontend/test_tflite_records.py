@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import tflite
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite import container
 from glowmcu.frontend.tflite.container import OperatorRecord, read_container
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.pipeline import reference_graph
@@ -88,3 +90,116 @@ def test_extra_operands_of_quantize_and_dequantize_are_not_theirs() -> None:
         model.output(y)
         graph = reference_graph(model.finish(), "m.tflite")
         assert [value.name for value in graph.producers[graph.outputs[0]].inputs] == ["x"]
+
+
+def test_everything_that_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items and their bytes: parts of a file that lie in each other cost what they pretend."""
+    paid: list[tuple[int, int]] = []
+    spend = container._Reader.spend
+
+    def noted(self: Any, count: int, item_bytes: int = 4) -> int:
+        paid.append((count, item_bytes))
+        return spend(self, count, item_bytes)
+
+    monkeypatch.setattr(container._Reader, "spend", noted)
+    model = ModelBuilder()
+    x = model.input("image", (1, 4), "int8", 0.5, shape_signature=(-1, 4))
+    w = model.constant("weights", np.ones((3, 4), np.int8), [0.1, 0.2, 0.3], [0] * 3)
+    y = model.tensor("y", (1, 4), "float32")
+    model.custom_op("MyOwn", [x, w, x], [y], b"options")
+    model.output(y)
+    read_container(model.finish(), "m.tflite")
+    codes, graphs, tensors = [(1, 4)], [(1, 4)], [(3, 4)]
+    image = [(2, 4), (2, 4), (1, 4), (1, 8), (5, 1)]  # shape, signature, scale, zero point, name
+    weights = [(2, 4), (3, 4), (3, 8), (7, 1), (12, 1)]  # the last are its data
+    result = [(2, 4), (1, 1)]
+    operators = [(1, 4), (3, 4), (1, 4), (7, 1)]
+    ends = [(1, 4), (1, 4)]
+    assert paid == [*codes, *graphs, *tensors, *image, *weights, *result, *operators, *ends]
+
+
+def test_what_costs_more_than_the_file_can_hold_is_damaged() -> None:
+    reader = container._Reader(b"x" * 100, "m.tflite")
+    assert reader.spend(25) == 25
+    with pytest.raises(ValueError, match="a vector claims 26 items in a file of 100 bytes"):
+        reader.spend(26)
+    assert reader.spend(100, 1) == 100
+    with pytest.raises(ValueError, match="a vector claims 101 items"):
+        reader.spend(101, 1)
+    reader.budget = 4 * 25 + 16
+    reader.spend(25)
+    assert reader.budget == 0
+    with pytest.raises(ValueError, match="its parts overlap or are more than the file can hold"):
+        reader.spend(0)
+
+
+@pytest.mark.parametrize(
+    ("place", "index", "words"),
+    [
+        *((place, index, "") for place in ("input", "output", "operand", "result")
+          for index in (0, 2)),
+        ("operand", -1, ""),
+        *((place, index, f"tensor {index} of 3 is named as input or output")
+          for place in ("input", "output") for index in (-1, 3)),
+        *(("operand", index, f"operator 0 ADD refers to tensor {index}") for index in (-2, 3)),
+        ("result", 3, "operator 0 ADD refers to tensor 3"),
+        ("result", -1, "operator 0 ADD lacks an output"),
+    ],
+)  # fmt: skip
+def test_tensors_are_referred_to_by_numbers_that_there_are(
+    place: str, index: int, words: str
+) -> None:
+    model = ModelBuilder()
+    x, w = model.input("x", (1,), "int8", 0.5), model.input("w", (1,), "int8", 0.5)
+    y = model.tensor("y", (1,), "int8", 0.5)
+    asked = replace(y, index=index)
+    model.op("ADD", [x, asked if place == "operand" else w], [y])
+    if place == "result":
+        model._operators[0] = replace(model._operators[0], outputs=(index,))
+    model.output(asked if place == "output" else y)
+    if place == "input":
+        model._inputs.append(index)
+    if words:
+        with pytest.raises(GlowmcuError) as caught:
+            read_container(model.finish(), "m.tflite")
+        assert caught.value.problems[0].message == f"the file is damaged: {words}"
+        return
+    found = read_container(model.finish(), "m.tflite")
+    (op,) = found.operators
+    assert index in {"input": found.inputs, "output": found.outputs, "operand": op.inputs,
+                     "result": op.outputs}[place]  # fmt: skip
+
+
+@pytest.mark.parametrize("rank", [8, 9])
+def test_tensors_have_at_most_eight_axes(rank: int) -> None:
+    model = ModelBuilder()
+    model.output(model.input("x", (1,) * rank, "int8", 0.5))
+    if rank == 8:
+        assert read_container(model.finish(), "m").tensors[0].shape == (1,) * 8
+        return
+    with pytest.raises(GlowmcuError, match="tensor 0 has rank 9; at most 8 make sense"):
+        read_container(model.finish(), "m")
+
+
+@pytest.mark.parametrize("length", [0, 1, 4096, 4097])
+def test_names_are_of_a_length_that_makes_sense(length: int) -> None:
+    model = ModelBuilder()
+    model.output(model.input("n" * length, (1,), "int8", 0.5))
+    if length == 4097:
+        with pytest.raises(GlowmcuError, match="a tensor name of 4097 bytes"):
+            read_container(model.finish(), "m")
+        return
+    name = read_container(model.finish(), "m").tensors[0].name
+    assert name == ("n" * length or "tensor_0")
+
+
+def test_a_constant_is_no_output() -> None:
+    model = ModelBuilder()
+    x, w = model.input("x", (1,), "int8", 0.5), model.constant("w", np.int8([1]), 0.5)
+    y = model.tensor("y", (1,), "int8", 0.5)
+    model.op("ADD", [x, w], [y])
+    model.output(y)
+    model.output(w)
+    with pytest.raises(GlowmcuError, match="a constant is a model output") as caught:
+        reference_graph(model.finish(), "m.tflite")
+    assert [problem.where for problem in caught.value.problems] == ["m.tflite, output 'w'"]
