@@ -17,6 +17,7 @@ SHAPE = (2, 4, 6)
 FORMS: dict[str, tuple[dict[str, int], tuple[int, ...]]] = {
     "one scale": ({}, ()),
     "one scale in a vector": ({}, (1,)),
+    "one scale in a matrix": ({}, (1, 1)),
     "a scale a row, by default": ({}, (4,)),
     "along the first axis": ({"axis": 0}, (2,)),
     "along the last axis": ({"axis": -1}, (6,)),

@@ -173,3 +173,36 @@ def test_a_profile_without_channels_says_nothing_of_them() -> None:
     assert scaled_values(*[replace(profile, tensors=tensors)] * 2) == []
     _, after = equalize(graph, replace(profile, tensors=tensors))
     assert after.tensors == tensors
+
+
+@pytest.mark.parametrize("first", ["depthwise", "convolution"])
+def test_factors_share_the_burden_between_channels_and_weights(first: str) -> None:
+    """Recomputed: sqrt(reach / load), each a share of its greatest, to a power of two."""
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3, 3, 4), "x")
+    shape = (1, 1, 1, 4) if first == "depthwise" else (4, 1, 1, 4)
+    spread = np.array([8, 1, 0.25, 0.01], np.float32)
+    along = (4,) if first == "depthwise" else (4, 1, 1, 1)
+    weights = np.abs(draw(0, *shape)) * spread.reshape(along)
+    op: Conv2D | DepthwiseConv2D = DepthwiseConv2D() if first == "depthwise" else Conv2D()
+    w = graph.constant(weights, name="w1")
+    x = graph.add(op, x, w, graph.constant(draw(1, 4) * spread, name="b1"), name="between")
+    following = draw(2, 5, 1, 1, 4) * np.array([1, 9, 0.1, 3], np.float32)
+    w = graph.constant(following, name="w2")
+    y = graph.add(Conv2D(), x, w, graph.constant(draw(3, 5), name="b2"), name="y")
+    made = graph.finish(y)
+    profile = profile_graph(made, random_samples(made, 8))
+    levelled, after = equalize(made, profile)
+    channels, new = (each.tensors["between"].channels for each in (profile, after))
+    assert channels is not None
+    assert new is not None
+    reach = np.maximum(np.abs(channels.low), np.abs(channels.high)).astype(float)
+    load = np.abs(following).max(axis=(0, 1, 2)).astype(float)
+    reach, load = (np.maximum(each / each.max(), 1 / 64) for each in (reach, load))
+    factors = np.sqrt(reach / load)
+    factors = 2.0 ** np.round(np.log2(np.maximum(factors / factors.max(), 1 / 64)))
+    np.testing.assert_allclose(channels.high / new.high, factors, rtol=1e-6)
+    np.testing.assert_allclose(channels.mean / new.mean, factors, rtol=1e-5)
+    for sample in random_samples(made, 3, seed=2):
+        (want,), (got,) = run_graph(made, list(sample)), run_graph(levelled, list(sample))
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)

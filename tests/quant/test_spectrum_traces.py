@@ -270,6 +270,10 @@ LEFT: dict[str, Make] = {
     "a sum of weighted squares": lambda b: b(
         Sum((2,)), b(Square(), b(Mul(), b.pairs(), np.array([1, 2], np.float32)))
     ),
+    "a sum of squares of other shapes": lambda b: b(
+        Add(), squared(b), b(Slice((0, 0), (1, 10), (1, 1)), squared(b))
+    ),
+    "the sum of a square and a part": lambda b: b(Add(), side(b, 0, squared(b)), side(b, 1)),
     "a mean": lambda b: b(Mean((2,)), b(Square(), b.pairs())),
     "a sum of all": lambda b: b(Sum((1, 2)), b(Square(), b.pairs())),
     "a sum of frames": lambda b: b(Sum((0,)), b(Square(), b.pairs())),

@@ -124,7 +124,7 @@ def _aligned(state: Import, op: NodeRecord, value: Value, x: Value) -> Value:
         sizes = value.type.shape
         return state.add(op, Reshape((*sizes[: axis + 1], 1, *sizes[axis + 1 :])), [value])
     if value.type.element_count == 1:
-        return value if value.type.rank == 0 else state.add(op, Reshape(()), [value])
+        return value
     axis = positive_axis(op, op.integer("axis", 1), x.type.rank)
     return state.add(op, Reshape((value.type.shape[0], *(1,) * (x.type.rank - axis - 1))), [value])
 
