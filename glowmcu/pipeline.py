@@ -19,7 +19,7 @@ from glowmcu.board.placing import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, options_text
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_facts import BundleFacts
-from glowmcu.emit_c.bundle_files import bundle_files, listed
+from glowmcu.emit_c.bundle_files import listed, unlisted_files
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
 from glowmcu.emit_c.golden_text import GoldenVector
 from glowmcu.emit_c.licenses import licensed
@@ -277,7 +277,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=sized,
     )  # fmt: skip
-    files, manifest = bundle_files(plan.program, selections, facts)
+    files, manifest = unlisted_files(plan.program, selections, facts)
     files = files.joined(_firmware_files(options, manifest, facts.vectors))
     files = licensed(files, options.name, options.packaging.details.license)
     files, manifest = listed(files, manifest)

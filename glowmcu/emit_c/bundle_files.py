@@ -68,6 +68,13 @@ def bundle_files(
     program: Program, chosen: Mapping[Node, Chosen], facts: BundleFacts
 ) -> tuple[Texts, Manifest]:
     """File name to content, and the manifest (which is one of the files)."""
+    return listed(*unlisted_files(program, chosen, facts))
+
+
+def unlisted_files(
+    program: Program, chosen: Mapping[Node, Chosen], facts: BundleFacts
+) -> tuple[Texts, Manifest]:
+    """File name to content, and a manifest for whoever adds to these files: see `listed`."""
     check_bundle_name(facts.name)
     if not program.runs:
         facts = replace(facts, instrument=Instrument.OFF)  # there is nothing to observe
@@ -105,7 +112,7 @@ def bundle_files(
     more |= packages
     more[RECORD_FILE] = _misra_record(name, {**code, **more})
     more["selftest/golden.json"] = golden_json(facts.vectors, facts.exact_outputs)
-    return listed(files.joined(more), manifest)
+    return files.joined(more), manifest
 
 
 def listed(files: Texts, manifest: Manifest) -> tuple[Texts, Manifest]:

@@ -97,8 +97,10 @@ def header_checks(
     )
 
 
-def _conditional_includes(text: str) -> Iterable[str]:
-    """Headers that `text` includes inside an `#if` other than its guard."""
+@cache
+def _conditional_includes(text: str) -> frozenset[str]:
+    """Headers that the libjit header `text` includes inside an `#if` other than its guard."""
+    found = set[str]()
     depth = 0
     for line in text.splitlines():
         if line.startswith("#if"):
@@ -106,7 +108,8 @@ def _conditional_includes(text: str) -> Iterable[str]:
         elif line.startswith("#endif"):
             depth -= 1
         elif depth > 1:
-            yield from _INCLUDE.findall(line)
+            found.update(_INCLUDE.findall(line))
+    return frozenset(found)
 
 
 def with_digests(files: Texts) -> Texts:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 #: Where a bundle has its record.
 RECORD_FILE = "MISRA.md"
@@ -88,17 +88,20 @@ def places(
     deviations: Iterable[Deviation], files: Mapping[str, str]
 ) -> dict[Deviation, tuple[str, ...]]:
     """Each deviation that C among `files` needs, with the files that have such lines."""
-    found: dict[Deviation, tuple[str, ...]] = {}
+    asked = tuple(deviations)
     code = {file: text for file, text in sorted(files.items()) if file.endswith((".c", ".h"))}
-    for item in deviations:
-        at = tuple(
-            file
-            for file, text in code.items()
-            if item.covers(file) and any(map(item.pattern.search, text.splitlines()))
-        )
-        if at:
-            found[item] = at
-    return found
+    needed = {file: _needed(asked, file, text) for file, text in code.items()}
+    found = {item: tuple(file for file in code if item in needed[file]) for item in asked}
+    return {item: at for item, at in found.items() if at}
+
+
+@lru_cache(maxsize=128)
+def _needed(asked: tuple[Deviation, ...], file: str, text: str) -> frozenset[Deviation]:
+    """Those that lines of the file need; most files of a bundle are the same in the next one."""
+    lines = text.splitlines()
+    return frozenset(
+        item for item in asked if item.covers(file) and any(map(item.pattern.search, lines))
+    )
 
 
 def table(found: Mapping[Deviation, tuple[str, ...]]) -> str:

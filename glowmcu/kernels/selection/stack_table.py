@@ -26,6 +26,7 @@ def optimization(goal: Goal) -> str:
 SAME_CODE = {"cortex-m0": "cortex-m0plus", "cortex-m85": "cortex-m55"}
 
 
+@cache
 def core_stacks(core: str, goal: Goal) -> CoreStacks | None:
     """What was measured on the core; None for one on which nothing was."""
     table = _table()
