@@ -21,6 +21,7 @@ from glowmcu.pipeline import compile_model
 from glowmcu.test_vectors import FLOAT_TOLERANCE
 from glowmcu.verify.comparison import wrong_elements
 from glowmcu.verify.host import Host
+from tests.support.one_unit import QUICK_LINK, write_unit
 
 Array = npt.NDArray[Any]
 Oracle = Callable[[bytes, Sequence[Array]], list[Array]]
@@ -81,8 +82,8 @@ def check_model(
     exact = exact_outputs(compilation.imported)
     sets = inputs if inputs is not None else random_inputs(compilation, count)
     with tempfile.TemporaryDirectory() as work:
-        folder = write_bundle(compilation, Path(work))
-        measured = Host(("-O1",)).run(folder, sets)
+        folder = write_unit(compilation, Path(work))
+        measured = Host(("-O1", *QUICK_LINK)).run(folder, sets)
     for arrays, result in zip(sets, measured, strict=True):
         meaning = run_graph(compilation.imported, arrays)
         lowered = run_graph(compilation.graph, arrays)

@@ -18,11 +18,12 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Measurement
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
+from tests.support.one_unit import QUICK_LINK, write_unit
 
 Array = npt.NDArray[Any]
 #: Undefined behaviour ends the process. Without optimization none of it is folded away before it is
 #: looked at; what is shipped is the core's code, which is built as a firmware builds it.
-_SANITIZED = ("-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
+_SANITIZED = ("-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", *QUICK_LINK)
 
 
 def compile_forced(data: bytes, variant: str, core: str) -> Compilation:
@@ -53,9 +54,9 @@ def check_forced(
     assert variants_of(compilation) == {variant}
     sets = inputs if inputs is not None else random_inputs(compilation, count)
     with tempfile.TemporaryDirectory() as work:
-        folder = write_bundle(compilation, Path(work))
-        on_core = CortexM(core, count=counts_cycles).run(folder, sets)
-        on_host = Host(_SANITIZED).run(folder, sets)
+        shipped = write_bundle(compilation, Path(work) / "shipped")
+        on_core = CortexM(core, count=counts_cycles).run(shipped, sets)
+        on_host = Host(_SANITIZED).run(write_unit(compilation, Path(work) / "unit"), sets)
     for arrays, host, modelled in zip(sets, on_host, on_core, strict=True):
         for index, want in enumerate(run_graph(compilation.imported, arrays)):
             expect_equal(np.asarray(host.outputs[index]), want, "C on a computer")

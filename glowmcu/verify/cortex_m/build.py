@@ -76,8 +76,10 @@ def build_bundle(
         text = _SCRIPT.format(entry=entry, others=others, placed=placed)
         script.write_text(text, encoding="utf-8")
         header.write_text(MARKERS, encoding="utf-8")
+        # The struct that describes the model as data is of no use to an inference.
+        sources = [name for name in manifest.sources if name != f"{manifest.name}_model.c"]
         plain, marked = [], []
-        for index, name in enumerate(manifest.sources):
+        for index, name in enumerate(sources):
             source = bundle_dir / name
             plain.append(
                 toolchain.compile_object(
