@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from glowmcu.ir.program import Program
 from glowmcu.memplan.overlap import Relation, relations
@@ -30,9 +31,17 @@ def place_buffers(program: Program) -> Placed:
         _sharing(blocks, index[item.operand], index[item.result], item)
         for item in relations(program)
     ]
-    found = search_offsets(problem(blocks, shared))
+    found = known_offsets(tuple(blocks), tuple(shared))
     offsets = dict(zip(program.lives, found.placement.offsets, strict=True))
     return Placed(program.with_offsets(offsets), found)
+
+
+@lru_cache(maxsize=128)
+def known_offsets(blocks: tuple[Block, ...], shared: tuple[Sharing, ...]) -> Found:
+    """The search is most of a plan's time, and its question comes again and again: kernels differ
+    where memory does not, and a curve of plans, other budgets and other goals have plans in common.
+    """
+    return search_offsets(problem(blocks, shared))
 
 
 def _sharing(blocks: Sequence[Block], first: int, second: int, relation: Relation) -> Sharing:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import glowmcu.memplan.offsets
 import glowmcu.memplan.placement
 import glowmcu.memplan.segments
 from glowmcu.compilation import Compilation, Options
@@ -66,6 +67,7 @@ def steps_of(name: str, goal: Goal) -> tuple[Compilation, dict[str, int]]:
         "prices": (Kernel, "price"),
     }
     calls = {what: Calls() for what in places}
+    glowmcu.memplan.offsets.known_offsets.cache_clear()  # of other goals and tests
     with pytest.MonkeyPatch.context() as patch:
         for what, (owner, function) in places.items():
             patch.setattr(owner, function, calls[what].of(getattr(owner, function)))

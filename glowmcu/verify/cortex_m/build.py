@@ -77,17 +77,24 @@ def build_bundle(
         script.write_text(text, encoding="utf-8")
         header.write_text(MARKERS, encoding="utf-8")
         # The struct that describes the model as data is of no use to an inference.
-        sources = [name for name in manifest.sources if name != f"{manifest.name}_model.c"]
+        sources = [
+            bundle_dir / name for name in manifest.sources if name != f"{manifest.name}_model.c"
+        ]
+        if not with_markers:
+            only = toolchain.build_elf(
+                sources, [bundle_dir], core.flags, folder / "shipped.elf", script, debug
+            )
+            program = read_program(only)
+            return Build(program, program, regions)
         plain, marked = [], []
-        for index, name in enumerate(sources):
-            source = bundle_dir / name
+        for index, source in enumerate(sources):
             plain.append(
                 toolchain.compile_object(
                     source, [bundle_dir], core.flags, folder / f"{index}.o", debug
                 )
             )
             marked.append(plain[-1])
-            if with_markers and _has_steps(source):
+            if _has_steps(source):
                 marked[-1] = toolchain.compile_object(
                     source, [bundle_dir], core.flags, folder / f"{index}m.o", debug, [header]
                 )
@@ -96,7 +103,6 @@ def build_bundle(
                 toolchain.build_elf(objects, (), core.flags, folder / f"{kind}.elf", script)
             )
             for kind, objects in (("shipped", plain), ("marked", marked))
-            if with_markers or kind == "shipped"
         ]
     shipped, with_steps = programs[0], programs[-1]
     same = shipped.same_code(with_steps)
