@@ -4,18 +4,32 @@
 
 A program of its own, so that nothing of a page stays in the process that tests. The folder that a
 shell leaves is where the next part begins; names of Python stay from part to part. A text whose
-language is `file NAME` is saved.
+language is `file NAME` is saved. What a shell would hand to `glowmcu` as it stands is handed to it
+here: starting it anew takes longer than most commands do.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 LEFT_IN = "left_in.txt"
+#: What a shell makes something of, but for blanks, quotes, and a comment at the end.
+_OF_A_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]{}~!\n]")
+
+
+def arguments_of(text: str) -> list[str] | None:
+    """What `glowmcu` is called with, where that is all that is typed."""
+    command, _, _ = text.strip().partition(" #")
+    if _OF_A_SHELL.search(command):
+        return None
+    words = shlex.split(command)
+    return words[1:] if words[:1] == ["glowmcu"] else None
 
 
 def main(parts: list[tuple[str, str]], start: Path) -> int:
@@ -28,6 +42,13 @@ def main(parts: list[tuple[str, str]], start: Path) -> int:
             continue
         if language.startswith("file "):
             Path(language.removeprefix("file ")).write_text(text, encoding="utf-8")
+            continue
+        arguments = arguments_of(text)
+        if arguments is not None:
+            from glowmcu.cli import main as glowmcu
+
+            if glowmcu(arguments) != 0:
+                return 1
             continue
         left_in = start / LEFT_IN
         done = subprocess.run(
