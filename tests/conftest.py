@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Generator
@@ -31,6 +32,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--update-golden") and IN_CI:
         raise pytest.UsageError("--update-golden is refused in CI: golden files are reviewed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    # What is imported stays: looking through it for garbage takes a quarter of the collection's
+    # time, and then a twentieth of the tests'.
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 # --- tools ---------------------------------------------------------------------------------------
