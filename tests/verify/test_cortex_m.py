@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -310,3 +311,18 @@ def test_an_absent_compiler_is_named_with_its_package(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv(toolchain.GCC_VARIABLE, raising=False)
     assert "gcc-arm-none-eabi" in (CortexM("cortex-m4").missing() or "")
+
+
+@needs_tools
+def test_a_bundle_that_changed_is_built_anew(tmp_path: Path) -> None:
+    """Programs of the last bundles are kept: by what is in the files, not by where they are."""
+    inputs = random_inputs(1)
+    bundle = write_tiny_bundle(tmp_path)
+    (before,) = CortexM("cortex-m4").run(bundle, inputs)
+    with mock.patch.object(toolchain, "run_gcc", side_effect=AssertionError("built again")):
+        (again,) = CortexM("cortex-m4").run(bundle, inputs)
+    assert again.cycles == before.cycles
+    assert CortexM("cortex-m0plus").run(bundle, inputs)[0].cycles != before.cycles
+    write_tiny_bundle(tmp_path, '__asm__ volatile("nop\\n nop\\n nop");')
+    (after,) = CortexM("cortex-m4").run(bundle, inputs)
+    assert (after.instructions or 0) == (before.instructions or 0) + 3

@@ -7,6 +7,7 @@ from `shipped` and the split into steps from `marked`.
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,11 @@ class Build:
         return self.shipped is self.marked
 
 
+#: Bundles whose programs are kept, by digest, the one that was asked for last at the end.
+_KEPT = 2
+_builds: dict[str, Build] = {}
+
+
 def build_bundle(
     bundle_dir: Path,
     manifest: Manifest,
@@ -64,8 +70,40 @@ def build_bundle(
 ) -> Build:
     """Compile and link the bundle, which `debug_lines` does not change, `with_markers` for its
     steps or only as it is shipped, `also` with these functions beside those that an inference
-    calls. Raises GM61x as `toolchain.build_elf` does.
+    calls. Programs of the last bundles are kept: one is often run for input after input. Raises
+    GM61x as `toolchain.build_elf` does.
     """
+    asked = (toolchain.find_gcc(core.flags), core.name, debug_lines, with_markers, tuple(also))
+    key = _digest(
+        repr((*asked, manifest.functions, manifest.placement)),
+        [bundle_dir / name for name in (*manifest.sources, *manifest.headers)],
+    )
+    build = _builds.pop(key, None)
+    if build is None:
+        build = _built(bundle_dir, manifest, core, debug_lines, with_markers, also)
+    _builds[key] = build
+    while len(_builds) > _KEPT:
+        del _builds[next(iter(_builds))]
+    return build
+
+
+def _digest(asked: str, files: Sequence[Path]) -> str:
+    """Of what is asked and of what is in the files; the compiler says which one is missing."""
+    digest = hashlib.sha256(asked.encode())
+    for path in files:
+        text = path.read_bytes() if path.is_file() else b""
+        digest.update(f"{path.name} {len(text)} ".encode() + text)
+    return digest.hexdigest()
+
+
+def _built(
+    bundle_dir: Path,
+    manifest: Manifest,
+    core: Core,
+    debug_lines: bool,
+    with_markers: bool,
+    also: Sequence[str],
+) -> Build:
     debug = ("-g1",) if debug_lines else ()
     entry, others = manifest.entry_points[-1], " ".join((*manifest.functions, *also))
     with tempfile.TemporaryDirectory(prefix="glowmcu_cortex_m_") as scratch:
