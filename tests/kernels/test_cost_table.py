@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import tempfile
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +18,14 @@ import glowmcu
 from benchmarks.calibrate import CORES, unpriced
 from benchmarks.calibration_layers import KINDS
 from benchmarks.least_squares import fit_prices, non_negative_least_squares
+from glowmcu.bundle import LayerChoice
 from glowmcu.compilation import Options
 from glowmcu.cores import core_names
 from glowmcu.kernels.cost_table import PRICED_AS, TABLE_FILE, Prices, cost_table
 from glowmcu.kernels.kernel import load_kernels
 from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_tuner import tune_kernels
+from glowmcu.verify.measurement import Measurement
 from glowmcu.verify.verification import seeded_inputs
 
 #: Where speed takes longer than balanced: the check stands, and tells when it holds again.
@@ -99,24 +104,32 @@ def test_every_core_is_priced_as_a_calibrated_one() -> None:
     assert found == set(CORES)
 
 
+@cache
+def compiled(
+    file: Path, board: str, goal: str = "balanced", simplify: bool = True
+) -> tuple[Sequence[LayerChoice], Measurement]:
+    """What is chosen and what it takes, found once for all tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = glowmcu.compile(
+            file, board, Path(folder) / "b", name="m", optimize=goal, simplify=simplify
+        )
+        return bundle.choices, bundle.measure(seeded_inputs(bundle.manifest, 1))
+
+
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.parametrize("board", ["nrf52", "rp2040"])
 @pytest.mark.parametrize("name", ["kws", "vww", "ic", "ad", "sww"])
-def test_estimates_are_near_what_layers_take(
-    name: str, board: str, shared_dir: Path, tmp_path: Path
-) -> None:
-    file = shared_dir / "models" / f"{name}_int8.tflite"
-    bundle = glowmcu.compile(file, board=board, output=tmp_path / "b", name=name)
-    measured = bundle.measure(seeded_inputs(bundle.manifest, 1))
+def test_estimates_are_near_what_layers_take(name: str, board: str, shared_dir: Path) -> None:
+    choices, measured = compiled(shared_dir / "models" / f"{name}_int8.tflite", board)
     total = measured.cycles or 0
     wrong = []
-    for choice, layer in zip(bundle.choices, measured.layers, strict=True):
+    for choice, layer in zip(choices, measured.layers, strict=True):
         cycles = layer.cycles or 0
         if cycles > 0.01 * total and abs(choice.chosen.cycles / cycles - 1) > LAYER_TOLERANCE:
             wrong.append(f"{choice.chosen.kernel}: {choice.chosen.cycles} for {cycles} cycles")
     assert not wrong, "\n".join(wrong)
-    estimate = sum(choice.chosen.cycles for choice in bundle.choices)
+    estimate = sum(choice.chosen.cycles for choice in choices)
     assert estimate == pytest.approx(total, rel=MODEL_TOLERANCE)
 
 
@@ -127,16 +140,14 @@ def test_estimates_are_near_what_layers_take(
     "name", [pytest.param("kws", marks=SLOWER_SPEED), "vww", "ic", "ad", "sww"]
 )
 def test_speed_takes_no_more_cycles_than_balanced(
-    name: str, simplify: bool, shared_dir: Path, tmp_path: Path
+    name: str, simplify: bool, shared_dir: Path
 ) -> None:
     file = shared_dir / "models" / f"{name}_int8.tflite"
     estimated, measured = {}, {}
     for goal in ("balanced", "speed"):
-        bundle = glowmcu.compile(
-            file, board="nrf52", output=tmp_path / goal, name=name, optimize=goal, simplify=simplify
-        )
-        estimated[goal] = sum(choice.chosen.cycles for choice in bundle.choices)
-        measured[goal] = bundle.measure(seeded_inputs(bundle.manifest, 1)).cycles or 0
+        choices, found = compiled(file, "nrf52", goal, simplify)
+        estimated[goal] = sum(choice.chosen.cycles for choice in choices)
+        measured[goal] = found.cycles or 0
     assert estimated["speed"] <= estimated["balanced"]
     assert 0 < measured["speed"] <= measured["balanced"]
 
