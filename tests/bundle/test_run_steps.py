@@ -219,7 +219,7 @@ def test_a_modelled_core_gets_the_same_bytes_step_by_step(
     bundle = one_by_one(write_bundle(compilation, tmp_path / "bundle"))
     manifest = read_manifest(bundle)
     sets = [list(arrays) for arrays in random_inputs(manifest, 2, 3)]
-    found = CortexM("cortex-m4").run(bundle, sets)
+    found = CortexM("cortex-m4", count=False).run(bundle, sets)
     for arrays, got in zip(sets, found, strict=True):
         for index, want in enumerate(run_graph(compilation.imported, arrays)):
             exact = manifest.outputs[index].exact

@@ -25,6 +25,8 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from tests.ops.test_convolution import CONV_CASES, Case, conv_model
 from tests.support.check_model import random_inputs, write_bundle
+from tests.support.forced_variant import SANITIZED
+from tests.support.one_unit import QUICK_LINK, write_unit
 
 NAME = "conv_2d.rows_dsp"
 CORE = "cortex-m4"
@@ -106,7 +108,8 @@ def check(tmp_path: Path) -> Check:
 
     def check(done: Compilation, executor: Host | CortexM) -> None:
         inputs = random_inputs(done, 2)
-        folder = write_bundle(done, tmp_path / "bundle")
+        write = write_unit if isinstance(executor, Host) else write_bundle
+        folder = write(done, tmp_path / "bundle")
         for arrays, result in zip(inputs, executor.run(folder, inputs), strict=True):
             (want,) = run_graph(done.imported, arrays)
             assert np.array_equal(result.outputs[0], want)
@@ -132,7 +135,7 @@ def taken() -> dict[str, Case]:
 
 @pytest.mark.parametrize("case", taken().values(), ids=taken())
 def test_the_portable_twin_computes_what_the_layer_means(case: Case, check: Check) -> None:
-    check(compiled(case), Host(("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")))
+    check(compiled(case), Host(SANITIZED))
 
 
 @pytest.mark.arm
@@ -193,7 +196,7 @@ def test_no_read_goes_beyond_the_scratch(case: Case) -> None:
 @pytest.mark.parametrize("name", ["3x3, odd rows below each other", "7x1", "RGB, stride 2"])
 @pytest.mark.parametrize("goal", [Goal.SPEED, Goal.BALANCED])
 def test_windows_of_any_size_give_the_same(name: str, goal: Goal, check: Check) -> None:
-    check(compiled(SHAPES[name], goal), Host(("-O1",)))
+    check(compiled(SHAPES[name], goal), Host(("-O1", *QUICK_LINK)))
 
 
 def test_a_last_group_overlaps_the_one_before() -> None:

@@ -25,11 +25,11 @@ from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case
 from tests.ops.test_real_layers import convolution_model
 from tests.support.check_model import random_inputs, write_bundle
-from tests.support.forced_variant import compile_forced, variants_of
+from tests.support.forced_variant import SANITIZED, compile_forced, variants_of
 from tests.support.int8_weights import Int8Weights
+from tests.support.one_unit import QUICK_LINK, write_unit
 
 Array = npt.NDArray[Any]
-SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
 
 MATRICES = {
@@ -123,8 +123,8 @@ def portable_twin(data: bytes, variant: str, inputs: Sequence[Sequence[Array]], 
     name = variant if "w8" in variant else variant.partition(".")[0] + ".portable_f32"
     compilation = compile_forced(data, name, "cortex-m3")
     assert variants_of(compilation) == {name}
-    folder.mkdir()
-    return [done.outputs[0] for done in Host().run(write_bundle(compilation, folder), inputs)]
+    unit = write_unit(compilation, folder)
+    return [done.outputs[0] for done in Host(QUICK_LINK).run(unit, inputs)]
 
 
 def check(data: bytes, variant: str, folder: Path, cores: Sequence[str] = CORES[:1]) -> None:
@@ -133,12 +133,12 @@ def check(data: bytes, variant: str, folder: Path, cores: Sequence[str] = CORES[
     assert variants_of(compilation) == {variant}
     inputs = random_inputs(compilation, 2)
     want = portable_twin(data, variant, inputs, folder / "portable")
-    bundle = folder / "bundle"
-    bundle.mkdir()
-    write_bundle(compilation, bundle)
-    executors = [Host(), Host(("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"))]
-    for executor in (*executors, *(CortexM(name, count=False) for name in cores)):
-        for expected, done in zip(want, executor.run(bundle, inputs), strict=True):
+    unit = write_unit(compilation, folder / "unit")
+    bundle = write_bundle(compilation, folder / "bundle")
+    runs = [(executor, unit) for executor in (Host(QUICK_LINK), Host(SANITIZED))]
+    runs += [(CortexM(name, count=False), bundle) for name in cores]
+    for executor, files in runs:
+        for expected, done in zip(want, executor.run(files, inputs), strict=True):
             assert done.outputs[0].tobytes() == expected.tobytes(), executor.name
     for expected, arrays in zip(want, inputs, strict=True):
         (meaning,) = run_graph(compilation.imported, arrays)

@@ -14,17 +14,16 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels.helium.depthwise import eights
 from glowmcu.kernels.kernel import load_kernels
-from glowmcu.kernels.selection import select
+from glowmcu.kernels.selection.select import select
 from glowmcu.verify.host import Host
 from glowmcu.verify.qemu import Qemu
 from tests.ops.test_convolution import NUMBERS, SPATIAL, Case, add_conv
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
-from tests.support.forced_variant import compile_forced, variants_of
+from tests.support.forced_variant import SANITIZED, compile_forced, variants_of
+from tests.support.one_unit import write_unit
 
 CORE = "cortex-m55"
 CONV, DEPTHWISE = "CONV_2D", "DEPTHWISE_CONV_2D"
-#: Undefined behaviour ends the process.
-_SANITIZED = ("-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
 
 Layers = Mapping[str, Callable[[ModelBuilder, str], None]]
 
@@ -286,7 +285,7 @@ def test_vectors_and_their_twins_give_what_layers_mean(family: str, tmp_path: Pa
         assert sum(taken) > 0.8 * len(table)
     inputs = random_inputs(compilation, 2)
     folder = write_bundle(compilation, tmp_path)
-    runs = [("a computer", Host(_SANITIZED).run(folder, inputs))]
+    runs = [("a computer", Host(SANITIZED).run(write_unit(compilation, tmp_path / "unit"), inputs))]
     missing = _QEMU.missing()
     if missing is None:
         runs.append(("QEMU", _QEMU.run(folder, inputs)))

@@ -23,6 +23,8 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case, conv_model
 from tests.support.check_model import random_inputs, write_bundle
+from tests.support.forced_variant import SANITIZED
+from tests.support.one_unit import write_unit
 
 NAME = "conv_2d.winograd_dsp"
 CORE = "cortex-m4"
@@ -90,7 +92,8 @@ def check(tmp_path: Path) -> Check:
 
     def check(done: Compilation, executor: Host | CortexM) -> None:
         inputs = random_inputs(done, 2)
-        folder = write_bundle(done, tmp_path / "bundle")
+        write = write_unit if isinstance(executor, Host) else write_bundle
+        folder = write(done, tmp_path / "bundle")
         for arrays, result in zip(inputs, executor.run(folder, inputs), strict=True):
             (want,) = run_graph(done.imported, arrays)
             assert np.array_equal(result.outputs[0], want)
@@ -100,7 +103,7 @@ def check(tmp_path: Path) -> Check:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_the_portable_twin_computes_what_the_layer_means(case: Case, check: Check) -> None:
-    check(compiled(case), Host(("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")))
+    check(compiled(case), Host(SANITIZED))
 
 
 @pytest.mark.arm

@@ -27,6 +27,7 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Executor
 from glowmcu.verify.qemu import Qemu
+from tests.support.one_unit import QUICK_LINK
 
 Array = npt.NDArray[Any]
 
@@ -46,7 +47,7 @@ _INT8_DTYPES = {"int8", "int4", "int32", "uint8", "bool"}
 #: No core: this computer.
 GENERIC = "generic"
 #: The quickest build: conformance is about numbers.
-_FLAGS = ("-O1",)
+_FLAGS = ("-O1", *QUICK_LINK)
 
 
 @dataclass(frozen=True)

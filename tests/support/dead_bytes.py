@@ -16,9 +16,15 @@ from tempfile import TemporaryDirectory
 from glowmcu.ir.program import Cascade, Program, Step
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.host_library import STRICT_FLAGS
-from tests.support.generic_runner import SANITIZERS, GenericRunner, libjit_folder, model_arrays
+from tests.support.generic_runner import (
+    SANITIZERS,
+    GenericRunner,
+    libjit_folder,
+    model_arrays,
+    optimization,
+)
 
-MEMORY_SANITIZER = ("-fsanitize=memory", "-fno-sanitize-recover=all", "-g1", "-O1")
+MEMORY_SANITIZER = ("-fsanitize=memory", "-fno-sanitize-recover=all", "-g1")
 _RUNNER = Path(__file__).with_name("generic_runner.c")
 _HOOK = """\
 #include <stddef.h>
@@ -122,7 +128,8 @@ def build(bundle: Path, hook: str, work: Path, undefined: bool) -> GenericRunner
     command = [
         "clang" if undefined else "gcc", *STRICT_FLAGS, "-D_ISOC11_SOURCE",
         f'-DMODEL_LIST="{work / "model_list.h"}"', f"-DDEAD_BYTES_UNDEFINED={int(undefined)}",
-        "-include", str(work / "hook.h"), *(MEMORY_SANITIZER if undefined else SANITIZERS),
+        "-include", str(work / "hook.h"), optimization([bundle]),
+        *(MEMORY_SANITIZER if undefined else SANITIZERS),
         f"-I{bundle}", f"-I{libjit_folder(work)}",
         *(str(bundle / source) for source in read_manifest(bundle).sources),
         str(_RUNNER), "-o", str(executable),

@@ -21,9 +21,10 @@ from tests.support.check_model import expect_equal, random_inputs, write_bundle
 from tests.support.one_unit import QUICK_LINK, write_unit
 
 Array = npt.NDArray[Any]
-#: Undefined behaviour ends the process. Without optimization none of it is folded away before it is
-#: looked at; what is shipped is the core's code, which is built as a firmware builds it.
-_SANITIZED = ("-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", *QUICK_LINK)
+#: For a unit on `Host`. Undefined behaviour ends the process. Without optimization none of it is
+#: folded away before it is looked at; what is shipped is the core's code, which is built as a
+#: firmware builds it.
+SANITIZED = ("-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", *QUICK_LINK)
 
 
 def compile_forced(data: bytes, variant: str, core: str) -> Compilation:
@@ -56,7 +57,7 @@ def check_forced(
     with tempfile.TemporaryDirectory() as work:
         shipped = write_bundle(compilation, Path(work) / "shipped")
         on_core = CortexM(core, count=counts_cycles).run(shipped, sets)
-        on_host = Host(_SANITIZED).run(write_unit(compilation, Path(work) / "unit"), sets)
+        on_host = Host(SANITIZED).run(write_unit(compilation, Path(work) / "unit"), sets)
     for arrays, host, modelled in zip(sets, on_host, on_core, strict=True):
         for index, want in enumerate(run_graph(compilation.imported, arrays)):
             expect_equal(np.asarray(host.outputs[index]), want, "C on a computer")

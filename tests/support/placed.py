@@ -20,6 +20,7 @@ from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
+from tests.support.one_unit import QUICK_LINK
 
 Array = npt.NDArray[Any]
 
@@ -97,7 +98,7 @@ class HostLayer:
         compiler = host_compiler() or pytest.skip("needs a C compiler")
         sources = [str(folder / "m.c"), str(folder / "m_weights.c")]
         # Arrays overlap on purpose: what the compiler may assume of them is part of the test.
-        flags = [*STRICT_FLAGS, "-O2", "-fPIC", "-shared", f"-I{folder}"]
+        flags = [*STRICT_FLAGS, "-O2", "-fPIC", "-shared", *QUICK_LINK, f"-I{folder}"]
         subprocess.run([compiler, *flags, *sources, "-o", str(library)], check=True)
         self._ffi: Any = cffi.FFI()
         self._ffi.cdef("extern int32_t m_places[]; int32_t m_run(void *arena);")
