@@ -15,12 +15,13 @@ from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.stream_file import heard, joined, read_stream
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
+from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.option_words import Where
-from glowmcu.report.classes import class_line
+from glowmcu.report.classes import class_line, is_stream, stream_lines
 from glowmcu.report.json_report import run_json
 from glowmcu.report.tables import count
 from glowmcu.verify.executors import EXECUTORS_SHOWN
-from glowmcu.verify.measurement import Measurement
+from glowmcu.verify.measurement import Array, Measurement
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
 _BOARD = click.option(
@@ -48,6 +49,14 @@ def _write_outputs(folder: Path | None, measured: Measurement) -> list[Path | No
             "choose another --output",
         ) from cause
     return files
+
+
+def _classes(manifest: Manifest, entry: TensorEntry, array: Array) -> list[str]:
+    """What of the output has a name: of one run, or of each of a stream."""
+    if is_stream(entry, array):
+        return stream_lines(manifest, entry, array)
+    told = class_line(manifest.labels, entry, array)
+    return [] if told is None else [told]
 
 
 @click.command("run")
@@ -97,7 +106,7 @@ def run_command(
         out.print(
             np.array2string(array, threshold=40, max_line_width=min(out.width, 96)), markup=False
         )
-        if (told := class_line(loaded.labels, entry, array)) is not None:
+        for told in _classes(loaded.manifest, entry, array):
             out.print(f"  {told}", markup=False)
         if file is not None:
             out.print(f"  -> {file}", markup=False)

@@ -13,6 +13,7 @@ from glowmcu.array_files import ArrayFileError, load_npy, load_npz, load_wav
 from glowmcu.errors import error
 from glowmcu.labels import class_text
 from glowmcu.manifest import Manifest, TensorEntry
+from glowmcu.report.classes import new_results
 from glowmcu.verify.host import input_hint
 from glowmcu.verify.measurement import Array, Measurement
 
@@ -86,9 +87,8 @@ def heard(manifest: Manifest, measured: Sequence[Measurement]) -> tuple[str, ...
     names = [output.name for output in manifest.outputs]
     if pipeline is None or "decision" not in names:
         return ()
-    last, at = pipeline.stages[-1], names.index("decision")
-    # Between two results the outputs show the one before.
-    new = range(last.first_run, len(measured), last.period)
+    at = names.index("decision")
+    new = new_results(manifest, len(measured))
     found = [(run, int(measured[run].outputs[at].reshape(-1)[0])) for run in new]
     said = []
     for run, number in (item for item in found if item[1] >= 0):

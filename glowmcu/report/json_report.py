@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from glowmcu.manifest import Manifest, TensorEntry
-from glowmcu.report.classes import best_class
+from glowmcu.report.classes import best_class, is_stream, new_results, stream_classes
 from glowmcu.verify.measurement import Array, Measurement
 
 Json = dict[str, object]
@@ -17,7 +17,7 @@ def run_json(manifest: Manifest, measured: Measurement, files: Sequence[Path | N
     """Of `run --json`. `sha256` is of the output's bytes in C order."""
     return {
         "outputs": [
-            _output_json(entry, array, file) | _class_json(manifest.labels, entry, array)
+            _output_json(entry, array, file) | _class_json(manifest, entry, array)
             for entry, array, file in zip(manifest.outputs, measured.outputs, files, strict=True)
         ],
         "instructions": measured.instructions,
@@ -26,8 +26,18 @@ def run_json(manifest: Manifest, measured: Measurement, files: Sequence[Path | N
     }
 
 
-def _class_json(labels: Sequence[str], entry: TensorEntry, array: Array) -> Json:
-    """Where classes have names, the one with the highest score."""
+def _class_json(manifest: Manifest, entry: TensorEntry, array: Array) -> Json:
+    """Where classes have names, the one with the highest score; of a stream those of all `runs`
+    that have a result.
+    """
+    labels = manifest.labels
+    if is_stream(entry, array):
+        runs = new_results(manifest, len(array))
+        classes = stream_classes(labels, entry, array, runs)
+        if not classes:
+            return {}
+        names = [None if best is None else labels[best] for best in classes]
+        return {"runs": list(runs), "classes": classes, "labels": names}
     best = best_class(labels, entry, array)
     return {} if best is None else {"class": best, "label": labels[best]}
 

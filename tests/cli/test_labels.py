@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -88,3 +89,44 @@ def test_a_bundle_of_before_has_no_labels(named: glowmcu.Bundle) -> None:
     del body["labels"]
     file.write_text(json.dumps(body))
     assert glowmcu.load(named.path).labels == ()
+
+
+def test_a_stream_names_the_class_of_each_run(
+    named: glowmcu.Bundle, plain: glowmcu.Bundle, glowmcu_cli: Run, tmp_path: Path
+) -> None:
+    entry = named.manifest.inputs[0]
+    random = np.random.default_rng(3)
+    pictures = random.integers(-128, 128, (30, *entry.shape)).astype(entry.dtype)
+    pictures[4:9] = pictures[4]  # runs that agree share a line
+    np.save(tmp_path / "stream.npy", pictures)
+    scores = [named.run([picture])[0].reshape(-1) for picture in pictures]
+    classes = [int(one.argmax()) for one in scores]
+    call = ("run", str(named.path), "--stream", str(tmp_path / "stream.npy"))
+    (output,) = json.loads(glowmcu_cli(*call, "--json").out)["outputs"]
+    assert output["runs"] == list(range(30))
+    assert output["classes"] == classes
+    assert output["labels"] == [DIGITS[best] for best in classes]
+    told = [line.strip() for line in glowmcu_cli(*call).out.splitlines() if "(class" in line]
+    groups = [list(group) for _, group in groupby(range(30), key=lambda run: classes[run])]
+    assert max(map(len, groups)) >= 5
+    for line, runs in zip(told, groups, strict=False):
+        where, _, what = line.partition(": ")
+        several = f"runs {runs[0]} to {runs[-1]}"
+        assert where == (several if len(runs) > 1 else f"run {runs[0]}")
+        assert what.startswith(f"{DIGITS[classes[runs[0]]]} (class {classes[runs[0]]}), 0.")
+    assert len(told) == min(len(groups), 24)
+    unnamed = ("run", str(plain.path), "--stream", str(tmp_path / "stream.npy"))
+    assert "(class" not in glowmcu_cli(*unnamed).out
+    assert "classes" not in json.loads(glowmcu_cli(*unnamed, "--json").out)["outputs"][0]
+
+
+def test_many_changes_of_the_class_fit_a_screen(
+    named: glowmcu.Bundle, glowmcu_cli: Run, tmp_path: Path
+) -> None:
+    entry = named.manifest.inputs[0]
+    random = np.random.default_rng(3)
+    pictures = random.integers(-128, 128, (200, *entry.shape)).astype(entry.dtype)
+    np.save(tmp_path / "stream.npy", pictures)
+    out = glowmcu_cli("run", str(named.path), "--stream", str(tmp_path / "stream.npy")).out
+    assert sum("(class" in line for line in out.splitlines()) == 24
+    assert "more: --json has the class of each run" in out

@@ -108,6 +108,7 @@ def test_a_sound_is_played_as_it_is_and_what_is_heard_is_said(
     code, text = invoke("run", listener.path, "--stream", heard, "--output", tmp_path / "of_wav")
     assert code == 0, text
     assert " ".join(text.split()).count("decision: hey firefly (class 0) is detected at") == 2
+    assert text.count("(class 0)") == 2, "a single score is not the highest of anything"
     # The same samples in 16 bits and as an array.
     samples, rate = load_wav(heard)
     np.save(tmp_path / "heard.npy", samples)
