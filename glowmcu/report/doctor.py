@@ -129,7 +129,7 @@ def _version(tool: str) -> str:
 
 def doctor_table(found: Sequence[Use]) -> Table:
     """A row a use: what is there, or what to install."""
-    table = plain_table("", ("for", "l"), ("commands", "l"), ("", "t"))
+    table = plain_table("", ("for", "t"), ("commands", "t"), ("", "t"))
     for use in found:
         there = escape(", ".join(use.found)) or "there"
         state = f"[green]ready[/]: {there}" if use.missing is None else escape(use.missing)

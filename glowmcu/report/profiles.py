@@ -18,7 +18,7 @@ def profile_table(profile: Profile) -> Table:
     """
     headings = ("low", "high", "mean", "deviation", "its steps", "quietest", "shape", "tensor")
     table = plain_table("", *((heading, "r") for heading in headings[:6]), ("shape", "r"),
-                        ("tensor", "l"))  # fmt: skip
+                        ("tensor", "l"), dispensable=["mean", "deviation", "shape"])  # fmt: skip
     for name, tensor in profile.tensors.items():
         table.add_row(*_row(name, tensor))
     return table

@@ -204,7 +204,7 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
     table = plain_table(
         "", ("step", "r"), ("operator", "l"), ("instructions", "r"), ("cycles", "r"),
         ("share", "r"), ("MACs", "r"), ("cycles/MAC", "r"), ("layer", "l"),
-        dispensable=["layer", "MACs"],
+        dispensable=["MACs", "layer"],
     )  # fmt: skip
     total = measured.cycles or measured.instructions or 1
     for cost in measured.layers:

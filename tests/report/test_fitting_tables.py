@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 
+import glowmcu
 from glowmcu.board import board_names, find_board
 from glowmcu.cli import main
 from glowmcu.cli.output import console
 from glowmcu.cli.safe_console import SafeConsole
+from glowmcu.quant.profile import Profile, TensorProfile
+from glowmcu.report.doctor import Use, doctor_table
 from glowmcu.report.fitting_table import FittingTable
+from glowmcu.report.profiles import profile_table
 from glowmcu.report.short_names import middle_cut, short_names
-from glowmcu.report.tables import count, plain_table
+from glowmcu.report.tables import bench_table, count, plain_table
+from glowmcu.verify.measurement import LayerCost, Measurement
+from tests.bundle.models import digits
 
 FUSED = [
     f"net/relu_{i}/Relu;net/batch_normalization_{i}/FusedBatchNormV3;net/conv2d_{i}/BiasAdd;"
@@ -164,3 +171,39 @@ def test_boards_fit_a_terminal_with_names_that_can_be_typed(
         flash = sum(region.size_bytes for region in board.memory if region.kind == "flash") // 1024
         assert f" {count(flash)} " in rows[board.name] or not flash
     assert "…" not in "".join(piped)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_the_doctor_looked_for_is_said_in_full(width: int) -> None:
+    found = [
+        Use(f"run in QEMU, {core} (--on qemu)", ("run", "verify"), ("gcc 12.2", "QEMU 7.2"), None)
+        for core in ("Arm", "RISC-V")
+    ]
+    found.append(Use("cycles on the modelled core", ("bench", "tune"), (), "install " + "x " * 60))
+    lines = shown(doctor_table(found), width).splitlines()
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    assert "…" not in text
+    for core in ("Arm", "RISC-V"):
+        assert f"QEMU, {core}" in text
+
+
+def test_a_narrow_bench_names_layers_rather_than_counting_their_work(tmp_path: Path) -> None:
+    (tmp_path / "net.tflite").write_bytes(digits())
+    manifest = glowmcu.compile(tmp_path / "net.tflite", output=tmp_path / "net").manifest
+    costs = tuple(LayerCost(layer.index, layer.name, 9_876, 23_456) for layer in manifest.layers)
+    measured = Measurement((), 90_000, 200_000, layers=costs)
+    rows = shown(bench_table(manifest, measured), 80).splitlines()
+    for layer, row in zip(manifest.layers, rows[2:], strict=False):
+        assert row.rstrip().endswith(layer.name[-4:])
+    assert rows[1].rstrip().endswith("layer")
+    assert "MACs" not in rows[1]
+
+
+def test_a_narrow_profile_leaves_out_numbers_before_names() -> None:
+    one = TensorProfile((1, 8, 8, 16), 1024, -12.345, 6.789, 1.2345, 3.4567)
+    profile = Profile("", "", 1, {f"block_{i}/expand/Conv2D": one for i in range(9)})
+    rows = shown(profile_table(profile), 60).splitlines()[-9:]
+    for index, row in enumerate(rows):
+        assert f"block_{index}" in row
+        assert "-12.35" in row
