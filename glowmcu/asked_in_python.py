@@ -1,10 +1,13 @@
-"""Hints for who has no command line: a model in memory comes from a Python program, and what would
-help it are arguments of `glowmcu.compile`, not options of the command.
+"""Messages for who has no command line: arguments of Python in the place of options.
+
+Errors are worded once, with the options of the commands; `in_python` says the same to a program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 #: Where a model in memory is said to be. No file is there: data beside it cannot be meant.
 MEMORY = "<memory>"
@@ -15,11 +18,148 @@ def is_in_memory(where: str) -> bool:
     return where.startswith(f"{MEMORY}/")
 
 
-def shapes_argument(shapes: Mapping[str, Sequence[int | str]]) -> str:
-    """`input_shapes={'x': (1, 4)}`."""
-    return f"input_shapes={ {name: tuple(shape) for name, shape in shapes.items()} }"
+def in_python(text: str) -> str:
+    """`raise --arena-budget 9` becomes `raise arena_budget=9`. Whole commands stay as they are:
+    they can be typed, whoever reads them. So do options of commands that Python has not.
+
+    >>> from glowmcu.asked_in_python import in_python
+    >>> in_python("fix it: --define N=1 --define T=1..9; `glowmcu compile --define N=1`")
+    "fix it: define={'N': 1, 'T': (1, 9)}; `glowmcu compile --define N=1`"
+    """
+    return _COMMAND_OR_OPTIONS.sub(lambda found: found["command"] or _arguments(found[0]), text)
 
 
-def define_argument(sizes: Mapping[str, int | tuple[int, int]]) -> str:
-    """`define={'T': 1}`."""
-    return f"define={dict(sizes)}"
+@dataclass(frozen=True)
+class Argument:
+    """`name` is the argument's, `value` the pattern of what an option may be followed by, `written`
+    writes that as Python does. With `brackets` several values are one.
+    """
+
+    name: str
+    value: str = r"(?!)"
+    written: Callable[[str], str] = str
+    brackets: str = ""
+
+
+def _word(text: str) -> str:
+    """In quotes, unless it stands for a value (FILE) or is a number."""
+    return text if text.isdigit() or text.isupper() else repr(text)
+
+
+def _words(text: str) -> str:
+    return ", ".join(map(_word, text.split(",")))
+
+
+def _pair(written: Callable[[str], str]) -> Callable[[str], str]:
+    def item(text: str) -> str:
+        name, _, value = text.rpartition("=")
+        return f"{name if name == 'NAME' else repr(name)}: {written(value)}"
+
+    return item
+
+
+def _sizes(text: str) -> str:
+    """Of a shape, `1x4xT`."""
+    sizes = [size if size.isdigit() else repr(size) for size in text.split("x")]
+    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
+
+
+def _range(text: str) -> str:
+    """Of a size, `1`, `1..9` or `2..8:2`."""
+    ends = text.replace("..", ":").split(":")
+    return ends[0] if len(ends) == 1 else f"({', '.join(ends)})"
+
+
+def _state(text: str) -> str:
+    return "" if text == "none" else _pair(_word)(text)
+
+
+def _array(text: str) -> str:
+    return text.removesuffix(".npy")
+
+
+_PLACE = r"[A-Z]+\b"
+_NUMBER = rf"\d+\b|{_PLACE}"
+_FILE = rf"none\b|[^\s,;:)]+\.\w+|{_PLACE}"
+_PAIR = r"[^\s=]+=[^\s,;)]+"
+_NAMES = r"[^\s,;:)']+(?:,[^\s,;:)']+)*"
+
+
+def _mapping(name: str, written: Callable[[str], str] = _word) -> Argument:
+    return Argument(name, _PAIR, _pair(written), "{}")
+
+
+#: By option. A test compares the names with those of public functions.
+ARGUMENTS: Mapping[str, Argument] = {
+    "--bind": _mapping("bind", _array),
+    "--camera": _mapping("camera"),
+    "--define": _mapping("define", _range),
+    "--input-layout": _mapping("input_layouts"),
+    "--input-shape": _mapping("input_shapes", _sizes),
+    "--place": _mapping("place"),
+    "--slide": _mapping("slide"),
+    "--state": Argument("states", rf"none\b|{_PAIR}", _state, "{}"),
+    "--board": Argument("board", rf"generic\b|[a-z][\w-]*\d[\w-]*|{_PLACE}", _word),
+    "--core": Argument("core", rf"(?:cortex|rv32)[\w-]+|{_PLACE}", _word),
+    "--emit": Argument("emit", r"[a-z][a-z-]+", _word),
+    "--io": Argument("io", r"u?int8\b|float\b", _word),
+    "--name": Argument("name", r"\w+", _word),
+    "--on": Argument("on", r"host\b|cortex-m\b|qemu\b|renode\b|serial:\w+", _word),
+    "--optimize": Argument("optimize", r"(?:balanced|speed|size|ram)\b", _word),
+    "--weights": Argument("weights", r"pointer\b|linked\b", _word),
+    "--wait-states": Argument("wait_states", rf"board\b|{_NUMBER}", _word),
+    **{
+        option: Argument(option[2:].replace("-", "_"), _NUMBER)
+        for option in (
+            "--arena-budget", "--cycle-budget", "--flash-budget", "--max-cycles", "--max-stack",
+        )
+    },
+    **{
+        option: Argument(option.lstrip("-"), _FILE, _word)
+        for option in (
+            "--cache", "--kernels", "--labels", "--model", "--output", "--preprocess", "--profile",
+            "--samples",
+        )
+    },
+    "-o": Argument("output", _FILE, _word),
+    "--dump-ir": Argument("dump_ir", _FILE, _word),
+    "--keep-input": Argument("keep_inputs", rf"{_PLACE}", _words, "[]"),
+    "--outside-input": Argument("outside_inputs", rf"{_PLACE}", _words, "[]"),
+    "--stream-input": Argument("stream_inputs", rf"{_PLACE}", _words, "[]"),
+    "--int16": Argument("int16", _NAMES, _words, "[]"),
+    "--keep-float": Argument("keep_float", _NAMES, _words, "[]"),
+    "--dump-tensors": Argument("dump_tensors"),
+    "--force": Argument("force"),
+    "--equalize": Argument("equalize"),
+    "--hot": Argument("hot"),
+    "--input": Argument("array of inputs"),
+    "--instrument": Argument("instrument"),
+    "--max-memory": Argument("glowmcu.memory_limit"),
+    "--package": Argument("package"),
+    "--pareto": Argument("pareto"),
+    "--steps": Argument("steps"),
+}  # fmt: skip
+
+_OPTION = "|".join(
+    rf"{option}(?![\w-])(?: (?:{argument.value}))?" for option, argument in ARGUMENTS.items()
+)
+_COMMAND_OR_OPTIONS = re.compile(
+    rf"(?P<command>`(?:glowmcu )?[a-z]+ [^`]*`|\bglowmcu [a-z]+ [^,;]*)"
+    rf"|(?<![\w-])(?:{_OPTION})(?: (?:{_OPTION}))*"
+)
+
+
+def _arguments(text: str) -> str:
+    """Of options one behind the other."""
+    values: dict[str, list[str]] = {}
+    for option, value in re.findall(r"(?<!\S)(--?[a-z][\w-]*)(?: (?!-)(\S+))?", text):
+        argument = ARGUMENTS[option]
+        values.setdefault(option, []).extend([argument.written(value)] if value else [])
+    return ", ".join(_argument(ARGUMENTS[option], given) for option, given in values.items())
+
+
+def _argument(argument: Argument, values: list[str]) -> str:
+    if not values:
+        return argument.name
+    opening, closing = argument.brackets[:1], argument.brackets[1:]
+    return f"{argument.name}={opening}{', '.join(values)}{closing}"

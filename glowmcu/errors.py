@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from glowmcu.asked_in_python import in_python
+
 
 class ExitCode(IntEnum):
     """What the command line returns to the shell.
@@ -33,7 +35,8 @@ class Problem:
     `code` is GM1xx frontend, 2xx IR and lowering, 3xx quantization, 4xx memory, 5xx kernels and
     emission, 6xx verification, 7xx command line and boards; one code a cause, never reused.
     `where` names the place (`kws.tflite, node 7 "dense_1"`), `hint` what to try next; `bind` names
-    the model inputs that would have to be known at compile time.
+    the model inputs that would have to be known at compile time. The texts have the options of the
+    commands; as a string, for a program, they have arguments of Python.
 
     >>> print(glowmcu.Problem("GM110", "cannot read the model", "kws.tflite", "check the path"))
     error[GM110]: cannot read the model
@@ -47,13 +50,21 @@ class Problem:
     hint: str = ""
     bind: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    @property
+    def for_shell(self) -> str:
+        """All of it, for who typed a command."""
         lines = [f"error[{self.code}]: {self.message}"]
         if self.where:
             lines.append(f"  --> {self.where}")
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        # What a place is called is the user's own, unless it is an option.
+        where = in_python(self.where) if self.where.startswith("--") else self.where
+        said = Problem(self.code, in_python(self.message), where, in_python(self.hint))
+        return said.for_shell
 
 
 class GlowmcuError(Exception):
@@ -71,6 +82,11 @@ class GlowmcuError(Exception):
         self.problems = tuple(problems)
         self.exit_code = exit_code
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @property
+    def for_shell(self) -> str:
+        """All problems, for who typed a command."""
+        return "\n".join(problem.for_shell for problem in self.problems)
 
     @property
     def code(self) -> str:

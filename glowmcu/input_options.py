@@ -172,7 +172,8 @@ def _open_size(name: str, smallest: int, largest: int, step: int = 1) -> OpenSiz
         raise error(
             "GM714",
             f"{name} in steps of {step} from {smallest} on is never {largest}",
-            hint=f"--define {nearest}, or {replace(nearest, largest=nearest.largest + step)}",
+            hint=f"--define {nearest}, or --define "
+            f"{replace(nearest, largest=nearest.largest + step)}",
         )
     return size
 

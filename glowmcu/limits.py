@@ -14,7 +14,7 @@ from contextvars import ContextVar
 
 DEFAULT_MEMORY_BYTES = 2 << 30
 _MEMORY: ContextVar[int] = ContextVar("glowmcu_memory_bytes", default=DEFAULT_MEMORY_BYTES)
-HINT = "--max-memory raises what is allowed (in Python: with glowmcu.memory_limit(bytes): …)"
+HINT = "--max-memory raises what is allowed"
 
 
 @contextmanager

@@ -323,7 +323,7 @@ def test_what_does_not_fit_says_how_much_where_and_what_would_help() -> None:
         result, 'step 3 "conv_2" (a 96 000 B, b 54 000 B)', ram_options=["--optimize ram: 61 440 B"]
     )
     assert problem.exit_code == ExitCode.DOES_NOT_FIT
-    assert str(problem) == (
+    assert problem.for_shell == (
         "error[GM401]: does not fit: 1 100 000 B of flash needed, stm32f4-discovery has "
         "1 048 576 B, 51 424 B too much\n"
         "  --> region 'flash' at 0x08000000 of ST STM32F4DISCOVERY (STM32F407G-DISC1)\n"

@@ -21,6 +21,7 @@ from glowmcu.api.given_model import (
 )
 from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.api.verification import checked_model, request_of_bundle
+from glowmcu.asked_in_python import in_python
 from glowmcu.board import find_board
 from glowmcu.bundle import Bundle, load
 from glowmcu.cores import core
@@ -115,7 +116,9 @@ class FloatComparison(Shown):
         if self.float_accuracy is not None and self.plain.accuracy is not None:
             text = f"{100 * self.plain.accuracy:.2f} %, in float {100 * self.float_accuracy:.2f} %"
             facts.append(("accuracy", text))
-        gains = ((r.arguments, r.trial.sqnr_db - self.plain.sqnr_db) for r in self.remedies)
+        gains = (
+            (in_python(r.arguments), r.trial.sqnr_db - self.plain.sqnr_db) for r in self.remedies
+        )
         notes = tuple(f"{arguments} gains {gain:.1f} dB" for arguments, gain in gains)
         title = "Whose fault is the output's error"
         return Card(title, tuple(facts), _COLUMNS, records, notes)

@@ -34,7 +34,7 @@ def main() -> NoReturn:
     try:
         job(prog_name="python -m glowmcu.ci")
     except GlowmcuError as cause:
-        service().fail(str(cause))
+        service().fail(cause.for_shell)
         sys.exit(int(cause.exit_code))
     raise AssertionError("click ends the process")
 

@@ -152,7 +152,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return code
     except GlowmcuError as cause:
-        say(str(cause))
+        say(cause.for_shell)
         return int(cause.exit_code)
     except click.ClickException as cause:
         say_usage(cause)
@@ -169,7 +169,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
         if refused is None:
             return _our_bug(cause)
         drop_standard_output()
-        say(str(refused))
+        say(refused.for_shell)
         return int(refused.exit_code)
     except Exception as cause:  # noqa: BLE001 - the last resort: anything else is our bug
         return _our_bug(cause)

@@ -77,18 +77,12 @@ def bound_data(
 def must_be_known(operator: str, what: str, inputs: Sequence[str]) -> Unsupported:
     """GM112: an operand that decides shapes depends on `inputs` of the model."""
     flags = " ".join(f"--bind {name}=value.npy" for name in inputs)
-    asked = ", ".join(f"{name!r}: value" for name in inputs)
-    hints = [
-        (f"if it is always the same: {given}" if inputs else "make it a constant in the model")
-        + "; a static arena has no room for data-made shapes"
-        for given in (flags, f"bind={{{asked}}}")
-    ]
+    hint = f"if it is always the same: {flags}" if inputs else "make it a constant in the model"
     return Unsupported(
         "GM112",
         f"{operator} needs {what} known at compile time",
-        hints[0],
+        f"{hint}; a static arena has no room for data-made shapes",
         tuple(inputs),
-        in_python=hints[1],
     )
 
 

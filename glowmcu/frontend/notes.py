@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from glowmcu.asked_in_python import is_in_memory, shapes_argument
+from glowmcu.asked_in_python import in_python, is_in_memory
 from glowmcu.frontend.known_inputs import Sizes, open_batches
 from glowmcu.frontend.onnx.container import read_onnx_container
 from glowmcu.frontend.read_model import is_onnx
@@ -22,9 +22,11 @@ def notes_on_file(
     if is_onnx(data, file_name):
         onnx = read_onnx_container(data, file_name)
         sizes = {record.name: record.sizes for record in onnx.inputs}
-        return _batch_note(sizes, options, file_name)
-    model = read_container(data, file_name)
-    return _batch_note(input_sizes(model), options, file_name) + _weights_note(model, file_name)
+        notes = _batch_note(sizes, options, file_name)
+    else:
+        model = read_container(data, file_name)
+        notes = _batch_note(input_sizes(model), options, file_name) + _weights_note(model)
+    return tuple(map(in_python, notes)) if is_in_memory(file_name) else notes
 
 
 def _batch_note(
@@ -37,15 +39,14 @@ def _batch_note(
     texts = {name: "x".join(map(str, shape)) for name, shape in shapes.items()}
     listed = ", ".join(f"{name} is {text}" for name, text in texts.items())
     name, text = next(iter(texts.items()))
-    asked, what = f"--input-shape {name}={text}", "file"
-    if is_in_memory(file_name):
-        asked, what = shapes_argument({name: shapes[name]}), "model"
+    what = "model" if is_in_memory(file_name) else "file"
     return (
-        f"the {what} leaves the batch open: it is 1 ({listed}); {asked} says so, or another size",
+        f"the {what} leaves the batch open: it is 1 ({listed}); --input-shape {name}={text} says "
+        "so, or another size",
     )
 
 
-def _weights_note(model: ModelRecord, file_name: str) -> tuple[str, ...]:
+def _weights_note(model: ModelRecord) -> tuple[str, ...]:
     """Bytes of weights that the file stores smaller than float32 for float layers: a converter's
     dynamic-range or float16 quantization.
     """
@@ -69,13 +70,10 @@ def _weights_note(model: ModelRecord, file_name: str) -> tuple[str, ...]:
     stored = sum(len(record.data or b"") for record in small)
     real = 4 * sum(math.prod(record.shape) for record in small)
     kinds = " and ".join(sorted({record.type_name.lower() for record in small}))
-    fast, samples = "--optimize speed", "--samples DATA, or glowmcu profile"
-    if is_in_memory(file_name):
-        fast, samples = "optimize='speed'", "samples=…, or glowmcu.profile"
     return (
         f"the file holds {stored} B of weights as {kinds}, but activations are float and stay "
         "exact (LiteRT rounds them to int8 for some layers): int8 weights of CONV_2D and "
         "FULLY_CONNECTED stay int8 in flash and become float32 while a layer runs, but where "
-        f"{fast} gains by more flash; all would be {real} B of float32; int8 throughout, "
-        f"by samples, is smaller and faster: {samples}",
+        f"--optimize speed gains by more flash; all would be {real} B of float32; int8 throughout, "
+        "by samples, is smaller and faster: --samples DATA, or glowmcu profile",
     )

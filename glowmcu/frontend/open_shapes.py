@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from glowmcu.asked_in_python import define_argument, shapes_argument
 from glowmcu.errors import Problem
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
@@ -22,10 +21,6 @@ def open_shape(
     fixed = usual or [size if isinstance(size, int) else 1 for size in sizes or (1, 1)]
     options = [f"--define {symbol}=1" for symbol in symbols] or [_shape_option(name, fixed)]
     hint = f"fix it: {' '.join(options)}"
-    asked = (
-        define_argument(dict.fromkeys(symbols, 1)) if symbols else shapes_argument({name: fixed})
-    )
-    in_python = f"fix it: {asked}"
     # Axis 0 tends to be a batch, and several open sizes an image.
     places = [axis for axis, size in enumerate(sizes or ()) if not isinstance(size, int)]
     lengths = [axis for axis in places if axis]
@@ -33,19 +28,14 @@ def open_shape(
         symbol = sizes[lengths[0]]
         if isinstance(symbol, str):
             others = [f"--define {other}=1" for other in symbols if other != symbol]
-            asked = define_argument({**dict.fromkeys(symbols, 1), symbol: (1, 200)})
         else:
             symbol = "T"
-            sized: list[int | str] = [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]]
-            others = [_shape_option(name, sized)]
-            asked = f"{shapes_argument({name: sized})}, {define_argument({symbol: (1, 200)})}"
-        in_python += f"; or each run says it: {asked}"
+            others = [_shape_option(name, [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]])]
         hint += f"; or each run says it: {' '.join((*others, f'--define {symbol}=1..200'))}"
     return Unsupported(
         "GM104",
         f"input {name!r} has a dynamic shape, {text}; expected every size fixed",
         hint,
-        in_python=in_python,
     )
 
 

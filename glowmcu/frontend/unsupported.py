@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from glowmcu.asked_in_python import is_in_memory
 from glowmcu.errors import Problem
 
 
 class Unsupported(Exception):
-    """Code, what was expected and got, and what to try next; the driver adds where. `in_python` is
-    the hint for a model that no command line was given.
-    """
+    """Code, what was expected and got, and what to try next; the driver adds where."""
 
-    def __init__(
-        self, code: str, message: str, hint: str = "", bind: tuple[str, ...] = (),
-        in_python: str = "",
-    ) -> None:  # fmt: skip
+    def __init__(self, code: str, message: str, hint: str = "", bind: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.code, self.message, self.hint, self.bind = code, message, hint, bind
-        self.in_python = in_python or hint
 
     def problem(self, where: str) -> Problem:
         """The finding at its place."""
-        hint = self.in_python if is_in_memory(where) else self.hint
-        return Problem(self.code, self.message, where, hint, self.bind)
+        return Problem(self.code, self.message, where, self.hint, self.bind)

@@ -32,5 +32,5 @@ def inspection_lines(found: Inspection) -> list[RenderableType]:
     tally = Counter(op.name for op in model.operators)
     lines.append("  " + escape(", ".join(f"{n} x {name}" for name, n in sorted(tally.items()))))
     lines += [f"  note   {escape(note)}" for note in found.notes]
-    lines += [escape(str(problem)) for problem in found.problems]
+    lines += [escape(problem.for_shell) for problem in found.problems]
     return lines

@@ -90,7 +90,7 @@ class Evaluator:
             if job.build is not None:
                 cost = self._measured_cost(job.build, options, cost)
         except GlowmcuError as cause:
-            return Trial(options, problem=str(cause.problems[0]))
+            return Trial(options, problem=cause.problems[0].for_shell)
         outputs = _real_outputs(graph, _stored_samples(graph, self._samples))
         return Trial(options, self._accuracy(outputs), self._sqnr_db(outputs), cost)
 

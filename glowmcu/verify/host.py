@@ -74,7 +74,7 @@ def check_inputs(manifest: Manifest, arrays: Sequence[Array]) -> None:
             f"the model has {count} input{'s' if count != 1 else ''} ({expected}), "
             f"got {len(arrays) or 'none'}",
             manifest.name,
-            "give each with an --input of its own, in that order",
+            "give one --input each, in that order",
         )
     problems = [
         Problem(

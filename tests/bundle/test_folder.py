@@ -134,7 +134,7 @@ def test_another_bundle_in_the_folder_is_left_alone(tmp_path: Path) -> None:
     said = refused(tmp_path / "out", name="kws")
     assert said.code == "GM523"
     assert "'net'" in str(said)
-    assert "--name net" in str(said)
+    assert "--name net" in said.for_shell
 
 
 @pytest.mark.parametrize(

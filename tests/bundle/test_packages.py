@@ -180,7 +180,7 @@ def test_hostile_names_in_a_model_stay_inside_their_strings(
 
 @pytest.mark.parametrize("name", ["time", "String", "stdint", "Arduino", "features"])
 def test_a_bundle_may_not_hide_a_standard_header(name: str) -> None:
-    with pytest.raises(GlowmcuError, match=f"--name m_{name.lower()}") as caught:
+    with pytest.raises(GlowmcuError, match=f"name='m_{name.lower()}'") as caught:
         check_bundle_name(name)
     assert caught.value.code == "GM503"
 

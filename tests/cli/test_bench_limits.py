@@ -64,7 +64,7 @@ def test_each_limit_holds_alone_and_none_is_no_limit() -> None:
     measured = Measurement((), cycles=1000, stack_bytes=200)
     BenchLimits().check(measured, "b")
     BenchLimits(1000, 200).check(measured, "b")
-    with pytest.raises(GlowmcuError, match="than --max-stack 199") as caught:
+    with pytest.raises(GlowmcuError, match="than max_stack=199") as caught:
         BenchLimits(1000, 199).check(measured, "b")
     assert caught.value.exit_code == ExitCode.DOES_NOT_FIT
     assert "cycles" not in caught.value.problems[0].message

@@ -158,7 +158,7 @@ def test_an_image_larger_than_allowed_is_refused_before_it_is_decoded(tmp_path: 
         read_image(path, settings)
     small = tmp_path / "small.png"
     image.new("RGB", (100, 100)).save(small)
-    with glowmcu.memory_limit(1 << 16), pytest.raises(GlowmcuError, match="--max-memory"):
+    with glowmcu.memory_limit(1 << 16), pytest.raises(GlowmcuError, match=r"glowmcu\.memory_limit"):
         read_image(small, settings)
     assert read_image(small, settings).shape == (1, 4, 4, 3)
 

@@ -116,7 +116,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     assert str(caught.value) == (
         "error[GM220]: cannot write the IR dump: Not a directory\n"
         f"  --> {tmp_path / 'file' / 'dump'}\n"
-        "  hint: --dump-ir needs a folder that can be written, or made"
+        "  hint: dump_ir needs a folder that can be written, or made"
     )
 
 

@@ -117,7 +117,7 @@ def test_a_range_that_ends_between_steps_is_refused(capsys: pytest.CaptureFixtur
     assert main(["compile", str(tmp_path / "net.onnx"), "--define", "T=4..33:4"]) != 0
     said = capsys.readouterr().err
     assert "T in steps of 4 from 4 on is never 33" in said
-    assert "--define T=4..32:4, or T=4..36:4" in said
+    assert "--define T=4..32:4, or --define T=4..36:4" in said
 
 
 def test_numbers_of_no_rule_are_looked_up_by_step(tmp_path: Path) -> None:

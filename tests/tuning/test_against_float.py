@@ -119,7 +119,7 @@ def test_a_bundle_needs_its_model_and_profile(folder: Path, given: dict[str, Pat
     with pytest.raises(GlowmcuError, match="holds neither its float model nor its") as caught:
         compare(folder / "bundle", folder / "gestures.npz", **given)
     assert caught.value.code == "GM647"
-    assert "pass both: --model FILE --profile FILE" in str(caught.value)
+    assert "pass both: --model FILE --profile FILE" in caught.value.for_shell
 
 
 def test_a_bundle_that_was_not_quantized_here_has_no_float_model(tmp_path: Path) -> None:

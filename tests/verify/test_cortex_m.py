@@ -282,7 +282,7 @@ def test_cores_with_helium_are_left_to_qemu(tmp_path: Path, core_name: str) -> N
     with pytest.raises(GlowmcuError) as caught:
         CortexM(core_name).run(write_tiny_bundle(tmp_path), random_inputs(1))
     assert caught.value.code == "GM650"
-    assert "--on qemu" in str(caught.value)
+    assert "on='qemu'" in str(caught.value)
 
 
 def test_an_unknown_core_is_answered_with_the_nearest_names() -> None:

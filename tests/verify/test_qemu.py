@@ -252,7 +252,7 @@ def test_an_arena_too_large_for_the_microbit_is_refused_before_building(
         "and two guards; that is 1792 B more than microbit has\n"
         "  --> region 'ram' of BBC micro:bit v1, 16384 B; "
         'the peak is step 0 "dense_0" (x 16 B, hidden 8 B)\n'
-        "  hint: compile with --optimize ram, or run on a larger machine"
+        "  hint: compile with optimize='ram', or run on a larger machine"
     )
 
 
