@@ -115,7 +115,12 @@ def html(template: str, **view: object) -> str:
     """A template of `templates/notebook/` with these names. Whatever a model calls its tensors is
     escaped.
     """
-    return _environment().get_template(template).render(**view)
+    return writable(_environment().get_template(template).render(**view))
+
+
+def writable(page: str) -> str:
+    """Bytes of a path that are no text become escapes: no page can hold them."""
+    return page.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @cache

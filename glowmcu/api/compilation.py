@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from glowmcu.api.fitting import Compile, compile_within
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.pipeline_files import read_source
+from glowmcu.asked_in_python import in_python
 from glowmcu.board import Board, PlacementRequest, find_board
 from glowmcu.bundle import Bundle, MemoryPass
 from glowmcu.compilation import Compilation, Options
@@ -188,14 +190,14 @@ def _notes(compilation: Compilation, given: GivenModel) -> tuple[str, ...]:
             'samples = "FOLDER" or profile = "FILE"'
         )
     elif compilation.is_float and not _has_int8_layers(compilation):
-        profile = f"{given.stem}.profile.json"
+        file, profile = map(shlex.quote, (str(given.path), f"{given.stem}.profile.json"))
         notes.append(
-            f"this model computes in float; for int8: glowmcu profile {given.path} --samples DATA "
+            f"this model computes in float; for int8: glowmcu profile {file} --samples DATA "
             f"-o {profile}, then compile with --profile {profile}"
             if given.path is not None
             else "this model computes in float; for int8 give samples= or profile="
         )
-    return tuple(notes)
+    return tuple(notes if given.path is not None else map(in_python, notes))
 
 
 def _has_int8_layers(compilation: Compilation) -> bool:

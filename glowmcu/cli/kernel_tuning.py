@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,8 +94,9 @@ def run_kernel_tuning(
     out.print(kernel_tuning_table(result))
     for line in kernel_tuning_lines(result):
         out.print(line, markup=False)
-    board = context.params["board"]
-    out.print(f"  next     glowmcu compile {model} --board {board} --kernels {file}", markup=False)
+    which = ("--board", str(context.params["board"]), "--kernels", str(file))
+    again = shlex.join(["glowmcu", "compile", str(model), *which])
+    out.print(f"  next     {again}", markup=False, soft_wrap=True)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -73,7 +74,8 @@ def profile_command(
     for note in notes:
         out.print(f"  note     {note}", markup=False)
     out.print(f"{count(made.sample_count)} samples -> {file}", markup=False)
-    out.print(f"  next     glowmcu compile {model} --profile {file}", markup=False)
+    again = shlex.join(["glowmcu", "compile", str(model), "--profile", str(file)])
+    out.print(f"  next     {again}", markup=False, soft_wrap=True)
 
 
 @click.command("export")

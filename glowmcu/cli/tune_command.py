@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -156,8 +157,8 @@ def _show(result: TuningResult, model: Path, has_picture: bool) -> None:
 
 
 def _next_command(result: TuningResult, model: Path) -> str:
-    again = " --samples DATA" if result.best.options.adaptive_rounding else ""
-    return f"glowmcu compile {model} --profile {result.output}{again}"
+    again = ["--samples", "DATA"] if result.best.options.adaptive_rounding else []
+    return shlex.join(["glowmcu", "compile", str(model), "--profile", str(result.output), *again])
 
 
 @contextmanager

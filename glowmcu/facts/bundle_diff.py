@@ -7,6 +7,7 @@ states), else estimated with estimated. `notes` say what could not be compared a
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,6 +310,10 @@ def _changed(what: str, before: object, after: object) -> Iterator[Change]:
         yield Change(what, *("" if value is None else str(value) for value in (before, after)))
 
 
+def _bench_call(side: KeptBundle) -> str:
+    return f"`glowmcu bench {shlex.quote(str(side.folder))}`"
+
+
 def _notes(old: KeptBundle, new: KeptBundle) -> Iterator[str]:
     a, b = old.manifest, new.manifest
     if old.folder.resolve() == new.folder.resolve():
@@ -329,11 +334,11 @@ def _notes(old: KeptBundle, new: KeptBundle) -> Iterator[str]:
         if side.is_stale:
             yield (
                 f"{side.folder}: facts.json is damaged or of another compilation, so that its "
-                f"measurements are left out (`glowmcu bench {side.folder}` writes new ones)"
+                f"measurements are left out ({_bench_call(side)} writes new ones)"
             )
-    missing = [str(side.folder) for side in (old, new) if not _section(side, "bench")]
+    missing = [_bench_call(side) for side in (old, new) if not _section(side, "bench")]
     if missing:
-        calls = " and ".join(f"`glowmcu bench {folder}`" for folder in missing)
+        calls = " and ".join(missing)
         yield f"cycles are estimates where they are known; {calls} would measure them"
     elif not _benched_alike(old, new):
         yield "not comparable: the two were measured on different cores or with other wait states"

@@ -18,6 +18,7 @@ from glowmcu.bundle import Bundle
 from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME, Facts, read_facts
 from glowmcu.manifest import SimplifiedLayer
+from glowmcu.notebook import writable
 from glowmcu.report.arena_view import arena_view
 from glowmcu.report.graph_view import graph_view
 from glowmcu.report.layer_views import layer_views
@@ -36,7 +37,7 @@ def report_page(bundle: Bundle) -> str:
     somebody changed that.
     """
     try:
-        return _page(bundle, read_facts(bundle.path))
+        return writable(_page(bundle, read_facts(bundle.path)))
     except (jinja2.UndefinedError, LookupError, TypeError, ValueError, AttributeError) as cause:
         raise error(
             "GM671",

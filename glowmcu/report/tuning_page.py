@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from glowmcu.api.tuning import TuningResult
 from glowmcu.facts.document import Facts
+from glowmcu.notebook import writable
 from glowmcu.quant.choices import choice_text
 from glowmcu.report.page_templates import environment
 from glowmcu.report.plots import can_plot, pareto_svg
@@ -18,16 +19,13 @@ from glowmcu.tuning.trial import trial_of
 def tuning_page(model_name: str, result: TuningResult, next_command: str) -> str:
     """All of a search that has ended, with its picture where one can be drawn."""
     svg = pareto_svg(result) if can_plot() else ""
-    return (
-        environment()
-        .get_template("tuning_page.html.j2")
-        .render(
-            model_name=model_name,
-            tuning=tuning_view(tuning_json(result)),
-            picture=Markup(svg[svg.index("<svg") :]) if svg else None,
-            next_command=next_command,
-        )
-    )
+    page = environment().get_template("tuning_page.html.j2").render(
+        model_name=model_name,
+        tuning=tuning_view(tuning_json(result)),
+        picture=Markup(svg[svg.index("<svg") :]) if svg else None,
+        next_command=next_command,
+    )  # fmt: skip
+    return writable(page)
 
 
 def tuning_view(body: Facts) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def host_library(bundle_dir: Path, manifest: Manifest, extra: Sequence[str]) -> 
 
 def _digest(command: Sequence[str], files: Sequence[Path]) -> str:
     """Of the command and of what is in the files; one that is missing is the compiler's to say."""
-    digest = hashlib.sha256("\0".join(command).encode())
+    digest = hashlib.sha256(os.fsencode("\0".join(command)))
     for path in files:
         text = path.read_bytes() if path.is_file() else b""
         digest.update(len(text).to_bytes(8, "little") + text)

@@ -1,0 +1,78 @@
+"""Folders as people and systems name them: with spaces, quotes, and bytes that are no text."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from glowmcu.cli import main
+from tests.bundle.models import digits
+from tests.conftest import REPO
+
+FLOAT = REPO / "examples" / "digits"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode there")
+def test_a_folder_whose_name_is_no_text_serves_as_any_other(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / os.fsdecode(b"b\xfcndel \xff")
+    folder.mkdir()
+    (folder / "net.tflite").write_bytes(digits())
+    shutil.copy(FLOAT / "digits.onnx", folder)
+    net, made = str(folder / "net.tflite"), str(folder / "out")
+    samples = str(FLOAT / "calibration.npz")
+    for call in (
+        ["compile", net, "-o", made, "--board", "nrf52", "--report", str(folder / "a.html")],
+        ["verify", made, "--on", "host", "--report", str(folder / "b.html")],
+        ["report", made, "-o", str(folder / "c.html")],
+        ["diff", made, made],
+        ["diff", made, made, "--markdown"],
+        ["tune", str(folder / "digits.onnx"), "--samples", samples, "--trials", "1",
+         "-o", str(folder / "p.json"), "--report", str(folder / "d.html")],
+        ["compile", str(folder / "digits.onnx"), "--profile", str(folder / "p.json"),
+         "-o", str(folder / "int8"), "--report", str(folder / "e.html")],
+    ):  # fmt: skip
+        assert main(call) == 0, capfd.readouterr().err
+    for name in "abcde":
+        (folder / f"{name}.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="cmd quotes in its own way")
+def test_commands_that_are_suggested_can_be_pasted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "it's a $HOME"
+    folder.mkdir()
+    model = folder / "my net.onnx"
+    shutil.copy(FLOAT / "digits.onnx", model)
+    samples = str(FLOAT / "calibration.npz")
+    profile, tuned, kernels = (str(folder / f"{name} 1.json") for name in "ptk")
+
+    def suggested(*call: str) -> None:
+        assert main(list(call)) == 0
+        (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("  next ")]
+        words = shlex.split(line)
+        assert words[:2] == ["next", "glowmcu"]
+        assert main(words[2:]) == 0
+        capsys.readouterr()
+
+    suggested("profile", str(model), "--samples", samples, "-o", profile)
+    suggested("tune", str(model), "--samples", samples, "--trials", "1", "-o", tuned)
+    (folder / "net.tflite").write_bytes(digits())
+    suggested("tune", "--kernels", str(folder / "net.tflite"), "--board", "nrf52", "-o", kernels)
+    assert main(["compile", str(model), "-o", str(folder / "float")]) == 0
+    note = re.search(r"for int8: (.*) --samples DATA (.*), then", capsys.readouterr().out)
+    assert note
+    assert shlex.split(note[1]) == ["glowmcu", "profile", str(model)]
+    assert shlex.split(note[2]) == ["-o", "my net.profile.json"]
+    assert main(["diff", str(folder / "float"), str(folder / "float")]) == 0
+    (call,) = {*re.findall(r"`(glowmcu bench .*?)`", " ".join(capsys.readouterr().out.split()))}
+    assert shlex.split(call) == ["glowmcu", "bench", str(folder / "float")]
