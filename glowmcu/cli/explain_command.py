@@ -26,15 +26,18 @@ def explain_command(code: str | None, as_json: bool) -> None:
             print_json([dataclasses.asdict(entry) for entry in known.values()])
         else:
             click.echo("\n".join(f"{entry.code}  {entry.title}" for entry in known.values()))
+            click.echo("\n".join(f"exit {n:<3}  {text}" for n, text in exit_codes().items()))
         return
-    if code.isdecimal() and len(code) < 3 and int(code) in exit_codes():
+    wanted = code_of(code)
+    if code.isdecimal() and int(code) in exit_codes():
         text = exit_codes()[int(code)]
         if as_json:
             print_json({"exit_code": int(code), "meaning": text})
-        else:
-            click.echo(f"exit code {int(code)}: {text}")
-        return
-    wanted = code_of(code)
+            return
+        click.echo(f"exit code {int(code)}: {text}")
+        if wanted not in known:
+            return
+        click.echo()  # 130 is a code of a message, too
     if wanted not in known:
         raise _unknown(code, wanted)
     if as_json:

@@ -77,13 +77,19 @@ def test_unknown_codes_name_their_neighbours(glowmcu_cli: Run) -> None:
 
 def test_all_codes_are_listed_and_one_is_an_object(glowmcu_cli: Run) -> None:
     lines = glowmcu_cli("explain").out.splitlines()
-    assert [line[:5] for line in lines] == list(explanations())
+    exits = [f"exit {code}" for code in exit_codes()]
+    assert [line.partition("  ")[0].strip() for line in lines] == [*explanations(), *exits]
     body = json.loads(glowmcu_cli("explain", "604", "--json").out)
     assert set(body) == {"code", "title", "cause", "remedy"}
-    assert len(json.loads(glowmcu_cli("explain", "--json").out)) == len(lines)
+    assert len(json.loads(glowmcu_cli("explain", "--json").out)) == len(explanations())
 
 
 def test_exit_codes_are_explained_too(glowmcu_cli: Run) -> None:
     assert glowmcu_cli("explain", "4").out.startswith("exit code 4: Does not fit")
     assert json.loads(glowmcu_cli("explain", "70", "--json").out)["exit_code"] == 70
     assert glowmcu_cli("explain", "5").exit_code == 2
+    assert "exit code 143: " in glowmcu_cli("explain", "143").out
+    both = glowmcu_cli("explain", "130").out
+    assert both.startswith("exit code 130: Interrupted by Ctrl-C")
+    assert "\n\nGM130: The input cannot slide\n" in both
+    assert "exit code" not in glowmcu_cli("explain", "GM130").out
