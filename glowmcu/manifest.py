@@ -350,9 +350,15 @@ def read_manifest(bundle_dir: Path) -> Manifest:
         raise error(
             "GM601", f"{bundle_dir} is not a bundle: no manifest.json", hint=hint
         ) from cause
+    except NotADirectoryError as cause:
+        hint = "compile a model first: `glowmcu compile MODEL -o FOLDER`, and pass the folder"
+        raise error("GM601", f"{bundle_dir} is a file; a bundle is a folder", hint=hint) from cause
+    except OSError as cause:
+        where, what = str(path), f"cannot read the manifest: {cause.strerror}"
+        raise error("GM601", what, where, "make the bundle's files readable") from cause
     except KeyError as cause:
         raise error("GM601", f"the manifest lacks the key {cause}", str(path), hint) from cause
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
+    except (ValueError, TypeError, AttributeError, RecursionError) as cause:
         raise error("GM601", f"cannot read the manifest: {cause}", str(path), hint) from cause
 
 

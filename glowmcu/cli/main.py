@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -105,6 +106,16 @@ class _Commands(click.Group):
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """click proposes options that are near to a wrong one; here commands, too."""
+        typed = args[0]
+        near = difflib.get_close_matches(typed, COMMANDS, n=1)
+        if near and typed not in COMMANDS and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {typed!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         """click would answer Ctrl-C by an empty line of its own."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
+from glowmcu.frontend.other_files import expect_no_other_format
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 
@@ -50,6 +51,7 @@ class ModelSummary:
 
 def summarize_model(data: bytes, file_name: str) -> ModelSummary:
     """Raises GM101, GM103 when there is nothing to show."""
+    expect_no_other_format(data, file_name)
     if is_onnx(data, file_name):
         return _of_onnx(read_onnx_container(data, file_name))
     return _of_tflite(read_container(data, file_name))

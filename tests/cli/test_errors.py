@@ -73,6 +73,7 @@ OF_A_BUNDLE: list[tuple[str, int, str]] = [
     ("verify against another model", USAGE, "verify out --model float.tflite"),
     ("not a bundle", USAGE, "run . --input pixels.npy"),
     ("no such bundle", USAGE, "bench nowhere"),
+    ("a model in the place of a bundle", USAGE, "verify digits.tflite"),
     ("wait states that are none", USAGE, "bench out --wait-states many"),
 ]
 

@@ -113,3 +113,14 @@ def test_operators_are_found_by_a_word(glowmcu_cli: Run) -> None:
     assert ended.exit_code == 2
     assert "error[GM741]" in ended.err
     assert "did you mean SOFTMAX" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("compil", "compile"), ("verfy", "verify"), ("reports", "report")]
+)
+def test_a_command_that_is_mistyped_is_proposed(typed: str, meant: str, glowmcu_cli: Run) -> None:
+    ended = glowmcu_cli(typed, "x")
+    assert ended.exit_code == 2
+    assert f"No such command '{typed}'. Did you mean '{meant}'?" in ended.err
+    assert ended.err.count("Did you mean") == 1
+    assert "Did you mean" not in glowmcu_cli("zzz").err

@@ -12,6 +12,7 @@ import pytest
 from glowmcu.api.model_file import read_model_file
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.summary import summarize_model
 from tests.conftest import REPO
 
 DIGITS = (REPO / "examples" / "digits" / "digits_int8.tflite").read_bytes()
@@ -53,6 +54,9 @@ def test_another_format_is_named_with_the_way_to_a_model(name: str) -> None:
     assert caught.value.code == "GM101"
     assert what in problem.message
     assert hint in problem.hint
+    with pytest.raises(GlowmcuError) as shown:
+        summarize_model(data, name)
+    assert shown.value.problems == caught.value.problems
 
 
 @pytest.mark.parametrize("name", ["noise", "half a model", "text"])
