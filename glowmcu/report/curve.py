@@ -54,7 +54,7 @@ def curve_svg(curve: Sequence[PlanPoint]) -> str:
         axis.plot(arenas, values, color=BLUE, marker="o", drawstyle="steps-post")
         axis.set_xlabel("arena (bytes)")
         axis.set_ylabel(title)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.08 * max(*values, 1e-6))  # room for the marks at the top
         axis.locator_params(axis="x", nbins=6)
     figure.suptitle("Other plans: what a smaller arena costs (estimates)")
     return svg_of(figure)

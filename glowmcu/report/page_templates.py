@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import cache
 
 import jinja2
+import numpy as np
 
 from glowmcu.report.short_names import middle_cut
 from glowmcu.report.tables import count
@@ -27,7 +29,9 @@ def environment() -> jinja2.Environment:
         autoescape=True,
     )
     environment.filters["number"] = number
+    environment.filters["real"] = real
     environment.filters["ends"] = middle_cut
+    environment.filters["quoted"] = shlex.quote
     return environment
 
 
@@ -37,3 +41,8 @@ def number(value: float | None, digits: int = 0) -> str:
         return "-"
     text = count(round(value)) if digits == 0 else f"{value:,.{digits}f}".replace(",", " ")
     return text.replace(" ", _SPACE)
+
+
+def real(value: float | None) -> str:
+    """A scale in as many digits as float32 has, as in the C; a dash for none."""
+    return "-" if value is None else str(np.float32(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from dataclasses import replace
@@ -190,6 +191,11 @@ window.addEventListener("load", function () {
     text.selectNodeContents(item);
     return new Set([...text.getClientRects()].map(function (line) { return line.top; })).size > 1;
   });
+  const hidden = [...document.querySelectorAll(".layers summary > .n:nth-child(4)")].filter(
+    function (item) {
+      const box = item.getBoundingClientRect();
+      return box.width === 0 || box.right > document.documentElement.clientWidth;
+    });
   const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   location.hash = "#layer-1";
   setTimeout(function () {
@@ -197,6 +203,7 @@ window.addEventListener("load", function () {
     document.title = JSON.stringify({
       wrapped: wrapped.map(function (item) { return item.outerHTML; }), wide: wide, open: row.open,
       here: document.querySelectorAll("svg a.here").length, errors: window.found,
+      hidden: hidden.length,
     });
   }, 200);
 });
@@ -229,5 +236,16 @@ def test_a_browser_shows_it_without_errors_and_without_broken_numbers(
     assert seen["errors"] == []
     assert seen["wrapped"] == []
     assert seen["wide"] <= 0
+    assert seen["hidden"] == 0, "cycles need no scrolling"
     assert seen["open"]
     assert seen["here"] >= 1
+
+
+def test_scales_have_the_digits_of_float32_and_commands_can_be_pasted(tmp_path: Path) -> None:
+    bundle = glowmcu.compile(DIGITS, board="nrf52", output=tmp_path / "it is $mine")
+    page = report_page(bundle)
+    assert "0.003921569<" in page
+    assert "0.00392156885" not in page
+    quoted = shlex.quote(str(bundle.path)).replace("'", "&#39;")
+    assert f"glowmcu verify {quoted} --on host,cortex-m" in page
+    assert f"glowmcu report {quoted}" in page

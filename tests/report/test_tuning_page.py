@@ -115,6 +115,14 @@ def test_pictures_have_titles_and_nothing_is_cut_off(
     check_pictures(figures)
 
 
+def test_marks_of_other_plans_are_whole(figures: list[Any]) -> None:
+    curve.curve_svg([PlanPoint(size, 9e4 + size, 13_000, 0, 57_728, 0) for size in (1152, 1216)])
+    for axis in figures[0].axes:
+        top = max(max(line.get_ydata()) for line in axis.lines)
+        low, high = axis.get_ylim()
+        assert (low, high > 1.05 * top) == (0, True)
+
+
 def test_bars_of_layers_with_long_names_are_whole(
     figures: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
