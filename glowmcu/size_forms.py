@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 #: Dividers that are tried: strides, and what they come to one after the other.
@@ -37,16 +37,18 @@ class OpenSize:
 
 @dataclass(frozen=True)
 class SizeForm:
-    """`(square * size * size + times * size + plus) / over`, rounded down."""
+    """`(square * size * size + times * size + plus) / over`, rounded down, times `factor`."""
 
     times: int
     plus: int
     over: int = 1
     square: int = 0
+    factor: int = 1
 
     def at(self, size: int) -> int:
         """The number for a size."""
-        return (self.square * size * size + self.times * size + self.plus) // self.over
+        number = self.square * size * size + self.times * size + self.plus
+        return number // self.over * self.factor
 
     @property
     def is_fixed(self) -> bool:
@@ -58,7 +60,7 @@ class SizeForm:
         word.
         """
         if self.is_fixed:
-            return str(self.plus // self.over)
+            return str(self.plus // self.over * self.factor)
         text = ""
         for factor, power in ((self.square, f"{name} * {name}"), (self.times, name)):
             if factor:
@@ -66,6 +68,8 @@ class SizeForm:
         text = _sum(text, self.plus, "") if self.plus else text
         if self.over > 1:
             text = f"({text}) / {self.over}" if " " in text else f"{text} / {self.over}"
+        if self.factor > 1:
+            text = f"{text} * {self.factor}" if self.over > 1 else f"({text}) * {self.factor}"
         return f"({text})" if " " in text else text
 
 
@@ -80,7 +84,8 @@ def _sum(text: str, factor: int, power: str) -> str:
 
 def size_form(values: Mapping[int, int]) -> SizeForm | None:
     """The form that gives these values by size: a line that rounds nothing, else that with the
-    smallest divider; None without one.
+    smallest divider, else such a form of what they are multiples of, as bytes of rounded numbers
+    of elements are; None without one.
 
     Of sizes in steps other dividers come close, and are wrong beyond the sizes that are known.
     What is divided is never negative, so that C and Python round alike.
@@ -97,7 +102,7 @@ def size_form(values: Mapping[int, int]) -> SizeForm | None:
             plus = _plus(values, times, over)
             if plus is not None and (over == 1 or min(times * s + plus for s in sizes) >= 0):
                 return SizeForm(times, plus, over)
-    return _square_form(values)
+    return _square_form(values) or _multiple_form(values)
 
 
 def _line_form(values: Mapping[int, int]) -> SizeForm | None:
@@ -126,6 +131,15 @@ def _square_form(values: Mapping[int, int]) -> SizeForm | None:
         return None
     form = SizeForm(int(times), int(plus), square=int(square))
     return form if all(form.at(size) == value for size, value in values.items()) else None
+
+
+def _multiple_form(values: Mapping[int, int]) -> SizeForm | None:
+    """That of the values without what all of them are multiples of."""
+    factor = math.gcd(*values.values())
+    if factor == 1:
+        return None
+    form = size_form({size: value // factor for size, value in values.items()})
+    return None if form is None else replace(form, factor=factor)
 
 
 def _plus(values: Mapping[int, int], times: int, over: int) -> int | None:

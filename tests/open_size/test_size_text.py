@@ -27,6 +27,8 @@ RULES: dict[str, Callable[[int], int]] = {
     "square": lambda t: t * t,
     "square and rows": lambda t: 3 * t * t - 2 * t + 5,
     "negative": lambda t: -4 * t,
+    "bytes of halves": lambda t: 4 * ((t + 1) // 2),
+    "less bytes of thirds": lambda t: -12 * (t // 3 - 20),
 }
 
 

@@ -65,6 +65,17 @@ def convolutions() -> Model:
     return steps, {"w": _w(12, 8, 3), "b": _w(12), "w2": _w(6, 12, 5)}
 
 
+def channels_first() -> Model:
+    """Two of a stride whose result keeps channels in front of the sequence."""
+    steps: list[Step] = [
+        _turned("x", "t"),
+        ("Conv", ["t", "w", "b"], "a", {"strides": [2], "pads": [1, 1]}),
+        ("Relu", ["a"], "r", {}),
+        ("Conv", ["r", "w2"], "y", {"strides": [3], "pads": [2, 2]}),
+    ]
+    return steps, {"w": _w(12, 8, 3), "b": _w(12), "w2": _w(6, 12, 5)}
+
+
 def causal() -> Model:
     """A depthwise and a pointwise convolution that see the past."""
     steps: list[Step] = [
@@ -343,8 +354,9 @@ def gru() -> Model:
 
 MODELS: dict[str, Callable[[], Model]] = {
     made.__name__: made
-    for made in (convolutions, causal, image, mean, last, attention, heads, weighted, joined,
-                 behind, tail, positions, masked, forbidden, mixed, pooled, padded, lstm, gru)
+    for made in (convolutions, channels_first, causal, image, mean, last, attention, heads,
+                 weighted, joined, behind, tail, positions, masked, forbidden, mixed, pooled,
+                 padded, lstm, gru)
 }  # fmt: skip
 #: Those that are other networks at some sizes.
 UNEVEN: dict[str, Callable[[], Model]] = {"filled": filled, "ramp": ramp}
