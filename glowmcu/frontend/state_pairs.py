@@ -83,6 +83,7 @@ def found_pairs(graph: Graph) -> dict[str, str]:
             if result.type.shape == value.type.shape
             and result.type.element is value.type.element
             and _is_turned(value.name, result.name)
+            and _handed_on(graph, result) is not value
         ]
         if len(named) == 1:
             found[value.name] = named[0]
@@ -117,6 +118,8 @@ def _problem(graph: Graph, name: str, result: str) -> str:
         (one.quantization is None) != (other.quantization is None)
     ):
         return f"the state {name!r} is {one}, and {result!r}, which it is to become, {other}"
+    if _handed_on(graph, got[result]) is given[name]:
+        return f"nothing assigns the state {name!r}: {result!r} is it as it came; --bind fixes it"
     return ""
 
 

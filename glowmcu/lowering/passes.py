@@ -15,6 +15,7 @@ from glowmcu.ir.graph import Graph
 from glowmcu.lowering import (
     fold_clamp_into_producer,
     fold_constants,
+    fold_fixed_states,
     fold_padding,
     fold_transposes_into_weights,
     forward_parts,
@@ -62,6 +63,7 @@ PASSES: tuple[NamedPass, ...] = (
     ("put_time_in_rows", put_time_in_rows.run),
     ("sink_reshapes", sink_reshapes.run),
     ("forward_parts", forward_parts.run),
+    ("fold_fixed_states", fold_fixed_states.run),
     ("remove_dead_states", remove_dead_states.run),
     ("merge_concatenations", merge_concatenations.run),
     ("fold_padding", fold_padding.run),

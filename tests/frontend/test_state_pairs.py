@@ -133,6 +133,55 @@ def test_pairs_that_are_no_state_are_refused(states: dict[str, str], said: str) 
     assert "inputs: x, h0" in caught.value.problems[0].hint
 
 
+def left_as_it_was(kinds: tuple[str, ...]) -> bytes:
+    """`y` is `x * h0`; `hn` is `h0` by operators that change nothing."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    names = ["h0", *(f"t{i}" for i in range(len(kinds) - 1)), "hn"]
+    shapes = {"flat": np.array([6], np.int64), "square": np.array([2, 3], np.int64)}
+    nodes = [node("Mul", ["x", "h0"], ["y"])]
+    for index, kind in enumerate(kinds):
+        given, got = [names[index]], [names[index + 1]]
+        if kind == "Transpose":
+            nodes.append(node(kind, given, got, perm=[1, 0]))
+        elif kind == "Reshape":
+            shape = "flat" if index + 1 < len(kinds) else "square"
+            nodes.append(node(kind, [*given, shape], got))
+        else:
+            nodes.append(node(kind, given, got))
+    inputs, outputs = (
+        [value(name, onnx.TensorProto.FLOAT, [2, 3]) for name in pair]
+        for pair in (("x", "h0"), ("y", "hn"))
+    )
+    constants = [onnx.numpy_helper.from_array(data, name) for name, data in shapes.items()]
+    return finished(onnx, nodes, inputs, outputs, constants)
+
+
+def test_an_input_that_goes_out_as_it_came_is_no_state() -> None:
+    data = left_as_it_was(("Identity",))
+    assert not reference_graph(data, "m.onnx").states
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(data, "m.onnx", inputs=InputOptions(states={"h0": "hn"}))
+    (problem,) = caught.value.problems
+    assert problem.code == "GM129"
+    assert "nothing assigns the state 'h0': 'hn' is it as it came" in problem.message
+
+
+@pytest.mark.parametrize("kinds", [("Transpose", "Transpose"), ("Reshape", "Reshape")])
+def test_a_state_that_each_run_leaves_as_it_was_is_a_constant(
+    kinds: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "m.onnx").write_bytes(left_as_it_was(kinds))
+    h0 = np.arange(6, dtype=np.float32).reshape(2, 3)
+    bundle = glowmcu.compile(
+        tmp_path / "m.onnx", output=tmp_path / "out", states={"h0": "hn"}, bind={"h0": h0}
+    )
+    assert not bundle.manifest.states
+    session = bundle.session()
+    for x in np.random.default_rng(1).standard_normal((3, 2, 3)).astype(np.float32):
+        np.testing.assert_array_equal(session.run([x])[0], x * h0)
+
+
 def test_a_beginning_of_another_shape_is_refused() -> None:
     options = InputOptions(states={"h0": "hn"}, bind={"h0": np.zeros(3, np.float32)})
     with pytest.raises(GlowmcuError) as caught:
