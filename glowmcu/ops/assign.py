@@ -11,4 +11,4 @@ from glowmcu.ops.registry import operation
 @operation("assign")
 @dataclass(frozen=True)
 class Assign(Copy):
-    """A copy whose result may begin below its operand in the same memory: rows that move up."""
+    """A copy whose result may begin anywhere in its operand's memory: rows that move up or down."""

@@ -1,4 +1,4 @@
-"""Portable kernel of `assign`: a copy downwards, from the arena or from a constant in flash."""
+"""Portable kernel of `assign`: a copy from anywhere in the arena, or from a constant in flash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glowmcu.ops.assign import Assign
 
 @kernel("assign.portable", Assign)
 class PortableAssign(Kernel):
-    """memmove: the result may begin anywhere below the operand; any core, any element type."""
+    """memmove: the result may share any bytes of the operand; any core, any element type."""
 
     def cost(self, site: Site, target: Target) -> Cost:
         return Cost(60.0 + 0.9 * site.signature.output.size_bytes, 60, 4)
@@ -21,5 +21,5 @@ class PortableAssign(Kernel):
             operands=(0,),
             header="glowmcu_assign.h",
             parameters=Parameters("glowmcu_assignment", fields),
-            overlaps={0: Overlap(0)},
+            overlaps={0: Overlap(-site.signature.output.size_bytes)},
         )
