@@ -113,7 +113,7 @@ class _Tensors:
         self._stored: dict[tuple[Value, TensorType], Value] = {}
         #: Values as the node or the application that makes them stores them.
         self._own: dict[Value, Value] = {}
-        self._outputs = set(graph.outputs)
+        self._outputs = set(graph.results)
         arguments = map(self._add_input, graph.arguments)
         states = (self._add_state(state.value) for state in graph.states)
         self._inputs = (*arguments, *states)

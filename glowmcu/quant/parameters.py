@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange, StateRule
 from glowmcu.ir.types import ElementType, Quantization
@@ -107,7 +107,7 @@ def assign_parameters(
         for value in heard:
             groups.root(value)
     for state, value in zip(graph.states, graph.assigned, strict=True):
-        _join_state(groups, state.value, value)
+        _join_state(groups, state, value, element)
     ranges = _Ranges(graph, profile, calibration)
     inputs = set(graph.arguments)
     parameters: Parameters = {}
@@ -125,13 +125,25 @@ def assign_parameters(
     return parameters
 
 
-def _join_state(groups: _Groups, state: Value, value: Value) -> None:
-    """What a state becomes is stored as it is: nothing is lost from run to run."""
+def _join_state(groups: _Groups, state: State, value: Value, element: ElementType) -> None:
+    """What a state becomes is stored as it is: nothing is lost from run to run. One that begins
+    beyond what is fixed for its values (a tanh's) has parameters of its own.
+    """
     known = set(groups.members_of_any())
-    if state in known or value in known:
-        fixed = {groups.fixed_of(item) for item in (state, value)} - {None}
-        if len(fixed) < 2:
-            groups.join(state, value)
+    if state.value in known or value in known:
+        fixed = [groups.fixed_of(item) for item in (state.value, value)]
+        chosen = {quantization for quantization in fixed if quantization is not None}
+        if len(chosen) < 2 and all(_holds(item, element, state.initial) for item in chosen):
+            groups.join(state.value, value)
+        else:
+            groups.root(state.value)
+
+
+def _holds(quantization: Quantization, element: ElementType, data: Array) -> bool:
+    """Whether no real number of `data` is beyond what is stored by more than a step."""
+    low, high = element.limits
+    steps = data / quantization.scales[0] + quantization.zero_points[0]
+    return bool(low - 1 <= steps.min(initial=low) and steps.max(initial=high) <= high + 1)
 
 
 def _group(groups: _Groups, node: Node, rule: QuantizationRule) -> None:
