@@ -14,7 +14,7 @@ from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels.helium.depthwise import eights
 from glowmcu.kernels.kernel import load_kernels
-from glowmcu.kernels.selection.select import select
+from glowmcu.kernels.selection import select
 from glowmcu.verify.host import Host
 from glowmcu.verify.qemu import Qemu
 from tests.ops.test_convolution import NUMBERS, SPATIAL, Case, add_conv

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.requantization import Form, FormKind, RequantizationTask, find_form
-from glowmcu.kernels.requantization_narrow import NarrowForm, find_narrow_form
+from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
+from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
 from glowmcu.ops.fixed_point import requantization
 
 #: Scales of channels, reach, zero point, clamp. Powers of two, scales above one, hardly any.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.requantization import FormKind, RequantizationTask, find_form
-from glowmcu.kernels.requantization_assembly import floor_pair, one_channel
+from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
+from glowmcu.kernels.requantization.forms import FormKind, RequantizationTask, find_form
 
 SHIFTED = re.compile(r"(\w+)(?:, (lsl|asr) #(\d+))?")
 
