@@ -110,7 +110,7 @@ def _members(archive: zipfile.ZipFile, left: int) -> dict[str, Array]:
 
 
 def _array(file: IO[bytes], size_bytes: int, name: str) -> Array:
-    """One array of a file of so many bytes, its header included."""
+    """One array of a file of `size_bytes` bytes, its header included."""
     try:
         magic = file.read(len(np.lib.format.MAGIC_PREFIX) + 2)
         if magic[:-2] != np.lib.format.MAGIC_PREFIX:

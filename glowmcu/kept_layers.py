@@ -20,7 +20,7 @@ _TOO_SMALL = "GM403"
 def fit_kept_layers(
     compiled: Callable[[int], Compilation], layers: int, wants_curve: bool
 ) -> Compilation:
-    """The fastest compilation within the budget, with rows of at most so many layers kept; its
+    """The fastest compilation within the budget, with rows of at most `layers` layers kept; its
     curve is that of all such choices where it is wanted. Raises GM403 where none is small enough.
     """
     found: list[Compilation] = []

@@ -19,7 +19,7 @@ HINT = "--max-memory raises what is allowed"
 
 @contextmanager
 def memory_limit(memory_bytes: int) -> Iterator[None]:
-    """Within the block a compilation may use about so much memory; 2 GiB are the default.
+    """Within the block a compilation may use about `memory_bytes`; 2 GiB are the default.
 
     >>> with glowmcu.memory_limit(8 << 30):
     ...     bundle = glowmcu.compile("digits_int8.tflite", output="build/digits")

@@ -29,8 +29,8 @@ _MOST_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class Column:
-    """What is shown of a record: `key` under `heading`. Kinds: text; count, 12 345; number with so
-    many digits behind the point; percent, of a share; figures, so many of them.
+    """What is shown of a record: `key` under `heading`. Kinds: text; count, 12 345; number, with
+    `digits` digits behind the point; percent, of a share; figures, `digits` of them.
     """
 
     heading: str

@@ -93,7 +93,7 @@ def expected_outputs(
     outputs: Sequence[npt.NDArray[Any]], exact: Sequence[bool]
 ) -> tuple[Expected, ...]:
     """What to store of a vector's outputs: of more than `STORED_BYTES` in all the digest, and of
-    those whose last bits are not defined (not `exact`) so many elements as there is room for.
+    those whose last bits are not defined (not `exact`) as many elements as there is room for.
     """
     total = sum(array.nbytes for array in outputs)
     if total <= STORED_BYTES:

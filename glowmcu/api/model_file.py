@@ -36,8 +36,8 @@ def read_model_file(path: Path) -> bytes:
 
 
 def _read_at_most(file: BinaryIO, most_bytes: int) -> bytes:
-    """Up to so many bytes. A file takes the memory that it needs and no more; a pipe or a device
-    does not say its size.
+    """Up to `most_bytes` bytes. A file takes the memory that it needs and no more; a pipe or a
+    device does not say its size.
     """
     size_bytes = os.fstat(file.fileno()).st_size
     data = file.read(min(size_bytes + 1, most_bytes))

@@ -135,7 +135,7 @@ class Board:
     flash: FlashTarget | None = None
 
     def wait_states_by_region(self, flash_wait_states: int) -> dict[str, int]:
-        """Of each region where the board's own flash has so many; RAM has none."""
+        """Wait states by region, the board's own flash having `flash_wait_states`; RAM has none."""
         if not flash_wait_states:
             return {}
         states: dict[str, int] = {}

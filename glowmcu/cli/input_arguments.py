@@ -106,7 +106,7 @@ def place_options(function: _F) -> _F:
         click.option("--input-layout", "layouts", multiple=True, metavar="NAME=nhwc",
                      help="An NCHW input or output has its channels last in C."),
         click.option("--slide", "slides", metavar="NAME=ROWS[@AXIS]", multiple=True,
-                     help="Windows of this input overlap: so many rows are new in a run, and only "
+                     help="Windows of this input overlap: ROWS rows are new in a run, and only "
                           "what they change is computed. x=2@3: the rows lie in axis 3."),
         click.option("--camera", "cameras", metavar="NAME=FORMAT:WxH", multiple=True,
                      help="This image comes as a camera's frame (grey, rgb888, rgb565, rgb565be, "

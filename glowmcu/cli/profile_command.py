@@ -31,7 +31,7 @@ _MODEL = click.argument("model", type=click.Path(path_type=Path))
 @samples_option(required=True)
 @preprocess_option
 @click.option(
-    "--limit", type=click.IntRange(1), help="Take so many samples at most, evenly spread."
+    "--limit", type=click.IntRange(1), help="Use at most this many samples, evenly spread."
 )
 @click.option("--merge", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
               help="Add what another profile of the same model saw.")  # fmt: skip

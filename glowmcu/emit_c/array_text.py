@@ -83,7 +83,7 @@ def _digit_cells(items: Array, width: int) -> Array:
 
 
 def _joined(cells: Array, per_line: int) -> bytes:
-    """Cells as rows of so many, as `_rows` has them."""
+    """Cells as lines of `per_line`, as `_rows` has them."""
     count, cell_bytes = cells.shape
     lines = -(-count // per_line)
     rows = np.full((lines, _INDENT + per_line * cell_bytes), ord(" "), np.uint8)

@@ -130,7 +130,7 @@ def thousands(value: int) -> str:
 
 
 def wrap_words(text: str, prefix: str, columns: int = _LINE) -> list[str]:
-    """Words behind `prefix`, broken into lines of at most so many columns."""
+    """Words behind `prefix`, broken into lines of at most `columns` columns."""
     return textwrap.wrap(
         text,
         columns,

@@ -32,7 +32,7 @@ STACK_ALIGN = 8
 POINTER_BYTES = 4
 #: What callers of other bundles may take more than those that were measured.
 _MARGIN_BYTES = 32
-#: A kernel that is put into its caller has saved registers, so many bytes, which are the caller's.
+#: Bytes of saved registers of a kernel that is inlined: they are its caller's then.
 _SAVED_BYTES = 32
 #: What the self test may keep of an input or output.
 _TENSOR_BYTES = 8

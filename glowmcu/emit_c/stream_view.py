@@ -19,8 +19,8 @@ MARK = "AT_STREAM_MARK"
 
 @dataclass(frozen=True)
 class StateView:
-    """Memory that outlives a run, at `place` in the arena: it begins as `array`, or as so many
-    times `byte`.
+    """Memory that outlives a run, at `place` in the arena: it begins as `array`, or filled with
+    `byte`.
     """
 
     place: str

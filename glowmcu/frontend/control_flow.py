@@ -20,7 +20,7 @@ MAX_DEPTH = 8
 #: Trips and nodes of a loop that is written out.
 MAX_TRIPS = 1024
 MAX_NODES = 4096
-#: Of so many nodes it is written out in any case; a longer one is a loop in C if it can be.
+#: Up to this many nodes it is written out in any case; a longer one is a loop in C if it can be.
 SHORT_NODES = 64
 #: Operators that a loop may take to be written out, loops in it included, and those of a model.
 MAX_OPERATORS = 8192

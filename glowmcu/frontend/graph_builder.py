@@ -52,7 +52,7 @@ def expect_few(count: int, what: str) -> None:
         raise Unsupported(
             "GM115",
             f"it makes {count} {what}; a graph may have {MAX_NODES}",
-            "no program of so many steps fits a microcontroller: is a size or a count wrong?",
+            "no program of that length fits a microcontroller: is a size or a count wrong?",
         )
 
 

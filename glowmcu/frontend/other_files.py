@@ -36,7 +36,7 @@ _ARCHIVES = {
     b"/data.pkl": ("a PyTorch model", _FROM_TORCH),
     b"": ("a ZIP archive", "unpack it first, and pass the .tflite or .onnx in it"),
 }
-#: Of a text that may be C, so much is looked at.
+#: How much of a text that may be C is looked at.
 _TEXT_BYTES = 4096
 #: A tab. What stands below it in a file is no text; every ONNX model begins with such a byte.
 _LEAST_OF_TEXT = 9

@@ -60,9 +60,9 @@ class Parameters:
 class Overlap:
     """Where result 0 may start while the kernel still reads an operand (in a whole-layer call).
 
-    `least_gap_bytes`: safe are a result that starts at least so many bytes below the operand
-    (negative: it may even start above it) and one that shares no byte. None: only the latter.
-    `only_gap_bytes`: exactly so many are safe, too, if fewer than the former; 0 is in place.
+    Safe is a result that starts `least_gap_bytes` or more below the operand (negative: it may even
+    start above it), and one that shares no byte with it. None: only the latter. Exactly
+    `only_gap_bytes` below is safe, too, if less than the former; 0 is in place.
     """
 
     least_gap_bytes: int | None

@@ -25,7 +25,7 @@ def failure(program: Program, text: str) -> VerificationError:
 
 
 def _unit_bytes(program: Program, offsets: Mapping[Buffer, int]) -> int:
-    """Bytes that are written, read and moved together: a token stands for so many.
+    """How many bytes a token stands for: what is written, read and moved together.
 
     Every place is a multiple of it. Sizes of whole buffers need not be, since no other buffer
     begins before the end of their last unit; rows of a cascade may be of any size.
@@ -261,7 +261,7 @@ class ProgramMachine:
 
 
 def _places(view: View, unit: int = 1) -> Tokens:
-    """The view's units of so many bytes, in order, counted from its first."""
+    """The view's units of `unit` bytes, in order, counted from its first."""
     places = np.arange(-(-view.buffer.size_bytes // unit), dtype=np.int64)
     if not view.row_pitch:
         return places

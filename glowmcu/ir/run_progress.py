@@ -25,7 +25,7 @@ class Progress:
 
 
 def place_progress(program: Program, arena_bytes: int) -> Progress:
-    """In bytes of the arena that no buffer ever takes where there are so many together, else behind
+    """In bytes of the arena that no buffer ever takes, if _BYTES of them lie together, else behind
     them all.
     """
     offset = _free(_BYTES, ((program.offsets[b], b.size_bytes) for b in program.lives))
@@ -33,7 +33,7 @@ def place_progress(program: Program, arena_bytes: int) -> Progress:
 
 
 def _free(size: int, taken: Iterable[tuple[int, int]]) -> int:
-    """The first multiple of 4 from which on so many bytes belong to nobody."""
+    """The first multiple of 4 from which on `size` bytes belong to no buffer."""
     offset = 0
     for start, taken_bytes in sorted(taken):
         if offset + size <= start:

@@ -15,7 +15,7 @@ from glowmcu.ir.value_range import ValueRange, full_range, range_of_data
 
 ValueRanges = Mapping[Value, ValueRange | None]
 
-#: A result of unchanging operands is evaluated if it has at most so many elements.
+#: A result of unchanging operands is evaluated if it has at most this many elements.
 _MOST_EVALUATED = 1 << 20
 
 

@@ -37,7 +37,8 @@ _FEWEST, _OF_LARGE = 4, 2
 _NODE_MACS = 2000
 #: How often the vectors of a graph with states are gone through.
 _TURNS_OF_STREAM = 3
-#: Where stages have rates, the last one computes so often in as many runs at most.
+#: Where stages have rates, the last one computes _TURNS_OF_LAST_STAGE times, in _MOST_RUNS runs
+#: at most.
 _TURNS_OF_LAST_STAGE, _MOST_RUNS = 3, 64
 #: Operators whose results say how sure the network is: close to an end nothing changes them.
 _SURE = frozenset({"softmax", "logistic"})

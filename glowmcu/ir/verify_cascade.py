@@ -24,8 +24,8 @@ class CascadeMachine:
     """Runs a cascade on symbolic memory.
 
     `place` gives a buffer's first byte; `content` the tokens of a whole tensor outside of the
-    cascade; `tokens_of(buffer, bytes, part)` those of a part of what lives inside, and has so many
-    bytes with all of its rows.
+    cascade; `tokens_of(buffer, bytes, part)` those of a part of what lives inside, which has
+    `bytes` bytes with all of its rows.
     """
 
     def __init__(

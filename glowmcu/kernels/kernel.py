@@ -135,8 +135,8 @@ class Kernel:
     keeps_int8_weights: ClassVar[bool] = False
     #: Whether its code is loops over elements and nothing else: shapes decide counts and steps.
     is_loops: ClassVar[bool] = False
-    #: What calls for one row at a time cost, together: most set up a window of rows for each
-    #: (about so much is lost, by `benchmarks/`).
+    #: Cycles of all single-row calls relative to one call for the whole layer: most variants set up
+    #: a window of rows for each (30 % more by `benchmarks/`).
     row_slowdown: ClassVar[float] = 1.3
 
     def accepts(self, site: Site, target: Target) -> bool:

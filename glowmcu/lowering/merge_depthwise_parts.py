@@ -22,7 +22,7 @@ from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.slicing import Slice, Split
 
 _CHANNELS = 3
-#: Multiply-accumulates may grow so much: calls and copies of small layers cost more than that.
+#: Multiply-accumulates may grow by this factor: calls and copies of small layers cost more.
 _MOST_MACS = 1.5
 
 

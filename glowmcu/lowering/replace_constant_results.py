@@ -21,7 +21,7 @@ from glowmcu.ops.stack import Stack
 
 #: Results to the constants in their place, which may be of one pixel.
 Renamed = dict[Value, Value]
-#: A constant may take so many bytes, whatever it replaces.
+#: A constant may take this many bytes, whatever it replaces.
 _SMALL_BYTES = 256
 
 

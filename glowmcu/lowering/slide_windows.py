@@ -55,7 +55,7 @@ class Slid:
 def with_slides(
     graph: Graph, slides: Mapping[str, Slide], file_name: str, most_layers: int | None = None
 ) -> tuple[Graph, tuple[str, ...]]:
-    """The graph whose inputs slide by so many rows, and what that saves, in sentences. Rows of the
+    """The graph whose inputs slide by `slides`, and what that saves, in sentences. Rows of the
     first `most_layers` are kept, where that is given.
 
     Raises GM130 for more than one input, and where it cannot be.

@@ -32,7 +32,7 @@ class Inner:
 
 
 def with_rows(value: Value, rows: int) -> tuple[int, ...]:
-    """The shape of so many rows of a tensor [1, rows, columns, channels]."""
+    """The shape of `rows` rows of a tensor [1, rows, columns, channels]."""
     shape = value.type.shape
     return (shape[0], rows, *shape[2:])
 

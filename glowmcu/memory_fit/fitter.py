@@ -34,7 +34,7 @@ from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
 from glowmcu.planning_progress import PlanningWatch, Stage
 
-#: Each plan aims at an arena that is smaller by such a part, so many times at most.
+#: Each plan aims at an arena that is 1 % smaller; at most 32 plans.
 _DESCENT = 0.01
 _MOST_PLANS = 32
 #: How often layers around the peak are looked at again.
@@ -48,11 +48,11 @@ _NEARER, _WHOLE_PLANS = 4, 5
 _PLANS_BELOW = 4
 #: Ways to cut a network in strips that are planned, and plans for each.
 _MOST_STRIPS, _PLANS_OF_STRIPS = 2, 5
-#: The goal `ram` takes the smallest arena that costs at most so many times the cycles of plans
+#: The goal `ram` takes the smallest arena that costs at most RAM_SLOWDOWN times the cycles of plans
 #: that are free to take memory, by the kernels' own estimates.
 RAM_SLOWDOWN = 1.3
-#: Estimates of plans by rows are up to so many times too low, against those of whole tensors: what
-#: is measured keeps to the bound.
+#: Estimates of plans by rows are low by up to this factor, against those of whole tensors: what is
+#: measured keeps to the bound.
 _ROWS_MISJUDGED = 1.015
 #: Where an input is pushed, its work is spread over the time in which rows come.
 PUSHED_SLOWDOWN = 1.6

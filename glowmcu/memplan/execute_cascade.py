@@ -75,7 +75,7 @@ class CascadeExecution:
         self.arena.store(start, row_bytes_of(result, y, y + 1))
 
     def _may_share(self, item: RowRun, position: int, gap: int) -> bool:
-        """Whether the kernel reads this operand in time, its row so many bytes above the result's.
+        """Whether the kernel reads this operand in time, its row `gap` bytes above the result's.
 
         Nothing is promised for results of the cascade: those keep clear of rows still to be read.
         """

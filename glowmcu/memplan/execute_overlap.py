@@ -52,7 +52,7 @@ def _gap(run: Run, position: int) -> int:
 
 
 def _least_gap(run: Run, position: int, rows: int) -> int:
-    """How far below the operand the result must start when so many rows are a block."""
+    """Bytes below the operand at which the result must start, with blocks of `rows` rows."""
     height, operand = run.node.outputs[0].type.shape[1], run.node.inputs[position].type
     row_bytes = run.outputs[0].size_bytes // height
     pitch = operand.size_bytes // operand.shape[1]

@@ -47,7 +47,7 @@ def flow_times(stages: tuple[StageReads, ...]) -> FlowTimes:
 
 @lru_cache(_MOST_FLOWS)
 def _last_readers(rule: RowRule, turns: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """For each row the last of so many turns that reads it, and whether there is one."""
+    """For each row the last of `turns` turns that reads it, and whether any does."""
     starts = np.arange(turns) * rule.stride - rule.before
     firsts, ends = (np.clip(rows, 0, rule.rows) for rows in (starts, starts + rule.extent))
     rows = np.arange(rule.rows)
@@ -156,7 +156,7 @@ class FlowTimes:
 
     def most_bytes(self, kept: Ints, passing: Ints, made_bytes: int) -> int:
         """The most that is there in a turn: `kept` of stages while they are alive, `passing` in
-        their turns, and so many bytes more with each turn of the last stage.
+        their turns, and `made_bytes` more with each turn of the last stage.
         """
         changes = np.zeros(len(self.order) + 1, np.int64)
         single = kept.copy()

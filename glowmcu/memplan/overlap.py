@@ -27,7 +27,7 @@ class Relation:
     forbidden: tuple[Interval, ...]
 
     def allows(self, difference: int) -> bool:
-        """Whether the roots may be so many bytes apart."""
+        """Whether the roots may be `difference` bytes apart."""
         return all(not low < difference < high for low, high in self.forbidden)
 
     @property

@@ -51,7 +51,7 @@ def plan_memory(
 ) -> Plan:
     """Share, order and place the buffers of a program; the result is verified.
 
-    With `stream_to`, runs that can pass on rows do so until the arena has about so many bytes (0:
+    With `stream_to`, runs that can pass on rows do so until the arena has about that many bytes (0:
     as few as possible). Without, only those do that take the rows of a pushed input: raises GM409
     where there is one that cannot be. `memory`: what other plans know of cascades.
     """

@@ -59,7 +59,7 @@ class Stretches:
         ]
 
     def from_run(self, first: int, most_runs: int) -> Iterator[tuple[Stretch, bool]]:
-        """Stretches of up to so many runs from `first` on, and whether nobody else reads theirs.
+        """Stretches of up to `most_runs` runs from `first`, and whether no other run reads theirs.
 
         The one object grows.
         """

@@ -29,7 +29,7 @@ _MOST_EXTRA = 0.25
 def promising_strips(
     graph: Graph, program: Program, outside: Iterable[Value], most: int
 ) -> list[Graph]:
-    """At most so many graphs with strips that might need less than the whole, the best first.
+    """At most `most` graphs with strips that may need less memory than the whole, best first.
 
     `program` is the whole graph's, unplanned, whose runs know their rows.
     """

@@ -136,7 +136,7 @@ def _first(model: Model, window: Window, file: str) -> tuple[list[StageGraph], R
 
 
 def _after(before: Rate, result: Value, stage: StageDescription, window: Window) -> Rate:
-    """When a stage runs that waits for so many runs of the one before it."""
+    """When a stage runs that waits for the runs before it that fill its window."""
     elements = max(result.type.element_count, 1)
     runs = -(-window.row_count * window.row_elements // elements)
     hop = runs if stage.hop is None else stage.hop

@@ -34,7 +34,7 @@ class Window:
     row_elements: int
 
     def of_rows(self, count: int) -> TensorType:
-        """The type of so many rows."""
+        """The type of `count` rows."""
         shape = list(self.type.shape)
         shape[self.axis] = count
         return self.type.with_shape(tuple(shape))

@@ -20,7 +20,7 @@ from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ops.registry import operation
 
 #: A loop that data end is given up here: it may be one that never ends. One around other loops is
-#: given up so many powers of two earlier for each level.
+#: given up 2^_EARLIER times earlier for each level.
 MOST_TRIPS, _EARLIER = 4_000, 5
 
 
@@ -70,8 +70,8 @@ class If(Operation):
 class Loop(Operation):
     """The body, again and again.
 
-    Operands: a condition where the loop `is_conditional`; so many values that are `carried`; so
-    many that are `scanned`, of which trip i gets row i; others, which stay as they are. The body
+    Operands: a condition where the loop `is_conditional`; `carried` values that go from trip to
+    trip; `scanned` ones, of which trip i gets row i; others, which stay as they are. The body
     has inputs for all but the condition. Its results: the condition of the next trip, what is
     carried on, rows to collect. The loop's: what is carried in the end, the collected rows.
     `trips` bounds the number of trips; None: the condition alone ends the loop. What is scanned or

@@ -59,7 +59,7 @@ def turned(z: Complex, by: Complex) -> Complex:
 def window_shift(weights: Array, length: int) -> int:
     """By how many bits windowed samples are shifted right, so that no sum leaves 31 bits.
 
-    After a stage a number is the sum of the samples a few places apart, halved so often.
+    After each stage a number is a sum of samples that lie evenly apart, halved once a stage.
     """
     half, factors = length // 2, radices(length // 2)
     pairs = np.zeros(length, np.int64)

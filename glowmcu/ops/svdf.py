@@ -1,5 +1,5 @@
-"""`svdf`: a layer of rank-1 filters, each a product with the newest input and one with what that
-gave in the last so many runs.
+"""`svdf`: a layer of rank-1 filters, each a product with the newest input and one with the queue
+of what that gave in the last runs.
 
     queue' = queue without its oldest, and F x      y = bias + sum over rank of (T . queue')
 Source: TensorFlow Lite Micro `micro/kernels/svdf_common.cc`.

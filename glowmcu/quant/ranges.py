@@ -36,7 +36,7 @@ class Method(Enum):
 
 @dataclass(frozen=True)
 class Calibration:
-    """Method and schema of activations; `percentile` keeps so many per cent of the values."""
+    """Method and schema of activations; `percentile`: per cent of the values that are kept."""
 
     method: Method = Method.MINMAX
     schema: Schema = Schema.ASYMMETRIC

@@ -127,7 +127,7 @@ class SideBySide:
         ]
 
     def runs(self, samples: Samples) -> Iterator[tuple[SideBySide, list[Array], int]]:
-        """All samples in groups: both graphs for so many samples, their inputs, how many."""
+        """All samples in groups: both graphs for a group, its inputs, how many samples it has."""
         iterator = iter(samples)
         probe = list(itertools.islice(iterator, 2))
         size = BATCH_SIZE if self._take_batches(probe) else 1

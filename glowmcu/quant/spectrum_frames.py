@@ -18,7 +18,7 @@ from glowmcu.ops.elementwise import Mul
 from glowmcu.ops.gather import Gather
 from glowmcu.quant.spectrum_traces import moved, moves
 
-#: A weight of the window below so many of the largest is stored as 0.
+#: A weight of the window below 1 / 32 767 of the largest is stored as 0.
 _WINDOW_MOST = 2**15 - 1
 
 

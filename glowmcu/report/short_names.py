@@ -19,7 +19,7 @@ _ALONG = re.compile(
 )
 
 _LESS = 3
-#: A name of one path and so many characters is good as it is.
+#: A name that is one path of at most this many characters stays as it is.
 _SHORT = 24
 
 

@@ -23,7 +23,7 @@ _POISON = 0xA5
 class Host:
     """Runs bundles on this computer. It cannot tell instructions, cycles or stack.
 
-    `pieces`: a streamed input is pushed so many rows at a time, the last number again and again;
+    `pieces`: rows of a streamed input that are pushed at a time, the last number again and again;
     without it in one piece.
     """
 

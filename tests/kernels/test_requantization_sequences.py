@@ -72,8 +72,8 @@ KINDS = {FormKind.FLOOR: -128, FormKind.TWO_SIDED: 5, FormKind.LITERAL: 5}
 @pytest.mark.parametrize("packed", [False, True], ids=["plain sums", "packed high sums"])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
 def test_a_channels_sums_become_what_the_layer_gives(kind: FormKind, packed: bool) -> None:
-    """The constants in the order of dense_stream.py: r2, r3, r4. Of literals they are start as the
-    sum's own, multiplier, step and shift.
+    """The constants in the order of dsp/dense/stream.py: r2, r3, r4. Of literals they are start as
+    the sum's own, multiplier, step and shift.
     """
     asked = task((-20_000, 21_000), KINDS[kind])
     form = find_form(asked, kinds=(kind,))

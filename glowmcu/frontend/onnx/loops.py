@@ -91,7 +91,7 @@ class _Counter:
 
 
 def _begins(state: Import, op: NodeRecord, first: Value | None, count: Value) -> Value:
-    """Whether there is a first trip of so many."""
+    """Whether there is a first trip, of `count`."""
     zero = state.add_constant(np.array(0, np.int64), "zero")
     some = state.add(op, Less(), [zero, count], ElementType.BOOL)
     return some if first is None else state.add(op, LogicalAnd(), [first, some])

@@ -54,7 +54,7 @@ def new_state(state: Import, op: OperatorRecord, what: str, type_: TensorType, f
 
 
 def operands(state: Import, op: OperatorRecord, count: int, results: int = 1) -> list[Value]:
-    """All operands of an operator that has so many, and so many results. Raises GM106."""
+    """All operands of an operator that has `count` of them and `results` results. Raises GM106."""
     if (len(op.inputs), len(op.outputs)) != (count, results):
         raise Unsupported(
             "GM106",

@@ -206,7 +206,7 @@ def plane_overlaps(last_read: Int64Array, written: Int64Array, pixel_bytes: int)
 
     `last_read` and `written` are turns, of the operand's and the result's pixels in raster order;
     pixels have the same bytes, so that no channel meets another whole pixels apart. A turn reads
-    before it writes. The result may begin exactly so many pixels below the operand.
+    before it writes. The result may begin exactly as many pixels below the operand as is found.
     """
     for pixels in range(written.size // 2):
         common = min(last_read.size, written.size - pixels)

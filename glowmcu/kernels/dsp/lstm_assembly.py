@@ -230,7 +230,7 @@ def _line_values(
 
 
 def _rescaled(scale_place: int, bits: int, shift: int, scale: tuple[str, str]) -> Iterator[str]:
-    """r0 and r2, products of int16, to so many bits."""
+    """r0 and r2, products of int16, rescaled to `bits` bits."""
     yield from (f"ldr {x}, [sp, #{scale_place + 4 * n}]" for n, x in enumerate(scale))
     yield from ("lsl r10, r0, #1", "lsl r11, r2, #1")
     for x, made in (("r0", "r10"), ("r2", "r11")):

@@ -54,7 +54,7 @@ _WORD_AGAIN, _CHANNEL_AGAIN = 11, 3
 
 
 def _work(layout: RowLayout, batches: int, calls: int) -> dict[str, float]:
-    """Of all rows in so many calls. Names say how sums are kept: these have their own prices."""
+    """Of all rows in `calls` calls. Names say how sums are kept: these have their own prices."""
     again = calls - 1
     if layout.sums == "few":
         channels = batches * layout.channels

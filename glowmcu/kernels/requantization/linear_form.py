@@ -27,8 +27,8 @@ _Ints = npt.NDArray[np.int64]
 LOWEST, HIGHEST = -128, 127
 INT32_END = 2**31
 
-#: Slopes are looked for so far from the real factors, by grids of so many points a side, each a
-#: third of the one before.
+#: Slopes are looked for within _REACH of the real factors, by _ZOOMS grids of _GRID points a side,
+#: each a third of the one before.
 _REACH, _GRID, _ZOOMS = 2.0**-14, 13, 14
 #: No pair further from bounding c than this can bound it within reach: 2 * 2 * 128 * _REACH.
 _NEAR = 2.0**-5

@@ -22,7 +22,7 @@ from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.slicing import Slice
 
-#: Kernels that take less than so many times the cycles of the quickest count as equally quick.
+#: Kernels that take less than this many times the cycles of the quickest count as equally quick.
 _SAME_SPEED = 1.03
 
 
@@ -131,7 +131,7 @@ def _range_way(variant: Kernel, site: Site, target: Target, rule: RowRule) -> _W
 
 
 def _edges(rule: RowRule, rows: int) -> Counter[tuple[int, int]]:
-    """How many result rows have so many rows of their windows above and below the image."""
+    """Result rows by how many rows of their windows lie above and below the image."""
     tops = [y * rule.stride - rule.before for y in range(rows)]
     return Counter((max(-top, 0), max(top + rule.extent - rule.rows, 0)) for top in tops)
 
@@ -166,7 +166,7 @@ def _row_kernel(
 
 
 def _strip(node: Node, rule: RowRule, above: int, below: int) -> Node:
-    """The node on the rows under one result row, of which so many are above and below the image."""
+    """The node on the rows under one result row, `above` and `below` of which are off the image."""
     op, (x, *others) = node.op, node.inputs
     if not isinstance(op, Conv2D | DepthwiseConv2D | AveragePool2D | MaxPool2D):
         return node

@@ -26,8 +26,8 @@ Chosen = dict[Node, Kernel]
 #: The part of the cycles that a kilobyte of flash is worth. Up to 0.008 `balanced` would spend tens
 #: of kilobytes on a tenth of the cycles (Winograd), from 0.0095 on it would refuse fast kernels.
 _WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085, Goal.RAM: 0.0085}
-#: The goal `size` may take so many times the cycles of `balanced`, and wants such a part of its
-#: code; where that can be had, constants count, too.
+#: The goal `size` accepts at most SIZE_SLOWDOWN times the cycles of `balanced` and aims for at most
+#: SIZE_CODE of its code bytes; where that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
 _CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's worth: of a cycle to millions
@@ -64,7 +64,7 @@ class Worth:
         )
 
     def times(self, flash: float, code: float = 1.0) -> Worth:
-        """Flash worth so many times more, the code in it so many times on top."""
+        """Flash worth `flash` times more, the code in it `code` times on top."""
         return Worth(self.constants * flash, self.code * flash * code, self.scratch)
 
 
@@ -155,7 +155,7 @@ class _Search:
         self._candidates = candidates
         self._is_scratch_shared = is_scratch_shared
         self._contested = {node: found for node, found in candidates.items() if len(found) > 1}
-        #: The largest tensor: where others are alive, there is mostly so much room for scratch.
+        #: Bytes of the largest tensor: at other layers mostly that much room is left for scratch.
         self._room_bytes = max(
             (out.size_bytes for node in candidates for out in node.signature.outputs), default=0
         )
@@ -207,7 +207,7 @@ class _Search:
                 yield self.totals(chosen), chosen
 
     def pressed(self, start: Chosen, worth: Worth, most_cycles: float) -> tuple[Totals, Chosen]:
-        """From `start` moves that save most code for a cycle, while cycles are at most so many."""
+        """From `start` moves that save most code per cycle, up to `most_cycles`."""
         chosen = dict(start)
         while True:
             users, room = self._users(chosen), most_cycles - self.totals(chosen).cycles

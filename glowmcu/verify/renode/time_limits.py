@@ -32,7 +32,7 @@ def most_instructions(manifest: Manifest, core_name: str, inferences: int) -> in
 
 
 def virtual_seconds(instructions: int) -> int:
-    """The board's time that so many instructions take in Renode, rounded up."""
+    """The board's time that `instructions` take in Renode, in seconds, rounded up."""
     return -(-instructions // _PER_VIRTUAL_SECOND) + 1
 
 

@@ -20,9 +20,9 @@ from glowmcu.ops.convolution import Conv2D
 
 #: Fours of values in a chunk.
 _MOST_FOURS = 16
-#: Runs of less values are not worth a turn each.
+#: Runs of fewer values are not worth a turn each.
 _LEAST_RUN = 8
-#: Taps of so many are, where rows would have to be gathered.
+#: Taps of this many are, where rows would have to be gathered.
 _LEAST_TAP = 32
 #: Largest offset of a load.
 _MOST_OFFSET = 4095

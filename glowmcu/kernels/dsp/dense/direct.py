@@ -98,7 +98,7 @@ def known_stream(site: Site) -> DenseStream:
 
 
 def direct_work(site: Site, rows: int) -> dict[str, float]:
-    """Amounts of what takes time, for so many rows of the layer."""
+    """Amounts of what takes time, for `rows` rows of the layer."""
     stream = known_stream(site)
     kind = "uniform" if stream.layout.uniform else stream.form.kind.value
     wide = " wide" if stream.layout.wide else ""

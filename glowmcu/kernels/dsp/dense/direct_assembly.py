@@ -144,7 +144,7 @@ def _short_units(layout: BlockLayout) -> int:
 
 
 def _entry(layout: BlockLayout, skipped: int) -> int:
-    """Where in the code of a round a four is loaded, after so many others."""
+    """Where in the code of a round the 4-byte group after `skipped` others is loaded."""
     fours = _unit_fours(layout)
     whole, part = skipped // fours, skipped % fours
     turns = list(_turns(layout))

@@ -27,7 +27,7 @@ from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
 )
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
 
-#: Up to so many inputs are widened without a loop.
+#: Up to this many inputs are widened without a loop.
 _MOST_UNROLLED = 24
 
 

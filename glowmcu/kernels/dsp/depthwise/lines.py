@@ -92,7 +92,7 @@ class Axis:
         return len(starts), inside, used - inside
 
     def words(self, outputs: int) -> int:
-        """Words of two positions that so many outputs need, for a window of three."""
+        """Words of two positions that `outputs` outputs need, for a window of three."""
         return (outputs + 1) // 2 + 1 if self.stride == 1 else outputs + 1
 
 

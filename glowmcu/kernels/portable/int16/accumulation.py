@@ -12,7 +12,7 @@ from glowmcu.kernels.kernel import Site
 from glowmcu.ops.fixed_point import Requantization
 from glowmcu.ops.wide import ACCUMULATOR_END, WideRequantization
 
-#: As libjit's `GLOWMCU_WIDE_BLOCK`: so many products fit into int32 whatever they are.
+#: As libjit's `GLOWMCU_WIDE_BLOCK`: this many products fit into int32 whatever they are.
 WIDE_BLOCK = 511
 _LARGEST_INPUT = 2**15
 _INT32_END = 2**31
