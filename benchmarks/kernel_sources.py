@@ -2,9 +2,11 @@
 
 The files behind each digest that a record names are listed in `kernel_sources.json`. What was
 measured before a file was added is as true as it was; it is stale once a file that there was has
-changed or is gone. A change that leaves the machine code as it was is none:
+changed or is gone. A change that leaves the machine code as it was is none, and what a kernel
+needed that is no more says nothing about the others:
 
     python -m benchmarks.kernel_sources --same-code FILE
+    python -m benchmarks.kernel_sources --removed FILE
 """
 
 from __future__ import annotations
@@ -121,16 +123,25 @@ def visible(text: str) -> str:
 
 
 def main() -> None:
-    """Takes a file's text of today as the one that was measured: its machine code is the same."""
+    """Takes files' text of today as the one that was measured: its machine code is the same. Forgets
+    files of kernels that are no more.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernel_sources")
     parser.add_argument(
-        "--same-code", action="append", required=True, metavar="FILE", choices=[*kernel_sources()],
+        "--same-code", action="append", default=[], metavar="FILE", choices=[*kernel_sources()],
         help="compare first: python -m benchmarks.sweep --same-as OLDER_CHECKOUT, or objdump",
     )  # fmt: skip
-    names = parser.parse_args().same_code
     states = _states()
+    gone = sorted({name for state in states.values() for name in state} - kernel_sources().keys())
+    parser.add_argument(
+        "--removed", action="append", default=[], metavar="FILE", choices=gone,
+        help="of a kernel that was removed: no other one included it",
+    )  # fmt: skip
+    asked = parser.parse_args()
     for state in states.values():
-        state.update((name, kernel_sources()[name]) for name in names if name in state)
+        state.update((name, kernel_sources()[name]) for name in asked.same_code if name in state)
+        for name in asked.removed:
+            state.pop(name, None)
     _store(states)
 
 

@@ -24,7 +24,6 @@ from tests.support.forced_variant import check_forced, compile_forced
 
 LINES, TAPS = "depthwise_conv_2d.lines_dsp", "depthwise_conv_2d.taps_dsp"
 STEP = "depthwise_conv_2d.lines_step_dsp"
-PAIRS = "depthwise_conv_2d.line_pairs_dsp"
 STRIP, UNROLLED = "depthwise_conv_2d.strip_dsp", "depthwise_conv_2d.strip_unrolled_dsp"
 ALL = {LINES, STRIP, TAPS}
 
@@ -115,52 +114,6 @@ NUMBER_CASES = {
 @pytest.mark.parametrize("case", LINE_CASES.values(), ids=LINE_CASES)
 def test_lines_compute_what_the_layer_means(case: Case, variant: str) -> None:
     check_forced(conv_model("DEPTHWISE_CONV_2D", case), variant)
-
-
-def ends_in_relu(case: Case) -> Case:
-    """Where one line of integers for both signs is exact."""
-    return replace(case, out_zero_point=-128)
-
-
-PAIR_CASES = {
-    **{f"{size}x{size}": square(size) for size in (2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 15, 17)},
-    **{f"{width} columns": Case((1, 6, width, 5), 5, (3, 3), padding="SAME", out_scale=2.0)
-       for width in (25, 26, 27, 28)},
-    "columns longer than rows": LINE_CASES["columns longer than rows"],
-    "no padding": LINE_CASES["no padding"],
-    "batch of two": LINE_CASES["batch of two"],
-    "the longest round": Case((1, 12, 11, 31), 31, (3, 3), padding="SAME", out_scale=2.0),
-    "two parts": Case((1, 2, 131, 4), 4, (3, 3), padding="SAME", out_scale=2.0),
-    **{name: NUMBER_CASES[name] for name in (
-        "input zero point 127", "weights all -128", "weights all 127", "weights all 0",
-        "outputs that saturate", "large biases")},
-}  # fmt: skip
-
-
-@pytest.mark.arm
-@pytest.mark.parametrize("case", PAIR_CASES.values(), ids=PAIR_CASES)
-def test_lines_in_pairs_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", ends_in_relu(case)), PAIRS, count=2)
-
-
-PAIRED = {
-    "stride 1": (square(8), True),
-    "stride 2": (square(8, 4, 2), False),
-    "one line": (LINE_CASES["one row"], False),
-    "a clamp within int8": (replace(square(8), activation="RELU6", out_scale=0.06), False),
-    "a line within reach": (Case((1, 7, 7, 256), 256, (3, 3), padding="SAME"), True),
-    "a line beyond reach": (Case((1, 9, 9, 256), 256, (3, 3), padding="SAME"), False),
-    "a round too long for an addition": (Case((1, 12, 11, 32), 32, (3, 3), padding="SAME"), False),
-}
-
-
-@pytest.mark.parametrize(("case", "taken"), PAIRED.values(), ids=PAIRED)
-def test_lines_go_in_pairs_where_the_loop_is_made_for_it(case: Case, taken: bool) -> None:
-    assert (PAIRS in accepted(ends_in_relu(case), "cortex-m4")) is taken
-
-
-def test_lines_do_not_go_in_pairs_where_rounding_has_two_sides() -> None:
-    assert PAIRS not in accepted(square(8), "cortex-m4")
 
 
 @pytest.mark.parametrize(("shape", "taken"), [((1, 49, 3, 170), True), ((1, 49, 3, 171), False)])
