@@ -123,8 +123,8 @@ def visible(text: str) -> str:
 
 
 def main() -> None:
-    """Takes files' text of today as the one that was measured: its machine code is the same. Forgets
-    files of kernels that are no more.
+    """Takes files' text of today as the one that was measured, where the machine code is the same;
+    forgets files of kernels that are no more.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernel_sources")
     parser.add_argument(
