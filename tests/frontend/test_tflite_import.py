@@ -367,3 +367,34 @@ def test_what_is_bound_in_another_size_changes_the_sizes_behind_it() -> None:
             assert call[0](*call[1:])[0].type.shape == (7,)
         else:
             assert refused(*call) == "GM106 foo: its result is (1,), the file declares (9,)"
+
+
+def test_a_constant_of_a_subgraph_is_there_once_in_each_graph_around() -> None:
+    data = tensor("w", 2, data=np.array([3, 4], np.float32))
+    innermost = ModelRecord((replace(data, index=0),), (), (), ())
+    outer = importing(tensor("x", 2))
+    outer.model = replace(outer.model, others=(innermost, innermost))
+    middle = [outer.enter(1, place, outer.builder) for place in "ab"]
+    assert middle[0].tensor_value(0) is middle[1].tensor_value(0)
+    inner = [each.enter(2, "c", outer.builder) for each in middle]
+    assert inner[0].tensor_value(0) is inner[1].tensor_value(0)
+    assert inner[0].tensor_value(0) is not middle[0].tensor_value(0)
+    apart = outer.enter(1, "d", GraphBuilder())
+    assert apart.tensor_value(0) is not middle[0].tensor_value(0)
+
+
+def test_results_have_one_scale() -> None:
+    """The first; what has data too is neither a result nor an input."""
+    plain = replace(
+        tensor("y", 2, kind="INT8"), scales=(0.5, 0.25), zero_points=(0, 0), quantized_axis=0
+    )
+    data = replace(plain, data=memoryview(b"12"))
+    state = importing(tensor("x", 2, kind="INT8", scale=0.5), plain, data)
+    assert state.output_type(operator()).scale == 0.5
+    said = refused(state.output_type, operator([0], [2]))
+    assert said.startswith("GM106 foo: a result is ")
+    assert said.endswith("; only constants are quantized per channel")
+    assert importing(plain).graph_input(0).type.scale == 0.5
+    assert refused(importing(data).graph_input, 0).endswith(
+        ": an input has one scale and zero point"
+    )

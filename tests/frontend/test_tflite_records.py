@@ -203,3 +203,39 @@ def test_a_constant_is_no_output() -> None:
     with pytest.raises(GlowmcuError, match="a constant is a model output") as caught:
         reference_graph(model.finish(), "m.tflite")
     assert [problem.where for problem in caught.value.problems] == ["m.tflite, output 'w'"]
+
+
+@pytest.mark.parametrize(("index", "is_there"), [(0, True), (1, True), (2, False)])
+def test_buffers_are_referred_to_by_numbers_that_there_are(index: int, is_there: bool) -> None:
+    """The first is nobody's data."""
+    model = ModelBuilder()
+    x, w = model.input("x", (1,), "int8", 0.5), model.constant("w", np.int8([7]), 0.5)
+    model.op("ADD", [x, w], [x])
+    model.output(x)
+    data = bytearray(model.finish())
+    table = tflite.Model.GetRootAs(data, 0).Subgraphs(0).Tensors(1)._tab
+    place = table.Pos + table.Offset(8)
+    assert data[place] == 1
+    data[place] = index
+    if not is_there:
+        with pytest.raises(GlowmcuError, match="buffer 2 of 2 is referred to"):
+            read_container(bytes(data), "m")
+        return
+    found = read_container(bytes(data), "m").tensors[1].data
+    assert (found is None) == (index == 0)
+
+
+@pytest.mark.parametrize("part", ["input", "output"])
+def test_a_model_without_inputs_or_outputs_computes_nothing(part: str) -> None:
+    model = ModelBuilder()
+    x, w = model.input("x", (1,), "int8", 0.5), model.constant("w", np.int8([7]), 0.5)
+    y = model.tensor("y", (1,), "int8", 0.5)
+    model.op("ADD", [w if part == "input" else x, w], [y])
+    if part == "input":
+        model._inputs.clear()
+        model.output(y)
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(model.finish(), "m.tflite")
+    assert caught.value.code in ("GM101", "GM105")
+    if part == "output":
+        assert "the model has no inputs or no outputs" in str(caught.value)

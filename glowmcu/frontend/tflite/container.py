@@ -198,7 +198,7 @@ class _Reader:
             raise ValueError(f"tensor {index} has rank {rank}; at most {MAX_RANK} make sense")
         shape = self.ints(rank, record.ShapeAsNumpy)
         signature = shape
-        if not record.ShapeSignatureIsNone() and record.ShapeSignatureLength() == rank:
+        if record.ShapeSignatureLength() == rank:
             signature = self.ints(rank, record.ShapeSignatureAsNumpy)
         scales, zero_points, axis = self.quantization(record)
         return TensorRecord(
