@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.ir.operation import OperationError, Signature
+from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm
@@ -119,3 +124,41 @@ def test_what_is_refused_says_why(data, text) -> None:
     with pytest.raises(GlowmcuError) as caught:
         compile_model(data, "m.tflite", Options("m"))
     assert text in str(caught.value)
+
+
+ONE, TWO = Quantization((0.5,), (3,)), Quantization((0.5, 0.25), (0, 0), 0)
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "out", "words"),
+    [
+        (Requantize(), ("i8", ONE), ("i16", ONE), ""),
+        (Requantize(), ("i8", TWO), ("i8", ONE), "expected quantization per tensor"),
+        (Requantize(), ("i8", ONE), ("i8", TWO), "expected quantization per tensor"),
+        (Requantize(), ("i8", None), ("i8", ONE), "expected quantization per tensor"),
+        (Requantize(), ("ui8", ONE), ("i16", ONE), "ui8 to i16 is not supported"),
+        (Requantize(), ("i32", ONE), ("ui8", ONE), "i32 to ui8 is not supported"),
+        (Quantize(), ("f32", None), ("ui8", ONE), ""),
+        (Quantize(), ("f32", None), ("i8", TWO), "expected quantization per tensor"),
+        (Quantize(), ("f32", None), ("i8", None), "expected quantization per tensor"),
+        (Quantize(), ("f32", None), ("i32", ONE), "f32 to i32 is not supported"),
+        (Quantize(), ("i8", ONE), ("i8", ONE), "i8 to i8 is not supported"),
+        (Dequantize(), ("i8", TWO), ("f32", None), ""),
+        (Dequantize(), ("i8", None), ("f32", None), "expected a quantized operand"),
+        (Dequantize(), ("i8", ONE), ("i8", ONE), "i8 to i8 is not supported"),
+        (Dequantize(), ("i64", None), ("f32", None), "i64 to f32 is not supported"),
+        (Dequantize(), ("i32", ONE), ("f32", None), "dequantize of i32 needs zero point 0"),
+        (Dequantize(), ("i32", Quantization((0.5,), (0,))), ("f32", None), ""),
+    ],
+    ids=str,
+)
+def test_numbers_go_between_the_types_that_are_named(
+    op: Requantize | Quantize | Dequantize, x: Any, out: Any, words: str
+) -> None:
+    types = [TensorType((2,), ElementType(name), how) for name, how in (x, out)]
+    signature = Signature((types[0],), (types[1],))
+    if not words:
+        op.verify(signature)
+        return
+    with pytest.raises(OperationError, match=words):
+        op.verify(signature)
