@@ -21,6 +21,7 @@ CORES = {
     "cortex-m3": "mps2-an385",
     "cortex-m4": "nucleo-l4r5zi",
     "cortex-m33": "nrf5340",
+    "cortex-m55": "mps3-an547",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu.cores import Core
-from glowmcu.verify.cortex_m.elf import Constant, Program
+from glowmcu.verify.cortex_m.elf import Constant, Function, Program
 from glowmcu.verify.cortex_m.machine import (
     ARENA_BASE,
     CODE_BASE,
@@ -90,12 +90,7 @@ class FaultMachine(Machine):
         outside_bytes: Sequence[int] = (),
     ) -> None:
         super().__init__(program, core, arena_bytes, arena_align, outside_bytes)
-        constants = [c for c in program.constants if not _OF_THE_CHECK.fullmatch(c.name)]
-        self._places = {
-            "weights": [item for item in constants if not is_parameter(item)],
-            "parameters": [item for item in constants if is_parameter(item)],
-            "code": [Constant(f.name, f.address, f.size_bytes) for f in program.functions],
-        }
+        self._places = constant_places(program.constants, program.functions)
         self._at_rest = self._uc.context_save()
         self._system = self._system_now()
         self._flip: Flip | None = None
@@ -234,8 +229,7 @@ class FaultMachine(Machine):
             self._write_registers(0, 0)
             return address
         if flip.kind == "registers":
-            number, bit = divmod(flip.draw % (32 * _WORD_REGISTERS + len(_FLAGS)), 32)
-            return self._flip_register(number, bit, address)
+            return self._flip_register(*register_bit(flip.draw), address)
         at, bit = self._place(flip)
         old = bytes(self._uc.mem_read(at, 1))
         if flip.kind not in ("arena", "stack"):
@@ -254,28 +248,49 @@ class FaultMachine(Machine):
             used = max(4, STACK_TOP - pointer)
             offset, bit = divmod(flip.draw % (8 * used), 8)
             return STACK_TOP - used + offset, bit
-        places = self._places[flip.kind]
-        offset, bit = divmod(flip.draw % (8 * sum(item.size_bytes for item in places)), 8)
-        for item in places:
-            if offset < item.size_bytes:
-                return item.address + offset, bit
-            offset -= item.size_bytes
-        raise AssertionError("a place beyond all")
+        return bit_in(self._places[flip.kind], flip.draw)
 
-    def _flip_register(self, number: int, bit: int, address: int) -> int:
+    def _flip_register(self, number: int | None, mask: int, address: int) -> int:
         if number == 15:
-            return address ^ (1 << max(bit, 1))
-        if number == _WORD_REGISTERS:
-            self._write_registers(16, _FLAGS[bit])
-        else:
-            self._write_registers(number, 1 << bit)
+            return address ^ mask
+        self._write_registers(number, mask)
         return address
 
-    def _write_registers(self, number: int, changed: int) -> None:
+    def _write_registers(self, number: int | None, changed: int) -> None:
         names = self._registers
-        special = {13: names.UC_ARM_REG_SP, 14: names.UC_ARM_REG_LR, 16: names.UC_ARM_REG_CPSR}
-        register = special.get(number, names.UC_ARM_REG_R0 + number)
+        special = {13: names.UC_ARM_REG_SP, 14: names.UC_ARM_REG_LR, None: names.UC_ARM_REG_CPSR}
+        register = special.get(number, names.UC_ARM_REG_R0 + (number or 0))
         self._uc.reg_write(register, int(self._uc.reg_read(register)) ^ changed)
+
+
+def register_bit(draw: int) -> tuple[int | None, int]:
+    """A register of r0 to pc, None for the flags, and what changes in it; pc stays even."""
+    number, bit = divmod(draw % (32 * _WORD_REGISTERS + len(_FLAGS)), 32)
+    if number == _WORD_REGISTERS:
+        return None, _FLAGS[bit]
+    return number, 1 << (max(bit, 1) if number == 15 else bit)
+
+
+def bit_in(places: Sequence[Constant], draw: int) -> tuple[int, int]:
+    """Address and bit of one of all bits in `places`."""
+    offset, bit = divmod(draw % (8 * sum(item.size_bytes for item in places)), 8)
+    for item in places:
+        if offset < item.size_bytes:
+            return item.address + offset, bit
+        offset -= item.size_bytes
+    raise AssertionError("a place beyond all")
+
+
+def constant_places(
+    constants: Sequence[Constant], functions: Sequence[Function]
+) -> dict[str, list[Constant]]:
+    """What in flash may hold a flipped bit, by kind."""
+    own = [item for item in constants if not _OF_THE_CHECK.fullmatch(item.name)]
+    return {
+        "weights": [item for item in own if not is_parameter(item)],
+        "parameters": [item for item in own if is_parameter(item)],
+        "code": [Constant(f.name, f.address, f.size_bytes) for f in functions],
+    }
 
 
 def is_parameter(item: Constant) -> bool:

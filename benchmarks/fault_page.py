@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fault_machine import KINDS
-from benchmarks.fault_run import RESULTS, WILD, Outcome, Ran
+from benchmarks.fault_outcomes import RESULTS, WILD, Outcome
+from benchmarks.fault_run import Ran
 from benchmarks.kernel_sources import kernel_sources_digest
 from benchmarks.ledger import read_ledger, write_ledger
 from glowmcu.report.tables import count
@@ -17,6 +17,8 @@ from glowmcu.report.tables import count
 RECORD = Path(__file__).resolve().parent / "faults.json"
 PAGE = RECORD.with_suffix(".md")
 DOCUMENT = RECORD.parents[1] / "docs" / "integrity.md"
+#: In the order of the page.
+PLACES = ("arena", "weights", "parameters", "registers", "vectors", "stack", "code")
 #: Kinds of places whose every flip `<name>_check` must notice.
 CHECKED = ("weights", "parameters")
 #: How many failures are kept by name.
@@ -34,6 +36,7 @@ flips, and the run goes on; then `NAME_check` is called. What is drawn follows f
 | weights | weights, biases, tables in flash |
 | parameters | the other constants: layers' parameters, loops, orders of rows, offsets |
 | registers | r0 to r12, sp, lr, pc and the flags N, Z, C, V, Q |
+| vectors | Helium's q0 to q7 and the predicates of vpr |
 | stack | what the run has on the stack at that moment |
 | code | the instructions of the bundle, in flash |
 
@@ -48,7 +51,9 @@ flips, and the run goes on; then `NAME_check` is called. What is drawn follows f
 | wild, elsewhere | it wrote farther away: to flash or to nothing, a fault on most chips |
 
 A read outside that lies within 256 KiB of arena, stack or code finds something there and the run
-goes on; one elsewhere is a fault.
+goes on; one elsewhere is a fault. The Cortex-M55 is a board that QEMU emulates, as Unicorn has no
+Helium: the run is unprivileged, and an MPU refuses each write but to arena and stack, so that its
+fault tells where the run would have written. Reads there find what the board has.
 """
 
 
@@ -105,7 +110,7 @@ class Ledger:
 
     def totals(self, names: Iterable[str]) -> dict[str, Counter[str]]:
         """Counts by kind over the cases `names`."""
-        found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        found: dict[str, Counter[str]] = {kind: Counter() for kind in PLACES}
         for name in names:
             for kind, counts in self.cases[name]["counts"].items():
                 found[kind].update(counts)
@@ -146,7 +151,8 @@ def figures(ledger: Ledger) -> str:
     arena, checked = totals["arena"], totals["weights"] + totals["parameters"]
     others = ", ".join(
         f"{_share(wild_of(totals[kind]), runs_of(totals[kind]))} in {kind}"
-        for kind in ("registers", "stack", "code")
+        for kind in ("registers", "vectors", "stack", "code")
+        if totals[kind]
     )
     return (
         f"**{count(sum(map(runs_of, totals.values())))} runs of {len(ledger.cases)} bundles.** Of "
@@ -216,7 +222,7 @@ def _by_case(ledger: Ledger) -> list[str]:
         "|---|---|--:|--:|--:|--:|--:|",
     ]
     for name, entry in sorted(ledger.cases.items()):
-        counts = {kind: Counter(entry["counts"].get(kind, {})) for kind in KINDS}
+        counts = {kind: Counter(entry["counts"].get(kind, {})) for kind in PLACES}
         missed = sum(runs_of(counts[kind]) - counts[kind]["noticed"] for kind in CHECKED)
         lines.append(
             f"| {name} | `{entry['digest']}` | {count(entry['instructions'])} "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.fault_board import BoardBundle
 from benchmarks.fault_cases import (
     Calls,
     Case,
@@ -24,6 +24,7 @@ from benchmarks.fault_machine import (
     Flip,
     WildWriteError,
 )
+from benchmarks.fault_outcomes import Outcome, program_digest
 from glowmcu.cores import Core, core
 from glowmcu.manifest import read_manifest
 from glowmcu.verify.cortex_m.attribution import Accountant
@@ -34,22 +35,8 @@ from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.cortex_m.machine import STACK_BYTES, Machine
 from glowmcu.verify.measurement import Array
 
-#: What a run with a flipped bit comes to. `near` and `far` are wild writes, where a chip would have
-#: RAM and elsewhere; `stopped` is a status that says that nothing was run.
-RESULTS = ("same", "other", "stopped", "fault", "endless", "near", "far")
-WILD = ("near", "far")
 _MOST_TIMES = 4  # as many instructions as without a fault; then a run counts as endless
 _SPARE_INSTRUCTIONS = 200_000
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """`noticed`: the check afterwards says that a constant is not what was compiled."""
-
-    flip: Flip
-    result: str
-    noticed: bool
-    detail: str = ""
 
 
 class FaultyBundle:
@@ -61,7 +48,7 @@ class FaultyBundle:
         also = functions_of(self.manifest)
         build = build_bundle(folder, self.manifest, hardware, with_markers=False, also=also)
         given = drawn_inputs(self.manifest, 0) if inputs is None else inputs
-        self.digest = program_digest(build.shipped)
+        self.digest = program_digest(build.shipped.segments)
         self._inputs = [array.tobytes() for array in given]
         sizes = [entry.bytes for entry in self.manifest.outside]
         arena = self.manifest.arena_bytes, self.manifest.arena_align
@@ -73,6 +60,19 @@ class FaultyBundle:
         self.instructions = sum(self._totals)
         self.stack_bytes = STACK_BYTES
         self._right = self._without_fault()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the places that have any bit."""
+        return self.machine.kinds
+
+    def bytes_of(self, kind: str) -> int:
+        """Of weights, parameters or code."""
+        return self.machine.bytes_of(kind)
+
+    def runs(self, flips: Sequence[Flip]) -> list[Outcome]:
+        """One inference with each flip, and the check after it."""
+        return [self.run(flip) for flip in flips]
 
     def give(self, inputs: Sequence[Array]) -> None:
         """Other inputs for the runs to come."""
@@ -179,18 +179,10 @@ class FaultyBundle:
         return totals
 
 
-def program_digest(program: Program) -> str:
-    """Of all that is loaded: code and constants, as the compiler made them."""
-    digest = hashlib.sha256()
-    for segment in program.segments:
-        digest.update(segment.address.to_bytes(4, "little") + segment.data)
-    return digest.hexdigest()[:12]
-
-
-def draw_flip(bundle: FaultyBundle, seed: int) -> Flip:
+def draw_flip(bundle: FaultyBundle | BoardBundle, seed: int) -> Flip:
     """A bit of the next kind, at any instruction of the run."""
     random = np.random.default_rng(seed)
-    kinds = bundle.machine.kinds
+    kinds = bundle.kinds
     kind = kinds[seed % len(kinds)]
     when = int(random.integers(bundle.instructions))
     return Flip(kind, when, int(random.integers(1 << 40)))
@@ -210,7 +202,14 @@ class Ran:
 def run_seeds(case: Case, seeds: range) -> Ran:
     """Compile the case anew and run all seeds."""
     with tempfile.TemporaryDirectory(prefix="glowmcu-faults-") as work:
-        bundle = FaultyBundle(case.core, case.compile(Path(work)).path)
-        outcomes = tuple(bundle.run(draw_flip(bundle, seed)) for seed in seeds)
-    size = sum(bundle.machine.bytes_of(kind) for kind in ("weights", "parameters"))
+        bundle = built(case.core, case.compile(Path(work)).path)
+        outcomes = tuple(bundle.runs([draw_flip(bundle, seed) for seed in seeds]))
+    size = sum(bundle.bytes_of(kind) for kind in ("weights", "parameters"))
     return Ran(bundle.digest, bundle.instructions, size, seeds, outcomes)
+
+
+def built(core_name: str, folder: Path) -> FaultyBundle | BoardBundle:
+    """A bundle where its core is modelled: Unicorn, and QEMU's board for a core with Helium."""
+    if core(core_name).unicorn_model is None:
+        return BoardBundle(core_name, folder)
+    return FaultyBundle(core_name, folder)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks import vector_coverage
-from benchmarks.fault_cases import CORES, Case, cases
-from benchmarks.fault_machine import KINDS, EndlessError, Flip
+from benchmarks.fault_board import BoardBundle
+from benchmarks.fault_cases import CORES, Case, cases, drawn_inputs
+from benchmarks.fault_machine import EndlessError, Flip
+from benchmarks.fault_outcomes import WILD, Outcome
 from benchmarks.fault_page import (
     CHECKED,
     DOCUMENT,
@@ -22,8 +24,9 @@ from benchmarks.fault_page import (
     runs_of,
     wild_of,
 )
-from benchmarks.fault_run import WILD, FaultyBundle, Outcome, draw_flip
+from benchmarks.fault_run import FaultyBundle, built, draw_flip
 from benchmarks.kernel_sources import is_of_today
+from glowmcu.verify.qemu import Qemu
 
 pytestmark = pytest.mark.arm
 #: Of this file alone: no campaign comes so far.
@@ -32,28 +35,39 @@ SEEDS = range(10**9, 10**9 + 60)
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> FaultyBundle:
-    return built(Case("digits", "cortex-m4"), tmp_path_factory.mktemp("digits"))
+    return on_unicorn(Case("digits", "cortex-m4"), tmp_path_factory.mktemp("digits"))
 
 
-def built(case: Case, folder: Path) -> FaultyBundle:
+def ready(case: Case, folder: Path) -> FaultyBundle | BoardBundle:
+    return built(case.core, case.compile(folder).path)
+
+
+def on_unicorn(case: Case, folder: Path) -> FaultyBundle:
     return FaultyBundle(case.core, case.compile(folder).path)
 
 
 @pytest.mark.parametrize("core", CORES)
 def test_to_stop_and_to_go_on_changes_nothing(core: str, tmp_path: Path) -> None:
     """Also in the midst of what Thumb executes on a condition."""
-    found = built(Case("digits", core), tmp_path)
+    found = ready(Case("digits", core), tmp_path)
     places = np.random.default_rng(0).integers(found.instructions, size=40)
-    for when in (0, found.instructions - 1, *map(int, places)):
-        assert found.run(Flip("nothing", when, 0)).result == "same"
+    flips = [Flip("nothing", when, 0) for when in (0, found.instructions - 1, *map(int, places))]
+    assert {outcome.result for outcome in found.runs(flips)} == {"same"}
 
 
-@pytest.mark.parametrize("case", [Case("digits", "cortex-m4"), Case("ScatterND", "cortex-m33")],
-                         ids=lambda case: case.name)  # fmt: skip
+FEW = [
+    Case("digits", "cortex-m4"),
+    Case("ScatterND", "cortex-m33"),
+    Case("digits", "cortex-m55", {"optimize": "ram", "steps": True}),
+    Case("Gather", "cortex-m55"),
+]
+
+
+@pytest.mark.parametrize("case", FEW, ids=lambda case: case.name)
 def test_flips_keep_what_is_guaranteed(case: Case, tmp_path: Path) -> None:
-    found = built(case, tmp_path)
-    outcomes = [found.run(draw_flip(found, seed)) for seed in SEEDS]
-    assert {outcome.flip.kind for outcome in outcomes} == set(KINDS)
+    found = ready(case, tmp_path)
+    outcomes = found.runs([draw_flip(found, seed) for seed in SEEDS])
+    assert {outcome.flip.kind for outcome in outcomes} == set(found.kinds)
     assert [text for text in map(breaks, outcomes) if text] == []
 
 
@@ -82,22 +96,56 @@ def test_a_run_that_never_ends_is_stopped(digits: FaultyBundle) -> None:
         machine.write_outside(digits.entry, code)
 
 
-def test_an_index_that_nobody_bounds_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m55"])
+def test_an_index_that_nobody_bounds_is_found(core: str, tmp_path: Path) -> None:
     """The same flips, in a bundle whose positions are no longer clamped and in the true one."""
-    case = Case("ScatterND", "cortex-m3")
-    found = built(case, tmp_path)
+    case = Case("ScatterND", core)
+    found = ready(case, tmp_path)
     entry = next(item for item in found.manifest.inputs if item.name == "indices")
     flips = [Flip("arena", 0, 8 * (entry.start + 3) + bit) for bit in range(2, 7)]
-    assert {found.run(flip).result for flip in flips} <= {"same", "other"}
+    assert {outcome.result for outcome in found.runs(flips)} <= {"same", "other"}
     header = tmp_path / "m" / "glowmcu_scatter.h"
     text = header.read_text(encoding="utf-8")
     clamp = "return (index < 0) ? 0 : ((index < length) ? index : length - 1);"
     assert clamp in text
     header.write_text(text.replace(clamp, "(void)length;\n    return index;"), encoding="utf-8")
-    spoiled = FaultyBundle(case.core, tmp_path / "m")
-    outcomes = [spoiled.run(flip) for flip in flips]
+    outcomes = built(core, tmp_path / "m").runs(flips)
     assert any(outcome.result in WILD for outcome in outcomes)
     assert any(breaks(outcome) for outcome in outcomes)
+
+
+def test_the_board_computes_and_counts_as_the_executor_of_that_name_does(tmp_path: Path) -> None:
+    found = ready(Case("digits", "cortex-m55"), tmp_path)
+    assert isinstance(found, BoardBundle)
+    inputs = drawn_inputs(found.manifest, 0)
+    (measured,) = Qemu(machine="mps3-an547").run(tmp_path / "m", [inputs])
+    assert found.outputs == b"".join(array.tobytes() for array in measured.outputs)
+    assert measured.instructions is not None
+    assert 0 <= measured.instructions - found.instructions < 32
+
+
+def test_places_of_the_board_show_wild_writes_and_faults_and_vectors_other_numbers(
+    tmp_path: Path,
+) -> None:
+    found = ready(Case("digits", "cortex-m55"), tmp_path)
+    random = np.random.default_rng(1)
+    results: dict[str, set[str]] = {}
+    for kind in ("registers", "stack", "code", "vectors"):
+        draws = zip(random.integers(found.instructions, size=300),
+                    random.integers(1 << 40, size=300), strict=True)  # fmt: skip
+        flips = [Flip(kind, int(when), int(draw)) for when, draw in draws]
+        results[kind] = {outcome.result for outcome in found.runs(flips)}
+    seen = [results[kind] for kind in ("registers", "stack", "code")]
+    assert all(kind & set(WILD) and "fault" in kind for kind in seen), results
+    assert "other" in results["vectors"]
+
+
+def test_the_stack_pointer_may_flip_at_every_instruction(tmp_path: Path) -> None:
+    """The board waits where Thumb executes on a condition, and once it waited for ever."""
+    found = ready(Case("ScatterND", "cortex-m55"), tmp_path)
+    flips = [Flip("registers", when, 32 * 13 + 26) for when in range(found.instructions)]
+    results = {outcome.result for outcome in found.runs(flips)}
+    assert results & set(WILD)
 
 
 def test_a_constant_that_is_not_checked_is_found(digits: FaultyBundle) -> None:
@@ -110,7 +158,7 @@ def test_a_constant_that_is_not_checked_is_found(digits: FaultyBundle) -> None:
 def test_nothing_in_the_arena_becomes_an_address_of_a_run_in_steps(tmp_path: Path) -> None:
     """Rows that a cascade had made were counted in the arena: a flipped bit wrote behind it."""
     options = {"optimize": "ram", "steps": True}
-    found = built(Case("digits", "cortex-m4", options), tmp_path)
+    found = on_unicorn(Case("digits", "cortex-m4", options), tmp_path)
     machine, random = found.machine, np.random.default_rng(2)
     size = found.manifest.arena_bytes
     (progress,) = (item for item in found.manifest.buffers if "far a run" in item.name)
