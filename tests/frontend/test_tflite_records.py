@@ -239,3 +239,30 @@ def test_a_model_without_inputs_or_outputs_computes_nothing(part: str) -> None:
     assert caught.value.code in ("GM101", "GM105")
     if part == "output":
         assert "the model has no inputs or no outputs" in str(caught.value)
+
+
+def test_a_file_without_subgraphs_is_damaged() -> None:
+    model = ModelBuilder()
+    model.output(model.input("x", (1,), "int8", 0.5))
+    data = bytearray(model.finish())
+    table = tflite.Model.GetRootAs(data, 0)._tab
+    place = table.Vector(table.Offset(8)) - 4
+    assert data[place] == 1
+    data[place] = 0
+    with pytest.raises(GlowmcuError, match="the file is damaged: it has no subgraph"):
+        read_container(bytes(data), "m")
+
+
+def test_what_lies_behind_a_refused_operator_is_not_reported_for_that() -> None:
+    model = ModelBuilder()
+    x = model.input("x", (1,), "int8", 0.5)
+    a, b, c = (model.tensor(name, (1,), "int8", 0.5) for name in "abc")
+    model.custom_op("Odd", [x], [a])
+    model.op("ADD", [a, x], [b])
+    model.custom_op("Odder", [b], [c])
+    model.output(c)
+    with pytest.raises(GlowmcuError) as caught:
+        reference_graph(model.finish(), "m.tflite")
+    assert [problem.where for problem in caught.value.problems] == [
+        'm.tflite, node 0 "a"', 'm.tflite, node 2 "c"',
+    ]  # fmt: skip
