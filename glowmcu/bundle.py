@@ -272,7 +272,7 @@ class Bundle(Shown):
         from glowmcu.verify.executors import executor
         from glowmcu.verify.measurement import Replay
 
-        found = executor(on, self.board, core)
+        found = executor(on, self.board, core, count=False)
         begin = getattr(found, "session", None)
         steps = begin(self.path) if begin is not None else Replay(found, self.path)
         return Session(steps, self.manifest)

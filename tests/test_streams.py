@@ -83,9 +83,10 @@ def test_every_invocation_in_c(name: str, goal: str, tmp_path: Path) -> None:
 def test_invocations_on_cores(name: str, board: str, on: str, tmp_path: Path) -> None:
     found = stream(name)
     bundle = glowmcu.compile(found.path, board=board, output=tmp_path)
-    if (missing := executor(on, bundle.board).missing()) is not None:
+    runner = executor(on, bundle.board, count=False)
+    if (missing := runner.missing()) is not None:
         pytest.skip(missing)
-    measured = bundle.measure_all([[x] for x in found.inputs[:FEW]], on=on)
+    measured = runner.run(bundle.path, [[x] for x in found.inputs[:FEW]])
     for one, want in zip(measured, found.outputs, strict=False):
         assert np.array_equal(one.outputs[0], want)
 

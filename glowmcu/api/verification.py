@@ -163,7 +163,7 @@ def verify_bundle(
     is not what it was compiled with, GM615 and GM616 when `profile` is not, or when samples went
     into it.
     """
-    executors = [executor(name, bundle.board) for name in names]
+    executors = [executor(name, bundle.board, count=False) for name in names]
     inputs = random_inputs(bundle.manifest, samples, seed)
     vectors = golden_vectors(bundle.path, bundle.manifest)
     # With states all are one stream, and what comes depends on what was.

@@ -23,9 +23,12 @@ _QEMU_MACHINES = {
 }
 
 
-def executor(name: str, board: Board, core: str | None = None, wait_states: int = 0) -> Executor:
+def executor(
+    name: str, board: Board, core: str | None = None, wait_states: int = 0, count: bool = True
+) -> Executor:
     """The executor `name` set up for `board`; `core` replaces the board's, `wait_states` are the
-    flash's in the cycle model, where other regions have their own. Raises GM606.
+    flash's in the cycle model, where other regions have their own. Without `count` only outputs
+    are asked for, which a modelled core finds several times faster. Raises GM606.
 
     Modules are imported here, since Unicorn and its friends are extras.
     """
@@ -38,7 +41,7 @@ def executor(name: str, board: Board, core: str | None = None, wait_states: int 
         from glowmcu.verify.cortex_m.executor import CortexM
 
         waits = board.wait_states_by_region(wait_states)
-        return CortexM(core_name, wait_states=wait_states, region_waits=waits)
+        return CortexM(core_name, count, wait_states=wait_states, region_waits=waits)
     if name == "qemu":
         from glowmcu.verify.qemu import Qemu
 

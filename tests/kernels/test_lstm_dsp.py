@@ -72,11 +72,12 @@ def check(data: bytes, kernel: str, on: str, folder: Path) -> None:
     """Every run of the kernel is what the graph means."""
     bundle = bundle_of(data, folder, optimize="speed")
     assert [layer.kernel for layer in bundle.manifest.layers] == [kernel]
-    if (missing := executor(on, bundle.board).missing()) is not None:
+    runner = executor(on, bundle.board, count=False)
+    if (missing := runner.missing()) is not None:
         pytest.skip(missing)
     inputs = stream(data, RUNS, 4)
     session = Session(reference_graph(data, "m.tflite"))
-    measured = bundle.measure_all([[x] for x in inputs], on=on)
+    measured = runner.run(bundle.path, [[x] for x in inputs])
     for x, one in zip(inputs, measured, strict=True):
         assert np.array_equal(one.outputs[0], session.run([x])[0])
 

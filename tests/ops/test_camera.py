@@ -187,10 +187,11 @@ def test_frames_on_cores(board: str, tmp_path: Path) -> None:
     bundle = glowmcu.compile(
         model, board=board, output=tmp_path / "out", camera={name: "uyvy:22x17"}
     )
-    if (missing := executor("cortex-m", bundle.board).missing()) is not None:
+    runner = executor("cortex-m", bundle.board, count=False)
+    if (missing := runner.missing()) is not None:
         pytest.skip(missing)
     x = np.random.default_rng(3).integers(0, 256, (1, 17, 22, 2), dtype=np.uint8)
-    (got,) = bundle.measure_all([[x]], on="cortex-m")
+    (got,) = runner.run(bundle.path, [[x]])
     assert np.array_equal(got.outputs[0], bundle.run([x])[0])
 
 

@@ -22,6 +22,7 @@ from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize_graph
 from glowmcu.quant.sample_source import SampleSource
+from glowmcu.verify.executors import executor
 
 pytest.importorskip("onnx")
 import onnx
@@ -118,7 +119,8 @@ def test_the_c_is_the_meaning(name: str, board: str, on: str, tmp_path: Path) ->
     random = np.random.default_rng(3)
     inputs = [random.integers(-128, 128, shape).astype(np.int8) for _ in range(3)]
     inputs += [np.full(shape, -128, np.int8), np.full(shape, 127, np.int8)]
-    for x, measured in zip(inputs, bundle.measure_all([[x] for x in inputs], on=on), strict=True):
+    runner = executor(on, bundle.board, count=False)
+    for x, measured in zip(inputs, runner.run(bundle.path, [[x] for x in inputs]), strict=True):
         for got, want in zip(measured.outputs, run_graph(graph, [x]), strict=True):
             assert np.array_equal(got, want)
 

@@ -27,7 +27,7 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Executor
 from glowmcu.verify.qemu import Qemu
-from tests.support.one_unit import QUICK_LINK
+from tests.support.one_unit import QUICK_LINK, write_unit
 
 Array = npt.NDArray[Any]
 
@@ -175,7 +175,10 @@ def _run_rounding(cases: Sequence[Case], rounding: Rounding, core_name: str) -> 
         compiled = compile_case(cases[0], rounding, core_name=core_name)
         with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
             folder = Path(work) / "bundle"
-            emit(compiled.compilation, folder)
+            if core_name == GENERIC:
+                write_unit(compiled.compilation, folder)
+            else:
+                emit(compiled.compilation, folder)
             inputs = [compiled.inputs(case) for case in cases]
             measured = _executor(core_name).run(folder, inputs)
     except GlowmcuError as cause:
