@@ -20,10 +20,11 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import Selection, code_bytes
-from glowmcu.manifest import Manifest, PipelineEntry, SimplificationEntry
+from glowmcu.manifest import Manifest, PipelineEntry
 from glowmcu.memplan.planner import Plan
 from glowmcu.open_size.graphs import OpenGraphs
 from glowmcu.planning_progress import PlanningObserver
+from glowmcu.simplified import SimplificationEntry
 from glowmcu.slides import slides_text
 
 if TYPE_CHECKING:

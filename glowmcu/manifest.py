@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import error
+from glowmcu.simplified import SimplificationEntry, simplification_of
 from glowmcu.size_forms import SizeForm, shape_at
 
 FORMAT_VERSION = 1
@@ -123,38 +124,6 @@ class StateEntry:
     bytes: int
     shape: tuple[int, ...]
     dtype: str
-
-
-@dataclass(frozen=True)
-class SimplifiedLayer:
-    """A layer that lost output channels, which never change or nobody reads, or input channels."""
-
-    name: str
-    op: str
-    channels_before: int
-    channels_after: int
-    constant_channels: int
-    unread_channels: int
-    macs_saved: int
-    weights_bytes_saved: int
-
-
-@dataclass(frozen=True)
-class SimplificationEntry:
-    """What interval analysis proved not to matter. Weights in bytes of the model's own type.
-
-    By the name of their result: nodes that became constants, nodes that are no more, operators
-    whose clamp never binds.
-    """
-
-    macs_before: int
-    macs_after: int
-    weights_bytes_before: int
-    weights_bytes_after: int
-    layers: tuple[SimplifiedLayer, ...]
-    constant_results: tuple[str, ...]
-    removed_nodes: tuple[str, ...]
-    dropped_clamps: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -372,7 +341,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
     body["packages"] = tuple(body.get("packages", ()))
     body["labels"] = tuple(body.get("labels", ()))
-    body["simplification"] = _simplification(body.get("simplification"))
+    body["simplification"] = simplification_of(body.get("simplification"))
     body["placement"] = tuple(
         PlacementEntry(**{**row, "layers": tuple(row["layers"])})
         for row in body.get("placement", ())
@@ -395,11 +364,3 @@ def _tensor(row: dict[str, Any]) -> TensorEntry:
     given = {"shape": tuple(row["shape"]), "rows": RowsEntry(**rows) if rows else None}
     given["shape_forms"] = forms
     return TensorEntry(**{**row, **given})
-
-
-def _simplification(row: dict[str, Any] | None) -> SimplificationEntry | None:
-    if row is None:
-        return None
-    names = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
-    layers = tuple(SimplifiedLayer(**layer) for layer in row["layers"])
-    return SimplificationEntry(**{**row, **names, "layers": layers})

@@ -12,7 +12,8 @@ from glowmcu.emit_c.sized_layers import SizedProgram
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
 from glowmcu.ir.run_progress import Progress
-from glowmcu.manifest import PipelineEntry, SimplificationEntry
+from glowmcu.manifest import PipelineEntry
+from glowmcu.simplified import SimplificationEntry
 from glowmcu.stack_use import KnownCosts
 
 

@@ -16,10 +16,10 @@ from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.lowering.channel_rules import channel_count
 from glowmcu.lowering.passes import SIMPLIFY, Observer
-from glowmcu.manifest import SimplificationEntry, SimplifiedLayer
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.transpose_conv import TransposeConv2D
+from glowmcu.simplified import SimplificationEntry, SimplifiedLayer
 
 _WEIGHTED = (Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv2D)
 #: Name of the result, and how many nodes before had the same.

@@ -17,7 +17,6 @@ from markupsafe import Markup
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME, Facts, read_facts
-from glowmcu.manifest import SimplifiedLayer
 from glowmcu.notebook import writable
 from glowmcu.report.arena_view import arena_view
 from glowmcu.report.graph_view import graph_view
@@ -26,6 +25,7 @@ from glowmcu.report.page_templates import environment, number
 from glowmcu.report.short_names import layer_names
 from glowmcu.report.tables import region_sentences, simplification_sentences
 from glowmcu.report.tuning_page import tuning_view
+from glowmcu.simplified import SimplifiedLayer
 
 #: Of facts that the page has a place for.
 _SECTIONS = ("bench", "comparison", "compile", "graphs", "tune", "verify")

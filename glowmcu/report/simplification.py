@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
-from glowmcu.manifest import SimplificationEntry, SimplifiedLayer
 from glowmcu.report.tables import count, plain_table
+from glowmcu.simplified import SimplificationEntry, SimplifiedLayer
 
 _HEADINGS = ("before", "after", "constant", "unread", "MACs less", "weights B less")
 

@@ -10,9 +10,10 @@ from rich.table import Table
 
 from glowmcu.board import Board
 from glowmcu.labels import labels_text
-from glowmcu.manifest import Manifest, SimplificationEntry
+from glowmcu.manifest import Manifest
 from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows things looks here
 from glowmcu.report.fitting_table import FittingTable
+from glowmcu.simplified import SimplificationEntry
 
 if TYPE_CHECKING:
     from glowmcu.bundle import Bundle
