@@ -313,22 +313,17 @@ def read_manifest(bundle_dir: Path) -> Manifest:
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT_VERSION:
             raise ValueError(f"format must be {FORMAT_VERSION}")
         return _from_json(body)
-    except FileNotFoundError as cause:
+    except (FileNotFoundError, NotADirectoryError) as cause:
         if (bundle_dir / STAGING).exists():
             hint = "a compilation into this folder was cut short: compile the model again"
         raise error(
             "GM601", f"{bundle_dir} is not a bundle: no manifest.json", hint=hint
         ) from cause
-    except NotADirectoryError as cause:
-        hint = "compile a model first: `glowmcu compile MODEL -o FOLDER`, and pass the folder"
-        raise error("GM601", f"{bundle_dir} is a file; a bundle is a folder", hint=hint) from cause
-    except OSError as cause:
-        where, what = str(path), f"cannot read the manifest: {cause.strerror}"
-        raise error("GM601", what, where, "make the bundle's files readable") from cause
     except KeyError as cause:
         raise error("GM601", f"the manifest lacks the key {cause}", str(path), hint) from cause
-    except (ValueError, TypeError, AttributeError, RecursionError) as cause:
-        raise error("GM601", f"cannot read the manifest: {cause}", str(path), hint) from cause
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
+        what = f"cannot read the manifest: {getattr(cause, 'strerror', None) or cause}"
+        raise error("GM601", what, str(path), hint) from cause
 
 
 def _from_json(body: dict[str, Any]) -> Manifest:
