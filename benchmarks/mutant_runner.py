@@ -91,6 +91,7 @@ class Runner:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of pytest's own."""
+        gc.unfreeze()  # functions are found among all objects, those of tests/conftest.py too
         for file in self.area.sources:  # what a test imports later would be what is stored
             import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
         known = self._known(session)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glowmcu.resources import find_resource
+from tests.support.kernel_files import include_flags
 
 _SOURCE = """
 #include "glowmcu_requantize.h"
@@ -32,10 +32,9 @@ def test_four_short_products_make_the_long_one(tmp_path: Path) -> None:
     a, b = np.ascontiguousarray(a[keep]), np.ascontiguousarray(b[keep])
     (tmp_path / "m.c").write_text(_SOURCE, encoding="utf-8")
     library = tmp_path / "m.so"
-    folder = find_resource("libjit", "glowmcu_requantize.h").parent
     flags = ["-std=c99", "-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
     subprocess.run(
-        ["gcc", *flags, "-D__ARM_ARCH_ISA_THUMB=1", f"-I{folder}", "-shared", "-fPIC",
+        ["gcc", *flags, "-D__ARM_ARCH_ISA_THUMB=1", *include_flags(), "-shared", "-fPIC",
          str(tmp_path / "m.c"), "-o", str(library)],
         check=True,
     )  # fmt: skip

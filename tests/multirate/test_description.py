@@ -187,7 +187,7 @@ def test_options_of_one_model_stand_in_the_file(name: str, tmp_path: Path) -> No
     one = network(1, 4, 2)
     good = network(2, one.rows_out, one.channels_out)
     file = two_stages(tmp_path, good.data)
-    refused(file, "a pipeline takes no --", **{name: OPTIONS[name]})
+    refused(file, f"a pipeline takes no {name}", **{name: OPTIONS[name]})
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:

@@ -186,10 +186,10 @@ def test_inputs_of_no_size_are_refused(tmp_path: Path) -> None:
         ({"define": {"T": (1, 5000)}}, "GM714"),
         ({"define": {"T": (1, 9), "S": (1, 9)}}, "one size can be given at run time"),
         ({"define": {"U": (1, 9)}}, "GM1"),
-        ({"define": {"T": (1, 9)}, "steps": True}, "does not go together with --steps"),
-        ({"define": {"T": (1, 9)}, "stream_inputs": ["x"]}, "--stream-input"),
-        ({"define": {"T": (1, 9)}, "instrument": True}, "--instrument"),
-        ({"define": {"T": (1, 9)}, "weights": "pointer"}, "--weights pointer"),
+        ({"define": {"T": (1, 9)}, "steps": True}, "does not go together with steps"),
+        ({"define": {"T": (1, 9)}, "stream_inputs": ["x"]}, "stream_inputs"),
+        ({"define": {"T": (1, 9)}, "instrument": True}, "instrument or"),
+        ({"define": {"T": (1, 9)}, "weights": "pointer"}, "weights='pointer'"),
     ],
 )
 def test_what_does_not_go_together(options: dict[str, object], said: str, tmp_path: Path) -> None:
