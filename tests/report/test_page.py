@@ -150,6 +150,18 @@ def test_names_from_the_model_file_cannot_become_markup(digits: Bundle) -> None:
     assert "&lt;script&gt;alert(1)" in page
 
 
+def test_a_browser_without_javascript_shows_all_of_it_and_says_so(digits: Bundle) -> None:
+    page = report_page(digits)
+    shown = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    (said,) = re.findall(r"<noscript>(.*?)</noscript>", shown)
+    assert "no JavaScript" in said
+    places = set(re.findall(r'id="([^"]+)"', shown))
+    assert set(re.findall(r'href="#([^"]+)"', shown)) <= places
+    for layer in digits.manifest.layers:
+        assert f'<details id="layer-{layer.index}">' in shown
+        assert layer.kernel in shown
+
+
 def test_every_buffer_has_a_box_inside_the_picture_of_the_arena(digits: Bundle) -> None:
     page = report_page(digits)
     picture = page[page.index('aria-label="The arena over time"') :]
