@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glowmcu.frontend.onnx.container import (
-    InputRecord,
-    NodeRecord,
-    OnnxRecord,
-)
 from glowmcu.frontend.onnx.importer import Import
-from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Value
 from glowmcu.ir.types import ElementType, Quantization
@@ -24,33 +18,10 @@ from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.movement import Movement
 from glowmcu.ops.quantization import Quantize
 from glowmcu.ops.transpose import Transpose
+from tests.support.onnx_parts import Sizes, given, node, record, refused
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 F32, I8, I64 = ElementType.F32, ElementType.I8, ElementType.I64
-Sizes = tuple[int | str | None, ...]
-
-
-def node(
-    inputs: Sequence[str] = ("x",), outputs: Sequence[str] = ("y",), name: str = "",
-    kind: str = "Foo", **attributes: Any,
-) -> NodeRecord:  # fmt: skip
-    return NodeRecord(3, kind, "ai.onnx", name, tuple(inputs), tuple(outputs), attributes)
-
-
-def record(
-    inputs: Sequence[InputRecord] = (), outputs: Sequence[str] = (),
-    nodes: Sequence[NodeRecord] = (), **data: Any,
-) -> OnnxRecord:  # fmt: skip
-    tensors = {
-        name: onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in data.items()
-    }
-    return OnnxRecord(
-        tuple(inputs), tuple(outputs), tuple(nodes), tensors, {"ai.onnx": 17}, None, {}
-    )
-
-
-def given(sizes: Sizes | None, name: str = "x", element: ElementType | None = F32) -> InputRecord:
-    return InputRecord(name, element, "FLOAT" if element else "COMPLEX64", sizes)
 
 
 def importing(**data: Any) -> tuple[Import, Value]:
@@ -58,13 +29,6 @@ def importing(**data: Any) -> tuple[Import, Value]:
     known = given((2, 3))
     state = Import(record([known], **data), InputOptions())
     return state, state.graph_input(known)
-
-
-def refused(call: Any, *arguments: Any) -> str:
-    with pytest.raises(Unsupported) as caught:
-        call(*arguments)
-    problem = caught.value.problem("")
-    return f"{problem.code} {problem.message}"
 
 
 # --- inputs ---------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,50 +11,17 @@ import pytest
 from glowmcu import limits
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.onnx.container import (
-    InputRecord,
-    NodeRecord,
     OnnxRecord,
     element_of,
     read_onnx_container,
     tensor_data,
 )
 from glowmcu.frontend.read_model import read_model
-from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.types import ElementType
+from tests.support.onnx_parts import Sizes, given, node, record, refused
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 F32, I8, I64 = ElementType.F32, ElementType.I8, ElementType.I64
-Sizes = tuple[int | str | None, ...]
-
-
-def node(
-    inputs: Sequence[str] = ("x",), outputs: Sequence[str] = ("y",), name: str = "",
-    kind: str = "Foo", **attributes: Any,
-) -> NodeRecord:  # fmt: skip
-    return NodeRecord(3, kind, "ai.onnx", name, tuple(inputs), tuple(outputs), attributes)
-
-
-def record(
-    inputs: Sequence[InputRecord] = (), outputs: Sequence[str] = (),
-    nodes: Sequence[NodeRecord] = (), **data: Any,
-) -> OnnxRecord:  # fmt: skip
-    tensors = {
-        name: onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in data.items()
-    }
-    return OnnxRecord(
-        tuple(inputs), tuple(outputs), tuple(nodes), tensors, {"ai.onnx": 17}, None, {}
-    )
-
-
-def given(sizes: Sizes | None, name: str = "x", element: ElementType | None = F32) -> InputRecord:
-    return InputRecord(name, element, "FLOAT" if element else "COMPLEX64", sizes)
-
-
-def refused(call: Any, *arguments: Any) -> str:
-    with pytest.raises(Unsupported) as caught:
-        call(*arguments)
-    problem = caught.value.problem("")
-    return f"{problem.code} {problem.message}"
 
 
 def test_attributes_are_of_the_type_that_is_asked_for() -> None:
