@@ -22,6 +22,7 @@ from glowmcu.pipeline import compile_model
 from glowmcu.verify.verification import seeded_inputs
 from tests.kernels.test_conv_2d_rows_dsp import NOT_TAKEN, NUMBERS, SHAPES
 from tests.ops.test_convolution import CONV_CASES, Case, conv_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "conv_2d.chunks_dsp"
@@ -88,16 +89,24 @@ SHARED = {
 }
 
 
-@pytest.mark.arm
-@pytest.mark.parametrize("case", PACKED.values(), ids=PACKED)
-def test_every_walk_computes_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME, count=2)
+def conv(case: Case) -> bytes:
+    return conv_model("CONV_2D", case)
+
+
+PACKED_LAYERS = ForcedLayers(NAME, PACKED, conv, count=2)
+SHARED_LAYERS = ForcedLayers(NAME, SHARED, conv)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", SHARED.values(), ids=SHARED)
-def test_what_widened_rows_compute_chunks_compute(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME)
+@pytest.mark.parametrize("name", PACKED)
+def test_every_walk_computes_what_the_layer_means(name: str) -> None:
+    PACKED_LAYERS.check(name)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", SHARED)
+def test_what_widened_rows_compute_chunks_compute(name: str) -> None:
+    SHARED_LAYERS.check(name)
 
 
 @pytest.mark.arm

@@ -11,6 +11,7 @@ from glowmcu.cores import core
 from glowmcu.kernels.kernel import Site, Target, load_kernels, site_of
 from glowmcu.ops.convolution import Conv2D
 from tests.ops.test_convolution import Case, conv_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced
 
 NAME = "conv_2d.column_dsp"
@@ -53,10 +54,17 @@ CASES = {
 }
 
 
+def conv(case: Case) -> bytes:
+    return conv_model("CONV_2D", case)
+
+
+LAYERS = ForcedLayers(NAME, CASES, conv, count=2)
+
+
 @pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_window_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME, count=2)
+@pytest.mark.parametrize("name", CASES)
+def test_every_window_is_computed_as_it_is_meant(name: str) -> None:
+    LAYERS.check(name)
 
 
 @pytest.mark.arm

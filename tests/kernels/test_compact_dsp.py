@@ -16,6 +16,7 @@ from glowmcu.verify.verification import seeded_inputs
 from tests.kernels.test_pointwise_dsp import NUMBERS, ROWS, SHAPES, layer
 from tests.ops.test_convolution import SPATIAL, Case, conv_model
 from tests.ops.test_matmul import Dense, dense_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "conv_2d.compact_dsp"
@@ -44,26 +45,46 @@ SHIFTED = {name: case for name, case in NUMBERS.items() if name != UNSHIFTED}
 UNPROVED = "tiny scale"
 PROVABLE = {name: case for name, case in NUMBERS.items() if name != UNPROVED}
 DENSE = {**ROWS, "three outputs": Dense(1, 32, 3), "one output": Dense(3, 9, 1)}
+VARIANTS = (NAME, PROVED)
+
+
+def conv(case: Case) -> bytes:
+    return conv_model("CONV_2D", case)
+
+
+def conv_of_scale(case: Case) -> bytes:
+    return conv(replace(case, out_scale=max(case.out_scale, 0.5)))
+
+
+SHAPE_LAYERS = {name: ForcedLayers(name, {**SHAPES, **FEW}, conv) for name in VARIANTS}
+SPACED_LAYERS = {name: ForcedLayers(name, SPACED, conv_of_scale) for name in VARIANTS}
+PROVABLE_LAYERS = ForcedLayers(PROVED, PROVABLE, conv, count=3)
+SHIFTED_LAYERS = ForcedLayers(NAME, SHIFTED, conv, count=3)
+WINDOW_LAYERS = {name: ForcedLayers(name, WINDOWS, conv_of_scale) for name in VARIANTS}
+DENSE_LAYERS = {
+    name: ForcedLayers(name, DENSE, dense_model, count=2)
+    for name in (*VARIANTS, "fully_connected.compact_dsp")
+}
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("variant", [NAME, PROVED])
-@pytest.mark.parametrize("case", {**SHAPES, **FEW}.values(), ids={**SHAPES, **FEW})
-def test_every_shape_of_1x1_is_computed_as_it_is_meant(case: Case, variant: str) -> None:
-    check_forced(conv_model("CONV_2D", case), variant)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", {**SHAPES, **FEW})
+def test_every_shape_of_1x1_is_computed_as_it_is_meant(name: str, variant: str) -> None:
+    SHAPE_LAYERS[variant].check(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("variant", [NAME, PROVED])
-@pytest.mark.parametrize("case", SPACED.values(), ids=SPACED)
-def test_pixels_that_are_apart_are_copied(case: Case, variant: str) -> None:
-    check_forced(conv_model("CONV_2D", replace(case, out_scale=0.5)), variant)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", SPACED)
+def test_pixels_that_are_apart_are_copied(name: str, variant: str) -> None:
+    SPACED_LAYERS[variant].check(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", PROVABLE.values(), ids=PROVABLE)
-def test_every_number_with_a_proved_form_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), PROVED, count=3)
+@pytest.mark.parametrize("name", PROVABLE)
+def test_every_number_with_a_proved_form_is_computed_as_it_is_meant(name: str) -> None:
+    PROVABLE_LAYERS.check(name)
 
 
 def test_scales_without_a_proved_form_are_left_to_others() -> None:
@@ -72,9 +93,9 @@ def test_scales_without_a_proved_form_are_left_to_others() -> None:
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", SHIFTED.values(), ids=SHIFTED)
-def test_every_number_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME, count=3)
+@pytest.mark.parametrize("name", SHIFTED)
+def test_every_number_is_computed_as_it_is_meant(name: str) -> None:
+    SHIFTED_LAYERS.check(name)
 
 
 def test_scales_without_a_right_shift_are_left_to_others() -> None:
@@ -83,29 +104,29 @@ def test_scales_without_a_right_shift_are_left_to_others() -> None:
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("variant", [NAME, PROVED])
-@pytest.mark.parametrize("case", WINDOWS.values(), ids=WINDOWS)
-def test_windows_are_copied_with_their_padding(case: Case, variant: str) -> None:
-    check_forced(conv_model("CONV_2D", replace(case, out_scale=max(case.out_scale, 0.5))), variant)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_are_copied_with_their_padding(name: str, variant: str) -> None:
+    WINDOW_LAYERS[variant].check(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("variant", [NAME, PROVED])
-@pytest.mark.parametrize("case", DENSE.values(), ids=DENSE)
-def test_rows_of_a_dense_layer_are_pixels(case: Dense, variant: str) -> None:
-    check_forced(dense_model(case), variant, count=2)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", DENSE)
+def test_rows_of_a_dense_layer_are_pixels(name: str, variant: str) -> None:
+    DENSE_LAYERS[variant].check(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", DENSE.values(), ids=DENSE)
-def test_short_rounds_compute_dense_rows(case: Dense) -> None:
-    check_forced(dense_model(case), "fully_connected.compact_dsp", count=2)
+@pytest.mark.parametrize("name", DENSE)
+def test_short_rounds_compute_dense_rows(name: str) -> None:
+    DENSE_LAYERS["fully_connected.compact_dsp"].check(name)
 
 
 @pytest.mark.arm
 @pytest.mark.parametrize("core_name", ["cortex-m7", "cortex-m33"])
 def test_other_cores_with_the_instructions_compute_the_same(core_name: str) -> None:
-    check_forced(conv_model("CONV_2D", WINDOWS["five channels, odd size"]), NAME, core_name)
+    check_forced(conv(WINDOWS["five channels, odd size"]), NAME, core_name)
 
 
 def test_all_layers_of_one_model_share_one_function(shared_dir: Path) -> None:

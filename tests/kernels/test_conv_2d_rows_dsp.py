@@ -25,7 +25,7 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from tests.ops.test_convolution import CONV_CASES, Case, conv_model
 from tests.support.check_model import random_inputs, write_bundle
-from tests.support.forced_variant import SANITIZED
+from tests.support.forced_layers import ForcedLayers
 from tests.support.one_unit import QUICK_LINK, write_unit
 
 NAME = "conv_2d.rows_dsp"
@@ -133,15 +133,18 @@ def taken() -> dict[str, Case]:
     return {name: case for name, case in CASES.items() if name not in NOT_TAKEN}
 
 
-@pytest.mark.parametrize("case", taken().values(), ids=taken())
-def test_the_portable_twin_computes_what_the_layer_means(case: Case, check: Check) -> None:
-    check(compiled(case), Host(SANITIZED))
+LAYERS = ForcedLayers(NAME, taken(), lambda case: conv_model("CONV_2D", case), CORE, count=2)
+
+
+@pytest.mark.parametrize("name", taken())
+def test_the_portable_twin_computes_what_the_layer_means(name: str) -> None:
+    LAYERS.check_on_host(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", taken().values(), ids=taken())
-def test_the_assembly_computes_what_the_layer_means(case: Case, check: Check) -> None:
-    check(compiled(case), CortexM(CORE, count=False))
+@pytest.mark.parametrize("name", taken())
+def test_the_assembly_computes_what_the_layer_means(name: str) -> None:
+    LAYERS.check_on_core(name)
 
 
 @pytest.mark.parametrize("name", NOT_TAKEN)

@@ -9,7 +9,7 @@ import pytest
 
 from glowmcu.kernels.nodsp.pixel_pairs import GROUP_WORDS, pack_pairs
 from tests.ops.test_convolution import NUMBERS, SPATIAL, Case, conv_model
-from tests.support.forced_variant import check_forced
+from tests.support.forced_layers import ForcedLayers
 
 CONV, DEPTHWISE = "conv_2d.pairs_nodsp", "depthwise_conv_2d.taps_nodsp"
 CORES = ("cortex-m0plus", "cortex-m3")
@@ -49,33 +49,50 @@ DEPTHWISE_SHAPES = {
 }
 
 
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("case", [*SHAPES, *FORMS])
-def test_pairs_of_pixels_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
-    check_forced(conv_model("CONV_2D", {**SHAPES, **FORMS}[case]), CONV, core, count=2)
-
-
-@pytest.mark.parametrize("case", SPATIAL)
-def test_pairs_of_pixels_walk_every_window(case: str) -> None:
-    check_forced(conv_model("CONV_2D", SPATIAL[case]), CONV, "cortex-m0plus")
-
-
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("case", [*DEPTHWISE_SHAPES, *FORMS])
-def test_unrolled_taps_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
-    table = {**DEPTHWISE_SHAPES, **{name: _depthwise(case) for name, case in FORMS.items()}}
-    check_forced(conv_model("DEPTHWISE_CONV_2D", table[case]), DEPTHWISE, core, count=2)
-
-
 def _depthwise(case: Case) -> Case:
     return replace(case, depth_out=case.shape[3])
 
 
-@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def conv(case: Case) -> bytes:
+    return conv_model("CONV_2D", case)
+
+
+def depthwise(case: Case) -> bytes:
+    return conv_model("DEPTHWISE_CONV_2D", case)
+
+
+PAIRS = {**SHAPES, **FORMS}
+UNROLLED = {**DEPTHWISE_SHAPES, **{name: _depthwise(case) for name, case in FORMS.items()}}
+PAIR_LAYERS = {core: ForcedLayers(CONV, PAIRS, conv, core, count=2) for core in CORES}
+WINDOW_LAYERS = ForcedLayers(CONV, SPATIAL, conv, "cortex-m0plus")
+TAP_LAYERS = {core: ForcedLayers(DEPTHWISE, UNROLLED, depthwise, core, count=2) for core in CORES}
+NUMBER_LAYERS = {
+    "CONV_2D": ForcedLayers(CONV, NUMBERS, conv, "generic"),
+    "DEPTHWISE_CONV_2D": ForcedLayers(DEPTHWISE, NUMBERS, depthwise, "generic"),
+}
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("case", PAIRS)
+def test_pairs_of_pixels_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
+    PAIR_LAYERS[core].check(case)
+
+
+@pytest.mark.parametrize("case", SPATIAL)
+def test_pairs_of_pixels_walk_every_window(case: str) -> None:
+    WINDOW_LAYERS.check(case)
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("case", UNROLLED)
+def test_unrolled_taps_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
+    TAP_LAYERS[core].check(case)
+
+
+@pytest.mark.parametrize("kind", NUMBER_LAYERS)
 @pytest.mark.parametrize("case", NUMBERS)
 def test_all_scales_and_activations_equal_the_meaning(case: str, kind: str) -> None:
-    variant = CONV if kind == "CONV_2D" else DEPTHWISE
-    check_forced(conv_model(kind, NUMBERS[case]), variant, "generic")
+    NUMBER_LAYERS[kind].check(case)
 
 
 @pytest.mark.parametrize("taps", [1, 4, 5, 9])

@@ -15,6 +15,7 @@ from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.kernels.test_matmul_nodsp import CORES, Case, fully_connected_model
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 from tests.support.oracle import open_tflm
 
@@ -38,6 +39,7 @@ CASES = {
         2, 15, 18, weights=127, out_scale=900.0, bias=2**27
     ),
 }
+LAYERS = {core: ForcedLayers(NAME, CASES, fully_connected_model, core, count=2) for core in CORES}
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -45,7 +47,7 @@ CASES = {
 def test_rows_of_bytes_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
     data = fully_connected_model(CASES[case])
     assert compile_forced(data, NAME, core).plan.program.runs[0].scratch is None
-    check_forced(data, NAME, core, count=2)
+    LAYERS[core].check(case)
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -20,7 +20,8 @@ from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case, conv_model
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
-from tests.support.forced_variant import check_forced, compile_forced
+from tests.support.forced_layers import ForcedLayers
+from tests.support.forced_variant import compile_forced
 
 LINES, TAPS = "depthwise_conv_2d.lines_dsp", "depthwise_conv_2d.taps_dsp"
 STEP = "depthwise_conv_2d.lines_step_dsp"
@@ -109,11 +110,33 @@ NUMBER_CASES = {
 }
 
 
+def depthwise(case: Case) -> bytes:
+    return conv_model("DEPTHWISE_CONV_2D", case)
+
+
+def strip(case: Case) -> Case:
+    return replace(case, kernel=(1, 5), strides=(case.strides[0], 1))
+
+
+SHAPE_LAYERS = {
+    LINES: ForcedLayers(LINES, LINE_CASES, depthwise),
+    STEP: ForcedLayers(STEP, LINE_CASES, depthwise),
+    STRIP: ForcedLayers(STRIP, STRIP_CASES, depthwise),
+    UNROLLED: ForcedLayers(UNROLLED, UNROLLED_CASES, depthwise),
+    TAPS: ForcedLayers(TAPS, TAP_CASES, depthwise),
+}
+STRIP_NUMBERS = {name: strip(case) for name, case in NUMBER_CASES.items()}
+NUMBER_LAYERS = {
+    **{name: ForcedLayers(name, NUMBER_CASES, depthwise) for name in (LINES, STEP, TAPS)},
+    **{name: ForcedLayers(name, STRIP_NUMBERS, depthwise) for name in (STRIP, UNROLLED)},
+}
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("variant", [LINES, STEP])
-@pytest.mark.parametrize("case", LINE_CASES.values(), ids=LINE_CASES)
-def test_lines_compute_what_the_layer_means(case: Case, variant: str) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), variant)
+@pytest.mark.parametrize("name", LINE_CASES)
+def test_lines_compute_what_the_layer_means(name: str, variant: str) -> None:
+    SHAPE_LAYERS[variant].check(name)
 
 
 @pytest.mark.parametrize(("shape", "taken"), [((1, 49, 3, 170), True), ((1, 49, 3, 171), False)])
@@ -125,15 +148,15 @@ def test_steps_too_long_for_an_offset_are_not_built_in(
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", STRIP_CASES.values(), ids=STRIP_CASES)
-def test_strips_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), STRIP)
+@pytest.mark.parametrize("name", STRIP_CASES)
+def test_strips_compute_what_the_layer_means(name: str) -> None:
+    SHAPE_LAYERS[STRIP].check(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", UNROLLED_CASES.values(), ids=UNROLLED_CASES)
-def test_unrolled_strips_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), UNROLLED)
+@pytest.mark.parametrize("name", UNROLLED_CASES)
+def test_unrolled_strips_compute_what_the_layer_means(name: str) -> None:
+    SHAPE_LAYERS[UNROLLED].check(name)
 
 
 def test_long_windows_are_not_unrolled() -> None:
@@ -142,27 +165,23 @@ def test_long_windows_are_not_unrolled() -> None:
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", TAP_CASES.values(), ids=TAP_CASES)
-def test_taps_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), TAPS)
+@pytest.mark.parametrize("name", TAP_CASES)
+def test_taps_compute_what_the_layer_means(name: str) -> None:
+    SHAPE_LAYERS[TAPS].check(name)
 
 
 @pytest.mark.arm
 @pytest.mark.parametrize("variant", [LINES, STEP, TAPS])
-@pytest.mark.parametrize("case", NUMBER_CASES.values(), ids=NUMBER_CASES)
-def test_all_numbers_come_out_exactly(case: Case, variant: str) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), variant)
-
-
-def strip(case: Case) -> Case:
-    return replace(case, kernel=(1, 5), strides=(case.strides[0], 1))
+@pytest.mark.parametrize("name", NUMBER_CASES)
+def test_all_numbers_come_out_exactly(name: str, variant: str) -> None:
+    NUMBER_LAYERS[variant].check(name)
 
 
 @pytest.mark.arm
 @pytest.mark.parametrize("variant", [STRIP, UNROLLED])
-@pytest.mark.parametrize("case", NUMBER_CASES.values(), ids=NUMBER_CASES)
-def test_all_numbers_come_out_of_strips_exactly(case: Case, variant: str) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", strip(case)), variant)
+@pytest.mark.parametrize("name", NUMBER_CASES)
+def test_all_numbers_come_out_of_strips_exactly(name: str, variant: str) -> None:
+    NUMBER_LAYERS[variant].check(name)
 
 
 def functions(variant: str) -> set[str]:

@@ -12,7 +12,8 @@ from glowmcu.kernels.kernel import Target, load_kernels, site_of
 from glowmcu.ops.convolution import DepthwiseConv2D
 from glowmcu.pipeline import compile_model
 from tests.ops.test_convolution import Case, conv_model
-from tests.support.forced_variant import check_forced, compile_forced
+from tests.support.forced_layers import ForcedLayers
+from tests.support.forced_variant import compile_forced
 
 NAME = "depthwise_conv_2d.near_taps_dsp"
 
@@ -44,16 +45,24 @@ NUMBERS = {
 }
 
 
-@pytest.mark.arm
-@pytest.mark.parametrize("case", WINDOWS.values(), ids=WINDOWS)
-def test_near_taps_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), NAME)
+def depthwise(case: Case) -> bytes:
+    return conv_model("DEPTHWISE_CONV_2D", case)
+
+
+WINDOW_LAYERS = ForcedLayers(NAME, WINDOWS, depthwise)
+NUMBER_LAYERS = ForcedLayers(NAME, NUMBERS, depthwise)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS)
-def test_all_numbers_come_out_of_near_taps_exactly(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), NAME)
+@pytest.mark.parametrize("name", WINDOWS)
+def test_near_taps_compute_what_the_layer_means(name: str) -> None:
+    WINDOW_LAYERS.check(name)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", NUMBERS)
+def test_all_numbers_come_out_of_near_taps_exactly(name: str) -> None:
+    NUMBER_LAYERS.check(name)
 
 
 def function(case: Case) -> str:

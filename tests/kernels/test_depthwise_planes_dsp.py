@@ -11,6 +11,7 @@ from glowmcu.ops.convolution import DepthwiseConv2D
 from tests.kernels.test_depthwise_dsp import BASE, NUMBER_CASES, accepted, functions
 from tests.kernels.test_depthwise_row_dsp import CASES, same
 from tests.ops.test_convolution import Case, conv_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced
 
 PLANES, UNROLLED = "depthwise_conv_2d.planes_dsp", "depthwise_conv_2d.planes_unrolled_dsp"
@@ -44,16 +45,24 @@ LOOPED = {
 }
 
 
-@pytest.mark.arm
-@pytest.mark.parametrize("case", STRAIGHT.values(), ids=STRAIGHT)
-def test_unrolled_planes_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), UNROLLED)
+def depthwise(case: Case) -> bytes:
+    return conv_model("DEPTHWISE_CONV_2D", case)
+
+
+STRAIGHT_LAYERS = ForcedLayers(UNROLLED, STRAIGHT, depthwise)
+LOOPED_LAYERS = ForcedLayers(PLANES, LOOPED, depthwise)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", LOOPED.values(), ids=LOOPED)
-def test_planes_with_loops_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), PLANES)
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_unrolled_planes_compute_what_the_layer_means(name: str) -> None:
+    STRAIGHT_LAYERS.check(name)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", LOOPED)
+def test_planes_with_loops_compute_what_the_layer_means(name: str) -> None:
+    LOOPED_LAYERS.check(name)
 
 
 def test_the_cases_reach_every_epilogue_of_planes() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.kernels.test_depthwise_dsp import BASE, NUMBER_CASES, accepted, functions
 from tests.ops.test_convolution import Case, conv_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced
 
 ROW = "depthwise_conv_2d.row_dsp"
@@ -50,16 +51,24 @@ FAR = {
 }
 
 
-@pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_rows_compute_what_the_layer_means(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), ROW)
+def depthwise(case: Case) -> bytes:
+    return conv_model("DEPTHWISE_CONV_2D", case)
+
+
+SHAPE_LAYERS = ForcedLayers(ROW, CASES, depthwise)
+NUMBER_LAYERS = ForcedLayers(ROW, NUMBER_CASES, depthwise)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", NUMBER_CASES.values(), ids=NUMBER_CASES)
-def test_all_numbers_come_out_of_rows_exactly(case: Case) -> None:
-    check_forced(conv_model("DEPTHWISE_CONV_2D", case), ROW)
+@pytest.mark.parametrize("name", CASES)
+def test_rows_compute_what_the_layer_means(name: str) -> None:
+    SHAPE_LAYERS.check(name)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", NUMBER_CASES)
+def test_all_numbers_come_out_of_rows_exactly(name: str) -> None:
+    NUMBER_LAYERS.check(name)
 
 
 @pytest.mark.arm

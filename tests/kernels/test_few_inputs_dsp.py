@@ -14,6 +14,7 @@ from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
 from tests.kernels.test_pointwise_dsp import layer
 from tests.ops.test_convolution import Case, conv_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "conv_2d.few_inputs_dsp"
@@ -49,16 +50,24 @@ NUMBERS = {
 }
 
 
-@pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_shape_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME, count=2)
+def conv(case: Case) -> bytes:
+    return conv_model("CONV_2D", case)
+
+
+SHAPE_LAYERS = ForcedLayers(NAME, CASES, conv, count=2)
+NUMBER_LAYERS = ForcedLayers(NAME, NUMBERS, conv, count=3)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS)
-def test_every_number_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME, count=3)
+@pytest.mark.parametrize("name", CASES)
+def test_every_shape_is_computed_as_it_is_meant(name: str) -> None:
+    SHAPE_LAYERS.check(name)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_number_is_computed_as_it_is_meant(name: str) -> None:
+    NUMBER_LAYERS.check(name)
 
 
 @pytest.mark.arm

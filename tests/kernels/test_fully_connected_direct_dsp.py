@@ -26,6 +26,7 @@ from tests.kernels.row_layers import ALL_FORMS, layer_without_lines, pixels_mode
 from tests.kernels.test_fully_connected_dsp import CASES as FORMS
 from tests.ops.test_matmul import Dense, dense_model
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "fully_connected.direct_dsp"
@@ -56,10 +57,13 @@ def stream_of(case: Dense) -> DenseStream:
     return stream
 
 
+LAYERS = ForcedLayers(NAME, CASES, dense_model, count=2)
+
+
 @pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_layer_is_computed_as_it_is_meant(case: Dense) -> None:
-    check_forced(dense_model(case), NAME, count=2)
+@pytest.mark.parametrize("name", CASES)
+def test_every_layer_is_computed_as_it_is_meant(name: str) -> None:
+    LAYERS.check(name)
 
 
 @pytest.mark.arm

@@ -10,6 +10,7 @@ from glowmcu.kernels.dsp.dense.stream import DenseStream
 from glowmcu.kernels.kernel import site_of
 from tests.kernels.row_layers import ALL_FORMS, layer_without_lines, pixels_model, random_layer
 from tests.ops.test_matmul import Dense, dense_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "fully_connected.dsp"
@@ -53,10 +54,13 @@ def stream_of(case: Dense) -> DenseStream:
     return stream
 
 
+LAYERS = ForcedLayers(NAME, CASES, dense_model, count=2)
+
+
 @pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_layer_is_computed_as_it_is_meant(case: Dense) -> None:
-    check_forced(dense_model(case), NAME, count=2)
+@pytest.mark.parametrize("name", CASES)
+def test_every_layer_is_computed_as_it_is_meant(name: str) -> None:
+    LAYERS.check(name)
 
 
 @pytest.mark.arm

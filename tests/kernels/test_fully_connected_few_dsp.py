@@ -8,6 +8,7 @@ from glowmcu.compilation import Options
 from glowmcu.goals import Goal
 from glowmcu.pipeline import compile_model
 from tests.ops.test_matmul import Dense, dense_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "fully_connected.few_dsp"
@@ -28,10 +29,13 @@ CASES = {
 }
 
 
+LAYERS = ForcedLayers(NAME, CASES, dense_model, count=2)
+
+
 @pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_layer_is_computed_as_it_is_meant(case: Dense) -> None:
-    check_forced(dense_model(case), NAME, count=2)
+@pytest.mark.parametrize("name", CASES)
+def test_every_layer_is_computed_as_it_is_meant(name: str) -> None:
+    LAYERS.check(name)
 
 
 @pytest.mark.arm

@@ -11,6 +11,7 @@ from glowmcu.ir.value_range import ValueRange
 from glowmcu.kernels.requantization.linear_form import HIGH_WORD, PLAIN, Arithmetic, linear_form
 from glowmcu.ops.elementwise import Add, Sub
 from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, RELU6, pair_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 CORES = {"sum.linear": "cortex-m3", "sum.linear_dsp": "cortex-m4"}
@@ -53,19 +54,34 @@ def signature_of(scales: tuple[float, ...], points: tuple[int, ...]) -> Signatur
     return Signature((a, b), (out,))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS)
-def test_every_pair_gives_the_literal_result(variant: str, case: Numbers) -> None:
+def all_pairs_model(case: Numbers) -> bytes:
     kind, scales, points, activation = case
-    data = pair_model(kind, [(256, 1), (1, 256)], "int8", scales, points, activation)
-    check_forced(data, variant, CORES[variant], inputs=ALL_PAIRS)
+    return pair_model(kind, [(256, 1), (1, 256)], "int8", scales, points, activation)
+
+
+def sum_model(shapes: tuple[tuple[int, ...], ...]) -> bytes:
+    return pair_model("ADD", list(shapes), scales=SCALES)
+
+
+PAIR_LAYERS = {
+    variant: ForcedLayers(variant, NUMBERS, all_pairs_model, core, inputs=ALL_PAIRS)
+    for variant, core in CORES.items()
+}
+SHAPE_LAYERS = {
+    variant: ForcedLayers(variant, SHAPES, sum_model, core) for variant, core in CORES.items()
+}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
-def test_every_shape(variant: str, shapes: tuple[tuple[int, ...], ...]) -> None:
-    data = pair_model("ADD", list(shapes), scales=SCALES)
-    check_forced(data, variant, CORES[variant])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_pair_gives_the_literal_result(variant: str, name: str) -> None:
+    PAIR_LAYERS[variant].check(name)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape(variant: str, name: str) -> None:
+    SHAPE_LAYERS[variant].check(name)
 
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m7", "cortex-m33"])

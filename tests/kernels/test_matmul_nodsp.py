@@ -9,7 +9,8 @@ import pytest
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.kernels.nodsp.pixel_pairs import GROUP_WORDS, TAPS, pack_output_pairs
-from tests.support.forced_variant import check_forced, compile_forced, variants_of
+from tests.support.forced_layers import ForcedLayers
+from tests.support.forced_variant import compile_forced, variants_of
 
 NAME = "fully_connected.pairs_nodsp"
 CORES = ("cortex-m0plus", "cortex-m3")
@@ -68,10 +69,13 @@ def fully_connected_model(case: Case) -> bytes:
     return model.finish()
 
 
+LAYERS = {core: ForcedLayers(NAME, CASES, fully_connected_model, core, count=2) for core in CORES}
+
+
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("case", CASES)
 def test_pairs_of_outputs_equal_the_meaning_on_both_instruction_sets(case: str, core: str) -> None:
-    check_forced(fully_connected_model(CASES[case]), NAME, core, count=2)
+    LAYERS[core].check(case)
 
 
 def test_weights_with_a_zero_point_stay_with_the_portable_kernel() -> None:

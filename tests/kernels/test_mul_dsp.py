@@ -6,6 +6,7 @@ import pytest
 
 from tests.kernels.test_linear_sum import SHAPES
 from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, RELU6, pair_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "mul.dsp"
@@ -29,10 +30,21 @@ REFUSED = {
 Numbers = tuple[tuple[float, ...], tuple[int, ...], int]
 
 
-@pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS)
-def test_every_pair(case: Numbers) -> None:
-    data = pair_model("MUL", [(256, 1), (1, 256)], "int8", *case)
-    check_forced(data, NAME, inputs=ALL_PAIRS)
+def all_pairs_model(case: Numbers) -> bytes:
+    return pair_model("MUL", [(256, 1), (1, 256)], "int8", *case)
+
+
+def product_model(shapes: tuple[tuple[int, ...], ...]) -> bytes:
+    return pair_model("MUL", list(shapes))
+
+
+PAIR_LAYERS = ForcedLayers(NAME, NUMBERS, all_pairs_model, inputs=ALL_PAIRS)
+SHAPE_LAYERS = ForcedLayers(NAME, SHAPES, product_model)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_pair(name: str) -> None:
+    PAIR_LAYERS.check(name)
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
@@ -41,9 +53,9 @@ def test_what_the_form_cannot_say_stays_with_the_literal_kernel(case: Numbers) -
     assert NAME not in variants_of(compile_forced(data, NAME, "cortex-m4"))
 
 
-@pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
-def test_every_shape(shapes: tuple[tuple[int, ...], ...]) -> None:
-    check_forced(pair_model("MUL", list(shapes)), NAME)
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape(name: str) -> None:
+    SHAPE_LAYERS.check(name)
 
 
 @pytest.mark.parametrize("core", ["cortex-m7", "cortex-m33"])

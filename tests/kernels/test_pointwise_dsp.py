@@ -18,6 +18,7 @@ from glowmcu.kernels.requantization.forms import FormKind
 from glowmcu.ops.convolution import Conv2D
 from tests.ops.test_convolution import Case, conv_model
 from tests.ops.test_matmul import Dense, dense_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "conv_2d.pointwise_dsp"
@@ -76,6 +77,15 @@ ROWS = {
 }
 
 
+def conv(case: Case) -> bytes:
+    return conv_model("CONV_2D", case)
+
+
+SHAPE_LAYERS = ForcedLayers(NAME, SHAPES, conv)
+NUMBER_LAYERS = ForcedLayers(NAME, NUMBERS, conv, count=3)
+ROW_LAYERS = ForcedLayers(NAME, ROWS, dense_model, count=2)
+
+
 def site(compilation: Compilation) -> Site:
     (node,) = compilation.selections
     return site_of(compilation.graph, node)
@@ -94,27 +104,27 @@ def accepts(case: Case, core_name: str = "cortex-m4") -> bool:
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", SHAPES.values(), ids=SHAPES)
-def test_every_shape_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME)
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_computed_as_it_is_meant(name: str) -> None:
+    SHAPE_LAYERS.check(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", NUMBERS.values(), ids=NUMBERS)
-def test_every_number_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME, count=3)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_number_is_computed_as_it_is_meant(name: str) -> None:
+    NUMBER_LAYERS.check(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", ROWS.values(), ids=ROWS)
-def test_rows_of_a_dense_layer_are_pixels(case: Dense) -> None:
-    check_forced(dense_model(case), NAME, count=2)
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_a_dense_layer_are_pixels(name: str) -> None:
+    ROW_LAYERS.check(name)
 
 
 @pytest.mark.arm
 @pytest.mark.parametrize("name", ["cortex-m7", "cortex-m33"])
 def test_other_cores_with_the_instructions_compute_the_same(name: str) -> None:
-    check_forced(conv_model("CONV_2D", SHAPES["67 inputs"]), NAME, name)
+    check_forced(conv(SHAPES["67 inputs"]), NAME, name)
 
 
 @pytest.mark.arm

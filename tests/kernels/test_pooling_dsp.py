@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from tests.ops.test_pooling import CASES, Case, pool_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 VARIANTS = {"AVERAGE_POOL_2D": "average_pool_2d.dsp", "MAX_POOL_2D": "max_pool_2d.dsp"}
@@ -27,12 +30,16 @@ SHAPES = {
     "relu6": Case((1, 4, 4, 9), (2, 2), (1, 1), "SAME", "RELU6"),
     "relu between -1 and 1": Case((1, 4, 4, 5), (3, 2), (1, 1), "SAME", "RELU_N1_TO_1"),
 }
+LAYERS = {
+    kind: ForcedLayers(variant, SHAPES, partial(pool_model, kind))
+    for kind, variant in VARIANTS.items()
+}
 
 
 @pytest.mark.parametrize("kind", VARIANTS)
-@pytest.mark.parametrize("case", SHAPES.values(), ids=SHAPES)
-def test_every_shape(kind: str, case: Case) -> None:
-    check_forced(pool_model(kind, case), VARIANTS[kind])
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape(kind: str, name: str) -> None:
+    LAYERS[kind].check(name)
 
 
 @pytest.mark.parametrize("core", ["cortex-m7", "cortex-m33"])

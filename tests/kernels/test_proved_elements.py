@@ -12,8 +12,9 @@ from glowmcu.kernels.requantization.bent_form import bent_form
 from glowmcu.kernels.requantization.proved_elements import proved_code
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.pipeline import compile_model
-from tests.kernels.test_linear_sum import SCALES, Numbers, signature_of
-from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, pair_model
+from tests.kernels.test_linear_sum import SCALES, Numbers, all_pairs_model, signature_of
+from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced
 
 NAME = "elementwise.baked"
@@ -28,12 +29,16 @@ CASES: dict[str, Numbers] = {
 }
 
 
-@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m4"])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_pair(case: Numbers, core: str) -> None:
-    kind, *numbers = case
-    data = pair_model(kind, [(256, 1), (1, 256)], "int8", *numbers)
-    check_forced(data, NAME, core, inputs=ALL_PAIRS)
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4")
+PAIR_LAYERS = {
+    core: ForcedLayers(NAME, CASES, all_pairs_model, core, inputs=ALL_PAIRS) for core in CORES
+}
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("name", CASES)
+def test_every_pair(name: str, core: str) -> None:
+    PAIR_LAYERS[core].check(name)
 
 
 @pytest.mark.parametrize("scales", [(0.5, 0.0625, 0.5), (0.03125, 0.5, 0.5), (0.125, 0.25, 1.0)])

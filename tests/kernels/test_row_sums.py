@@ -14,6 +14,7 @@ from tests.kernels.test_reduction_dsp import model as reduction_model
 from tests.ops.test_convolution import Case as Convolution
 from tests.ops.test_convolution import conv_model
 from tests.ops.test_pooling import Case, pool_model
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import check_forced, compile_forced, variants_of
 from tests.support.single_op import Tensor, ints, single_op_model
 
@@ -74,6 +75,31 @@ WINDOWS = {
         (1, 6, 2, 9), 9, (7, 3), (6, 2), padding="SAME", zero_point=-128, out_zero_point=127
     ),
 }
+LOWEST, QUICK = "cortex-m0", "cortex-m4"
+
+
+def pool(case: Case) -> bytes:
+    return pool_model("AVERAGE_POOL_2D", case)
+
+
+def mean(case: tuple[tuple[int, ...], tuple[int, ...]]) -> bytes:
+    return reduction_model("MEAN", *case)
+
+
+def total(case: tuple[tuple[int, ...], tuple[int, ...]]) -> bytes:
+    return reduction_model("SUM", *case)
+
+
+def depthwise(case: Convolution) -> bytes:
+    return conv_model("DEPTHWISE_CONV_2D", case)
+
+
+POOL_LAYERS = [ForcedLayers(POOL, POOLS, pool, core) for core in (LOWEST, QUICK)]
+REDUCTION_LAYERS = {
+    "MEAN": ForcedLayers(REDUCTION, REDUCTIONS, mean),
+    "SUM": ForcedLayers(REDUCTION, REDUCTIONS, total),
+}
+WINDOW_LAYERS = [ForcedLayers(DEPTHWISE, WINDOWS, depthwise, core) for core in (LOWEST, QUICK)]
 
 
 def real_reduction(kind: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> bytes:
@@ -100,22 +126,22 @@ def samples() -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.parametrize("case", POOLS.values(), ids=POOLS)
-def test_every_pool(case: Case) -> None:
-    for core in ("cortex-m0", "cortex-m4"):
-        check_forced(pool_model("AVERAGE_POOL_2D", case), POOL, core)
+@pytest.mark.parametrize("name", POOLS)
+def test_every_pool(name: str) -> None:
+    for layers_of_core in POOL_LAYERS:
+        layers_of_core.check(name)
 
 
-@pytest.mark.parametrize("kind", ["MEAN", "SUM"])
-@pytest.mark.parametrize("case", REDUCTIONS.values(), ids=REDUCTIONS)
-def test_every_reduction(kind: str, case: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    check_forced(reduction_model(kind, *case), REDUCTION)
+@pytest.mark.parametrize("kind", REDUCTION_LAYERS)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_reduction(kind: str, name: str) -> None:
+    REDUCTION_LAYERS[kind].check(name)
 
 
-@pytest.mark.parametrize("case", WINDOWS.values(), ids=WINDOWS)
-def test_every_window_of_one_row(case: Convolution) -> None:
-    for core in ("cortex-m0", "cortex-m4"):
-        check_forced(conv_model("DEPTHWISE_CONV_2D", case), DEPTHWISE, core)
+@pytest.mark.parametrize("name", WINDOWS)
+def test_every_window_of_one_row(name: str) -> None:
+    for layers_of_core in WINDOW_LAYERS:
+        layers_of_core.check(name)
 
 
 @pytest.mark.parametrize("core", CORES)

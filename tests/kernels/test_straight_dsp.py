@@ -9,7 +9,8 @@ import pytest
 from glowmcu.ir.kernel_code import KernelCode
 from tests.kernels.test_pointwise_dsp import NUMBERS, layer
 from tests.ops.test_convolution import Case, conv_model
-from tests.support.forced_variant import check_forced, compile_forced, variants_of
+from tests.support.forced_layers import ForcedLayers
+from tests.support.forced_variant import compile_forced, variants_of
 
 NAME = "conv_2d.straight_dsp"
 CASES = {
@@ -26,10 +27,17 @@ CASES = {
 }
 
 
+def conv(case: Case) -> bytes:
+    return conv_model("CONV_2D", case)
+
+
+LAYERS = ForcedLayers(NAME, CASES, conv, count=2)
+
+
 @pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_layer_is_computed_as_it_is_meant(case: Case) -> None:
-    check_forced(conv_model("CONV_2D", case), NAME, count=2)
+@pytest.mark.parametrize("name", CASES)
+def test_every_layer_is_computed_as_it_is_meant(name: str) -> None:
+    LAYERS.check(name)
 
 
 def test_deeper_layers_are_left_to_loops() -> None:

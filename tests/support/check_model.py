@@ -16,6 +16,7 @@ import numpy.typing as npt
 from glowmcu.compilation import Compilation, Options
 from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import TensorType
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model
 from glowmcu.test_vectors import FLOAT_TOLERANCE
@@ -38,9 +39,13 @@ def write_bundle(compilation: Compilation, folder: Path) -> Path:
 
 def random_inputs(compilation: Compilation, count: int, seed: int = 0) -> list[list[Array]]:
     """`count` random input sets, then all lowest, all highest and all at the zero point."""
+    return random_sets([value.type for value in compilation.imported.arguments], count, seed)
+
+
+def random_sets(types: Sequence[TensorType], count: int, seed: int = 0) -> list[list[Array]]:
+    """As `random_inputs`, for arguments of these types."""
     generator = np.random.default_rng(seed)
     sets: list[list[Array]] = []
-    types = [value.type for value in compilation.imported.arguments]
     for _ in range(count):
         sets.append([_random(generator, type_) for type_ in types])
     integer = [type_ for type_ in types if not type_.element.is_float]

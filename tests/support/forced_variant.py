@@ -27,12 +27,16 @@ Array = npt.NDArray[Any]
 SANITIZED = ("-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", *QUICK_LINK)
 
 
-def compile_forced(data: bytes, variant: str, core: str) -> Compilation:
-    """The model with `variant` wherever that accepts a node."""
+def forced_options(variant: str, core: str) -> Options:
+    """`variant` wherever that accepts a node."""
     choices = KernelChoices(everywhere=variant)
     # A layer that saturates is to be computed, not to be simplified away.
-    options = Options("m", core=core, kernels=choices, simplify=False)
-    return compile_model(data, "m.tflite", options)
+    return Options("m", core=core, kernels=choices, simplify=False)
+
+
+def compile_forced(data: bytes, variant: str, core: str) -> Compilation:
+    """The model with `variant` wherever that accepts a node."""
+    return compile_model(data, "m.tflite", forced_options(variant, core))
 
 
 def variants_of(compilation: Compilation) -> set[str]:

@@ -1,0 +1,150 @@
+"""Many small models with no choice of kernel in one bundle: checked one by one, built at once.
+
+A compiler that is started for each layer translates the same kernels again and again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from glowmcu.compilation import Compilation, Prepared
+from glowmcu.ir.dump import IrDump
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.interpreter import run_graph
+from glowmcu.lowering.passes import lower
+from glowmcu.pipeline import compile_prepared, reference_graph
+from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.host import Host
+from glowmcu.verify.measurement import Measurement
+from tests.support.check_model import Array, expect_equal, random_sets, write_bundle
+from tests.support.forced_variant import SANITIZED, forced_options
+from tests.support.one_unit import write_unit
+
+Case = TypeVar("Case")
+
+
+def joined_graph(graphs: Sequence[Graph]) -> Graph:
+    """One graph of all, side by side: they share nothing but the inference."""
+    inputs: list[Value] = []
+    nodes: list[Node] = []
+    outputs: list[Value] = []
+    for number, graph in enumerate(graphs):
+        assert not graph.states
+        renamed = {
+            value: Value(value.type, f"{value.name}_{number}")
+            for value in (*graph.inputs, *graph.producers)
+        }
+        for node in graph.nodes:
+            ins = tuple(renamed[value] for value in node.inputs)
+            outs = tuple(renamed[value] for value in node.outputs)
+            nodes.append(replace(node, inputs=ins, outputs=outs, name=f"{node.name}_{number}"))
+        inputs += (renamed[value] for value in graph.inputs)
+        outputs += (renamed[value] for value in graph.outputs)
+    (rounding,) = {graph.rounding for graph in graphs}
+    joined = Graph("joined", tuple(inputs), tuple(nodes), tuple(outputs), rounding)
+    joined.verify()
+    return joined
+
+
+class ForcedLayers(Generic[Case]):
+    """Layers of which each is checked as `check_forced` does it, on inputs that are its own.
+
+    The first check compiles all `cases`, by name, and runs them on a computer or on the core.
+    `inputs` are the sets of inputs of every layer; without them as many random ones as `count`
+    says and the extremes.
+    """
+
+    def __init__(
+        self,
+        variant: str,
+        cases: Mapping[str, Case],
+        model: Callable[[Case], bytes],
+        core: str = "cortex-m4",
+        count: int = 1,
+        inputs: Sequence[Sequence[Array]] | None = None,
+    ) -> None:
+        self._variant, self._core, self._count, self._inputs = variant, core, count, inputs
+        self._cases, self._model = cases, model
+
+    def check(self, name: str) -> None:
+        """AssertionError unless the variant computes the layer as it is meant in both places."""
+        self.check_on_host(name)
+        self.check_on_core(name)
+
+    def check_on_host(self, name: str) -> None:
+        self._expect_meaning(name, self._on_host, "C on a computer")
+
+    def check_on_core(self, name: str) -> None:
+        self._expect_meaning(name, self._on_core, f"C on {self._core}")
+
+    def _expect_meaning(self, name: str, found: Sequence[Measurement], what: str) -> None:
+        assert self._variants(name) == {self._variant}
+        graph = self._graphs[name]
+        for arrays, measured in zip(self._sets[name], found, strict=True):
+            got = measured.outputs[self._results(name)]
+            for have, want in zip(got, run_graph(graph, arrays), strict=True):
+                expect_equal(np.asarray(have), want, what)
+
+    @cached_property
+    def _graphs(self) -> dict[str, Graph]:
+        return {
+            name: reference_graph(self._model(case), "m.tflite")
+            for name, case in self._cases.items()
+        }
+
+    @cached_property
+    def _compilation(self) -> Compilation:
+        imported = joined_graph(list(self._graphs.values()))
+        lowered = lower(imported, simplified=False)
+        prepared = Prepared("m.tflite", "", imported, lowered, IrDump(None, False))
+        return compile_prepared(prepared, forced_options(self._variant, self._core))
+
+    @cached_property
+    def _sets(self) -> dict[str, Sequence[Sequence[Array]]]:
+        """By layer what it would be given alone."""
+        if self._inputs is not None:
+            return dict.fromkeys(self._graphs, self._inputs)
+        types = {name: [value.type for value in g.arguments] for name, g in self._graphs.items()}
+        return {name: random_sets(own, self._count) for name, own in types.items()}
+
+    @cached_property
+    def _joined_sets(self) -> list[list[Array]]:
+        return [
+            [array for arrays in of_all for array in arrays]
+            for of_all in zip(*self._sets.values(), strict=True)
+        ]
+
+    @cached_property
+    def _on_host(self) -> list[Measurement]:
+        with tempfile.TemporaryDirectory() as work:
+            return Host(SANITIZED).run(write_unit(self._compilation, Path(work)), self._joined_sets)
+
+    @cached_property
+    def _on_core(self) -> list[Measurement]:
+        with tempfile.TemporaryDirectory() as work:
+            folder = write_bundle(self._compilation, Path(work))
+            return CortexM(self._core, count=False).run(folder, self._joined_sets)
+
+    def _results(self, name: str) -> slice:
+        """Which of all outputs are the layer's."""
+        names = list(self._graphs)
+        before = sum(len(self._graphs[other].results) for other in names[: names.index(name)])
+        return slice(before, before + len(self._graphs[name].results))
+
+    def _variants(self, name: str) -> set[str]:
+        """The kernels of what computes the layer's results."""
+        graph, selections = self._compilation.graph, self._compilation.selections
+        found, asked = set[str](), list(graph.results[self._results(name)])
+        while asked:
+            node = graph.producers.get(asked.pop())
+            if node is not None:
+                asked += node.inputs
+                found.update([selections[node].kernel_name] if node in selections else [])
+        return found
