@@ -6,6 +6,8 @@ every sample and variant on a computer, the variants of each core there as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.program import BUFFER_ALIGN, Buffer, aligned
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
-from glowmcu.pipeline import compile_model
+from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.qemu import Qemu
 from tests.kernels.test_float_kernels import dense_model as float_dense_model
@@ -29,8 +31,9 @@ from tests.ops.test_elementwise import pair_model
 from tests.ops.test_matmul import Dense, dense_model
 from tests.ops.test_quantization import convert_model
 from tests.ops.test_real_layers import convolution_model
-from tests.support.check_model import random_inputs
-from tests.support.forced_variant import compile_forced
+from tests.support.check_model import random_inputs, random_sets
+from tests.support.forced_layers import compile_joined
+from tests.support.forced_variant import compile_forced, variants_of
 from tests.support.int8_weights import Int8Weights
 from tests.support.placed import HostLayer, PlacedLayer
 from tests.test_contract import computing_node
@@ -122,14 +125,56 @@ def _inputs(layer: PlacedLayer, data: list[Array]) -> dict[Buffer, Array]:
     return dict(zip(layer.program.inputs, data, strict=True))
 
 
+@dataclass(frozen=True)
+class Library:
+    """All samples of a variant on a core, each a placed layer with inputs, built at once."""
+
+    layers: dict[str, PlacedLayer]
+    inputs: dict[str, dict[Buffer, Array]]
+    host: HostLayer
+
+
+def _operands(layer: PlacedLayer) -> set[Buffer]:
+    return {layer.operand(position) for position in layer.run.positions}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Library]:
+    @cache
+    def library(variant: str, core_name: str) -> Library:
+        names = [
+            sample
+            for sample in samples()
+            if (variant, core_name) in {(kernel.name, name) for kernel, name in variants(sample)}
+        ]
+        graphs = [reference_graph(samples()[name], "m.tflite") for name in names]
+        done = compile_joined(graphs, variant, core_name)
+        assert variants_of(done) == {variant}
+        layers = dict(zip(names, PlacedLayer.all_of(done), strict=True))
+        inputs, first = {}, 0
+        for name, graph in zip(names, graphs, strict=True):
+            types = [value.type for value in graph.arguments]
+            buffers = layers[name].program.inputs[first : first + len(types)]
+            roots = {layers[name].program.root(buffer)[0] for buffer in buffers}
+            assert roots <= _operands(layers[name])
+            inputs[name] = dict(zip(buffers, random_sets(types, 1)[0], strict=True))
+            first += len(types)
+        folder = tmp_path_factory.mktemp("library") / "layers"
+        return Library(layers, inputs, HostLayer(layers[names[0]], folder))
+
+    return library
+
+
 @pytest.mark.parametrize("sample", samples())
-def test_results_at_every_allowed_distance_are_as_apart(sample: str, tmp_path: Path) -> None:
+def test_results_at_every_allowed_distance_are_as_apart(
+    sample: str, library: Callable[[str, str], Library]
+) -> None:
     for variant, core_name in variants(sample):
-        layer, data = placed_layer(sample, variant.name, core_name)
-        host, inputs = HostLayer(layer, tmp_path / variant.name), _inputs(layer, data)
-        apart = host.run(inputs, layer.places())
+        made = library(variant.name, core_name)
+        layer, inputs = made.layers[sample], made.inputs[sample]
+        apart = made.host.run(inputs, layer.places(), layer.result)
         for position, distance in _distances(layer):
-            overlapped = host.run(inputs, layer.places(position, distance))
+            overlapped = made.host.run(inputs, layer.places(position, distance), layer.result)
             assert overlapped == apart, (variant.name, position, distance)
 
 

@@ -53,6 +53,14 @@ def joined_graph(graphs: Sequence[Graph]) -> Graph:
     return joined
 
 
+def compile_joined(graphs: Sequence[Graph], variant: str, core: str) -> Compilation:
+    """As `compile_forced`, of imported models side by side."""
+    imported = joined_graph(graphs)
+    lowered = lower(imported, simplified=False)
+    prepared = Prepared("m.tflite", "", imported, lowered, IrDump(None, False))
+    return compile_prepared(prepared, forced_options(variant, core))
+
+
 class ForcedLayers(Generic[Case]):
     """Layers of which each is checked as `check_forced` does it, on inputs that are its own.
 
@@ -101,10 +109,7 @@ class ForcedLayers(Generic[Case]):
 
     @cached_property
     def _compilation(self) -> Compilation:
-        imported = joined_graph(list(self._graphs.values()))
-        lowered = lower(imported, simplified=False)
-        prepared = Prepared("m.tflite", "", imported, lowered, IrDump(None, False))
-        return compile_prepared(prepared, forced_options(self._variant, self._core))
+        return compile_joined(list(self._graphs.values()), self._variant, self._core)
 
     @cached_property
     def _sets(self) -> dict[str, Sequence[Sequence[Array]]]:

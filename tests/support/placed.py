@@ -1,4 +1,4 @@
-"""One layer whose operands and result lie wherever a test wants them."""
+"""Layers whose operands and results lie wherever a test wants them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from glowmcu.compilation import Compilation
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import bundle_files
+from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.instructions import insert_lifetimes
@@ -32,7 +33,21 @@ class PlacedLayer:
         self._compilation = compilation
         self.program = insert_lifetimes(build_program(compilation.graph, compilation.selections))
         (self.run,) = self.program.runs
-        self.code = compilation.selections[self.run.node].code
+
+    @classmethod
+    def all_of(cls, compilation: Compilation) -> list[PlacedLayer]:
+        """The layers of a compilation, of one program: by the result that each makes, in order."""
+        program = insert_lifetimes(build_program(compilation.graph, compilation.selections))
+        found: dict[Buffer, PlacedLayer] = {}
+        for run in program.runs:
+            layer = cls.__new__(cls)
+            layer._compilation, layer.program, layer.run = compilation, program, run
+            found[layer.result] = layer
+        return [found.pop(program.root(output)[0]) for output in program.outputs]
+
+    @property
+    def code(self) -> KernelCode:
+        return self._compilation.selections[self.run.node].code
 
     def operand(self, position: int) -> Buffer:
         return self._root(self.run.inputs[self.run.positions.index(position)])
@@ -47,7 +62,9 @@ class PlacedLayer:
         return root
 
     def places(self, position: int | None = None, distance: int = 0) -> dict[Buffer, int]:
-        """All buffers apart; but the operand `distance` bytes behind the result's start."""
+        """All buffers apart, those of other layers as well; but the operand `distance` bytes behind
+        the result's start.
+        """
         offsets: dict[Buffer, int] = {}
         end = 0
         if position is not None:
@@ -75,7 +92,7 @@ class PlacedLayer:
             arena_lower_bound_bytes=0,
             arena_align=ARENA_ALIGN,
             single_rounding=False,
-            exact_outputs=(True,),
+            exact_outputs=(True,) * len(self._compilation.graph.results),
         )
         program = self.program.with_offsets(offsets)
         files, _ = bundle_files(program, self._compilation.selections, facts)
@@ -83,7 +100,9 @@ class PlacedLayer:
 
 
 class HostLayer:
-    """A placed layer as a library whose offsets are variables: `run` on an arena of its own."""
+    """A placed layer, and those beside it, as a library whose offsets are variables: `run` on an
+    arena of its own.
+    """
 
     def __init__(self, layer: PlacedLayer, folder: Path) -> None:
         self._layer = layer
@@ -107,8 +126,16 @@ class HostLayer:
         by_offset = {offset: buffer for buffer, offset in apart.items()}
         self._buffers = [by_offset[int(place)] for place in places]
 
-    def run(self, inputs: Mapping[Buffer, Array], offsets: Mapping[Buffer, int]) -> bytes:
-        """The result's bytes, with the buffers at `offsets`."""
+    def run(
+        self,
+        inputs: Mapping[Buffer, Array],
+        offsets: Mapping[Buffer, int],
+        result: Buffer | None = None,
+    ) -> bytes:
+        """The bytes of the layer's result, or of another's, with the buffers at `offsets`; inputs
+        that are not given are anything.
+        """
+        result = result or self._layer.result
         size = max(at + buffer.size_bytes for buffer, at in offsets.items())
         arena = np.random.default_rng(7).integers(0, 256, size, np.uint8)
         for buffer, data in inputs.items():
@@ -119,15 +146,15 @@ class HostLayer:
         for index, buffer in enumerate(self._buffers):
             self._library.m_places[index] = offsets[buffer]
         self._library.m_run(self._ffi.cast("void *", arena.ctypes.data))
-        start = offsets[self._layer.result]
-        return arena[start : start + self._layer.result.size_bytes].tobytes()
+        start = offsets[result]
+        return arena[start : start + result.size_bytes].tobytes()
 
 
 def _with_variable_places(text: str) -> str:
     """`m.c` with an array `m_places` for the offsets of its buffers."""
     names = re.findall(r"^    (AT_\w+) = \d+,?$", text, re.MULTILINE)
     defines = [f"#define {name} m_places[{index}]" for index, name in enumerate(names)]
-    text = re.sub(r"^GLOWMCU_STATIC_ASSERT\(AT_[^;]*;\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^GLOWMCU_STATIC_ASSERT\(\s*AT_[^;]*;\n", "", text, flags=re.MULTILINE)
     variables = f"extern int32_t m_places[];\nint32_t m_places[{len(defines)}];"
     replaced, count = re.subn(
         r"^enum \{[^}]*AT_[^}]*\};\n",
