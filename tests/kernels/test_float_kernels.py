@@ -6,8 +6,9 @@ The portable kernels are compared with LiteRT in tests/ops/test_real_layers.py.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case
 from tests.ops.test_real_layers import convolution_model
 from tests.support.check_model import random_inputs, write_bundle
+from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import SANITIZED, compile_forced, variants_of
 from tests.support.int8_weights import Int8Weights
 from tests.support.one_unit import QUICK_LINK, write_unit
@@ -71,9 +73,9 @@ VARIANTS = {
     "depthwise_conv_2d.packed_f32": ("DEPTHWISE_CONV_2D", DEPTHWISE),
 }
 ALL = [
-    pytest.param(variant, kind, case, id=f"{variant}, {name}")
-    for variant, (kind, cases) in VARIANTS.items()
-    for name, case in cases.items()
+    pytest.param(variant, name, id=f"{variant}, {name}")
+    for variant, (_, cases) in VARIANTS.items()
+    for name in cases
 ]
 
 
@@ -116,11 +118,16 @@ def product_model(
     return model.finish()
 
 
+def twin_of(variant: str) -> str:
+    """The portable kernel; C of the variant where it keeps int8."""
+    return variant if "w8" in variant else variant.partition(".")[0] + ".portable_f32"
+
+
 def portable_twin(data: bytes, variant: str, inputs: Sequence[Sequence[Array]], folder: Path) -> (
     list[Array]
 ):  # fmt: skip
-    """What the portable kernel gives, on this computer; C of the variant where it keeps int8."""
-    name = variant if "w8" in variant else variant.partition(".")[0] + ".portable_f32"
+    """What the portable kernel gives, on this computer."""
+    name = twin_of(variant)
     compilation = compile_forced(data, name, "cortex-m3")
     assert variants_of(compilation) == {name}
     unit = write_unit(compilation, folder)
@@ -142,32 +149,66 @@ def check(data: bytes, variant: str, folder: Path, cores: Sequence[str] = CORES[
             assert done.outputs[0].tobytes() == expected.tobytes(), executor.name
     for expected, arrays in zip(want, inputs, strict=True):
         (meaning,) = run_graph(compilation.imported, arrays)
-        scale = np.abs(np.asarray(meaning)).max()
-        assert np.abs(expected - meaning).max() <= 1e-5 * scale
+        expect_near(expected, np.asarray(meaning))
 
 
-@pytest.mark.parametrize(("variant", "kind", "case"), ALL)
-def test_every_layer_has_the_bits_of_the_portable_kernel(
-    variant: str, kind: str, case: Case, tmp_path: Path
-) -> None:
-    check(layer_model(variant, kind, case), variant, tmp_path)
+def expect_near(computed: Array, meaning: Array) -> None:
+    assert np.abs(computed - meaning).max() <= 1e-5 * np.abs(meaning).max()
+
+
+class FloatLayers:
+    """Layers that are checked as `check` does it, built at once."""
+
+    def __init__(self, variant: str, models: Mapping[str, bytes]) -> None:
+        self._layers = ForcedLayers(variant, models, bytes, CORES[0], count=2)
+        self._twins = ForcedLayers(twin_of(variant), models, bytes, "cortex-m3", count=2)
+        executors = (Host(QUICK_LINK), Host(SANITIZED), CortexM(CORES[0], count=False))
+        self._wanted = self._twins.run(executors[0])
+        self._runs = {executor: self._layers.run(executor) for executor in executors}
+
+    def check(self, name: str) -> None:
+        wanted = self._twins.outputs(name, self._wanted)
+        for executor, found in self._runs.items():
+            for (want,), (got,) in zip(wanted, self._layers.outputs(name, found), strict=True):
+                assert got.tobytes() == want.tobytes(), executor.name
+        for (want,), (meaning,) in zip(wanted, self._layers.meaning(name), strict=True):
+            expect_near(want, meaning)
+
+
+@cache
+def spatial_layers(variant: str) -> FloatLayers:
+    kind, cases = VARIANTS[variant]
+    models = {name: layer_model(variant, kind, case) for name, case in cases.items()}
+    return FloatLayers(variant, models)
+
+
+@pytest.mark.parametrize(("variant", "name"), ALL)
+def test_every_layer_has_the_bits_of_the_portable_kernel(variant: str, name: str) -> None:
+    spatial_layers(variant).check(name)
 
 
 DENSE = [(1, 37, 11), (2, 4, 8), (1, 64, 12), (5, 7, 1), (3, 1, 4)]
+DENSE_VARIANTS = {"fully_connected.packed_f32": DENSE, "fully_connected.w8_f32": DENSE[:-1]}
+ACTIVATIONS = ("NONE", "RELU")
+
+
+@cache
+def dense_layers(variant: str) -> FloatLayers:
+    models = {
+        f"{shape} {activation}": dense_model(*shape, activation, builder_for(variant))
+        for shape in DENSE_VARIANTS[variant]
+        for activation in ACTIVATIONS
+    }
+    return FloatLayers(variant, models)
 
 
 @pytest.mark.parametrize(
     ("variant", "shape"),
-    [
-        *(("fully_connected.packed_f32", shape) for shape in DENSE),
-        *(("fully_connected.w8_f32", shape) for shape in DENSE[:-1]),
-    ],
+    [(variant, shape) for variant, shapes in DENSE_VARIANTS.items() for shape in shapes],
 )
-@pytest.mark.parametrize("activation", ["NONE", "RELU"])
-def test_fully_connected_layers(
-    shape: tuple[int, int, int], activation: str, variant: str, tmp_path: Path
-) -> None:
-    check(dense_model(*shape, activation, builder_for(variant)), variant, tmp_path)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_fully_connected_layers(shape: tuple[int, int, int], activation: str, variant: str) -> None:
+    dense_layers(variant).check(f"{shape} {activation}")
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,26 @@ class ForcedLayers(Generic[Case]):
         self._expect_meaning(name, self._on_core, f"C on {self._core}")
 
     def _expect_meaning(self, name: str, found: Sequence[Measurement], what: str) -> None:
-        assert self._variants(name) == {self._variant}
+        for got, wanted in zip(self.outputs(name, found), self.meaning(name), strict=True):
+            for have, want in zip(got, wanted, strict=True):
+                expect_equal(have, want, what)
+
+    def meaning(self, name: str) -> list[list[Array]]:
+        """What a layer's own graph gives for each of its sets of inputs."""
         graph = self._graphs[name]
-        for arrays, measured in zip(self._sets[name], found, strict=True):
-            got = measured.outputs[self._results(name)]
-            for have, want in zip(got, run_graph(graph, arrays), strict=True):
-                expect_equal(np.asarray(have), want, what)
+        return [list(map(np.asarray, run_graph(graph, arrays))) for arrays in self._sets[name]]
+
+    def outputs(self, name: str, found: Sequence[Measurement]) -> list[list[Array]]:
+        """What of `found`, of all layers, the variant computed for the layer."""
+        assert self._variants(name) == {self._variant}
+        own = self._results(name)
+        return [list(map(np.asarray, measured.outputs[own])) for measured in found]
+
+    def run(self, executor: Host | CortexM) -> list[Measurement]:
+        """All layers on all sets of inputs; a computer gets the bundle as one file of C."""
+        write = write_unit if isinstance(executor, Host) else write_bundle
+        with tempfile.TemporaryDirectory() as work:
+            return executor.run(write(self._compilation, Path(work)), self._joined_sets)
 
     @cached_property
     def _graphs(self) -> dict[str, Graph]:
@@ -128,14 +142,11 @@ class ForcedLayers(Generic[Case]):
 
     @cached_property
     def _on_host(self) -> list[Measurement]:
-        with tempfile.TemporaryDirectory() as work:
-            return Host(SANITIZED).run(write_unit(self._compilation, Path(work)), self._joined_sets)
+        return self.run(Host(SANITIZED))
 
     @cached_property
     def _on_core(self) -> list[Measurement]:
-        with tempfile.TemporaryDirectory() as work:
-            folder = write_bundle(self._compilation, Path(work))
-            return CortexM(self._core, count=False).run(folder, self._joined_sets)
+        return self.run(CortexM(self._core, count=False))
 
     def _results(self, name: str) -> slice:
         """Which of all outputs are the layer's."""
