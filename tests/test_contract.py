@@ -7,15 +7,12 @@ call is the C's, with the arena's buffers and the rows as arguments. A new kerne
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import cffi
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -27,10 +24,8 @@ from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant, Operation, RowWindow, Signature
 from glowmcu.ir.types import TensorType
 from glowmcu.kernels.kernel import Kernel, Target, load_kernels, site_of
-from glowmcu.kernels.selection import select
 from glowmcu.ops.movement import Movement
-from glowmcu.pipeline import compile_model
-from glowmcu.verify.host_library import STRICT_FLAGS, host_compiler
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.ops import (
     test_convolution,
     test_pooling,
@@ -39,10 +34,11 @@ from tests.ops import (
     test_transpose_conv,
     test_wide_layers,
 )
-from tests.support.check_model import write_bundle
+from tests.support.forced_layers import compile_joined, computing_nodes
 from tests.support.guarded import GuardedMemory, survives
 from tests.support.int8_weights import Int8Weights
 from tests.support.onnx_models import finished
+from tests.support.row_kernels import RowKernel, row_kernels
 
 Array = npt.NDArray[Any]
 
@@ -186,10 +182,6 @@ def samples() -> dict[str, bytes]:
     return found
 
 
-def the_node(compilation: Compilation) -> Node:
-    return computing_node(compilation.graph)
-
-
 def computing_node(graph: Graph) -> Node:
     """The only node that is more than a name for known or existing bytes."""
     (node,) = (
@@ -231,66 +223,36 @@ def test_every_variant_of_an_operator_with_row_windows_is_reached() -> None:
     assert expected - reached == set()
 
 
-class RowKernel:
-    """The kernel of a model's single step, on one batch item: `run(x, out, first, end)`."""
+@dataclass(frozen=True)
+class Library:
+    """All samples of a kernel: the node of each, and its kernel; built at once."""
 
-    def __init__(self, compilation: Compilation, folder: Path) -> None:
-        folder.mkdir()
-        write_bundle(compilation, folder)
-        wrapper = folder / "rows.c"
-        wrapper.write_text(_wrapper(compilation.files["m.c"], *_rows(compilation)))
-        library = folder / "rows.so"
-        compiler = host_compiler() or pytest.skip("needs a C compiler")
-        sources = [str(wrapper), str(folder / "m_weights.c")]
-        flags = [*STRICT_FLAGS, "-O1", "-fPIC", "-shared", f"-I{folder}"]
-        subprocess.run([compiler, *flags, *sources, "-o", str(library)], check=True)
-        self._ffi: Any = cffi.FFI()
-        self._ffi.cdef("void m_rows(int8_t *in, int8_t *out, int32_t first_row, int32_t end_row);")
-        self._library = self._ffi.dlopen(str(library))
-
-    def run(self, x: Array, out: Array, first: int, end: int) -> None:
-        pointers = [self._ffi.cast("int8_t *", array.ctypes.data) for array in (x, out)]
-        self._library.m_rows(*pointers, first, end)
+    compilation: Compilation
+    nodes: dict[str, Node]
+    kernels: dict[str, RowKernel]
 
 
-def _rows(compilation: Compilation) -> tuple[int, int]:
-    """Rows and scratch bytes of the kernel."""
-    code = compilation.selections[the_node(compilation)].code
-    return code.rows, code.scratch_bytes
+LibraryOf = Callable[[Kernel, str], Library]
 
 
-def _wrapper(text: str, rows: int, scratch_bytes: int) -> str:
-    """`m.c` with one more function: its run of a batch item, on what is handed in."""
-    checks = r"int32_t m_run\(void \*arena\)\n\{\n.*?GLOWMCU_BAD_ARENA;\n    \}\n"
-    (body,) = re.findall(rf"{checks}(.*?)    return 0;\n\}}\n", text, re.DOTALL)
-    body, inputs = re.subn(r"\ba \+ AT_IN0\b", "in", body)
-    body, scratch = re.subn(r"\ba \+ AT_0_SCRATCH\b", "m_scratch", body)
-    body, outputs = re.subn(r"\ba \+ AT_0_\w+", "out", body)
-    body = re.sub(r"b < \d+; \+\+b", "b < 1; ++b", body)
-    body, calls = re.subn(rf"\b0,\s+{rows}\);", "first_row, end_row);", body)
-    assert (inputs, outputs, calls, scratch) == (1, 1, 1, int(scratch_bytes > 0)), text
-    if scratch:
-        text += f"\nstatic GLOWMCU_ALIGNED(4) int8_t m_scratch[{scratch_bytes}];\n"
-    head = "void m_rows(int8_t *in, int8_t *out, int32_t first_row, int32_t end_row)"
-    return f"{text}\n{head};\n{head}\n{{\n{body}\n}}\n"
+@pytest.fixture(scope="module")
+def library_of(tmp_path_factory: pytest.TempPathFactory) -> LibraryOf:
+    """The samples of a kernel on a core, compiled with no other choice than that kernel."""
 
+    @cache
+    def library_of(kernel: Kernel, core_name: str) -> Library:
+        names = [sample for sample in samples() if (kernel, core_name) in variants(sample)]
+        graphs = [reference_graph(samples()[name], "m.onnx") for name in names]
+        done = compile_joined(graphs, kernel.name, core_name, simplified=True)
+        nodes = dict[str, Node]()
+        for name, result in zip(names, done.graph.results, strict=True):
+            (nodes[name],) = computing_nodes(done, [result])
+            assert done.selections[nodes[name]].kernel is kernel
+        folder = tmp_path_factory.mktemp("library") / "rows"
+        made = row_kernels(done, list(nodes.values()), folder)
+        return Library(done, nodes, dict(zip(names, made, strict=True)))
 
-Compile = Callable[[str, Kernel, str], tuple[Compilation, RowKernel]]
-
-
-@pytest.fixture
-def compile_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Compile:
-    """Compiles a sample with no other choice than the given variant."""
-
-    def compile_with(sample: str, kernel: Kernel, core: str) -> tuple[Compilation, RowKernel]:
-        only = dict.fromkeys(kernel.operations, (kernel,))
-        monkeypatch.setattr(select, "load_kernels", lambda: only)
-        monkeypatch.setattr(select, "can_lie", lambda node: False)
-        compilation = compile_model(samples()[sample], "m.onnx", Options("m", core=core))
-        assert compilation.selections[the_node(compilation)].kernel is kernel
-        return compilation, RowKernel(compilation, tmp_path / kernel.name)
-
-    return compile_with
+    return library_of
 
 
 def _splits(rows: int) -> list[list[tuple[int, int]]]:
@@ -308,10 +270,12 @@ def _window(signature: Signature, op: Operation, first: int, end: int) -> slice:
 
 
 @pytest.mark.parametrize("sample", samples())
-def test_row_ranges_in_any_order_equal_the_whole(sample: str, compile_with: Compile) -> None:
+def test_row_ranges_in_any_order_equal_the_whole(sample: str, library_of: LibraryOf) -> None:
     for variant, core_name in variants(sample):
-        compilation, kernel = compile_with(sample, variant, core_name)
-        node = the_node(compilation)
+        library = library_of(variant, core_name)
+        compilation, node, kernel = (
+            library.compilation, library.nodes[sample], library.kernels[sample],
+        )  # fmt: skip
         inputs = _inputs(compilation, node)
         (meaning,) = node.op.evaluate(inputs, node.signature, compilation.graph.rounding)
         want = np.empty(meaning.shape, meaning.dtype)
@@ -377,22 +341,20 @@ def _check_reach(kernel: RowKernel, node: Node, x: Array, want: Array) -> None:
 
 
 @pytest.mark.parametrize("sample", ["CONV_2D, two groups", "MAX_POOL_2D, batch of three"])
-def test_no_rows_write_nothing(sample: str, compile_with: Compile) -> None:
-    variant, core_name = variants(sample)[0]
-    compilation, kernel = compile_with(sample, variant, core_name)
-    node = the_node(compilation)
+def test_no_rows_write_nothing(sample: str, library_of: LibraryOf) -> None:
+    library = library_of(*variants(sample)[0])
+    node = library.nodes[sample]
     out = np.full(node.output.type.shape, 77, np.int8)
-    kernel.run(_inputs(compilation, node)[0][0], out, 1, 1)
+    library.kernels[sample].run(_inputs(library.compilation, node)[0][0], out, 1, 1)
     assert (out == 77).all()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a run that may die needs fork()")
-def test_a_row_that_is_missing_is_noticed(compile_with: Compile) -> None:
+def test_a_row_that_is_missing_is_noticed(library_of: LibraryOf) -> None:
     sample = "DEPTHWISE_CONV_2D, twenty channels"
-    variant, core_name = variants(sample)[0]
-    compilation, kernel = compile_with(sample, variant, core_name)
-    node = the_node(compilation)
-    x, out = _inputs(compilation, node)[0][0], np.empty(node.output.type.shape[1:], np.int8)
+    library = library_of(*variants(sample)[0])
+    node, kernel = library.nodes[sample], library.kernels[sample]
+    x, out = _inputs(library.compilation, node)[0][0], np.empty(node.output.type.shape[1:], np.int8)
     memory = GuardedMemory(x.nbytes)
     window = _window(node.signature, node.op, 2, 3)
     rows = x[window]

@@ -53,12 +53,25 @@ def joined_graph(graphs: Sequence[Graph]) -> Graph:
     return joined
 
 
-def compile_joined(graphs: Sequence[Graph], variant: str, core: str) -> Compilation:
+def compile_joined(
+    graphs: Sequence[Graph], variant: str, core: str, simplified: bool = False
+) -> Compilation:
     """As `compile_forced`, of imported models side by side."""
     imported = joined_graph(graphs)
-    lowered = lower(imported, simplified=False)
+    lowered = lower(imported, simplified=simplified)
     prepared = Prepared("m.tflite", "", imported, lowered, IrDump(None, False))
     return compile_prepared(prepared, forced_options(variant, core))
+
+
+def computing_nodes(compilation: Compilation, results: Sequence[Value]) -> list[Node]:
+    """What computes these results, from the last to the first."""
+    graph, found, asked = compilation.graph, dict[Node, None](), list(results)
+    while asked:
+        node = graph.producers.get(asked.pop())
+        if node is not None:
+            asked += node.inputs
+            found |= {node: None} if node in compilation.selections else {}
+    return list(found)
 
 
 class ForcedLayers(Generic[Case]):
@@ -156,11 +169,6 @@ class ForcedLayers(Generic[Case]):
 
     def _variants(self, name: str) -> set[str]:
         """The kernels of what computes the layer's results."""
-        graph, selections = self._compilation.graph, self._compilation.selections
-        found, asked = set[str](), list(graph.results[self._results(name)])
-        while asked:
-            node = graph.producers.get(asked.pop())
-            if node is not None:
-                asked += node.inputs
-                found.update([selections[node].kernel_name] if node in selections else [])
-        return found
+        done = self._compilation
+        nodes = computing_nodes(done, done.graph.results[self._results(name)])
+        return {done.selections[node].kernel_name for node in nodes}
