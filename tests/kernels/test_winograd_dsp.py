@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,18 +11,13 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels.dsp.convolution.winograd import transformed
 from glowmcu.kernels.kernel import Target, load_kernels, site_of
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.pipeline import compile_model
-from glowmcu.verify.cortex_m.executor import CortexM
-from glowmcu.verify.host import Host
 from tests.ops.test_convolution import Case, conv_model
-from tests.support.check_model import random_inputs, write_bundle
-from tests.support.forced_variant import SANITIZED
-from tests.support.one_unit import write_unit
+from tests.support.forced_layers import ForcedLayers
 
 NAME = "conv_2d.winograd_dsp"
 CORE = "cortex-m4"
@@ -63,7 +56,6 @@ REFUSED = {
     "three channels out": replace(PLAIN, depth_out=3),
     "two groups": replace(PLAIN, groups=2),
 }
-Check = Callable[[Compilation, Host | CortexM], None]
 
 
 def conv_node(graph: Graph) -> Node:
@@ -86,30 +78,18 @@ def accepted(case: Case, core_name: str = CORE) -> bool:
     return variant.accepts(site_of(graph, conv_node(graph)), Target(core(core_name)))
 
 
-@pytest.fixture
-def check(tmp_path: Path) -> Check:
-    """Compares an executor's results with the Python meaning."""
-
-    def check(done: Compilation, executor: Host | CortexM) -> None:
-        inputs = random_inputs(done, 2)
-        write = write_unit if isinstance(executor, Host) else write_bundle
-        folder = write(done, tmp_path / "bundle")
-        for arrays, result in zip(inputs, executor.run(folder, inputs), strict=True):
-            (want,) = run_graph(done.imported, arrays)
-            assert np.array_equal(result.outputs[0], want)
-
-    return check
+LAYERS = ForcedLayers(NAME, CASES, lambda case: conv_model("CONV_2D", case), CORE, count=2)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_portable_twin_computes_what_the_layer_means(case: Case, check: Check) -> None:
-    check(compiled(case), Host(SANITIZED))
+@pytest.mark.parametrize("name", CASES)
+def test_the_portable_twin_computes_what_the_layer_means(name: str) -> None:
+    LAYERS.check_on_host(name)
 
 
 @pytest.mark.arm
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_assembly_computes_what_the_layer_means(case: Case, check: Check) -> None:
-    check(compiled(case), CortexM(CORE, count=False))
+@pytest.mark.parametrize("name", CASES)
+def test_the_assembly_computes_what_the_layer_means(name: str) -> None:
+    LAYERS.check_on_core(name)
 
 
 def test_all_forms_are_among_the_cases() -> None:
