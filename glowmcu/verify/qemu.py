@@ -25,6 +25,7 @@ from glowmcu.verify.firmware import (
     SEMIHOSTING,
     SEMIHOSTING_RISCV,
     Console,
+    Firmware,
     Record,
     build_firmware,
     pack_inputs,
@@ -67,33 +68,64 @@ class Qemu:
         GM643 (time is up), GM644 (QEMU itself failed), GM401 (does not fit), GM61x (build).
         """
         manifest = read_manifest(bundle_dir)
-        packed = pack_inputs(manifest, inputs)
-        hardware, target_core = self._target(manifest)
-        lacking = _missing_for(target_core)
-        if lacking:
-            raise error("GM645", "the qemu executor does not work here", hint=lacking)
+        pack_inputs(manifest, inputs)  # wrong ones are found before anything is built
         if not inputs:
             return []
         with tempfile.TemporaryDirectory(prefix="glowmcu_qemu_") as scratch:
             folder = self.keep or Path(scratch)
-            port = SEMIHOSTING_RISCV if target_core.is_riscv else SEMIHOSTING
-            firmware = build_firmware(bundle_dir, manifest, hardware, target_core, port, folder)
-            (folder / "inputs.bin").write_bytes(packed)
-            console = self._boot(hardware, firmware.elf, folder)
-            outputs = (folder / "outputs.bin").read_bytes()
-        assert console.inferences == len(inputs), "the firmware ended early without saying so"
+            firmware = self.build(bundle_dir, manifest, folder)
+            console, outputs = self.boot(manifest, firmware, folder, inputs)
         costs = executed_instructions(console)
         return [
             Measurement(arrays, instructions, None, call.values["stack"])
             for arrays, instructions, call in zip(
-                unpack_outputs(manifest, outputs, inputs),
+                outputs,
                 costs,
                 console.inference_calls(),
                 strict=True,
             )
         ]
 
-    def _target(self, manifest: Manifest) -> tuple[Board, Core]:
+    def build(
+        self,
+        bundle_dir: Path,
+        manifest: Manifest,
+        folder: Path,
+        force_include: Sequence[Path] = (),
+        flags: Sequence[str] = (),
+    ) -> Firmware:
+        """The firmware of a bundle for the machine, in `folder`, with headers that every source
+        begins with and `flags` more for the compiler; errors as of `run`.
+        """
+        hardware, target = self.target(manifest)
+        lacking = _missing_for(target)
+        if lacking:
+            raise error("GM645", "the qemu executor does not work here", hint=lacking)
+        port = SEMIHOSTING_RISCV if target.is_riscv else SEMIHOSTING
+        return build_firmware(
+            bundle_dir, manifest, hardware, target, port, folder, force_include, flags
+        )
+
+    def boot(
+        self,
+        manifest: Manifest,
+        firmware: Firmware,
+        folder: Path,
+        inputs: Sequence[Sequence[Array]],
+        options: Sequence[str] = (),
+        pass_fds: Sequence[int] = (),
+    ) -> tuple[Console, list[tuple[Array, ...]]]:
+        """Run the firmware once, with `options` of QEMU's and open files that these name: what it
+        printed, and the outputs of each inference; errors as of `run`.
+        """
+        (folder / "inputs.bin").write_bytes(pack_inputs(manifest, inputs))
+        hardware, _ = self.target(manifest)
+        console = self._boot(hardware, firmware.elf, folder, options, pass_fds)
+        assert console.inferences == len(inputs), "the firmware ended early without saying so"
+        outputs = (folder / "outputs.bin").read_bytes()
+        return console, unpack_outputs(manifest, outputs, inputs)
+
+    def target(self, manifest: Manifest) -> tuple[Board, Core]:
         """The machine as a board with its memory map, and the core to compile for."""
         if self.machine is not None:
             hardware = find_board(self.machine)
@@ -105,13 +137,21 @@ class Qemu:
             raise _no_machine(board)
         return find_board(board.qemu.machine), core(board.core)
 
-    def _boot(self, hardware: Board, elf: Path, folder: Path) -> Console:
+    def _boot(
+        self,
+        hardware: Board,
+        elf: Path,
+        folder: Path,
+        options: Sequence[str],
+        pass_fds: Sequence[int],
+    ) -> Console:
         qemu, machine = _qemu(core(hardware.core)), hardware.name
         command = [
             *(qemu, "-machine", machine, "-kernel", str(elf.resolve())),
             *(("-bios", "none") if qemu == QEMU_RISCV else ()),
             *("-icount", "shift=0", "-semihosting-config", "enable=on,target=native"),
             *("-display", "none", "-monitor", "none", "-serial", "none", "-no-reboot"),
+            *options,
         ]
         try:
             done = subprocess.run(
@@ -123,6 +163,7 @@ class Qemu:
                 text=True,
                 errors="replace",
                 timeout=self.timeout_seconds,
+                pass_fds=pass_fds,
                 check=False,
             )
         except subprocess.TimeoutExpired as cause:

@@ -279,12 +279,12 @@ def code_size(
 
 def _read_sizes(elf: Path, core_flags: Sequence[str], placed_count: int) -> CodeSize:
     sections = {}
-    for line in _binutil("size", ["-A", str(elf)], core_flags).splitlines():
+    for line in binutil("size", ["-A", str(elf)], core_flags).splitlines():
         fields = line.split()
         if len(fields) == 3 and fields[1].isdigit():
             sections[fields[0]] = int(fields[1])
     functions = []
-    for line in _binutil("nm", ["-f", "sysv", str(elf)], core_flags).splitlines():
+    for line in binutil("nm", ["-f", "sysv", str(elf)], core_flags).splitlines():
         fields = [field.strip() for field in line.split("|")]
         if len(fields) == 7 and fields[3] == "FUNC" and fields[6].startswith(_CODE):
             functions.append((fields[0], int(fields[4], 16)))
@@ -299,8 +299,8 @@ def _read_sizes(elf: Path, core_flags: Sequence[str], placed_count: int) -> Code
     )
 
 
-def _binutil(tool: str, arguments: Sequence[str], core_flags: Sequence[str]) -> str:
-    """Run `size` or `nm` as the compiler itself would find it."""
+def binutil(tool: str, arguments: Sequence[str], core_flags: Sequence[str]) -> str:
+    """What `size`, `nm` or `objdump` print, run as the compiler itself would find it."""
     program = run_gcc([*core_flags, f"-print-prog-name={tool}"], ()).strip()
     try:
         done = subprocess.run(

@@ -139,15 +139,23 @@ def _lies_in(address: int, places: Sequence[tuple[int, int]]) -> bool:
 
 
 def _lines(file: Any) -> dict[int, SourceLine]:
-    """DWARF's line table; where several lines share an address, the last one counts."""
+    """DWARF's line table; where several lines share an address, the last one counts.
+
+    Sequences of functions that the linker left out begin at address 0 and are left out, too.
+    """
     lines: dict[int, SourceLine] = {}
     dwarf = file.get_dwarf_info()
     for unit in dwarf.iter_CUs():
         program = dwarf.line_program_for_CU(unit)
         first = 0 if program.header.version >= 5 else 1
         names = [entry.name.decode(errors="replace") for entry in program.header.file_entry]
+        begins, kept = True, False
         for entry in program.get_entries():
             state = entry.state
-            if state is not None and not state.end_sequence and state.line:
+            if state is None:
+                continue
+            kept = state.address != 0 if begins else kept
+            begins = state.end_sequence
+            if kept and not begins and state.line:
                 lines[state.address] = SourceLine(names[state.file - first], state.line)
     return lines

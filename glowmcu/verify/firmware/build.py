@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,9 +54,17 @@ def write_firmware(view: FirmwareView, port: Port, folder: Path) -> list[Path]:
 
 
 def build_firmware(
-    bundle_dir: Path, manifest: Manifest, board: Board, core: Core, port: Port, folder: Path
+    bundle_dir: Path,
+    manifest: Manifest,
+    board: Board,
+    core: Core,
+    port: Port,
+    folder: Path,
+    force_include: Sequence[Path] = (),
+    flags: Sequence[str] = (),
 ) -> Firmware:
-    """Image of the bundle for `board`'s memory and `core`'s instruction set, in `folder`.
+    """Image of the bundle for `board`'s memory and `core`'s instruction set, in `folder`, with
+    headers that every source begins with and `flags` more for the compiler.
 
     Raises GM401 (exit code DOES_NOT_FIT) when the board is too small, else as `build_elf`.
     """
@@ -71,7 +80,8 @@ def build_firmware(
         core.flags,
         folder / f"{manifest.name}.elf",
         folder / "link.ld",
-        [*(f"-D{define}" for define in port.defines), _NO_PAGES, f"-L{placement}"],
+        [*(f"-D{define}" for define in port.defines), _NO_PAGES, f"-L{placement}", *flags],
+        force_include,
     )
     result = image_fit(elf, board)
     if not result.fits:
