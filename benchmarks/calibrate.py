@@ -1,8 +1,8 @@
 """`python -m benchmarks.calibrate`: measure sample layers, write glowmcu/kernels/cost_table.json.
 
 Every variant that names its work runs all samples that it accepts on the modelled core; prices are
-the non-negative least squares of cycles over amounts. A Cortex-M55 and RISC-V have no cycle model:
-there QEMU's instruction counts stand for cycles. `--core`, `--variant` and `--missing` renew a part
+the non-negative least squares of cycles over amounts. RISC-V has no cycle model: there QEMU's
+instruction counts stand for cycles. `--core`, `--variant` and `--missing` renew a part
 and keep the rest.
 """
 
@@ -42,7 +42,7 @@ from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model, compile_prepared
 from glowmcu.verify import toolchain
-from glowmcu.verify.cortex_m import CortexM
+from glowmcu.verify.modelled import modelled_core
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.verification import seeded_inputs
 
@@ -53,7 +53,7 @@ CORES = (
 MORE_CORES = ("rv32imac",)
 #: Float layers must have prices where the cycles of an FPU are modelled; others when asked for.
 FLOAT_CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
-_MACHINES = {"cortex-m55": "mps3-an547", "rv32imac": "virt"}
+_MACHINES = {"rv32imac": "virt"}
 #: Layers below this many cycles count less: nobody chooses a kernel for them.
 _SMALL_CYCLES = 2000.0
 #: From so many samples on, each is in one program for QEMU only.
@@ -85,7 +85,7 @@ def measure(variant: str, core_name: str) -> Measured:
         accepted = _accepted(variant, core_name, kind)
         if not accepted:
             continue
-        if core(core_name).unicorn_model is not None:
+        if not core(core_name).is_riscv:
             _run_modelled(_compile(variant, core_name, kind, accepted), variant, core_name, found)
             continue
         # QEMU counts whole programs. With one layer alone gcc would inline it and specialize, which
@@ -150,7 +150,7 @@ def _run_modelled(compilation: Compilation, variant: str, core_name: str, found:
     """Cycles of every layer from the cycle model."""
     with _bundle(compilation) as folder:
         inputs = seeded_inputs(compilation.manifest, 1)
-        (measured,) = CortexM(core_name).run(folder, [inputs])
+        (measured,) = modelled_core(core_name).run(folder, [inputs])
         found.code_bytes.append(_function_bytes(folder, compilation, core_name))
     chosen = {node.name: item for node, item in compilation.selections.items()}
     for layer in measured.layers:

@@ -52,7 +52,7 @@ TARGETS = (
     Target("cortex-m3", "mps2-an385", "cortex-m"),
     Target("cortex-m7", "nucleo-h743zi", "cortex-m"),
     Target("cortex-m33", "nrf5340", "cortex-m"),
-    Target("cortex-m55", "mps3-an547", "qemu"),
+    Target("cortex-m55", "mps3-an547", "cortex-m"),
 )
 
 #: What else is measured on the first target: `--optimize` and whether to simplify.

@@ -10,10 +10,10 @@ from glowmcu.report.tables import count
 HEAD = """# Results
 
 Written by `python -m benchmarks` from `results.json`; do not edit. Instructions and cycles are of
-one inference and do not depend on the machine that measured: Unicorn with a cycle model of the core
-(zero wait states; M7 and M33 approximate), the M55 in QEMU with `-icount` (instructions only). Code
-is `.text` of the bundle at the board's flags and -O2; constants are all that the bundle keeps in
-flash beside code. The arena is everything: inputs, outputs, scratch.
+one inference and do not depend on the machine that measured: executed by Unicorn, on the M55 by
+QEMU, with a cycle model of the core (zero wait states; M7, M33 and M55 approximate). Code is
+`.text` of the bundle at the board's flags and -O2; constants are all that the bundle keeps in flash
+beside code. The arena is everything: inputs, outputs, scratch.
 """
 
 

@@ -11,18 +11,6 @@ EXECUTOR_NAMES = ("host", "cortex-m", "qemu", "renode")
 EXECUTORS_SHOWN = ", ".join((*EXECUTOR_NAMES, "serial:PORT[:BAUD]"))
 
 
-#: For a core other than the board's own: the QEMU machine that has it.
-_QEMU_MACHINES = {
-    "cortex-m0": "microbit",
-    "cortex-m3": "mps2-an385",
-    "cortex-m4": "mps2-an386",
-    "cortex-m7": "mps2-an500",
-    "cortex-m33": "mps2-an505",
-    "cortex-m55": "mps3-an547",
-    "rv32imac": "virt",
-}
-
-
 def executor(
     name: str, board: Board, core: str | None = None, wait_states: int = 0, count: bool = True
 ) -> Executor:
@@ -38,14 +26,15 @@ def executor(
 
         return Host()
     if name == "cortex-m":
-        from glowmcu.verify.cortex_m.executor import CortexM
+        from glowmcu.verify.modelled import modelled_core
 
         waits = board.wait_states_by_region(wait_states)
-        return CortexM(core_name, count, wait_states=wait_states, region_waits=waits)
+        return modelled_core(core_name, board, count, wait_states, waits)
     if name == "qemu":
+        from glowmcu.verify.modelled import QEMU_MACHINES
         from glowmcu.verify.qemu import Qemu
 
-        return Qemu(board=board if core is None else None, machine=_QEMU_MACHINES.get(core or ""))
+        return Qemu(board=board if core is None else None, machine=QEMU_MACHINES.get(core or ""))
     if name == "renode":
         from glowmcu.verify.renode import Renode
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glowmcu.board import Board
 from glowmcu.verify.cortex_m.attribution import BlockUse
 from glowmcu.verify.cortex_m.elf import Program
-from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.measurement import Array, Measurement
+from glowmcu.verify.modelled import modelled_core
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,13 @@ def hottest_blocks(
     count: int,
     wait_states: int = 0,
     region_waits: Mapping[str, int] | None = None,
+    board: Board | None = None,
 ) -> tuple[Measurement, tuple[HotBlock, ...]]:
-    """One inference, and the `count` blocks with the most cycles; errors as in `CortexM`."""
-    executor = CortexM(
-        core_name, wait_states=wait_states, debug_lines=True, region_waits=region_waits
+    """One inference, and the `count` blocks with the most cycles; errors as of the core's
+    executor.
+    """
+    executor = modelled_core(
+        core_name, board, wait_states=wait_states, region_waits=region_waits, debug_lines=True
     )
     (found,) = executor.measure(bundle_dir, [inputs])
     assert found.account is not None and found.program is not None

@@ -1,0 +1,68 @@
+"""The modelled core, `--on cortex-m`: Unicorn's where it has the core, QEMU's where Helium is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from glowmcu import cores
+from glowmcu.board import Board
+from glowmcu.errors import ExitCode, error
+from glowmcu.verify.cortex_m.executor import CortexM, DetailedMeasurement
+from glowmcu.verify.measurement import Array, Executor
+
+#: For a core other than the board's own: the QEMU machine that has it, or one like it.
+QEMU_MACHINES = {
+    "cortex-m0": "microbit",
+    "cortex-m3": "mps2-an385",
+    "cortex-m4": "mps2-an386",
+    "cortex-m7": "mps2-an500",
+    "cortex-m33": "mps2-an505",
+    "cortex-m55": "mps3-an547",
+    "cortex-m85": "mps3-an547",
+    "rv32imac": "virt",
+}
+
+
+class ModelledCore(Executor, Protocol):
+    """An executor that says where the cycles went."""
+
+    def measure(
+        self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]
+    ) -> list[DetailedMeasurement]:
+        """As `run`, with the costs of every step and block."""
+
+
+def modelled_core(
+    core_name: str,
+    board: Board | None = None,
+    count: bool = True,
+    wait_states: int = 0,
+    region_waits: Mapping[str, int] | None = None,
+    debug_lines: bool = False,
+) -> ModelledCore:
+    """The model of `core_name`, by QEMU on the machine of `board` where that has the core; the rest
+    as of `CortexM`. Raises GM618 for an unknown core, GM650 for wait states with Helium.
+    """
+    core = cores.core(core_name)
+    if not core.has_mve:
+        return CortexM(
+            core_name,
+            count,
+            wait_states=wait_states,
+            debug_lines=debug_lines,
+            region_waits=region_waits,
+        )
+    if wait_states or any((region_waits or {}).values()):
+        raise error(
+            "GM650",
+            f"the model of {core_name} knows no wait states, got {wait_states}",
+            hint="measure without: --wait-states 0, which is right for tightly coupled memory",
+            exit_code=ExitCode.USAGE,
+        )
+    from glowmcu.verify.helium import HeliumCore
+
+    own = board is not None and board.core == core_name and board.qemu is not None
+    machine = None if own else QEMU_MACHINES[core_name]
+    return HeliumCore(core, board if own else None, machine, count, debug_lines)
