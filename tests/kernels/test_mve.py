@@ -180,6 +180,29 @@ def depthwise_pairs_layers() -> Layers:
     return {**found, **forms(DEPTHWISE, base)}
 
 
+def depthwise_strided_layers() -> Layers:
+    """The same with windows two pixels apart, the last of which may begin inside or outside."""
+    base = Case((1, 5, 9, 16), 16, (3, 3), strides=(2, 2), padding="SAME", out_scale=1.0)
+    sizes = [(3, 3, 8), (1, 4, 9), (4, 7, 13), (6, 8, 17), (5, 5, 24)]
+    found = {
+        f"{h}x{w}x{c}": conv(DEPTHWISE, replace(base, shape=(1, h, w, c), depth_out=c))
+        for h, w, c in sizes
+    }
+    others = {
+        "valid": replace(base, padding="VALID"),
+        "valid, even width": replace(base, shape=(1, 7, 10, 16), padding="VALID"),
+        "valid, one pair": replace(base, shape=(1, 3, 5, 16), padding="VALID"),
+        "stride 1 down": replace(base, strides=(1, 2)),
+        "stride 3 down": replace(base, strides=(3, 2), shape=(1, 10, 6, 16)),
+        "1x3": replace(base, kernel=(1, 3)),
+        "8x3": replace(base, kernel=(8, 3), shape=(1, 12, 7, 8), depth_out=8),
+        "taller than the image": replace(base, kernel=(5, 3), shape=(1, 2, 6, 8), depth_out=8),
+        "batch of two": replace(base, shape=(2, 4, 6, 16)),
+    }
+    found |= {name: conv(DEPTHWISE, case) for name, case in others.items()}
+    return {**found, **forms(DEPTHWISE, base)}
+
+
 def _pools(kind: str) -> Layers:
     found = {
         f"{channels} channels": pool(kind, (1, 5, 6, channels), (3, 2), (2, 1))
@@ -244,6 +267,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Layers]]] = {
     "windows": ("matrix.windows_mve", window_layers),
     "depthwise": ("depthwise_conv_2d.mve", depthwise_layers),
     "depthwise pairs": ("depthwise_conv_2d.pairs_mve", depthwise_pairs_layers),
+    "depthwise pairs, strided": ("depthwise_conv_2d.strided_mve", depthwise_strided_layers),
     "average pools": ("average_pool_2d.mve", lambda: _pools("AVERAGE_POOL_2D")),
     "maximum pools": ("max_pool_2d.mve", lambda: _pools("MAX_POOL_2D")),
     "sums": ("sum.linear_mve", sum_layers),

@@ -1,7 +1,7 @@
 """depthwise_conv_2d on cores with Helium, eight channels at a time.
 
-See glowmcu_depthwise_pairs_mve.h for windows three pixels wide, and
-glowmcu_depthwise_conv_2d_mve.h for all others.
+See glowmcu_depthwise_pairs_mve.h and glowmcu_depthwise_strided_mve.h for windows three pixels wide,
+one and two pixels apart, and glowmcu_depthwise_conv_2d_mve.h for all others.
 """
 
 from __future__ import annotations
@@ -190,6 +190,8 @@ class VectorDepthwiseConv2D(_VectorDepthwise):
 class PairsDepthwiseConv2D(_VectorDepthwise):
     """Two pixels at a time whose windows of width 3 overlap."""
 
+    stride: ClassVar[int] = 1
+    function: ClassVar[str] = "glowmcu_depthwise_pairs_mve"
     subtracts_zero_point = False
     code_bytes = 900
     cycles: ClassVar[Mapping[str, float]] = {
@@ -204,7 +206,7 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
     def accepts(self, site: Site, target: Target) -> bool:
         op, weights = site.node.op, site.signature.inputs[1].shape
         assert isinstance(op, DepthwiseConv2D)
-        is_three_wide = weights[2] == 3 and op.strides[1] == 1 and op.dilations == (1, 1)
+        is_three_wide = weights[2] == 3 and op.strides[1] == self.stride and op.dilations == (1, 1)
         fits = weights[1] <= _MOST_ROWS and site.signature.output.shape[2] >= 2
         return is_three_wide and fits and super().accepts(site, target)
 
@@ -220,14 +222,18 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
             "pair_row": pairs * vectors * weights[1],
             f"pair_{self.form(site).kind.value}": pairs * vectors,
             "pair": pairs,
-            "value": rows * (width + 2) * channels if is_padded(site) else 0,
+            "value": rows * self.row_pixels(width) * channels if is_padded(site) else 0,
             "row": rows,
         }
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
         out, height = site.signature.output.shape, site.signature.inputs[1].shape[1]
         # A pointer is handed over even where nothing is padded.
-        return height * (out[2] + 2) * out[3] if is_padded(site) else 4
+        return height * self.row_pixels(out[2]) * out[3] if is_padded(site) else 4
+
+    def row_pixels(self, out_width: int) -> int:
+        """Of the input under a row of results."""
+        return (out_width - 1) * self.stride + 3
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
@@ -237,13 +243,16 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
             "in_width": x.shape[2],
             "out_width": out.shape[2],
             "stride_y": op.strides[0],
+            "stride_x": self.stride,
+            "row_pixels": self.row_pixels(out.shape[2]),
             "pad_top": op.padding[0],
             "pad_left": op.padding[1],
             "is_padded": int(is_padded(site)),
             "in_zero_point": x.zero_point,
         }
         scratch = self.scratch_bytes(site, target)
-        return self.code(site, "glowmcu_depthwise_pairs_mve", fields, scratch)
+        code = self.code(site, "glowmcu_depthwise_pairs_mve", fields, scratch)
+        return replace(code, function=f"{self.function}_s8", header=f"{self.function}.h")
 
     def overlaps(self, site: Site) -> Overlaps:
         """Padded rows are copied first; others are read by pairs, a row's last pixels twice."""
@@ -257,3 +266,11 @@ class PairsDepthwiseConv2D(_VectorDepthwise):
         )
         blocks = pixel_blocks(len(first), 2, row=columns, shifted=True)
         return block_overlaps(signature, first, blocks, reads_first=False)
+
+
+@kernel("depthwise_conv_2d.strided_mve", DepthwiseConv2D)
+class StridedPairsDepthwiseConv2D(PairsDepthwiseConv2D):
+    """Two pixels at a time whose windows of width 3 are two pixels apart and share a column."""
+
+    stride = 2
+    function = "glowmcu_depthwise_strided_mve"

@@ -1,0 +1,99 @@
+/*
+ * glowmcu_depthwise_strided_mve.h: int8 depthwise convolution with windows three pixels
+ * wide, two pixels apart: two results by eight channels at a time read five columns together.
+ */
+#ifndef GLOWMCU_DEPTHWISE_STRIDED_MVE_H
+#define GLOWMCU_DEPTHWISE_STRIDED_MVE_H
+
+#include "glowmcu_depthwise_pair_mve.h"
+
+#if GLOWMCU_HAS_MVE
+/*
+ * Two pixels: `rows[ky] + offset` is the first one's left column.
+ *
+ * q0 q1 sums of the first pixel, q2 q3 of the second; q4 weights, q6 a column, q5 q7 products.
+ */
+/* stack: 100 bytes */
+GLOWMCU_CODE
+GLOWMCU_NAKED static void glowmcu_depthwise_strided_mve_pair(
+    const glowmcu_depthwise_pairs_mve *p GLOWMCU_UNUSED,
+    const int8_t *const *rows GLOWMCU_UNUSED, int32_t offset GLOWMCU_UNUSED,
+    int8_t *out GLOWMCU_UNUSED)
+{
+    __asm__ volatile(
+        GLOWMCU_DEPTHWISE_PAIR_MVE_BEGIN
+        "2: ldr         r0, [r7], #4\n"         /* a row of the windows */
+        "   vldrb.s16   q4, [r5]\n"
+        "   add         r0, r2\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 0 of the first pixel */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q0, q0, q7\n"
+        "   vadd.i32    q1, q1, q5\n"
+        "   add         r0, r0, r4, lsl #1\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 2 of both, first with the left weights */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q2, q2, q7\n"
+        "   vadd.i32    q3, q3, q5\n"
+        "   vldrb.s16   q4, [r5, #16]\n"        /* the right weights */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q0, q0, q7\n"
+        "   vadd.i32    q1, q1, q5\n"
+        "   add         r0, r0, r4, lsl #1\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 4 of the second pixel */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q2, q2, q7\n"
+        "   vadd.i32    q3, q3, q5\n"
+        "   vldrb.s16   q4, [r5, #8]\n"         /* the middle weights */
+        "   subs        r0, r0, r4\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 3 of the second pixel */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q2, q2, q7\n"
+        "   vadd.i32    q3, q3, q5\n"
+        "   sub         r0, r0, r4, lsl #1\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 1 of the first pixel */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q0, q0, q7\n"
+        "   vadd.i32    q1, q1, q5\n"
+        "   adds        r5, #24\n"
+        "   le          lr, 2b\n"
+        GLOWMCU_DEPTHWISE_PAIR_MVE_END);
+}
+#else
+GLOWMCU_CODE
+static inline void glowmcu_depthwise_strided_mve_pair(const glowmcu_depthwise_pairs_mve *p,
+    const int8_t *const *rows, int32_t offset, int8_t *out)
+{
+    glowmcu_depthwise_pair_mve_one(p, rows, offset, out);
+}
+#endif
+
+/*
+ * Output rows [first_row, end_row). Reads the input rows under them, writes only those rows.
+ * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
+ * input that nothing reads any more.
+ * `scratch`: kernel_height rows of row_pixels pixels.
+ */
+GLOWMCU_CODE
+static void glowmcu_depthwise_strided_mve_s8(const glowmcu_depthwise_pairs_mve *p, const int8_t *in,
+    int8_t *out, int8_t *scratch, int32_t first_row, int32_t end_row)
+{
+    const int8_t *rows[GLOWMCU_DEPTHWISE_PAIRS_ROWS];
+
+    for (int32_t oy = first_row; oy < end_row; ++oy) {
+        int8_t *row = out + (oy - first_row) * p->out_width * p->channels;
+        glowmcu_depthwise_pair_mve_rows(p, in, first_row, oy, scratch, rows);
+        for (int32_t ox = 0; ox < p->out_width; ox += 2) {
+            const int32_t left = (ox + 2 <= p->out_width) ? ox : ox - 1;
+            glowmcu_depthwise_strided_mve_pair(p, rows, left * p->stride_x * p->channels,
+                row + left * p->channels);
+        }
+    }
+}
+
+#endif /* GLOWMCU_DEPTHWISE_STRIDED_MVE_H */
