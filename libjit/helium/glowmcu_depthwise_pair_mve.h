@@ -64,29 +64,29 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
     "   dls         lr, r6\n"
 
 #define GLOWMCU_DEPTHWISE_PAIR_MVE_END \
-    "   vldrw.32    q4, [r5], #16\n"        /* two vectors of constants, then two more */ \
-    "   vldrw.32    q5, [r5], #16\n" \
-    "   vldrw.32    q6, [r5], #16\n" \
-    "   vldrw.32    q7, [r5], #16\n" \
     "   cmp         r10, #0\n" \
     "   blt         5f\n" \
     "   vshl.s32    q0, r10\n"              /* floor form */ \
-    "   vshl.s32    q1, r10\n" \
-    "   vshl.s32    q2, r10\n" \
-    "   vshl.s32    q3, r10\n" \
+    "   vldrw.32    q4, [r5], #16\n" \
     "   vadd.i32    q0, q0, q4\n" \
+    "   vldrw.32    q5, [r5], #16\n" \
+    "   vshl.s32    q1, r10\n" \
+    "   vldrw.32    q6, [r5], #16\n" \
     "   vadd.i32    q1, q1, q5\n" \
-    "   vadd.i32    q2, q2, q4\n" \
-    "   vadd.i32    q3, q3, q5\n" \
+    "   vldrw.32    q7, [r5], #16\n" \
+    "   vshl.s32    q2, r10\n" \
     "   vmulh.s32   q0, q0, q6\n" \
-    "   vmulh.s32   q1, q1, q7\n" \
+    "   vadd.i32    q2, q2, q4\n" \
     "   vmulh.s32   q2, q2, q6\n" \
-    "   vmulh.s32   q3, q3, q7\n" \
+    "   vshl.s32    q3, r10\n" \
+    "   vmulh.s32   q1, q1, q7\n" \
+    "   vadd.i32    q3, q3, q5\n" \
     "   vshrnb.i32  q0, q0, #16\n" \
-    "   vshrnt.i32  q0, q1, #16\n" \
     "   vshrnb.i32  q2, q2, #16\n" \
-    "   vshrnt.i32  q2, q3, #16\n" \
+    "   vmulh.s32   q3, q3, q7\n" \
+    "   vshrnt.i32  q0, q1, #16\n" \
     "   vqmovnb.s16 q0, q0\n" \
+    "   vshrnt.i32  q2, q3, #16\n" \
     "   vqmovnb.s16 q2, q2\n" \
     "3: add         r7, r3, r4\n" \
     "   vstrb.16    q0, [r3], #8\n" \
@@ -102,7 +102,11 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_pairs_mve, stream) == 20, strea
     "   b           1b\n" \
     "4: vpop        {d8-d15}\n" \
     "   pop         {r4-r11, pc}\n" \
-    "5: vadd.i32    q0, q0, q4\n"           /* literal form */ \
+    "5: vldrw.32    q4, [r5], #16\n"        /* literal form */ \
+    "   vldrw.32    q5, [r5], #16\n" \
+    "   vldrw.32    q6, [r5], #16\n" \
+    "   vldrw.32    q7, [r5], #16\n" \
+    "   vadd.i32    q0, q0, q4\n" \
     "   vadd.i32    q1, q1, q5\n" \
     "   vadd.i32    q2, q2, q4\n" \
     "   vadd.i32    q3, q3, q5\n" \

@@ -9,9 +9,10 @@
 
 #if GLOWMCU_HAS_MVE
 /*
- * Two pixels: `rows[ky] + offset` is the first one's left column.
+ * Two pixels: `rows[ky] + offset` is the first one's left column. The loop is in the order that
+ * benchmarks/helium_schedule.py found.
  *
- * q0 q1 sums of the first pixel, q2 q3 of the second; q4 q5 weights, q6 a column, q7 products.
+ * q0 q1 sums of the first pixel, q2 q3 of the second; q4 weights, q6 a column, q5 q7 products.
  */
 /* stack: 100 bytes */
 GLOWMCU_CODE
@@ -23,41 +24,41 @@ GLOWMCU_NAKED static void glowmcu_depthwise_pairs_mve_pair(
     __asm__ volatile(
         GLOWMCU_DEPTHWISE_PAIR_MVE_BEGIN
         "2: ldr         r0, [r7], #4\n"         /* a row of the windows */
-        "   vldrb.s16   q4, [r5], #8\n"
+        "   vldrb.s16   q4, [r5], #8\n"         /* left weights */
         "   add         r0, r2\n"
         "   vldrb.s16   q6, [r0]\n"             /* column 0 */
         "   vmullb.s16  q7, q6, q4\n"
-        "   vadd.i32    q0, q0, q7\n"
-        "   vmullt.s16  q7, q6, q4\n"
         "   add         r0, r4\n"
-        "   vadd.i32    q1, q1, q7\n"
+        "   vadd.i32    q0, q0, q7\n"
+        "   vmullt.s16  q5, q6, q4\n"
         "   vldrb.s16   q6, [r0]\n"             /* column 1 */
-        "   vmullb.s16  q7, q6, q4\n"
-        "   vldrb.s16   q5, [r5], #8\n"
-        "   vadd.i32    q2, q2, q7\n"
-        "   vmullt.s16  q7, q6, q4\n"
         "   add         r0, r4\n"
-        "   vadd.i32    q3, q3, q7\n"
-        "   vmullb.s16  q7, q6, q5\n"
-        "   vldrb.s16   q4, [r5], #8\n"
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vadd.i32    q1, q1, q5\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vldrb.s16   q4, [r5], #8\n"         /* middle weights */
+        "   vadd.i32    q2, q2, q7\n"
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vadd.i32    q3, q3, q5\n"
+        "   vmullt.s16  q5, q6, q4\n"
         "   vadd.i32    q0, q0, q7\n"
-        "   vmullt.s16  q7, q6, q5\n"
         "   vldrb.s16   q6, [r0]\n"             /* column 2 */
-        "   vadd.i32    q1, q1, q7\n"
-        "   vmullb.s16  q7, q6, q5\n"
-        "   add         r0, r4\n"
-        "   vadd.i32    q2, q2, q7\n"
-        "   vmullt.s16  q7, q6, q5\n"
-        "   vadd.i32    q3, q3, q7\n"
         "   vmullb.s16  q7, q6, q4\n"
-        "   vldrb.s16   q5, [r0]\n"             /* column 3 */
-        "   vadd.i32    q0, q0, q7\n"
-        "   vmullt.s16  q7, q6, q4\n"
-        "   vadd.i32    q1, q1, q7\n"
-        "   vmullb.s16  q7, q5, q4\n"
+        "   vadd.i32    q1, q1, q5\n"
+        "   add         r0, r4\n"
+        "   vmullt.s16  q5, q6, q4\n"
         "   vadd.i32    q2, q2, q7\n"
-        "   vmullt.s16  q7, q5, q4\n"
-        "   vadd.i32    q3, q3, q7\n"
+        "   vldrb.s16   q4, [r5], #8\n"         /* right weights */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vadd.i32    q3, q3, q5\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q0, q0, q7\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 3 */
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vadd.i32    q1, q1, q5\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vadd.i32    q2, q2, q7\n"
+        "   vadd.i32    q3, q3, q5\n"
         "   le          lr, 2b\n"
         GLOWMCU_DEPTHWISE_PAIR_MVE_END);
 }

@@ -9,7 +9,8 @@
 
 #if GLOWMCU_HAS_MVE
 /*
- * Two pixels: `rows[ky] + offset` is the first one's left column.
+ * Two pixels: `rows[ky] + offset` is the first one's left column. The loop is in the order that
+ * benchmarks/helium_schedule.py found.
  *
  * q0 q1 sums of the first pixel, q2 q3 of the second; q4 weights, q6 a column, q5 q7 products.
  */
@@ -23,44 +24,44 @@ GLOWMCU_NAKED static void glowmcu_depthwise_strided_mve_pair(
     __asm__ volatile(
         GLOWMCU_DEPTHWISE_PAIR_MVE_BEGIN
         "2: ldr         r0, [r7], #4\n"         /* a row of the windows */
-        "   vldrb.s16   q4, [r5]\n"
+        "   vldrb.s16   q4, [r5]\n"             /* left weights */
         "   add         r0, r2\n"
-        "   vldrb.s16   q6, [r0]\n"             /* column 0 of the first pixel */
-        "   vmullb.s16  q7, q6, q4\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 0 */
         "   vmullt.s16  q5, q6, q4\n"
-        "   vadd.i32    q0, q0, q7\n"
-        "   vadd.i32    q1, q1, q5\n"
         "   add         r0, r0, r4, lsl #1\n"
-        "   vldrb.s16   q6, [r0]\n"             /* column 2 of both, first with the left weights */
         "   vmullb.s16  q7, q6, q4\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 2 */
+        "   vadd.i32    q0, q0, q7\n"
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vadd.i32    q1, q1, q5\n"
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vldrb.s16   q4, [r5, #16]\n"        /* right weights */
+        "   vadd.i32    q3, q3, q5\n"
         "   vmullt.s16  q5, q6, q4\n"
         "   vadd.i32    q2, q2, q7\n"
-        "   vadd.i32    q3, q3, q5\n"
-        "   vldrb.s16   q4, [r5, #16]\n"        /* the right weights */
-        "   vmullb.s16  q7, q6, q4\n"
-        "   vmullt.s16  q5, q6, q4\n"
-        "   vadd.i32    q0, q0, q7\n"
-        "   vadd.i32    q1, q1, q5\n"
         "   add         r0, r0, r4, lsl #1\n"
-        "   vldrb.s16   q6, [r0]\n"             /* column 4 of the second pixel */
         "   vmullb.s16  q7, q6, q4\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 4 */
+        "   vadd.i32    q0, q0, q7\n"
+        "   vmullb.s16  q7, q6, q4\n"
+        "   vadd.i32    q1, q1, q5\n"
         "   vmullt.s16  q5, q6, q4\n"
         "   vadd.i32    q2, q2, q7\n"
-        "   vadd.i32    q3, q3, q5\n"
-        "   vldrb.s16   q4, [r5, #8]\n"         /* the middle weights */
+        "   vldrb.s16   q4, [r5, #8]\n"         /* middle weights */
         "   subs        r0, r0, r4\n"
-        "   vldrb.s16   q6, [r0]\n"             /* column 3 of the second pixel */
+        "   vldrb.s16   q6, [r0]\n"             /* column 3 */
         "   vmullb.s16  q7, q6, q4\n"
-        "   vmullt.s16  q5, q6, q4\n"
-        "   vadd.i32    q2, q2, q7\n"
         "   vadd.i32    q3, q3, q5\n"
         "   sub         r0, r0, r4, lsl #1\n"
-        "   vldrb.s16   q6, [r0]\n"             /* column 1 of the first pixel */
+        "   vmullt.s16  q5, q6, q4\n"
+        "   vldrb.s16   q6, [r0]\n"             /* column 1 */
+        "   vadd.i32    q2, q2, q7\n"
         "   vmullb.s16  q7, q6, q4\n"
+        "   vadd.i32    q3, q3, q5\n"
         "   vmullt.s16  q5, q6, q4\n"
         "   vadd.i32    q0, q0, q7\n"
-        "   vadd.i32    q1, q1, q5\n"
         "   adds        r5, #24\n"
+        "   vadd.i32    q1, q1, q5\n"
         "   le          lr, 2b\n"
         GLOWMCU_DEPTHWISE_PAIR_MVE_END);
 }

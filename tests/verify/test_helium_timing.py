@@ -134,6 +134,7 @@ def test_what_is_under_way_counts_in_the_next_piece() -> None:
         ("smlal r2, r3, r4, r5", Kind.MULTIPLY, "r2 r3 r4 r5", "r2 r3"),
         ("smull r2, r3, r4, r5", Kind.MULTIPLY, "r4 r5", "r2 r3"),
         ("asrl r2, r3, r5", Kind.SCALAR, "r2 r3 r5", "r2 r3"),
+        ("vshl.s32 q0, r10", Kind.VECTOR_SHIFT, "q0 r10", "q0"),
         ("vpstt", Kind.SCALAR, "", ""),
         ("vctp.32 r3", Kind.SCALAR, "r3", ""),
         ("cmp r3, r4", Kind.SCALAR, "r3 r4", ""),

@@ -216,6 +216,7 @@ def _registers(name: str, operands: str, kind: Kind) -> tuple[frozenset[str], fr
         written = everything[:results]
         keeps = _accumulates(name) or "nt." in name or "nb." in name or "[" in parts[0]
         keeps = keeps or (len(parts) == 2 and name.startswith(_ON_ITSELF))
+        keeps = keeps or (len(parts) == 2 and "shl" in name and _is_core(parts[1]))
         keeps = keeps or name.startswith(("asrl", "lsll", "lsrl", "smlal", "umlal", "vsli", "vsri"))
         read = everything if keeps else everything[results:]
         written += _updated_base(parts)
