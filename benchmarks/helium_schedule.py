@@ -23,7 +23,7 @@ _FLAGS = "flags"
 
 
 def loop_of(text: str, label: str) -> list[str]:
-    """The lines from `label` to the first jump back to it. Raises SystemExit where there is none."""
+    """The lines from `label` to the first jump back to it; SystemExit where there is none."""
     found: list[str] = []
     for line in text.splitlines():
         match = _LINE.search(line)

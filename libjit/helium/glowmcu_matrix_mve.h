@@ -33,10 +33,11 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_matrix_mve, stream) == 20, stream_is_sixt
 
 /*
  * Rows `x` and `x + depth` to `out` and `out + channels`. In assembly because eight sums in even
- * registers leave the compiler too few for the pointers: its loop is 1.5 times as long.
+ * registers leave the compiler too few for the pointers: its loop is 1.5 times as long. The order
+ * is that of benchmarks/helium_schedule.py; a turn loads what the next one begins with.
  *
- * r1, r3 rows; r5 stream; r7 out; r9 bytes left; r11 channels left; sums in r0 r2 r4 r6 of the
- * first row, r8 r10 r12 lr of the second.
+ * r1, r3 rows; r5 stream; r7 out; r9 bytes left beyond those that are loaded; r11 channels left;
+ * sums in r0 r2 r4 r6 of the first row, r8 r10 r12 lr of the second.
  */
 /* stack: 40 bytes */
 GLOWMCU_CODE
@@ -59,32 +60,48 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
         "   vmladav.s8  r8, q1, q2\n"
         "   vldrb.8     q3, [r5], #16\n"
         "   vmladav.s8  r2, q0, q3\n"
-        "   vmladav.s8  r10, q1, q3\n"
         "   vldrb.8     q2, [r5], #16\n"
+        "   vmladav.s8  r10, q1, q3\n"
         "   vmladav.s8  r4, q0, q2\n"
-        "   vmladav.s8  r12, q1, q2\n"
         "   vldrb.8     q3, [r5], #16\n"
+        "   vmladav.s8  r12, q1, q2\n"
         "   vmladav.s8  r6, q0, q3\n"
         "   vmladav.s8  lr, q1, q3\n"
         "   subs        r9, r9, #16\n"
-        "   beq         3f\n"
-        "2: vldrb.8     q0, [r1], #16\n"        /* the next 16 bytes of both rows */
+        "   beq         4f\n"
+        "   vldrb.8     q0, [r1], #16\n"
         "   vldrb.8     q2, [r5], #16\n"
-        "   vmladava.s8 r0, q0, q2\n"
+        "   subs        r9, r9, #16\n"
+        "   beq         3f\n"
+        "2: vmladava.s8 r0, q0, q2\n"           /* 16 bytes of both rows, and the first of the next */
+        "   vldrb.8     q1, [r3], #16\n"
+        "   vmladava.s8 r8, q1, q2\n"
+        "   vldrb.8     q3, [r5], #16\n"
+        "   vmladava.s8 r10, q1, q3\n"
+        "   vldrb.8     q2, [r5], #16\n"
+        "   vmladava.s8 r12, q1, q2\n"
+        "   subs        r9, r9, #16\n"
+        "   vmladava.s8 r2, q0, q3\n"
+        "   vldrb.8     q3, [r5], #16\n"
+        "   vmladava.s8 r4, q0, q2\n"
+        "   vldrb.8     q2, [r5], #16\n"
+        "   vmladava.s8 r6, q0, q3\n"
+        "   vldrb.8     q0, [r1], #16\n"
+        "   vmladava.s8 lr, q1, q3\n"
+        "   bne         2b\n"
+        "3: vmladava.s8 r0, q0, q2\n"           /* the last 16 bytes */
         "   vldrb.8     q1, [r3], #16\n"
         "   vmladava.s8 r8, q1, q2\n"
         "   vldrb.8     q3, [r5], #16\n"
         "   vmladava.s8 r2, q0, q3\n"
-        "   vmladava.s8 r10, q1, q3\n"
         "   vldrb.8     q2, [r5], #16\n"
+        "   vmladava.s8 r10, q1, q3\n"
         "   vmladava.s8 r4, q0, q2\n"
-        "   vmladava.s8 r12, q1, q2\n"
         "   vldrb.8     q3, [r5], #16\n"
+        "   vmladava.s8 r12, q1, q2\n"
         "   vmladava.s8 r6, q0, q3\n"
         "   vmladava.s8 lr, q1, q3\n"
-        "   subs        r9, r9, #16\n"
-        "   bne         2b\n"
-        "3: vmov        q0[2], q0[0], r0, r4\n"
+        "4: vmov        q0[2], q0[0], r0, r4\n"
         "   vmov        q0[3], q0[1], r2, r6\n"
         "   vmov        q1[2], q1[0], r8, r12\n"
         "   vmov        q1[3], q1[1], r10, lr\n"
@@ -93,23 +110,23 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
         "   ldr         r6, [r0, #8]\n"         /* preshift */
         "   sub         r1, r1, r2\n"
         "   sub         r3, r3, r2\n"
-        "   add         r4, r7\n"
         "   vldrw.32    q2, [r5], #16\n"
+        "   add         r4, r7\n"
         "   vldrw.32    q3, [r5], #16\n"
         "   cmp         r6, #0\n"
         "   blt         5f\n"
-        "   vshl.s32    q0, r6\n"               /* floor form */
-        "   vshl.s32    q1, r6\n"
-        "   vadd.i32    q0, q0, q2\n"
+        "   vshl.s32    q1, r6\n"               /* floor form */
         "   vadd.i32    q1, q1, q2\n"
-        "   vmulh.s32   q0, q0, q3\n"
         "   vmulh.s32   q1, q1, q3\n"
-        "   vshrnb.i32  q0, q0, #16\n"
+        "   vshl.s32    q0, r6\n"
+        "   vadd.i32    q0, q0, q2\n"
+        "   vmulh.s32   q0, q0, q3\n"
         "   vshrnb.i32  q1, q1, #16\n"
-        "   vqmovnb.s16 q0, q0\n"
+        "   vshrnb.i32  q0, q0, #16\n"
+        "   vctp.32     r11\n"
         "   vqmovnb.s16 q1, q1\n"
-        "4: vctp.32     r11\n"
-        "   vpstt\n"
+        "   vqmovnb.s16 q0, q0\n"
+        "6: vpstt\n"
         "   vstrbt.32   q0, [r7], #4\n"
         "   vstrbt.32   q1, [r4]\n"
         "   subs        r11, r11, #4\n"
@@ -136,7 +153,8 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
         "   vmax.s32    q1, q1, q2\n"
         "   vmin.s32    q0, q0, q3\n"
         "   vmin.s32    q1, q1, q3\n"
-        "   b           4b\n");
+        "   vctp.32     r11\n"
+        "   b           6b\n");
 }
 
 /* One row, four channels at a time. */
