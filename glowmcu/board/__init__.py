@@ -6,6 +6,7 @@ a bundle's flash and RAM fit. The file format is described in `boards/README.md`
 
 from glowmcu.board.catalogue import board_names, find_board
 from glowmcu.board.fit import Fit, RegionUse, does_not_fit, fit
+from glowmcu.board.memory_timing import CacheGeometry, MemoryTiming, SlowMemory
 from glowmcu.board.model import (
     Board,
     FlashTarget,
@@ -21,8 +22,10 @@ from glowmcu.board.read_board import read_board
 
 __all__ = [
     "Board",
+    "CacheGeometry",
     "Fit",
     "FlashTarget",
+    "MemoryTiming",
     "Placement",
     "PlacementRequest",
     "Places",
@@ -32,6 +35,7 @@ __all__ = [
     "RegisterWrite",
     "RenodeTarget",
     "SerialTarget",
+    "SlowMemory",
     "board_names",
     "does_not_fit",
     "find_board",

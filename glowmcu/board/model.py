@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from glowmcu.board.memory_timing import MemoryTiming
+
 
 @dataclass(frozen=True)
 class Region:
@@ -117,7 +119,9 @@ class Board:
     """A board. `memory` is empty and `placement` None for a board without limits (`generic`).
 
     `core` names a `glowmcu.cores.Core`; `clock_hz` is the highest the board runs at and
-    `flash_wait_states` what its flash takes then, before any cache; None unknown.
+    `flash_wait_states` what its flash takes then, before any cache; None unknown. `timing` is what
+    memories and caches make the core wait at that clock: several where the chip may be any of them,
+    empty where nothing is known.
     """
 
     name: str
@@ -131,6 +135,7 @@ class Board:
     renode: RenodeTarget | None
     file: Path
     flash_wait_states: int | None = None
+    timing: tuple[MemoryTiming, ...] = ()
     serial: SerialTarget | None = None
     flash: FlashTarget | None = None
 
