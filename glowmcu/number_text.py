@@ -6,3 +6,8 @@ from __future__ import annotations
 def count(value: int | None, unit: str = "") -> str:
     """12 345 678, or a dash where it is not known."""
     return "-" if value is None else f"{value:,}".replace(",", " ") + unit
+
+
+def between(low: int, high: int) -> str:
+    """12 345 to 23 456, or one number where both are the same."""
+    return count(low) if low == high else f"{count(low)} to {count(high)}"

@@ -12,11 +12,17 @@ EXECUTORS_SHOWN = ", ".join((*EXECUTOR_NAMES, "serial:PORT[:BAUD]"))
 
 
 def executor(
-    name: str, board: Board, core: str | None = None, wait_states: int = 0, count: bool = True
+    name: str,
+    board: Board,
+    core: str | None = None,
+    wait_states: int = 0,
+    count: bool = True,
+    board_memory: bool = False,
 ) -> Executor:
     """The executor `name` set up for `board`; `core` replaces the board's, `wait_states` are the
     flash's in the cycle model, where other regions have their own. Without `count` only outputs
-    are asked for, which a modelled core finds several times faster. Raises GM606.
+    are asked for, which a modelled core finds several times faster. With `board_memory` a modelled
+    core of the board's own kind replays its memories. Raises GM606.
 
     Modules are imported here, since Unicorn and its friends are extras.
     """
@@ -29,7 +35,8 @@ def executor(
         from glowmcu.verify.modelled import modelled_core
 
         waits = board.wait_states_by_region(wait_states)
-        return modelled_core(core_name, board, count, wait_states, waits)
+        memory_of = board if board_memory and core_name == board.core else None
+        return modelled_core(core_name, board, count, wait_states, waits, memory_of=memory_of)
     if name == "qemu":
         from glowmcu.verify.modelled import QEMU_MACHINES
         from glowmcu.verify.qemu import Qemu

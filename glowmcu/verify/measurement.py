@@ -9,17 +9,36 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from glowmcu.number_text import between
+
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
+class CycleRange:
+    """Cycles from `low` to `high`: two where a chip may have one of several memories."""
+
+    low: int
+    high: int
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return between(self.low, self.high)
+
+
+@dataclass(frozen=True)
 class LayerCost:
-    """Cost of one step of `<name>_run`, by its index in the manifest; None: not known."""
+    """Cost of one step of `<name>_run`, by its index in the manifest; None: not known.
+
+    `cycles` are those of the core alone, `board_cycles` with its waits for the board's memories.
+    """
 
     index: int
     name: str
     instructions: int | None
     cycles: int | None
+    board_cycles: CycleRange | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +50,7 @@ class Measurement:
     cycles: int | None = None
     stack_bytes: int | None = None
     layers: tuple[LayerCost, ...] = ()
+    board_cycles: CycleRange | None = None
 
 
 class Session(Protocol):

@@ -41,6 +41,7 @@ def modelled_core(
     wait_states: int = 0,
     region_waits: Mapping[str, int] | None = None,
     debug_lines: bool = False,
+    memory_of: Board | None = None,
 ) -> ModelledCore:
     """The model of `core_name`, by QEMU on the machine of `board` where that has the core; the rest
     as of `CortexM`. Raises GM618 for an unknown core, GM650 for wait states with Helium.
@@ -53,6 +54,7 @@ def modelled_core(
             wait_states=wait_states,
             debug_lines=debug_lines,
             region_waits=region_waits,
+            memory_of=memory_of,
         )
     if wait_states or any((region_waits or {}).values()):
         raise error(

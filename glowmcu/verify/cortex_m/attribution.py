@@ -118,6 +118,12 @@ class Accountant:
                 charge(step, address, Cost(0, cycles))
         return self._account(counts, executions, costs)
 
+    def cycles_of(self, address: int, size_bytes: int) -> int:
+        """Of one block that goes on to the next, where nothing waits."""
+        if not self._is_code(address):
+            return 0
+        return sum(cost.cycles for _, cost in self._block(address, size_bytes).pieces)
+
     def _account(
         self,
         counts: Counts,

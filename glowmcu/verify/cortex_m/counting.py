@@ -5,13 +5,17 @@ Counting edges instead of instructions keeps the callback short: one per execute
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.machine import RETURN_ADDRESS, Machine
+from glowmcu.verify.memory_system import Trace
 
 EdgeTable = dict[tuple[int | None, int], int]
+BeginTrace = Callable[[dict[int, int]], Trace]
+"""Makes the trace of a run whose blocks have these sizes, as far as they are known by then."""
 
 
 @dataclass
@@ -21,31 +25,41 @@ class Counts:
     `step` is the one that ran when the block was entered (None before the first), `previous` None
     at the start; blocks are known by address. `sizes`: bytes of each block.
     `read_waits[step][block]` = cycles that the block waited for data from another line of flash
-    than the last read's; empty unless asked for.
+    than the last read's; empty unless asked for. `trace` is what a board's memories are replayed
+    from, where that was asked for.
     """
 
     edges: dict[int | None, EdgeTable] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     read_waits: dict[int | None, dict[int, int]] = field(default_factory=dict)
+    trace: Trace | None = None
 
 
 class EdgeCounter:
     """Attaches to a machine once; `begin` gives the counts of a run, `end` completes them.
 
     With a `flash` that waits, reads of data from it are counted too, which makes a run several
-    times slower.
+    times slower. With `begin_trace` blocks and steps are told to a trace; who makes it tells reads.
     """
 
-    def __init__(self, machine: Machine, flash: Flash | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        flash: Flash | None = None,
+        begin_trace: BeginTrace | None = None,
+    ) -> None:
         counts = Counts()
         table: EdgeTable = {}
         reads: dict[int, int] = {}
         previous: int | None = None
         last_line: int | None = None
+        trace: Trace | None = None
 
         def begin() -> Counts:
-            nonlocal counts, table, reads, previous, last_line
+            nonlocal counts, table, reads, previous, last_line, trace
             counts, previous, last_line = Counts(), None, None
+            if begin_trace is not None:
+                trace = counts.trace = begin_trace(counts.sizes)
             table = counts.edges.setdefault(None, {})
             reads = counts.read_waits.setdefault(None, {})
             return counts
@@ -54,6 +68,8 @@ class EdgeCounter:
             nonlocal table, reads
             table = counts.edges.setdefault(step, {})
             reads = counts.read_waits.setdefault(step, {})
+            if trace is not None:
+                trace.begin_step(step)
 
         def read(_uc: Any, _kind: int, address: int, size: int, _value: int, _data: Any) -> None:
             nonlocal last_line
@@ -74,6 +90,8 @@ class EdgeCounter:
                 table[edge] = 1
                 counts.sizes[address] = size
             previous = address
+            if trace is not None:
+                trace.begin_block(address)
 
         def end() -> None:
             count(None, RETURN_ADDRESS, 0, None)

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from glowmcu import cores, installation
+from glowmcu.board import Board
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.alignment import AlignmentCheck
 from glowmcu.verify.cortex_m.attribution import Account, Accountant
+from glowmcu.verify.cortex_m.board_memory import BoardMemory, board_layout
 from glowmcu.verify.cortex_m.build import build_bundle
 from glowmcu.verify.cortex_m.costs import Flash, cost_table
 from glowmcu.verify.cortex_m.counting import EdgeCounter
@@ -22,7 +24,8 @@ from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.cortex_m.machine import Machine
 from glowmcu.verify.host import check_inputs, size_given
 from glowmcu.verify.kept_inputs import expect_kept
-from glowmcu.verify.measurement import Array, LayerCost, Measurement
+from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
+from glowmcu.verify.memory_system import MemoryLayout, Waits
 
 TIMEOUT_SECONDS = 120.0
 _PACKAGES = {"unicorn": "unicorn", "capstone": "capstone", "elftools": "pyelftools"}
@@ -51,7 +54,8 @@ class CortexM:
     is for one inference. `check_alignment` finds unaligned accesses of several words, at several
     times the running time. `slow_multiplier` is for an M0 or M0+ synthesized with the
     32-cycle multiplier; `wait_states` are those of the flash (see `costs.Flash`), `region_waits`
-    those of regions that code and weights were placed in. With
+    those of regions that code and weights were placed in. Where `memory_of` is a board whose file
+    says how its memories are timed, they are replayed: `board_cycles` of what is measured. With
     `debug_lines` the bundle is built so that `CortexM.measure` knows the C line of every address.
     """
 
@@ -67,10 +71,12 @@ class CortexM:
         wait_states: int = 0,
         debug_lines: bool = False,
         region_waits: Mapping[str, int] | None = None,
+        memory_of: Board | None = None,
     ) -> None:
         self._core = cores.core(core_name)
         self._slow_multiplier = slow_multiplier
         self._wait_states, self._region_waits = wait_states, region_waits or {}
+        self._memory_of = memory_of
         self._debug_lines = debug_lines
         self._check_alignment = check_alignment
         self._count = count
@@ -127,8 +133,10 @@ class CortexM:
                 for region, (first, end) in build.regions.items()
             ),
         )
-        marked = self._bench(build.marked, manifest, flash)
-        shipped = marked if build.is_same else self._bench(build.shipped, manifest, flash)
+        board = self._memory_of
+        layout = None if board is None else board_layout(board, manifest, build.regions)
+        marked = self._bench(build.marked, manifest, flash, layout)
+        shipped = marked if build.is_same else self._bench(build.shipped, manifest, flash, layout)
         found = [self._infer(manifest, shipped, marked, arrays) for arrays in inputs]
         return [replace(one, program=build.marked) for one in found]
 
@@ -144,7 +152,9 @@ class CortexM:
         if absent is not None:
             raise error("GM651", "the cortex-m executor does not work here", hint=absent)
 
-    def _bench(self, program: Program, manifest: Manifest, flash: Flash) -> _Bench:
+    def _bench(
+        self, program: Program, manifest: Manifest, flash: Flash, layout: MemoryLayout | None
+    ) -> _Bench:
         sizes = [entry.bytes for entry in manifest.outside]
         arena = manifest.arena_bytes, manifest.arena_align
         machine = Machine(program, self._core, *arena, sizes)
@@ -154,14 +164,17 @@ class CortexM:
             return _Bench(machine, self._timeout_seconds)
         table = cost_table(self._core.name, self._slow_multiplier)
         accountant = Accountant(program, table, machine.read_code, flash)
-        counter = EdgeCounter(machine, flash)
+        memory = None
+        if self._memory_of is not None and layout is not None and self._memory_of.timing:
+            memory = BoardMemory(machine, accountant, self._memory_of.timing, layout)
+        counter = EdgeCounter(machine, flash, memory.begin if memory else None)
         return _Bench(machine, self._timeout_seconds, counter, accountant)
 
     def _infer(
         self, manifest: Manifest, shipped: _Bench, marked: _Bench, arrays: Sequence[Array]
     ) -> DetailedMeasurement:
         try:
-            found, account = shipped.infer(manifest, arrays)
+            found, account, waits = shipped.infer(manifest, arrays)
         except GlowmcuError:
             if shipped is not marked:
                 marked.infer(manifest, arrays)  # fails alike and knows in which step
@@ -169,12 +182,15 @@ class CortexM:
         if account is None:
             return DetailedMeasurement(found, None, shipped is not marked)
         if shipped is not marked:
-            _, account = marked.infer(manifest, arrays)
+            _, account, waits = marked.infer(manifest, arrays)
             assert account is not None
         layers = []
         for layer in manifest.layers:
             cost = account.cost_of_step(layer.index)
-            layers.append(LayerCost(layer.index, layer.name, cost.instructions, cost.cycles))
+            on_board = _on_board(account, waits, layer.index)
+            layers.append(
+                LayerCost(layer.index, layer.name, cost.instructions, cost.cycles, on_board)
+            )
         measurement = replace(found, layers=tuple(layers))
         return DetailedMeasurement(measurement, account, shipped is not marked)
 
@@ -198,9 +214,10 @@ class _Bench:
 
     def infer(
         self, manifest: Manifest, arrays: Sequence[Array]
-    ) -> tuple[Measurement, Account | None]:
+    ) -> tuple[Measurement, Account | None, tuple[Waits, ...]]:
         """One inference on a fresh machine, of a bundle with states the next of its stream; the
-        measurement has no layers yet.
+        measurement has no layers yet. Waits are those of the board's memories, a few where it may
+        have one or the other.
         """
         machine, size = self._machine, size_given(manifest, arrays)
         machine.reset()
@@ -232,13 +249,15 @@ class _Bench:
         )
         self._states = [machine.read_arena(e.offset, e.bytes) for e in manifest.states]
         account = self._accountant.settle(counts) if self._accountant and counts else None
+        waits = counts.trace.finish() if counts is not None and counts.trace is not None else ()
         measurement = Measurement(
             outputs,
             instructions=account.total.instructions if account else None,
             cycles=account.total.cycles if account else None,
             stack_bytes=machine.stack_used_bytes(),
+            board_cycles=_on_board(account, waits),
         )
-        return measurement, account
+        return measurement, account, waits
 
     def _restore_states(self, manifest: Manifest) -> None:
         if manifest.states and not self._states:
@@ -259,6 +278,17 @@ class _Bench:
         data = np.ascontiguousarray(arrays[manifest.streamed_input]).tobytes()
         start, push = manifest.entry_points
         return [(start, [arena]), (push, [arena, self._machine.show(data), rows.count])]
+
+
+def _on_board(
+    account: Account | None, waits: Sequence[Waits], step: int | None = None
+) -> CycleRange | None:
+    """Of one step, or of all."""
+    if account is None or not waits:
+        return None
+    cycles = (account.total if step is None else account.cost_of_step(step)).cycles
+    found = [cycles + (one.total if step is None else one.of_step(step)) for one in waits]
+    return CycleRange(min(found), max(found))
 
 
 def _of_size(manifest: Manifest, arrays: Sequence[Array]) -> Manifest:

@@ -49,13 +49,15 @@ def hottest_blocks(
     wait_states: int = 0,
     region_waits: Mapping[str, int] | None = None,
     board: Board | None = None,
+    memory_of: Board | None = None,
 ) -> tuple[Measurement, tuple[HotBlock, ...]]:
     """One inference, and the `count` blocks with the most cycles; errors as of the core's
     executor.
     """
     executor = modelled_core(
-        core_name, board, wait_states=wait_states, region_waits=region_waits, debug_lines=True
-    )
+        core_name, board, wait_states=wait_states, region_waits=region_waits, debug_lines=True,
+        memory_of=memory_of,
+    )  # fmt: skip
     (found,) = executor.measure(bundle_dir, [inputs])
     assert found.account is not None and found.program is not None
     total = found.account.total.cycles

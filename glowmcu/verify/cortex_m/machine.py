@@ -126,6 +126,13 @@ class Machine:
                 self._uc.hook_add(kind, hook, begin=segment.address, end=end)
         self._uc.ctl_flush_tb()
 
+    def add_span_hook(self, first: int, end: int, hook: AccessHook, writes: bool = False) -> None:
+        """The same for reads of data, or `writes`, from `first` to before `end`."""
+        unicorn = self._unicorn
+        kind = unicorn.UC_HOOK_MEM_WRITE if writes else unicorn.UC_HOOK_MEM_READ
+        self._uc.hook_add(kind, hook, begin=first, end=end - 1)
+        self._uc.ctl_flush_tb()
+
     def reset(self) -> None:
         """Memory as after power-on: statics initialized, arena and stack poisoned."""
         self._uc.mem_write(ARENA_BASE, self._canary)
