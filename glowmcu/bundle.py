@@ -246,17 +246,19 @@ class Bundle(Shown):
         core: CoreName | None = None,
         wait_states: int = 0,
         real: bool = False,
+        board_memory: bool = False,
     ) -> Measurement:
         """One inference on an executor, with what it costs there. Raises GlowmcuError GM6xx.
 
-        `wait_states` are the flash's, in the cycle model of `cortex-m`; `real` is as for `run`.
+        `wait_states` are the flash's, in the cycle model of `cortex-m`, which with `board_memory`
+        replays the board's memories, too: `board_cycles`. `real` is as for `run`.
 
         >>> bundle = glowmcu.load("build/digits", board="nrf52")
         >>> measured = bundle.measure([np.load("seven.npy")], on="cortex-m")
         >>> measured.cycles > measured.instructions > 0, measured.stack_bytes < 1000
         (True, True)
         """
-        return self.measure_all([inputs], on, core, wait_states, real)[0]
+        return self.measure_all([inputs], on, core, wait_states, real, board_memory)[0]
 
     def session(self, on: Where = "host", core: CoreName | None = None) -> Session:
         """A stream of invocations in one arena. Where the model has states, each depends on those
@@ -284,6 +286,7 @@ class Bundle(Shown):
         core: CoreName | None = None,
         wait_states: int = 0,
         real: bool = False,
+        board_memory: bool = False,
     ) -> list[Measurement]:
         """The same for many input sets; the bundle is built once.
 
@@ -295,7 +298,8 @@ class Bundle(Shown):
         from glowmcu.verify.executors import executor
 
         given = [_taken(self.manifest, arrays, real) for arrays in inputs]
-        found = executor(on, self.board, core, wait_states).run(self.path, given)
+        place = executor(on, self.board, core, wait_states, board_memory=board_memory)
+        found = place.run(self.path, given)
         return [_given(self.manifest, measured, real) for measured in found]
 
     def quantize(self, name: str, real: ArrayLike) -> Array:

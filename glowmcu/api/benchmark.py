@@ -17,7 +17,7 @@ from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, SerialPort
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
-from glowmcu.verify.measurement import Measurement
+from glowmcu.verify.measurement import CycleRange, Measurement
 from glowmcu.verify.verification import seeded_inputs
 
 MODEL = "cortex-m"
@@ -30,6 +30,8 @@ _COLUMNS = (
     Column("share", "share", "percent"), Column("MACs", "macs", "count"),
     Column("cycles/MAC", "cycles_per_mac", "number", 2), Column("layer", "name"),
 )  # fmt: skip
+
+_ON_BOARD = Column("on the board", "board_cycles")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,10 @@ class Benchmark(Shown):
     """What one inference costs: `measured` has instructions, cycles, stack (bytes) and layers.
 
     `on` is the executor, `core` the core, `wait_states` those of the flash. `clock_hz` is None
-    where the board is unknown or another core was asked for. `costs` is of a pipeline's runs on
+    where the board is unknown or another core was asked for. Cycles are the core's alone, with a
+    flash of `wait_states`; where the board's file describes its memories and no `wait_states` were
+    given, `board_cycles` are those with what it waits for them: a range where the chip may have one
+    geometry or another. `costs` is of a pipeline's runs on
     average; `hot` are the basic blocks that cost most, where they were asked for; `limits` are what
     one inference may cost.
 
@@ -93,29 +98,53 @@ class Benchmark(Shown):
     limits: BenchLimits = BenchLimits()
 
     @property
+    def board_cycles(self) -> CycleRange | None:
+        """Of one inference on this board, where its memories are known."""
+        return self.measured.board_cycles
+
+    @property
     def milliseconds(self) -> float | None:
-        """Of one inference at the board's clock, where both are known."""
-        cycles = self.measured.cycles
-        return None if cycles is None or not self.clock_hz else 1e3 * cycles / self.clock_hz
+        """Of one inference at the board's clock, at most, where both are known."""
+        found = self.milliseconds_range
+        return None if found is None else found[1]
+
+    @property
+    def milliseconds_range(self) -> tuple[float, float] | None:
+        """At least and at most: two where it is not known which of several memories a chip has."""
+        cycles, known = self.measured.cycles, self.board_cycles
+        if not self.clock_hz or cycles is None:
+            return None
+        low, high = (cycles, cycles) if known is None else (known.low, known.high)
+        return 1e3 * low / self.clock_hz, 1e3 * high / self.clock_hz
+
+    @property
+    def time_text(self) -> str | None:
+        """The same for people."""
+        found = self.milliseconds_range
+        if found is None or not self.clock_hz:
+            return None
+        low, high = (f"{time:.2f}" for time in found)
+        return f"{low if low == high else f'{low} to {high}'} ms at {self.clock_hz // 10**6} MHz"
 
     def _card(self) -> Card:
         measured, waits = self.measured, self.wait_states
-        took = "" if self.milliseconds is None else f", {self.milliseconds:.2f} ms"
-        clock = f" at {self.clock_hz // 10**6} MHz" if took and self.clock_hz else ""
+        on_board, time = self.board_cycles, "" if self.time_text is None else f", {self.time_text}"
         memory = f"flash with {waits} wait states" if waits else "zero wait states"
         facts = (
             ("core", f"{self.core}, {memory}" if self.on == MODEL else f"{self.core}, {self.on}"),
-            ("cycles", f"{count(measured.cycles)}{took}{clock}"),
+            ("cycles", count(measured.cycles) + ("" if on_board else time)),
+            *([("on the board", f"{on_board.text} cycles{time}")] if on_board else []),
             ("instructions", count(measured.instructions)),
             ("stack", count(measured.stack_bytes, " B")),
         )
-        return Card(f"Cost of {self.manifest.name}", facts, _COLUMNS, self._records())
+        columns = _COLUMNS if on_board is None else (*_COLUMNS[:4], _ON_BOARD, *_COLUMNS[4:])
+        return Card(f"Cost of {self.manifest.name}", facts, columns, self._records())
 
     def _records(self) -> list[Record]:
         total = self.measured.cycles or self.measured.instructions or 1
         records: list[Record] = []
         for cost in self.measured.layers:
-            layer = self.manifest.layers[cost.index]
+            layer, board = self.manifest.layers[cost.index], cost.board_cycles
             work = cost.cycles if cost.cycles is not None else cost.instructions or 0
             records.append(
                 {
@@ -125,6 +154,9 @@ class Benchmark(Shown):
                     "kernel": layer.kernel,
                     "instructions": cost.instructions,
                     "cycles": cost.cycles,
+                    "board_cycles": None if board is None else board.text,
+                    "board_cycles_low": None if board is None else board.low,
+                    "board_cycles_high": None if board is None else board.high,
                     "share": work / total,
                     "macs": layer.macs,
                     "cycles_per_mac": work / layer.macs if layer.macs else None,
@@ -140,6 +172,7 @@ class Benchmark(Shown):
             "wait_states": self.wait_states,
             "instructions": self.measured.instructions,
             "cycles": self.measured.cycles,
+            "board_cycles": self._board_json(),
             "stack_bytes": self.measured.stack_bytes,
             "layers": [
                 {**dataclasses.asdict(layer), "macs": macs[layer.index]}
@@ -152,6 +185,13 @@ class Benchmark(Shown):
         if self.on != MODEL:
             body["on"] = self.on
         return body
+
+    def _board_json(self) -> dict[str, object] | None:
+        known, times = self.board_cycles, self.milliseconds_range
+        if known is None:
+            return None
+        low, high = (None, None) if times is None else times
+        return {**dataclasses.asdict(known), "milliseconds_low": low, "milliseconds_high": high}
 
     def check(self, max_cycles: int | None = None, max_stack: int | None = None) -> None:
         """Raises GM170 with every limit (cycles, bytes) that one inference passes; what is not
@@ -167,7 +207,7 @@ def bench(
     *,
     on: Literal["cortex-m"] | SerialPort = "cortex-m",
     core: CoreName | None = None,
-    wait_states: int | Literal["board"] = 0,
+    wait_states: int | Literal["board"] | None = None,
     hot: int = 0,
     board: str | None = None,
     max_cycles: int | None = None,
@@ -176,9 +216,12 @@ def bench(
     """What one inference of `bundle` (or the one in that folder) costs, layer by layer.
 
     Instructions, cycles and bytes of stack are counted on a model of the board's core, or of
-    `core`, with `wait_states` of the flash ("board": what the board's file says); or on a connected
-    board by `on=SerialPort("serial:/dev/ttyACM0")`. `hot` basic blocks are shown with their code.
-    `max_cycles` and `max_stack` (bytes) are what `found.check()` and the report hold it against.
+    `core`; where the board's file describes its memories, also the cycles that it waits for them.
+    Instead, `wait_states` gives the flash so many ("board": what the board's file says; 0: the
+    core's own cycles only). Or on a connected board by `on=SerialPort("serial:/dev/ttyACM0")`.
+    `hot` basic blocks are shown with their code.
+    `max_cycles` and `max_stack` (bytes) are what `found.check()` and the report hold it against;
+    the cycles are the core's alone.
     Raises GM602, GM610 where a compiler or emulator is missing, GM720 for a board that does not say
     its wait states.
 
@@ -189,17 +232,21 @@ def bench(
     """
     loaded = loaded_bundle(bundle, board)
     name, waits = core or loaded.board.core, _wait_states(wait_states, loaded.board)
+    board_memory = wait_states is None and on == MODEL and name == loaded.board.core
     inputs = seeded_inputs(loaded.manifest, 1)
     costs: RunCosts | None = None
     blocks: tuple[HotBlock, ...] = ()
     if hot:
         regions = loaded.board.wait_states_by_region(waits)
         measured, blocks = hottest_blocks(
-            loaded.path, inputs, name, hot, waits, regions, loaded.board
-        )
+            loaded.path, inputs, name, hot, waits, regions, loaded.board,
+            loaded.board if board_memory else None,
+        )  # fmt: skip
     else:
         sets = [inputs] * run_count(loaded.manifest)
-        runs = loaded.measure_all(sets, on=on, core=core, wait_states=waits)
+        runs = loaded.measure_all(
+            sets, on=on, core=core, wait_states=waits, board_memory=board_memory
+        )
         measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
     clock = loaded.board.clock_hz if core is None else None
     limits = BenchLimits(max_cycles, max_stack)
@@ -211,7 +258,9 @@ def bench(
     return found
 
 
-def _wait_states(given: int | str, board: Board) -> int:
+def _wait_states(given: int | str | None, board: Board) -> int:
+    if given is None:
+        return 0
     if given != "board":
         if not 0 <= int(given) <= _MOST_WAITS:
             raise error("GM710", f"wait_states must be 0 to {_MOST_WAITS} or board, got {given!r}")

@@ -48,10 +48,9 @@ def _block_count(text: str) -> int:
 )
 @click.option(
     "--wait-states",
-    default="0",
-    show_default=True,
     metavar="N|board",
-    help="Of the flash, roughly: jumps and reads of other lines wait. board: what its file says.",
+    help="Of the flash, roughly, instead of the board's own memories: jumps and reads of other "
+    "lines wait. board: as many as its file says; 0: only the core's cycles.",
 )
 @click.option(
     "--hot",
@@ -69,19 +68,20 @@ def bench_command(
     board: str | None,
     where: Literal["cortex-m"] | SerialPort,
     core: CoreName | None,
-    wait_states: str,
+    wait_states: str | None,
     hot: int | None,
     report: Path | None,
     as_json: bool,
     limits: BenchLimits,
 ) -> None:
-    """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack.
+    """Cost of BUNDLE per layer on the modelled core: instructions, cycles, stack. Where the
+    board's file describes its memories and caches, also cycles with what they make the core wait.
 
     With --on serial:PORT the board counts cycles itself, and per layer where the bundle was
     compiled with --instrument.
     """
     if where != MODEL:
-        _only_of_the_model(where, core=core, hot=hot, wait_states=wait_states.strip("0"))
+        _only_of_the_model(where, core=core, hot=hot, wait_states=(wait_states or "").strip("0"))
     waits = _wait_states(wait_states)
     loaded = load(bundle, board)
     found = bench(
@@ -135,20 +135,22 @@ def _show(found: Benchmark) -> None:
     out.print(bench_table(found.manifest, measured))
     for line in hot_lines(found.hot):
         out.print(line, markup=False)
-    clock = found.clock_hz
-    time = f", {found.milliseconds or 0:.2f} ms at {clock // 10**6} MHz" if clock else ""
+    time = "" if found.time_text is None else f", {found.time_text}"
+    on_board = found.board_cycles
     memory = f"flash with {waits} wait states (approximate)" if waits else "zero wait states"
     out.print(
-        f"{found.core}, {memory}: {count(measured.cycles)} cycles{time}, "
+        f"{found.core}, {memory}: {count(measured.cycles)} cycles{'' if on_board else time}, "
         f"{count(measured.stack_bytes)} B of stack"
     )
+    if on_board is not None:
+        out.print(f"on the board: {on_board.text} cycles{time}")
     if found.costs is not None:
-        out.print(found.costs.line(clock))
+        out.print(found.costs.line(found.clock_hz))
 
 
-def _wait_states(text: str) -> int | Literal["board"]:
-    if text == "board":
-        return "board"
+def _wait_states(text: str | None) -> int | Literal["board"] | None:
+    if text is None or text == "board":
+        return "board" if text else None
     if not text.isdecimal() or int(text) > 100:
         raise click.BadParameter(
             f"expected a number up to 100 or the word board, got {text!r}",

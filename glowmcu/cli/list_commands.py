@@ -9,10 +9,12 @@ from pathlib import Path
 import click
 
 from glowmcu.board import board_names, find_board
+from glowmcu.cli.completion import complete_board
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.errors import error
 from glowmcu.input_options import InputOptions
+from glowmcu.report.one_board import board_lines
 from glowmcu.report.tables import board_table
 
 
@@ -41,15 +43,24 @@ def inspect_command(model: Path, inputs: InputOptions, as_json: bool) -> None:
 
 
 @click.command("boards")
+@click.argument("name", required=False, shell_complete=complete_board)
 @json_option
-def boards_command(as_json: bool) -> None:
-    """List the boards: core, memory, emulators."""
-    boards = [find_board(name) for name in board_names()]
+def boards_command(name: str | None, as_json: bool) -> None:
+    """List the boards: core, memory, emulators.
+
+    With NAME, or a board's file, all that it says, the timing of its memories included.
+    """
+    boards = [find_board(one) for one in (board_names() if name is None else (name,))]
     if as_json:
         rows = [dataclasses.asdict(board) for board in boards]
         print_json([{key: value for key, value in row.items() if key != "file"} for row in rows])
         return
-    console().print(board_table(boards))
+    out = console()
+    if name is None:
+        out.print(board_table(boards))
+        return
+    for line in board_lines(boards[0]):
+        out.print(line, markup=False, soft_wrap=True)
 
 
 @click.command("ops")

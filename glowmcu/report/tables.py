@@ -17,7 +17,7 @@ from glowmcu.simplified import SimplificationEntry
 
 if TYPE_CHECKING:
     from glowmcu.bundle import Bundle
-    from glowmcu.verify.measurement import Measurement
+    from glowmcu.verify.measurement import CycleRange, Measurement
 
 _MOST_NOTES = 12
 
@@ -202,9 +202,10 @@ def layer_table(manifest: Manifest) -> Table:
 
 def bench_table(manifest: Manifest, measured: Measurement) -> Table:
     """Instructions and cycles a layer, and the rest that belongs to none."""
+    board = [("on the board", "r")] if measured.board_cycles is not None else []
     table = plain_table(
         "", ("step", "r"), ("operator", "l"), ("instructions", "r"), ("cycles", "r"),
-        ("share", "r"), ("MACs", "r"), ("cycles/MAC", "r"), ("layer", "l"),
+        *board, ("share", "r"), ("MACs", "r"), ("cycles/MAC", "r"), ("layer", "l"),
         dispensable=["MACs", "layer"],
     )  # fmt: skip
     total = measured.cycles or measured.instructions or 1
@@ -213,19 +214,25 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
         work = cost.cycles if cost.cycles is not None else cost.instructions or 0
         table.add_row(
             str(cost.index), layer.op, count(cost.instructions), count(cost.cycles),
-            f"{100 * work / total:.1f} %", count(layer.macs),
-            f"{work / layer.macs:.2f}" if layer.macs else "-", escape(layer.name),
+            *([_range(cost.board_cycles)] if board else []), f"{100 * work / total:.1f} %",
+            count(layer.macs), f"{work / layer.macs:.2f}" if layer.macs else "-",
+            escape(layer.name),
         )  # fmt: skip
     rest_instructions = _rest(measured.instructions, (c.instructions or 0 for c in measured.layers))
     rest_cycles = _rest(measured.cycles, (c.cycles or 0 for c in measured.layers))
     if measured.layers:
         table.add_row("", "(call, return)", count(rest_instructions), count(rest_cycles))
     table.add_row(
-        "", "total", count(measured.instructions), count(measured.cycles), "",
+        "", "total", count(measured.instructions), count(measured.cycles),
+        *([_range(measured.board_cycles)] if board else []), "",
         count(manifest.macs), f"{total / manifest.macs:.2f}" if manifest.macs else "-",
         style="bold",
     )  # fmt: skip
     return table
+
+
+def _range(cycles: CycleRange | None) -> str:
+    return "-" if cycles is None else cycles.text
 
 
 def _rest(total: int | None, parts: Iterable[int]) -> int | None:

@@ -271,6 +271,48 @@ def test_inspect_shows_what_is_not_supported_too(glowmcu_cli: Run) -> None:
     assert "custom operator 'MyOwn' is not supported" in ended.out
 
 
+@pytest.mark.arm
+def test_bench_shows_cycles_of_the_core_and_on_the_board(glowmcu_cli: Run, bundle: str) -> None:
+    found = object_of(glowmcu_cli("bench", bundle, "--json"))
+    board, cycles = found["board_cycles"], found["cycles"]
+    assert cycles < board["low"] < board["high"] < 3 * cycles
+    assert board["milliseconds_low"] == pytest.approx(board["low"] / 64e3)
+    layers = found["layers"]
+    assert all(x["cycles"] <= x["board_cycles"]["low"] for x in layers)
+    assert sum(x["board_cycles"]["low"] for x in layers) <= board["low"]
+    shown = glowmcu_cli("bench", bundle).out
+    assert re.search(r"cycles +on the board +share", shown)
+    low, high = (f"{board[key]:,}".replace(",", " ") for key in ("low", "high"))
+    assert f"on the board: {low} to {high} cycles, " in shown
+    assert re.search(r"\d\.\d\d to \d\.\d\d ms at 64 MHz", shown)
+
+
+@pytest.mark.arm
+def test_bench_shows_the_core_alone_where_that_is_asked_for(glowmcu_cli: Run, bundle: str) -> None:
+    on_board = object_of(glowmcu_cli("bench", bundle, "--json"))
+    for options in (("--wait-states", "0"), ("--board", "generic", "--core", "cortex-m4")):
+        alone = object_of(glowmcu_cli("bench", bundle, "--json", *options))
+        assert alone["board_cycles"] is None
+        assert alone["cycles"] == on_board["cycles"]
+        assert "on the board" not in glowmcu_cli("bench", bundle, *options).out
+    assert "3 wait states" in glowmcu_cli("bench", bundle, "--wait-states", "3").out
+
+
+def test_boards_shows_all_that_one_says(glowmcu_cli: Run) -> None:
+    shown = glowmcu_cli("boards", "nucleo-h743zi").out
+    assert "flash    4 wait states for 32 bytes, of a clock 2 times slower" in shown
+    assert "cache    code: 16 384 B, 512 lines of 32 B, 2 ways, lru" in shown
+    assert "timing 2 of 2" in shown
+    assert "fully associative" in glowmcu_cli("boards", "stm32f4-discovery").out
+    assert "direct-mapped" in glowmcu_cli("boards", "nrf52").out
+    assert "not described" in glowmcu_cli("boards", "generic").out
+    (one,) = json.loads(glowmcu_cli("boards", "rp2040", "--json").out)
+    assert one["timing"][0]["cache"] == {
+        "size_bytes": 16384, "line_bytes": 8, "ways": 2, "replacement": "lru",
+    }  # fmt: skip
+    assert glowmcu_cli("boards", "rp2041").exit_code == 2
+
+
 def test_boards_lists_all_with_core_and_memory(glowmcu_cli: Run) -> None:
     rows = object_of(glowmcu_cli("boards", "--json"))
     assert [row["name"] for row in rows] == list(board_names())
