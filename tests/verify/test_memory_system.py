@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from glowmcu.board import CacheGeometry, MemoryTiming, SlowMemory
 from glowmcu.verify.memory_system import MemoryLayout, Replayer, Span, Trace
 from glowmcu.verify.memory_system import trace as trace_module
 from glowmcu.verify.memory_system.cache import CacheLines
+from glowmcu.verify.memory_system.touches import BLOCK, WRITE
+from tests.verify.slow_replayer import SlowReplayer
 
 FLASH, OTHER_FLASH, RAM = 0x08000000, 0x10000000, 0x20000000
 LAYOUT = MemoryLayout(
@@ -31,16 +34,37 @@ def flash(**others: Any) -> SlowMemory:
     return SlowMemory("flash", **{"wait_states": WAITS, "width_bytes": 16, **others})
 
 
-def replayer(memory: SlowMemory | None = None, **caches: CacheGeometry) -> Replayer:
-    return Replayer(MemoryTiming((memory or flash(),), **caches), LAYOUT)
+class Machine:
+    """A board's memories, asked for the waits of one access after the other."""
+
+    def __init__(self, timing: MemoryTiming) -> None:
+        self._blocks: dict[int, tuple[int, int]] = {}
+        self._replayer = Replayer(timing, LAYOUT, lambda address: self._blocks[address])
+
+    def fetch(self, address: int, size_bytes: int, cycles: int) -> int:
+        assert self._blocks.setdefault(address, (size_bytes, cycles)) == (size_bytes, cycles)
+        return self._waits(address << 8 | BLOCK)
+
+    def read(self, address: int, size_bytes: int) -> int:
+        return self._waits(address << 8 | size_bytes)
+
+    def write(self, address: int, size_bytes: int) -> int:
+        return self._waits(address << 8 | WRITE | size_bytes)
+
+    def _waits(self, event: int) -> int:
+        return int(self._replayer.replay(np.array([event], np.uint64))[0])
 
 
-def fetches(machine: Replayer, blocks: Sequence[tuple[int, int]], cycles: int = 0) -> list[int]:
+def replayer(memory: SlowMemory | None = None, **caches: CacheGeometry) -> Machine:
+    return Machine(MemoryTiming((memory or flash(),), **caches))
+
+
+def fetches(machine: Machine, blocks: Sequence[tuple[int, int]], cycles: int = 0) -> list[int]:
     """Waits of blocks, each an offset in flash and bytes."""
     return [machine.fetch(FLASH + offset, size, cycles) for offset, size in blocks]
 
 
-def reads(machine: Replayer, offsets: Sequence[int], base: int = FLASH) -> list[int]:
+def reads(machine: Machine, offsets: Sequence[int], base: int = FLASH) -> list[int]:
     return [machine.read(base + offset, 4) for offset in offsets]
 
 
@@ -59,6 +83,7 @@ def test_a_loop_of_one_line_more_than_the_cache_always_waits() -> None:
 def test_a_block_waits_for_each_line_that_it_touches() -> None:
     art = replayer(instruction_cache=ART_CODE)
     assert fetches(art, [(14, 4), (0, 14), (18, 14), (30, 4)]) == [2 * WAITS, 0, 0, WAITS]
+    assert fetches(art, [(64, 0)]) == [0], "the address that a run returns to"
 
 
 @pytest.mark.parametrize(
@@ -173,8 +198,7 @@ def test_other_memories_do_not_wait() -> None:
 
 
 def test_each_memory_has_its_own_wait_states() -> None:
-    slow = MemoryTiming((flash(), SlowMemory("external", 20, 4)))
-    machine = Replayer(slow, LAYOUT)
+    machine = Machine(MemoryTiming((flash(), SlowMemory("external", 20, 4))))
     assert reads(machine, [0]) + reads(machine, [0], OTHER_FLASH) == [WAITS, 20]
     assert machine.fetch(OTHER_FLASH, 8, 2) == 40
     assert machine.fetch(FLASH, 8, 2) == WAITS
@@ -183,16 +207,17 @@ def test_each_memory_has_its_own_wait_states() -> None:
 def test_what_was_written_is_in_the_cache() -> None:
     ram = SlowMemory("ram", wait_states=3, width_bytes=8)
     machine = replayer(ram, data_cache=CacheGeometry(64, 32, 2))
-    machine.write(RAM + 4, 4)
+    assert machine.write(RAM + 4, 4) == 0
     assert reads(machine, [0, 28, 32], RAM) == [0, 0, 3 + 3 * 4]
     uncached = replayer(ram)
-    uncached.write(RAM, 4)
+    assert uncached.write(RAM, 4) == 0
     assert reads(uncached, [0], RAM) == [3]
 
 
 def test_waits_count_for_the_step_and_the_block_that_wait() -> None:
     one, two = FLASH, FLASH + 16
-    trace = Trace([replayer(), replayer(flash(wait_states=1))], lambda _address: (16, 4))
+    timings = [MemoryTiming((flash(wait_states=waits),)) for waits in (5, 1)]
+    trace = Trace(timings, LAYOUT, lambda _address: (16, 4))
     trace.begin_block(one)
     trace.begin_step(0)
     trace.read(FLASH + 0x100, 4)
@@ -209,7 +234,8 @@ def test_waits_count_for_the_step_and_the_block_that_wait() -> None:
 
 def test_a_long_trace_is_replayed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     def waits() -> dict[int | None, dict[int, int]]:
-        trace = Trace([replayer(instruction_cache=ART_CODE)], lambda _address: (40, 10))
+        timing = MemoryTiming((flash(prefetch_lines=1),), ART_CODE)
+        trace = Trace([timing], LAYOUT, lambda _address: (40, 10))
         for number in range(100):
             trace.begin_block(FLASH + 64 * (number % 30))
             trace.begin_step(number // 10)
@@ -221,31 +247,74 @@ def test_a_long_trace_is_replayed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     assert waits() == whole
 
 
-LINES = st.lists(st.integers(0, 40), max_size=200)
+GEOMETRIES = st.builds(
+    lambda sets, line, ways, replacement: CacheGeometry(
+        sets * line * ways, line, ways, replacement
+    ),
+    st.sampled_from([1, 2, 8]),
+    st.sampled_from([4, 8, 32]),
+    st.integers(1, 5),
+    st.sampled_from(["lru", "fifo"]),
+)
+MEMORIES = st.builds(
+    SlowMemory,
+    st.sampled_from(["flash", "external", "ram"]),
+    st.integers(0, 9),
+    st.sampled_from([1, 4, 16]),
+    st.integers(0, 3),
+    st.integers(1, 3),
+    st.integers(0, 1),
+)
+TIMINGS = st.builds(
+    lambda memories, split, common: MemoryTiming(
+        tuple(memories), *(split if common is None else (None, None)), common
+    ),
+    st.lists(MEMORIES, max_size=3, unique_by=lambda memory: memory.region),
+    st.tuples(st.none() | GEOMETRIES, st.none() | GEOMETRIES),
+    st.none() | GEOMETRIES,
+)
+ADDRESSES = st.builds(
+    int.__add__, st.sampled_from([FLASH, OTHER_FLASH, RAM, 0x40000000]), st.integers(0, 300)
+)
+ACCESSES = st.lists(
+    st.tuples(st.sampled_from(["fetch", "fetch", "read", "write"]), ADDRESSES, st.integers(1, 9)),
+    max_size=60,
+)
 
 
-@given(LINES, st.sampled_from([(1, 1), (1, 4), (4, 2), (8, 1), (2, 8)]))
-def test_least_recently_used_lines_go_as_in_a_list(
-    lines: list[int], sets_ways: tuple[int, int]
+@given(TIMINGS, ACCESSES, st.integers(1, 60))
+def test_arrays_come_to_what_one_access_after_the_other_does(
+    timing: MemoryTiming, accesses: list[tuple[str, int, int]], piece: int
 ) -> None:
-    sets, ways = sets_ways
-    cache = CacheLines(CacheGeometry(16 * sets * ways, 16, ways))
-    kept: list[list[int]] = [[] for _ in range(sets)]
-    for line in lines:
-        mine = kept[line % sets]
-        assert cache.holds(line) == (line in mine)
-        if not cache.touch(line):
-            cache.put(line)
-        mine[:] = [*[other for other in mine if other != line], line][-ways:]
+    def cost(address: int) -> tuple[int, int]:
+        return 2 + address % 90, address % 31
+
+    slow, events, wanted = SlowReplayer(timing, LAYOUT), [], []
+    for what, address, size in accesses:
+        if what == "fetch":
+            events.append(address << 8 | BLOCK)
+            wanted.append(slow.fetch(address, *cost(address)))
+        else:
+            writes = what == "write"
+            events.append(address << 8 | size | (WRITE if writes else 0))
+            wanted.append(slow.access(address, size, writes))
+    found: list[int] = []
+    quick = Replayer(timing, LAYOUT, cost)
+    for start in range(0, len(events), piece):
+        part = np.array(events[start : start + piece], np.uint64)
+        found += quick.replay(part).tolist()
+    assert found == wanted
+
+
+LINES = st.lists(st.integers(0, 40), max_size=100)
 
 
 @given(LINES, st.integers(1, 20))
 def test_a_larger_cache_that_drops_the_least_recently_used_never_waits_more(
     lines: list[int], ways: int
 ) -> None:
-    offsets = [16 * line for line in lines]
-    small, large = (
-        sum(reads(replayer(data_cache=CacheGeometry(16 * n, 16, n)), offsets))
+    missing = [
+        len(CacheLines(CacheGeometry(16 * n, 16, n)).use(np.array(lines, np.int64)))
         for n in (ways, ways + 1)
-    )
-    assert large <= small
+    ]
+    assert missing[1] <= missing[0]

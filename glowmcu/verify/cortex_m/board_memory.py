@@ -21,7 +21,7 @@ from glowmcu.verify.cortex_m.machine import (
     STACK_TOP,
     Machine,
 )
-from glowmcu.verify.memory_system import MemoryLayout, Replayer, Span, Trace
+from glowmcu.verify.memory_system import MemoryLayout, Span, Trace
 
 _OUTSIDE_END = 2 * OUTSIDE_BASE
 
@@ -59,7 +59,7 @@ class BoardMemory:
         timings: tuple[MemoryTiming, ...],
         layout: MemoryLayout,
     ) -> None:
-        trace = Trace((), lambda _: (0, 0))
+        trace = Trace((), layout, lambda _: (0, 0))
 
         def begin(sizes: dict[int, int]) -> Trace:
             nonlocal trace
@@ -67,7 +67,7 @@ class BoardMemory:
             def cost(address: int) -> tuple[int, int]:
                 return sizes[address], accountant.cycles_of(address, sizes[address])
 
-            trace = Trace([Replayer(timing, layout) for timing in timings], cost)
+            trace = Trace(timings, layout, cost)
             return trace
 
         def read(_uc: Any, _kind: int, address: int, size: int, _value: int, _data: Any) -> None:

@@ -1,155 +1,114 @@
 """Fetches, reads and writes in order -> cycles that the core waits for each.
 
 A line of code that no cache holds waits for the memory, or for what is left of its prefetch, which
-began when the line before it had arrived. A word of data that no cache holds waits for its line;
-without a cache for data each read waits. Writes go to a buffer and wait for nothing.
+began when the line before it had arrived; time in which the core waits for data does not help it,
+for data goes first. A word of data that no cache holds waits for its line; without a cache for data
+each read waits. Writes go to a buffer and wait for nothing.
+
+All of a piece of the trace at once, in arrays: one by one it would take longer than the run.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
 
 from glowmcu.board.memory_timing import CacheGeometry, MemoryTiming, SlowMemory
-from glowmcu.verify.memory_system.cache import CacheLines
-from glowmcu.verify.memory_system.layout import PAGE_BYTES, MemoryLayout
+from glowmcu.verify.memory_system.cache import CacheLines, Ints
+from glowmcu.verify.memory_system.layout import MemoryLayout
+from glowmcu.verify.memory_system.touches import (
+    NOWHERE,
+    WRITE,
+    BlockCost,
+    CodeTouches,
+    DataTouches,
+    Touches,
+)
 
-
-@dataclass(frozen=True)
-class _Fetch:
-    """A block of code: its lines, and how many cycles the core spends with each."""
-
-    memory: SlowMemory | None
-    lines: tuple[tuple[int, float], ...]
-    cycles: float
+_Unit = Callable[[int], int]
+_Number = Callable[[SlowMemory], int]
 
 
 class Replayer:
     """One board's memories and caches; empty at first, as after power-on.
 
-    Without a cache for instructions the memory's last unit is kept, as its output register does.
+    Without a cache for instructions a memory's last unit is kept, as its output register does.
     """
 
-    def __init__(self, timing: MemoryTiming, layout: MemoryLayout) -> None:
-        self._timing, self._layout = timing, layout
-        self._unified = timing.cache is not None
-        shared = None if timing.cache is None else CacheLines(timing.cache)
-        self._code = shared or _lines(timing.instruction_cache)
-        self._data = shared or _lines(timing.data_cache)
-        self._buffers: dict[str, CacheLines] = {}
-        self._fetches: dict[int, _Fetch] = {}
-        self._reads: dict[int, tuple[int, int]] = {}
-        self._now = 0.0
-        self._free_block: int | None = None
-        self._ahead: int | None = None
-        self._ready = 0.0
-        self._last_read: int | None = None
+    def __init__(self, timing: MemoryTiming, layout: MemoryLayout, cost: BlockCost) -> None:
+        self._memories, self._layout = timing.memories, layout
+        self._common = _lines(timing.cache)
+        self._code = self._common or _lines(timing.instruction_cache)
+        self._data = self._common or _lines(timing.data_cache)
+        self._buffers = [
+            CacheLines(CacheGeometry(memory.width_bytes, memory.width_bytes, 1))
+            for memory in timing.memories
+        ]
+        self._code_touches = CodeTouches(self._memory_at, self._code_unit, cost)
+        self._data_touches = DataTouches(self._memory_at, self._data_unit)
+        self._last_line, self._arrived = -2, 0
 
-    def fetch(self, address: int, size_bytes: int, cycles: int) -> int:
-        """Waits for the code of a block that runs from its first to its last byte, in `cycles`
-        where nothing waits.
-        """
-        if address == self._free_block:
-            self._now += cycles  # a loop whose lines were all there and still are
-            return 0
-        known = self._fetches.get(address)
-        if known is None:
-            known = self._fetches[address] = self._plan(address, size_bytes, cycles)
-        if known.memory is None:
-            self._now += known.cycles
-            return 0
-        waits = 0
-        lines = self._code or self._buffer(known.memory)
-        for line, spent in known.lines:
-            if not lines.touch(line):
-                waits += self._fetch_line(known.memory, lines, line)
-            self._now += spent
-        self._free_block = None if waits or self._unified else address
-        return waits
-
-    def read(self, address: int, size_bytes: int) -> int:
-        """Waits for data."""
-        page = address // PAGE_BYTES
-        known = self._reads.get(page) or self._look_up(page)
-        unit, line_waits = known
-        if unit == 0:
-            return 0
-        lines = self._data
-        first, last = address // unit, (address + size_bytes - 1) // unit
-        if lines is None:
-            waits = line_waits * (1 + last - first)
-        elif first == last == self._last_read:
-            return 0  # of the line that was used last, so nothing changes
+    def replay(self, events: npt.NDArray[np.uint64]) -> Ints:
+        """Waits of each event, from where the last piece ended."""
+        kinds, addresses = (events & 0xFF).astype(np.int64), (events >> 8).astype(np.int64)
+        code = self._code_touches.of(kinds, addresses)
+        data = self._data_touches.of(kinds, addresses)
+        waits = np.zeros(len(events), np.int64)
+        if self._common is not None:
+            both = code.merged(data)
+            missing = both.of(self._common.use(both.line))
+            is_code = kinds[missing.event] >= 2 * WRITE
+            code, data = missing.of(np.flatnonzero(is_code)), missing.of(np.flatnonzero(~is_code))
         else:
-            waits = 0
-            for line in range(first, last + 1):
-                if not lines.touch(line):
-                    waits += line_waits
-                    lines.put(line)
-            self._last_read = None if self._unified else last
-        if self._now < self._ready:
-            self._ready += waits  # data goes first
-        self._now += waits
+            code = code.of(self._missing_code(code))
+            data = data if self._data is None else data.of(self._data.use(data.line))
+        np.add.at(waits, code.event, self._waits_for_code(code))
+        data = data.of(np.flatnonzero(kinds[data.event] < WRITE))
+        np.add.at(waits, data.event, self._line_waits(data, self._data_unit))
         return waits
 
-    def write(self, address: int, size_bytes: int) -> None:
-        """Data goes through the cache, which takes in the line; nothing waits."""
-        lines, page = self._data, address // PAGE_BYTES
-        if lines is None or (self._reads.get(page) or self._look_up(page))[0] == 0:
-            return
-        self._last_read = None
-        for line in range(
-            address // lines.line_bytes, (address + size_bytes - 1) // lines.line_bytes + 1
-        ):
-            if not lines.touch(line):
-                lines.put(line)
+    def _missing_code(self, code: Touches) -> Ints:
+        if self._code is not None:
+            return self._code.use(code.line)
+        found = []
+        for number, buffer in enumerate(self._buffers):
+            mine = np.flatnonzero(code.memory == number)
+            found.append(mine[buffer.use(code.line[mine])])
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
-    def _fetch_line(self, memory: SlowMemory, lines: CacheLines, line: int) -> int:
-        whole = memory.line_waits(lines.line_bytes)
-        if line == self._ahead:
-            waits = min(whole, max(0, ceil(self._ready - self._now)))
-        else:
-            waits = whole
-        lines.put(line)
-        self._now += waits
-        self._ahead = line + 1 if memory.prefetch_lines else None
-        self._ready = self._now + whole + memory.clock_divider
-        return waits
+    def _waits_for_code(self, missing: Touches) -> Ints:
+        whole = self._line_waits(missing, self._code_unit)
+        if len(missing.line) == 0:
+            return whole
+        before = np.concatenate([[self._last_line], missing.line[:-1]])
+        arrived = np.concatenate([[self._arrived], missing.clock[:-1]])
+        self._last_line, self._arrived = int(missing.line[-1]), int(missing.clock[-1])
+        prefetched = self._each(missing, lambda memory: memory.prefetch_lines) > 0
+        follows = prefetched & (missing.line == before + 1)
+        takes = whole + self._each(missing, lambda memory: memory.clock_divider)
+        left = np.clip(takes - (missing.clock - arrived), 0, whole)
+        return np.where(follows, left, whole)
 
-    def _plan(self, address: int, size_bytes: int, cycles: int) -> _Fetch:
-        memory = self._memory_at(address)
-        if memory is None:
-            return _Fetch(None, (), cycles)
-        unit = (self._code or self._buffer(memory)).line_bytes
-        end, share = address + size_bytes, cycles / max(size_bytes, 1)
-        return _Fetch(
-            memory,
-            tuple(
-                (line, share * (min(end, (line + 1) * unit) - max(address, line * unit)))
-                for line in range(address // unit, (end - 1) // unit + 1)
-            ),
-            cycles,
-        )
+    def _line_waits(self, touches: Touches, unit: _Unit) -> Ints:
+        each = [memory.line_waits(unit(n)) for n, memory in enumerate(self._memories)]
+        return np.array(each, np.int64)[touches.memory]
 
-    def _buffer(self, memory: SlowMemory) -> CacheLines:
-        if memory.region not in self._buffers:
-            width = memory.width_bytes
-            self._buffers[memory.region] = CacheLines(CacheGeometry(width, width, 1))
-        return self._buffers[memory.region]
+    def _each(self, touches: Touches, number: _Number) -> Ints:
+        return np.array([number(memory) for memory in self._memories], np.int64)[touches.memory]
 
-    def _memory_at(self, address: int) -> SlowMemory | None:
+    def _memory_at(self, address: int) -> int:
         region = self._layout.region_at(address)
-        return None if region is None else self._timing.memory(region)
+        names = [memory.region for memory in self._memories]
+        return names.index(region) if region in names else NOWHERE
 
-    def _look_up(self, page: int) -> tuple[int, int]:
-        """Bytes that a read of data brings, and its waits; 0 bytes where nothing waits."""
-        memory, lines = self._memory_at(page * PAGE_BYTES), self._data
-        if memory is None:
-            self._reads[page] = 0, 0
-        else:
-            unit = memory.width_bytes if lines is None else lines.line_bytes
-            self._reads[page] = unit, memory.line_waits(unit)
-        return self._reads[page]
+    def _code_unit(self, number: int) -> int:
+        return self._buffers[number].line_bytes if self._code is None else self._code.line_bytes
+
+    def _data_unit(self, number: int) -> int:
+        memory = self._memories[number]
+        return memory.width_bytes if self._data is None else self._data.line_bytes
 
 
 def _lines(geometry: CacheGeometry | None) -> CacheLines | None:

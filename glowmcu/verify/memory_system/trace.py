@@ -10,14 +10,17 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
+from glowmcu.board.memory_timing import MemoryTiming
+from glowmcu.verify.memory_system.cache import Ints
+from glowmcu.verify.memory_system.layout import MemoryLayout
 from glowmcu.verify.memory_system.replayer import Replayer
+from glowmcu.verify.memory_system.touches import BLOCK, STEP, WRITE, BlockCost
 
-#: What happened, in the low byte: a read or write of so many bytes, a block begins, a step begins.
-WRITE, BLOCK, STEP = 0x40, 0x80, 0x81
 _PIECE = 1 << 18
-
-BlockCost = Callable[[int], tuple[int, int]]
-"""Bytes of the block at an address, and its cycles where nothing waits."""
+_NO_STEP = -1
 
 
 @dataclass
@@ -42,18 +45,22 @@ class Waits:
         """Cycles that one block waited in all steps."""
         return sum(blocks.get(address, 0) for blocks in self.by_step.values())
 
+    def add(self, step: int | None, block: int, cycles: int) -> None:
+        """That many more."""
+        blocks = self.by_step.setdefault(step, {})
+        blocks[block] = blocks.get(block, 0) + cycles
+
 
 class Trace:
-    """One run, seen by several replayers at once. `record` takes the next event."""
+    """One run, replayed with each of `timings`. `record` takes the next event."""
 
-    def __init__(self, replayers: Sequence[Replayer], block_cost: BlockCost) -> None:
-        self._replayers = tuple(replayers)
-        self._block_cost = block_cost
-        self._costs: dict[int, tuple[int, int]] = {}
+    def __init__(
+        self, timings: Sequence[MemoryTiming], layout: MemoryLayout, block_cost: BlockCost
+    ) -> None:
+        self._replayers = [Replayer(timing, layout, block_cost) for timing in timings]
+        self._waits = tuple(Waits() for _ in timings)
         self._events = array("Q")
-        self._step: int | None = None
-        self._block = 0
-        self._waits = tuple(Waits() for _ in self._replayers)
+        self._step, self._block = _NO_STEP, 0
         #: A function without `self`, for it is called for each event.
         self.record: Callable[[int], None] = self._events.append
 
@@ -76,37 +83,35 @@ class Trace:
         self.record(address << 8 | WRITE | size_bytes)
 
     def finish(self) -> tuple[Waits, ...]:
-        """What each replayer found, the last event included."""
+        """What each replay found, the last event included."""
         self._replay()
         return self._waits
 
     def _replay(self) -> None:
-        for event in self._events:
-            if event & 0xFF == BLOCK and event >> 8 not in self._costs:
-                self._costs[event >> 8] = self._block_cost(event >> 8)
-        ends = [self._replay_on(*pair) for pair in zip(self._replayers, self._waits, strict=True)]
-        self._step, self._block = ends[-1] if ends else (None, 0)
+        events = np.array(self._events, np.uint64)
         del self._events[:]
+        if len(events) == 0:
+            return
+        owners, which = self._owners(events)
+        for replayer, waits in zip(self._replayers, self._waits, strict=True):
+            found = np.zeros(len(owners), np.int64)
+            np.add.at(found, which, replayer.replay(events))
+            for index in np.flatnonzero(found).tolist():
+                step, block = owners[index]
+                waits.add(None if step == _NO_STEP else step, block, int(found[index]))
 
-    def _replay_on(self, replayer: Replayer, waits: Waits) -> tuple[int | None, int]:
-        """The step and the block that the events end in."""
-        fetch, read, costs = replayer.fetch, replayer.read, self._costs
-        step, block = self._step, self._block
-        found = waits.by_step.setdefault(step, {})
-        for event in self._events:
-            what, address = event & 0xFF, event >> 8
-            if what < WRITE:
-                cycles = read(address, what)
-            elif what == BLOCK:
-                block = address
-                cycles = fetch(address, *costs[address])
-            elif what == STEP:
-                step = address
-                found = waits.by_step.setdefault(step, {})
-                continue
-            else:
-                replayer.write(address, what - WRITE)
-                continue
-            if cycles:
-                found[block] = found.get(block, 0) + cycles
-        return step, block
+    def _owners(self, events: npt.NDArray[np.uint64]) -> tuple[list[tuple[int, int]], Ints]:
+        """Steps and blocks, and which of these pairs each event belongs to."""
+        kinds, values = (events & 0xFF).astype(np.int64), (events >> 8).astype(np.int64)
+        block = _latest(kinds == BLOCK, values, self._block)
+        step = _latest(kinds == STEP, values, self._step)
+        self._block, self._step = int(block[-1]), int(step[-1])
+        # Steps are few: a pair is one number.
+        pairs, which = np.unique((step + 1) << 40 | block, return_inverse=True)
+        return [((p >> 40) - 1, p & ((1 << 40) - 1)) for p in pairs.tolist()], which
+
+
+def _latest(begins: npt.NDArray[np.bool_], values: Ints, before: int) -> Ints:
+    """At each event the value of the last one that begins something; `before` the first one."""
+    last = np.maximum.accumulate(np.where(begins, np.arange(len(values)), -1))
+    return np.where(last < 0, before, values[last])
