@@ -54,7 +54,8 @@ _COLUMNS = (
 class KernelTuningResult(Shown):
     """`cycles_before` and `cycles_after` are sums of measured layers, with the kernels that
     estimates would choose and with the chosen ones. `measured` ran now, `known` were in the cache,
-    `equal` are candidates that another layer has, too.
+    `equal` are candidates that another layer has, too. With `on_board` cycles are those on the
+    board, waits for its memories included, in the middle of their range.
 
     >>> found = glowmcu.tune_kernels("digits_int8.tflite", board="nrf52", cache="cache")
     >>> found.cycles_after <= found.cycles_before, found.layers[0].op
@@ -69,6 +70,7 @@ class KernelTuningResult(Shown):
     known: int
     equal: int
     output: Path | None
+    on_board: bool = False
 
     def _card(self) -> Card:
         records: list[Record] = [
@@ -84,7 +86,8 @@ class KernelTuningResult(Shown):
             for layer in self.layers
         ]
         before, after = (count(round(x)) for x in (self.cycles_before, self.cycles_after))
-        facts = (("core", self.core), ("cycles", f"{after}; {before} by estimates alone"))
+        where = ", on the board" if self.on_board else ""
+        facts = (("core", self.core + where), ("cycles", f"{after}; {before} by estimates alone"))
         return Card("Measured kernels", facts, _COLUMNS, records)
 
 
@@ -107,8 +110,9 @@ def tune_kernels(
     observer: Observer | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> KernelTuningResult:
-    """Run every kernel that can compute a layer of the model on the board's modelled core and keep
-    the set that is best for the goal, in a file for `compile(kernels=...)`.
+    """Run every kernel that can compute a layer of the model on the board's modelled core, with
+    what its memories make it wait where the board's file says so, and keep the set that is best
+    for the goal, in a file for `compile(kernels=...)`.
 
     What was measured once is in `cache`, a folder (default: the user's cache folder). A float model
     is quantized by `profile`. Options are those of `compile`; those that decide the layers must be
@@ -135,7 +139,7 @@ def tune_kernels(
         simplify=simplify,
     )
     folder = default_cache() if cache is None else Path(cache)
-    tuned = tune(given.data, given.name, options, KernelCache(folder), observer)
+    tuned = tune(given.data, given.name, options, KernelCache(folder), observer, found)
     file = None if output is None else Path(output)
     result = _result(tuned, found.core, file)
     if file is not None:
@@ -175,4 +179,5 @@ def _result(tuned: KernelTuning, core: str, output: Path | None) -> KernelTuning
         tuned.known,
         tuned.equal,
         output,
+        tuned.on_board,
     )

@@ -36,8 +36,9 @@ def _others(layer: MeasuredLayer) -> str:
 
 def kernel_tuning_lines(result: KernelTuningResult) -> Iterator[str]:
     gain = 100 * (1 - result.cycles_after / max(result.cycles_before, 1))
+    where = " on the board" if result.on_board else ""
     yield (
-        f"{result.core}: {count(round(result.cycles_after))} cycles in all layers, "
+        f"{result.core}: {count(round(result.cycles_after))} cycles in all layers{where}, "
         f"{count(round(result.cycles_before))} with the kernels that estimates choose"
         + (f" ({gain:.1f} % less)" if gain >= 0.05 else "")
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from glowmcu.board import Board
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.emit_c.write_bundle import write_bundle
@@ -27,6 +28,7 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
 from glowmcu.tuning.content_digest import content_digest, tool_digest
 from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.measurement import LayerCost
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.toolchain import compiler_version
 from glowmcu.version import __version__
@@ -44,35 +46,55 @@ class Trial:
     key: str
 
 
-def trial(site: Site, kernel: str, target: Target) -> Trial:
+def trial(site: Site, kernel: str, target: Target, board: Board | None) -> Trial:
     """The key holds the layer's operator, types, constants and ranges; the kernel, core and goal;
-    our own code and the compiler's version. Names do not matter.
+    how the board's memories are timed; our own code and the compiler's version. Names do not
+    matter.
     """
+    known = on_board(board, target)
+    memories = () if known is None else (known.timing, known.placement)
     key = content_digest(
         type(site.node.op).__qualname__, site.node.op, site.signature, site.constants,
-        site.rounding, site.input_ranges, kernel, target.core.name, target.goal, tool_digest(),
-        compiler_version(),
+        site.rounding, site.input_ranges, kernel, target.core.name, target.goal, memories,
+        tool_digest(), compiler_version(),
     )  # fmt: skip
     return Trial(site, kernel, key)
 
 
-def measure(trials: Sequence[Trial], target: Target) -> Iterator[tuple[Trial, float]]:
-    """Cycles of trials that have one kernel in common; instructions where there is no model."""
+def on_board(board: Board | None, target: Target) -> Board | None:
+    """The board where waits for its memories count: its core is modelled, its file says them."""
+    if board is None or target.core.unicorn_model is None or target.core.name != board.core:
+        return None
+    return board if board.timing else None
+
+
+def measure(
+    trials: Sequence[Trial], target: Target, board: Board | None
+) -> Iterator[tuple[Trial, float]]:
+    """Cycles of trials that have one kernel in common, on the board where its memories are known:
+    the middle of the range; instructions where there is no model of the core.
+    """
     assert len({item.kernel for item in trials}) == 1
     if target.core.unicorn_model is not None:
-        yield from zip(trials, _modelled(trials, target), strict=True)
+        yield from zip(trials, _modelled(trials, target, board), strict=True)
         return
     for item in trials:
         # Two copies of the layer, so that nothing is specialized for the only one.
         yield item, _counted([item, item], target) / 2
 
 
-def _modelled(trials: Sequence[Trial], target: Target) -> list[float]:
+def _modelled(trials: Sequence[Trial], target: Target, board: Board | None) -> list[float]:
+    memory_of = on_board(board, target)
     with tempfile.TemporaryDirectory(prefix="glowmcu-kernels-") as work:
         folder, inputs = Path(work) / "bundle", _write(trials, target, Path(work) / "bundle")
-        (found,) = CortexM(target.core.name).run(folder, [inputs])
-    by_name = {layer.name: float(layer.cycles or 0) for layer in found.layers}
+        (found,) = CortexM(target.core.name, memory_of=memory_of).run(folder, [inputs])
+    by_name = {layer.name: _cycles(layer) for layer in found.layers}
     return [by_name[_layer_name(number)] for number in range(len(trials))]
+
+
+def _cycles(layer: LayerCost) -> float:
+    known = layer.board_cycles
+    return float(layer.cycles or 0) if known is None else (known.low + known.high) / 2
 
 
 def _counted(trials: Sequence[Trial], target: Target) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from glowmcu.board import Board
 from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
 from glowmcu.ir.graph import Node
@@ -19,7 +20,7 @@ from glowmcu.kernels.selection.select import Selection
 from glowmcu.memory_fit import fit_memory
 from glowmcu.pipeline import compile_model
 from glowmcu.tuning.kernel_cache import KernelCache
-from glowmcu.tuning.kernel_trials import Trial, measure, trial
+from glowmcu.tuning.kernel_trials import Trial, measure, on_board, trial
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class KernelTuning:
     """`before` by estimates, `after` by measured cycles; `cycles` by layer and kernel.
 
     `measured` candidates ran now, `known` ones were in the cache, `equal` ones were as another.
+    `on_board`: waits for the board's memories count.
     """
 
     before: Compilation
@@ -48,6 +50,7 @@ class KernelTuning:
     measured: int
     known: int
     equal: int
+    on_board: bool = False
 
     def total(self, selections: dict[Node, Selection]) -> float:
         """Measured cycles of all layers."""
@@ -60,16 +63,19 @@ def tune_kernels(
     options: Options,
     cache: KernelCache,
     observer: Observer | None = None,
+    board: Board | None = None,
 ) -> KernelTuning:
-    """Raises as `compile_model` does, GM61x and GM65x where nothing can be measured here."""
+    """With a `board` its memories count where they are known. Raises as `compile_model` does, GM61x
+    and GM65x where nothing can be measured here.
+    """
     before = compile_model(data, file_name, replace(options, kernels=None))
     target = Target(core(options.core), options.goal)
-    trials = _trials(before, target)
+    trials = _trials(before, target, board)
     unique = {item.key: item for found in trials.values() for item in found.values()}
     stored = {key: cache.get(key) for key in unique}
     known = {key: value for key, value in stored.items() if value is not None}
     wanted = [item for key, item in unique.items() if key not in known]
-    measured = _measure(wanted, target, cache, observer)
+    measured = _measure(wanted, target, cache, board, observer)
     every = {**known, **measured}
     cycles = {
         node.name: {kernel: every[item.key] for kernel, item in found.items()}
@@ -78,10 +84,13 @@ def tune_kernels(
     choices = KernelChoices(cycles=cycles)
     after = fit_memory(before.graph, target, options.budgets, choices).selections
     count = sum(map(len, trials.values()))
-    return KernelTuning(before, after, cycles, len(wanted), len(known), count - len(unique))
+    waits, equal = on_board(board, target) is not None, count - len(unique)
+    return KernelTuning(before, after, cycles, len(wanted), len(known), equal, waits)
 
 
-def _trials(compilation: Compilation, target: Target) -> dict[Node, dict[str, Trial]]:
+def _trials(
+    compilation: Compilation, target: Target, board: Board | None
+) -> dict[Node, dict[str, Trial]]:
     """By node and kernel."""
     graph = compilation.graph
     ranges = value_ranges(graph)
@@ -89,19 +98,23 @@ def _trials(compilation: Compilation, target: Target) -> dict[Node, dict[str, Tr
     for node, item in compilation.selections.items():
         site = site_of(graph, node, ranges)
         kernels = [item.kernel_name, *(name for name, _ in item.alternatives)]
-        found[node] = {name: trial(site, name, target) for name in kernels}
+        found[node] = {name: trial(site, name, target, board) for name in kernels}
     return found
 
 
 def _measure(
-    wanted: list[Trial], target: Target, cache: KernelCache, observer: Observer | None
+    wanted: list[Trial],
+    target: Target,
+    cache: KernelCache,
+    board: Board | None,
+    observer: Observer | None,
 ) -> dict[str, float]:
     measured: dict[str, float] = {}
     for kernel in dict.fromkeys(item.kernel for item in wanted):
         if observer is not None:
             observer(Progress(len(measured), len(wanted), kernel))
         together = [item for item in wanted if item.kernel == kernel]
-        for item, cycles in measure(together, target):
+        for item, cycles in measure(together, target, board):
             measured[item.key] = cycles
             cache.put(item.key, cycles, f"{kernel} on {item.site.node.name} {target.core.name}")
     if observer is not None and wanted:

@@ -93,9 +93,30 @@ def test_measured_layers_cost_what_they_cost_in_the_bundle(tmp_path: Path) -> No
     chosen = [layer.chosen for layer in tuned.layers]
     assert [layer.kernel for layer in bundle.manifest.layers] == chosen
     inputs = [np.zeros(bundle.manifest.inputs[0].shape, np.int8)]
-    costs = bundle.measure(inputs).layers
-    total = sum(cost.cycles or 0 for cost in costs)
+    costs = bundle.measure(inputs, board_memory=True).layers
+    ranges = [cost.board_cycles for cost in costs if cost.board_cycles is not None]
+    assert len(ranges) == len(costs)
+    total = sum((found.low + found.high) / 2 for found in ranges)
     assert total == pytest.approx(tuned.cycles_after, rel=0.1)
+    assert total > 1.05 * sum(cost.cycles or 0 for cost in costs), "the board's memories count"
+
+
+@pytest.mark.arm
+@needs_tools
+def test_cycles_are_those_on_the_board_where_its_memories_are_known(tmp_path: Path) -> None:
+    model, cache = tmp_path / "m.tflite", tmp_path / "cache"
+    model.write_bytes(softmaxes([(1, 4), (1, 9)]))
+    found = {
+        board: glowmcu.tune_kernels(model, board=board, cache=cache)
+        for board in ("mps2-an386", "nrf52", "nucleo-l4r5zi", "arduino-nano33ble")
+    }
+    assert [one.on_board for one in found.values()] == [False, True, True, True]
+    # The same core; what was measured with other memories does not count, with the same it does.
+    assert [(one.measured, one.known) for one in found.values()] == [(4, 0), (4, 0), (4, 0), (0, 4)]
+    cycles = [one.cycles_after for one in found.values()]
+    assert cycles[0] < min(cycles[1:])
+    assert cycles[1] != cycles[2]
+    assert cycles[3] == cycles[1]
 
 
 def test_a_file_of_choices_is_read_as_it_was_written(tmp_path: Path) -> None:

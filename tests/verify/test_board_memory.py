@@ -165,8 +165,9 @@ def test_regions_stand_behind_the_machine_s_addresses(tmp_path: Path) -> None:
     board = find_board("nucleo-h743zi")
     placed = {"itcm": (PLACED_BASE, PLACED_BASE + 0x1000000)}
     in_dtcm = replace(manifest, placement=(PlacementEntry("arena", "dtcm", "", 40, ()),))
+    in_ram = replace(manifest, placement=(PlacementEntry("arena", "ram", "", 40, ()),))
     elsewhere = replace(manifest, placement=(PlacementEntry("arena", "gone", "", 40, ()),))
-    for one, arena in ((in_dtcm, "dtcm"), (elsewhere, "ram"), (manifest, "ram")):
+    for one, arena in ((in_dtcm, "dtcm"), (in_ram, "ram"), (elsewhere, "dtcm"), (manifest, "dtcm")):
         layout = board_layout(board, one, placed)
         assert layout.region_at(CODE_BASE + 64) == "flash"
         assert layout.region_at(PLACED_BASE) == "itcm"

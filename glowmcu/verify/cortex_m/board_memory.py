@@ -37,7 +37,7 @@ def board_layout(
         return MemoryLayout(())
     names = [region.name for region in board.memory]
     chosen = [entry.region for entry in manifest.placement if entry.what == "arena"]
-    arena = next((name for name in chosen if name in names), usual.arena)
+    arena = next((name for name in chosen if name in names), usual.fast_data or usual.arena)
     return MemoryLayout(
         (
             Span(CODE_BASE, PLACED_BASE, usual.code),
