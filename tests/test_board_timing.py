@@ -85,7 +85,13 @@ def test_every_board_of_silicon_says_how_its_memories_are_timed(name: str) -> No
 
 
 def test_wait_states_agree_with_those_of_the_simple_model() -> None:
-    for name in ("nrf52", "nucleo-l4r5zi", "stm32f4-discovery", "nucleo-l552ze-q"):
+    for name in (
+        "nrf52",
+        "nucleo-l4r5zi",
+        "stm32f4-discovery",
+        "nucleo-l552ze-q",
+        "nucleo-u575zi-q",
+    ):
         board = find_board(name)
         waits = [timing.memories[0].wait_states for timing in board.timing]
         assert min(waits) == board.flash_wait_states

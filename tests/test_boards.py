@@ -49,6 +49,11 @@ FACTS = {
         },
     ),
     "nucleo-l4r5zi": ("cortex-m4", 120, {"flash": (0x08000000, 2048), "ram": (0x20000000, 640)}),
+    "nucleo-u575zi-q": (
+        "cortex-m33",
+        160,
+        {"flash": (0x08000000, 2048), "ram": (0x20000000, 768)},
+    ),
     "nucleo-l552ze-q": (
         "cortex-m33",
         110,
