@@ -7,32 +7,16 @@ from pathlib import Path
 import pytest
 
 from glowmcu.board import find_board
-from glowmcu.cores import core
-from glowmcu.verify import toolchain
-from glowmcu.verify.cortex_m.attribution import Account, Accountant
-from glowmcu.verify.cortex_m.costs import Flash, cost_table
-from glowmcu.verify.cortex_m.counting import EdgeCounter
-from glowmcu.verify.cortex_m.elf import read_program
+from glowmcu.verify.cortex_m.attribution import Account
+from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.cortex_m.hot import hottest_blocks
-from glowmcu.verify.cortex_m.machine import Machine
+from tests.verify.assembled import run
 from tests.verify.tiny_bundle import random_inputs, write_tiny_bundle
 
 _ABSENT = CortexM("cortex-m4").missing()
 pytestmark = [pytest.mark.arm, pytest.mark.skipif(_ABSENT is not None, reason=str(_ABSENT))]
 
-_SCRIPT = """
-SECTIONS { . = 0x08000000; .text : { *(.text .text.*) } }
-ENTRY(f)
-"""
-_HEAD = """
-    .syntax unified
-    .thumb
-    .text
-    .global f
-    .type f, %function
-f:
-"""
 #: Body of `f(r0 = arena)`, how often it waits for the flash.
 CASES = {
     "a straight line is prefetched": ("movs r1, #1\n adds r1, #2\n bx lr", 1),
@@ -56,19 +40,7 @@ CASES = {
 
 
 def account_of(folder: Path, body: str, flash: Flash | None) -> Account:
-    source, script = folder / "f.s", folder / "f.ld"
-    source.write_text(f"{_HEAD}{body}\n    .size f, . - f\n", encoding="utf-8")
-    script.write_text(_SCRIPT, encoding="utf-8")
-    flags = core("cortex-m4").flags
-    program = read_program(toolchain.build_elf([source], (), flags, folder / "f.elf", script))
-    machine = Machine(program, core("cortex-m4"), 64)
-    counter = EdgeCounter(machine, flash)
-    machine.reset()
-    counts = counter.begin()
-    machine.call("f", [machine.arena_address], timeout_seconds=10)
-    counter.end()
-    table = cost_table("cortex-m4")
-    return Accountant(program, table, machine.read_code, flash).settle(counts)
+    return run(folder, "cortex-m4", body, flash)[0]
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

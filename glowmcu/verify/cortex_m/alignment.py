@@ -10,7 +10,8 @@ from typing import Any
 
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, error
-from glowmcu.verify.cortex_m.decode import MEMORY, Decoder, Kind
+from glowmcu.verify.cortex_m.decode import Decoder
+from glowmcu.verify.cortex_m.kinds import MEMORY, Kind
 from glowmcu.verify.cortex_m.machine import Machine
 
 _MULTI_WORD = MEMORY - {Kind.LOAD, Kind.STORE}

@@ -3,15 +3,16 @@
 A block entered during step s belongs to s up to the first step marker inside it, and from there
 to the marker's step; the penalty of its taken branch belongs to whoever ran at its end. What runs
 before the first marker is `outside`; what follows the last step (its epilogue) counts as that step.
+Of a branch that went both ways n and m times in a step, the smaller number was predicted wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from glowmcu.verify.cortex_m.cost_model import cost_block
-from glowmcu.verify.cortex_m.costs import Flash, InOrder, Scoreboard
+from glowmcu.verify.cortex_m.cost_model import BlockCost, Core, Places
+from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.counting import Counts
 from glowmcu.verify.cortex_m.decode import Decoder, Instruction
 from glowmcu.verify.cortex_m.elf import Program
@@ -65,14 +66,9 @@ class Account:
         return tuple(sorted(self.blocks, key=lambda b: (-b.cost.cycles, b.address))[:count])
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A block cut at its markers: (step that begins here or None, cost) and the taken penalty."""
-
-    pieces: tuple[tuple[int | None, Cost], ...]
-    taken: Cost
-    text: tuple[str, ...]
-    addresses: tuple[int, ...]
+#: Costs of a block cut at its markers: (step that begins here or None, cost).
+_Pieces = tuple[tuple[int | None, Cost], ...]
+_Edge = tuple[int | None, int]
 
 
 class Accountant:
@@ -81,7 +77,7 @@ class Accountant:
     def __init__(
         self,
         program: Program,
-        table: InOrder | Scoreboard,
+        table: Core,
         read_code: Callable[[int, int], bytes],
         flash: Flash | None = None,
     ) -> None:
@@ -90,7 +86,17 @@ class Accountant:
         self._table = table
         self._read_code = read_code
         self._decoder = Decoder()
-        self._blocks: dict[tuple[int, int], _Block] = {}
+        self._decoded: dict[tuple[int, int], tuple[Instruction, ...]] = {}
+        self._exits: dict[int, BlockCost] = {}
+        self._pieces: dict[tuple[_Edge, Places], _Pieces] = {}
+
+    def decode(self, address: int, size_bytes: int) -> tuple[Instruction, ...]:
+        """The instructions of a block."""
+        key = (address, size_bytes)
+        if key not in self._decoded:
+            code = self._read_code(address, size_bytes)
+            self._decoded[key] = self._decoder.block(code, address)
+        return self._decoded[key]
 
     def settle(self, counts: Counts) -> Account:
         """The costs of one run."""
@@ -101,28 +107,70 @@ class Accountant:
             costs[step, address] = costs.get((step, address), Cost()) + cost
 
         for step, edges in counts.edges.items():
-            for (previous, address), times in edges.items():
-                if previous is not None and address != previous + counts.sizes[previous]:
-                    left = self._block(previous, counts.sizes[previous])
-                    jump = Cost(0, self._flash.waits_at(address))
-                    charge(step, previous, (left.taken + jump) * times)
+            for edge, times in edges.items():
+                previous, address = edge
+                if previous is not None and _jumps(edge, counts):
+                    charge(step, previous, self._taken(edge, counts) * times)
                 if not self._is_code(address):
                     continue
                 executions[address] = executions.get(address, 0) + times
-                owner = step
-                for begins, cost in self._block(address, counts.sizes[address]).pieces:
-                    owner = begins if begins is not None else owner
-                    charge(owner, address, cost * times)
+                for places, share in _shares(counts.places.get((step, edge), []), times):
+                    owner = step
+                    for begins, cost in self._entered(edge, places, counts):
+                        owner = begins if begins is not None else owner
+                        charge(owner, address, cost * share)
+            for address, cycles in self._mispredicted(edges, counts):
+                charge(step, address, Cost(0, cycles))
         for step, reads in counts.read_waits.items():
             for address, cycles in reads.items():
                 charge(step, address, Cost(0, cycles))
         return self._account(counts, executions, costs)
 
     def cycles_of(self, address: int, size_bytes: int) -> int:
-        """Of one block that goes on to the next, where nothing waits."""
+        """Of one block that goes on to the next, where nothing waits and nothing is in flight."""
         if not self._is_code(address):
             return 0
-        return sum(cost.cycles for _, cost in self._block(address, size_bytes).pieces)
+        block = self.decode(address, size_bytes)
+        return sum(self._table.cost(block, _unknown(block), None, True).cycles)
+
+    def _taken(self, edge: _Edge, counts: Counts) -> Cost:
+        """What leaving a block for another than the next costs besides its instructions."""
+        previous, address = edge
+        assert previous is not None
+        cycles = self._left(previous, counts).taken_extra + self._flash.waits_at(address)
+        if self._is_code(address):
+            last = self.decode(previous, counts.sizes[previous])[-1]
+            cycles += self._table.jump(last, self.decode(address, counts.sizes[address])[0])
+        return Cost(0, cycles)
+
+    def _left(self, address: int, counts: Counts) -> BlockCost:
+        """What a block leaves in flight, and what leaving it costs, however it was entered."""
+        if address not in self._exits:
+            block = self.decode(address, counts.sizes[address])
+            self._exits[address] = self._table.cost(block, _unknown(block), None, True)
+        return self._exits[address]
+
+    def _entered(self, edge: _Edge, places: Places | None, counts: Counts) -> _Pieces:
+        """A block's costs when it is entered by `edge` and its accesses go to `places`."""
+        previous, address = edge
+        block = self.decode(address, counts.sizes[address])
+        places = _unknown(block) if places is None else places
+        key = edge, places
+        if key not in self._pieces:
+            entry = None if previous is None else self._left(previous, counts).after
+            jumped = previous is None or _jumps(edge, counts)
+            self._pieces[key] = self._cut(block, self._table.cost(block, places, entry, jumped))
+        return self._pieces[key]
+
+    def _mispredicted(self, edges: dict[_Edge, int], counts: Counts) -> Iterator[tuple[int, int]]:
+        """Cycles by block."""
+        ways: dict[int, list[int]] = {}
+        for edge, times in edges.items():
+            if edge[0] is not None:
+                ways.setdefault(edge[0], [0, 0])[_jumps(edge, counts)] += times
+        for address, (fell, jumped) in ways.items():
+            if fell and jumped:
+                yield address, min(fell, jumped) * self._left(address, counts).mispredicted
 
     def _account(
         self,
@@ -159,15 +207,15 @@ class Accountant:
     def _use(
         self, address: int, size_bytes: int, executions: int, by_step: dict[int | None, Cost]
     ) -> BlockUse:
-        block = self._block(address, size_bytes)
+        block = self.decode(address, size_bytes)
         known = [(cost.cycles, step) for step, cost in by_step.items() if step is not None]
         return BlockUse(
             address,
             self._program.function_at(address),
             executions,
             sum(by_step.values(), Cost()),
-            block.text,
-            block.addresses,
+            tuple(instruction.text for instruction in block),
+            tuple(instruction.address for instruction in block),
             tuple(step for _, step in sorted(known, key=lambda item: (-item[0], item[1]))),
         )
 
@@ -178,15 +226,7 @@ class Accountant:
             for segment in self._program.segments
         )
 
-    def _block(self, address: int, size_bytes: int) -> _Block:
-        key = (address, size_bytes)
-        if key not in self._blocks:
-            instructions = self._decoder.block(self._read_code(address, size_bytes), address)
-            self._blocks[key] = self._cut(instructions)
-        return self._blocks[key]
-
-    def _cut(self, instructions: tuple[Instruction, ...]) -> _Block:
-        costs = cost_block(self._table, instructions)
+    def _cut(self, instructions: tuple[Instruction, ...], costs: BlockCost) -> _Pieces:
         pieces: list[tuple[int | None, Cost]] = []
         for instruction, cycles in zip(instructions, costs.cycles, strict=True):
             marker = self._program.markers.get(instruction.address)
@@ -194,6 +234,23 @@ class Accountant:
                 pieces.append((marker, Cost()))
             begins, cost = pieces[-1]
             pieces[-1] = (begins, cost + Cost(1, cycles))
-        text = tuple(instruction.text for instruction in instructions)
-        addresses = tuple(instruction.address for instruction in instructions)
-        return _Block(tuple(pieces), Cost(0, costs.taken_extra), text, addresses)
+        return tuple(pieces)
+
+
+def _jumps(edge: _Edge, counts: Counts) -> bool:
+    """Whether the second block does not follow the first in memory."""
+    previous, address = edge
+    assert previous is not None
+    return address != previous + counts.sizes[previous]
+
+
+def _shares(looks: list[Places], times: int) -> Iterator[tuple[Places | None, int]]:
+    """Each look's part of `times` executions."""
+    if not looks:
+        yield None, times
+    for number, places in enumerate(looks):
+        yield places, times // len(looks) + (number < times % len(looks))
+
+
+def _unknown(block: tuple[Instruction, ...]) -> Places:
+    return (None,) * len(block)

@@ -11,6 +11,7 @@ from typing import Any
 
 from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.machine import RETURN_ADDRESS, Machine
+from glowmcu.verify.cortex_m.places import LOOKED_AT, Found, PlaceLearner
 from glowmcu.verify.memory_system import Trace
 
 EdgeTable = dict[tuple[int | None, int], int]
@@ -25,27 +26,30 @@ class Counts:
     `step` is the one that ran when the block was entered (None before the first), `previous` None
     at the start; blocks are known by address. `sizes`: bytes of each block.
     `read_waits[step][block]` = cycles that the block waited for data from another line of flash
-    than the last read's; empty unless asked for. `trace` is what a board's memories are replayed
-    from, where that was asked for.
+    than the last read's; empty unless asked for. `places`: where accesses went, where learnt.
+    `trace` is what a board's memories are replayed from, where that was asked for.
     """
 
     edges: dict[int | None, EdgeTable] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     read_waits: dict[int | None, dict[int, int]] = field(default_factory=dict)
     trace: Trace | None = None
+    places: Found = field(default_factory=dict)
 
 
 class EdgeCounter:
     """Attaches to a machine once; `begin` gives the counts of a run, `end` completes them.
 
     With a `flash` that waits, reads of data from it are counted too, which makes a run several
-    times slower. With `begin_trace` blocks and steps are told to a trace; who makes it tells reads.
+    times slower. A `learner` looks at the first entries of each block. With `begin_trace` blocks
+    and steps are told to a trace; who makes it tells reads.
     """
 
     def __init__(
         self,
         machine: Machine,
         flash: Flash | None = None,
+        learner: PlaceLearner | None = None,
         begin_trace: BeginTrace | None = None,
     ) -> None:
         counts = Counts()
@@ -62,6 +66,8 @@ class EdgeCounter:
                 trace = counts.trace = begin_trace(counts.sizes)
             table = counts.edges.setdefault(None, {})
             reads = counts.read_waits.setdefault(None, {})
+            if learner is not None:
+                counts.places = learner.begin()
             return counts
 
         def enter_step(step: int) -> None:
@@ -84,11 +90,12 @@ class EdgeCounter:
         def count(_uc: Any, address: int, size: int, _data: Any) -> None:
             nonlocal previous
             edge = (previous, address)
-            if edge in table:
-                table[edge] += 1
-            else:
-                table[edge] = 1
+            times = table.get(edge, 0)
+            table[edge] = times + 1
+            if times in LOOKED_AT:
                 counts.sizes[address] = size
+                if learner is not None and size:
+                    learner.look(edge, size)
             previous = address
             if trace is not None:
                 trace.begin_block(address)

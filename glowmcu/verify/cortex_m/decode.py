@@ -1,125 +1,46 @@
 """Machine code to `Instruction`: only what decides how long an instruction takes.
 
 Capstone disassembles; what it does not know (a few Armv8-M instructions) counts as arithmetic of
-the right length, so instruction counts stay exact.
+the right length, so instruction counts stay exact. Which registers an instruction reads is looked
+up in its operands, too: Capstone's own answer leaves out sources of PKH, SXTA, SSAT and the sums
+that SMLAL goes on with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-
-class Kind(Enum):
-    """Classes of instructions that some core's documentation tells apart."""
-
-    ALU = auto()
-    MULTIPLY = auto()
-    """32-bit product, and the DSP extension's products and sums of them."""
-    MULTIPLY_ADD = auto()
-    MULTIPLY_LONG = auto()
-    MULTIPLY_ADD_LONG = auto()
-    DIVIDE = auto()
-    LOAD = auto()
-    STORE = auto()
-    LOAD_MULTIPLE = auto()
-    STORE_MULTIPLE = auto()
-    BRANCH = auto()
-    BRANCH_LINK = auto()
-    BRANCH_REGISTER = auto()
-    TABLE_BRANCH = auto()
-    IF_THEN = auto()
-    BARRIER = auto()
-    SYSTEM = auto()
-    FLOAT = auto()
-    FLOAT_MULTIPLY_ADD = auto()
-    FLOAT_DIVIDE = auto()
-    FLOAT_MOVE = auto()
-    FLOAT_LOAD = auto()
-    FLOAT_STORE = auto()
+from glowmcu.verify.cortex_m.kinds import BRANCHES, MEMORY, MULTIPLIES, Kind, kind_of
 
 
-MEMORY = frozenset(
-    (
-        Kind.LOAD,
-        Kind.STORE,
-        Kind.LOAD_MULTIPLE,
-        Kind.STORE_MULTIPLE,
-        Kind.FLOAT_LOAD,
-        Kind.FLOAT_STORE,
-    )
-)
+@dataclass(frozen=True)
+class Sum:
+    """A number that an instruction forms: base + (index << left) + constant."""
 
-# Capstone's name of an instruction, complete or (second table) its beginning.
-_NAMES = {
-    "B": Kind.BRANCH,
-    "CBZ": Kind.BRANCH,
-    "CBNZ": Kind.BRANCH,
-    "BL": Kind.BRANCH_LINK,
-    "BLX": Kind.BRANCH_REGISTER,
-    "BX": Kind.BRANCH_REGISTER,
-    "BXNS": Kind.BRANCH_REGISTER,
-    "BLXNS": Kind.BRANCH_REGISTER,
-    "TBB": Kind.TABLE_BRANCH,
-    "TBH": Kind.TABLE_BRANCH,
-    "IT": Kind.IF_THEN,
-    "MUL": Kind.MULTIPLY,
-    "MLA": Kind.MULTIPLY_ADD,
-    "MLS": Kind.MULTIPLY_ADD,
-    "SMULL": Kind.MULTIPLY_LONG,
-    "UMULL": Kind.MULTIPLY_LONG,
-    "SMLAL": Kind.MULTIPLY_ADD_LONG,
-    "UMLAL": Kind.MULTIPLY_ADD_LONG,
-    "UMAAL": Kind.MULTIPLY_ADD_LONG,
-    "SDIV": Kind.DIVIDE,
-    "UDIV": Kind.DIVIDE,
-    "LDRD": Kind.LOAD_MULTIPLE,
-    "STRD": Kind.STORE_MULTIPLE,
-    "POP": Kind.LOAD_MULTIPLE,
-    "PUSH": Kind.STORE_MULTIPLE,
-    "VPOP": Kind.FLOAT_LOAD,
-    "VPUSH": Kind.FLOAT_STORE,
-    "VMOV": Kind.FLOAT_MOVE,
-    "VMRS": Kind.FLOAT_MOVE,
-    "VMSR": Kind.FLOAT_MOVE,
-    "DMB": Kind.BARRIER,
-    "DSB": Kind.BARRIER,
-    "ISB": Kind.BARRIER,
-    "MRS": Kind.SYSTEM,
-    "MSR": Kind.SYSTEM,
-}
-_BEGINNINGS = (
-    ("LDM", Kind.LOAD_MULTIPLE),
-    ("STM", Kind.STORE_MULTIPLE),
-    ("LD", Kind.LOAD),
-    ("ST", Kind.STORE),
-    ("SML", Kind.MULTIPLY),
-    ("SMM", Kind.MULTIPLY),
-    ("SMU", Kind.MULTIPLY),
-    ("VLD", Kind.FLOAT_LOAD),
-    ("VST", Kind.FLOAT_STORE),
-    ("VMLA", Kind.FLOAT_MULTIPLY_ADD),
-    ("VMLS", Kind.FLOAT_MULTIPLY_ADD),
-    ("VNML", Kind.FLOAT_MULTIPLY_ADD),
-    ("VFM", Kind.FLOAT_MULTIPLY_ADD),
-    ("VFNM", Kind.FLOAT_MULTIPLY_ADD),
-    ("VDIV", Kind.FLOAT_DIVIDE),
-    ("VSQRT", Kind.FLOAT_DIVIDE),
-    ("V", Kind.FLOAT),
-)
+    base: int | None = None
+    index: int | None = None
+    left: int = 0
+    constant: int = 0
+
+    @property
+    def registers(self) -> frozenset[int]:
+        """What it is formed from."""
+        return frozenset(part for part in (self.base, self.index) if part is not None)
 
 
 @dataclass(frozen=True)
 class Instruction:
     """One instruction. Registers are Capstone's numbers.
 
-    `words` is the number of 32-bit words that a memory instruction moves. `address_registers`
-    form its address; `updates_base` = pre- or post-indexed. `shifts` = the last operand is shifted.
-    `conditional` = inside an IT block, or a branch with a condition. `writes_pc` = continues
-    elsewhere when executed.
+    `words` is the number of 32-bit words that a memory instruction moves, `access_bytes` the size
+    of one access, `place` its address where that is a sum. `address_registers` form its address;
+    `updates_base` = pre- or post-indexed. `sums` are registers whose new value is a simple sum, the
+    new base among them. `shifts` = the last operand is shifted, `shifted_constant` = a constant
+    that is eight bits at an odd place. `early` are registers that are shifted or taken apart before
+    the arithmetic, `accumulates` those that products are added to. `conditional` = inside an IT
+    block, or a branch with a condition. `writes_pc` = continues elsewhere when executed.
     """
 
     address: int
@@ -130,11 +51,38 @@ class Instruction:
     writes: frozenset[int] = frozenset()
     address_registers: frozenset[int] = frozenset()
     words: int = 0
+    access_bytes: int = 4
+    place: Sum | None = None
+    sums: tuple[tuple[int, Sum], ...] = field(default=(), hash=False)
+    early: frozenset[int] = frozenset()
+    accumulates: frozenset[int] = frozenset()
     conditional: bool = False
     updates_base: bool = False
     register_offset: bool = False
     shifts: bool = False
+    shifted_constant: bool = False
+    sets_flags: bool = False
     writes_pc: bool = False
+
+    @property
+    def wide_across_words(self) -> bool:
+        """Whether it is a 32-bit instruction that lies in two words of code."""
+        return self.size_bytes == 4 and self.address % 4 == 2
+
+
+#: The first of several operands that are only written.
+_WRITTEN = {Kind.MULTIPLY_LONG: 2}
+_SOURCES_BY_OPERANDS = (
+    *MULTIPLIES,
+    Kind.PACK,
+    Kind.EXTEND,
+    Kind.EXTEND_ADD,
+    Kind.SIMD,
+    Kind.SHIFT,
+    Kind.ALU,
+)
+#: Kinds whose last register operand is shifted or taken apart before anything else happens.
+_EARLY = (Kind.PACK, Kind.EXTEND_ADD, Kind.INSERT, Kind.EXTRACT, Kind.REVERSE)
 
 
 class Decoder:
@@ -148,8 +96,8 @@ class Decoder:
         mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
         self._capstone = capstone.Cs(capstone.CS_ARCH_ARM, mode)
         self._capstone.detail = True
-        self._kinds = {
-            value: _kind(name.removeprefix("ARM_INS_"))
+        self._names = {
+            value: name.removeprefix("ARM_INS_")
             for name, value in vars(arm).items()
             if name.startswith("ARM_INS_")
         }
@@ -171,26 +119,79 @@ class Decoder:
 
     def _instruction(self, item: Any) -> Instruction:
         arm = self._arm
-        kind = self._kinds[item.id]
-        reads, writes = item.regs_access()
+        name = self._names[item.id]
+        kind = kind_of(name)
+        reads, writes = map(frozenset, item.regs_access())
         compares = item.id in (arm.ARM_INS_CBZ, arm.ARM_INS_CBNZ)
         memory = [operand.mem for operand in item.operands if operand.type == arm.ARM_OP_MEM]
-        jumps = kind in (Kind.BRANCH, Kind.BRANCH_LINK, Kind.BRANCH_REGISTER, Kind.TABLE_BRANCH)
+        registers = [o.reg for o in item.operands if o.type == arm.ARM_OP_REG]
+        place = self._place(item, memory)
         return Instruction(
             address=item.address,
             size_bytes=item.size,
             text=f"{item.mnemonic} {item.op_str}".rstrip(),
             kind=kind,
-            reads=frozenset(reads),
-            writes=frozenset(writes),
+            reads=reads | self._sources(name, kind, registers),
+            writes=writes | frozenset(registers[1:] if kind is Kind.FLOAT_LOAD else ()),
             address_registers=self._address_registers(item, kind, memory),
             words=self._words(item, kind),
+            access_bytes=_access_bytes(name) if kind in MEMORY else 4,
+            place=place,
+            sums=tuple(self._sums(item, kind, place)),
+            early=self._early(item, kind, registers),
+            accumulates=_accumulators(name, kind, registers),
             conditional=compares or self._has_condition(item, kind),
             updates_base=bool(item.writeback),
             register_offset=any(part.index != 0 for part in memory),
             shifts=any(operand.shift.type != 0 for operand in item.operands),
-            writes_pc=jumps or arm.ARM_REG_PC in writes,
+            shifted_constant=_is_shifted_constant(bytes(item.bytes)),
+            sets_flags=bool(item.update_flags) or arm.ARM_REG_CPSR in writes,
+            writes_pc=kind in BRANCHES or arm.ARM_REG_PC in writes,
         )
+
+    def _sources(self, name: str, kind: Kind, registers: Sequence[int]) -> frozenset[int]:
+        """Registers that are read, where the operands tell: all but the first."""
+        if kind not in _SOURCES_BY_OPERANDS:
+            return frozenset()
+        return frozenset(registers[_WRITTEN.get(kind, 1) :]) | _accumulators(name, kind, registers)
+
+    def _early(self, item: Any, kind: Kind, registers: Sequence[int]) -> frozenset[int]:
+        shifted = [o.reg for o in item.operands if o.shift.type != 0]
+        if kind in (*MEMORY, Kind.EXTEND, Kind.SHIFT):
+            return frozenset()
+        return frozenset(shifted + (list(registers[-1:]) if kind in _EARLY else []))
+
+    def _place(self, item: Any, memory: Sequence[Any]) -> Sum | None:
+        arm = self._arm
+        if not memory:
+            return None
+        (part, *_) = memory
+        if part.base == arm.ARM_REG_PC:
+            return Sum(constant=((item.address + 4) & ~3) + part.disp)
+        shift = next((o.shift.value for o in item.operands if o.type == arm.ARM_OP_MEM), 0)
+        return Sum(part.base, part.index or None, shift, part.disp)
+
+    def _sums(self, item: Any, kind: Kind, place: Sum | None) -> Iterator[tuple[int, Sum]]:
+        """Registers that get a simple sum: copies, additions of constants, new bases."""
+        arm, operands = self._arm, item.operands
+        if place is not None and item.writeback and place.base is not None:
+            step = operands[-1].imm if operands[-1].type == arm.ARM_OP_IMM else place.constant
+            yield place.base, Sum(place.base, constant=step)
+        if kind not in (Kind.ADD, Kind.MOVE) or self._names[item.id] == "MOVT":
+            return
+        target, *rest = operands
+        right, here = rest[-1], (item.address + 4) & ~3
+        left = rest[0] if len(rest) == 2 else target
+        if right.type == arm.ARM_OP_IMM:
+            step = -right.imm if self._names[item.id].startswith("SUB") else right.imm
+            if self._names[item.id] == "ADR" or left.reg == arm.ARM_REG_PC:
+                yield target.reg, Sum(constant=here + step)
+            else:
+                yield target.reg, Sum(None if kind is Kind.MOVE else left.reg, constant=step)
+        elif kind is Kind.MOVE:
+            yield target.reg, Sum(right.reg)
+        elif self._names[item.id].startswith("ADD") and right.shift.type in (0, arm.ARM_SFT_LSL):
+            yield target.reg, Sum(left.reg, right.reg, right.shift.value)
 
     def _has_condition(self, item: Any, kind: Kind) -> bool:
         always = (self._arm.ARM_CC_AL, self._arm.ARM_CC_INVALID)
@@ -225,11 +226,30 @@ class Decoder:
         return words - 1 if has_base else words
 
 
-@cache
-def _kind(name: str) -> Kind:
-    if name in _NAMES:
-        return _NAMES[name]
-    for beginning, kind in _BEGINNINGS:
-        if name.startswith(beginning):
-            return kind
-    return Kind.ALU
+def _access_bytes(name: str) -> int:
+    """Of LDRB, LDRSB, STRB one, of LDRH and its like two."""
+    single = name.startswith(("LDR", "STR")) and not name.endswith(("D", "EX"))
+    kind = name.removesuffix("T")[-1]
+    return {"B": 1, "H": 2}.get(kind, 4) if single else 4
+
+
+def _accumulators(name: str, kind: Kind, registers: Sequence[int]) -> frozenset[int]:
+    """What products, or extended bytes, are added to."""
+    if kind is Kind.MULTIPLY_ADD_LONG or name.startswith(("SMLAL", "SMLSLD")):
+        return frozenset(registers[:2])
+    if kind in (Kind.MULTIPLY, Kind.MULTIPLY_ADD) and len(registers) == 4:
+        return frozenset(registers[3:]) - frozenset(registers[1:3])
+    if kind is Kind.EXTEND_ADD:
+        return frozenset(registers[1:2]) - frozenset(registers[2:])
+    if kind is Kind.FLOAT_MULTIPLY_ADD:
+        return frozenset(registers[:1]) - frozenset(registers[1:])
+    return frozenset()
+
+
+def _is_shifted_constant(code: bytes) -> bool:
+    """A modified immediate whose eight bits are rotated, not repeated and not at the bottom."""
+    if len(code) != 4:
+        return False
+    first, second = int.from_bytes(code[:2], "little"), int.from_bytes(code[2:], "little")
+    modified = first & 0xFA00 == 0xF000 and not second & 0x8000
+    return modified and bool(first & 0x0400 or second & 0x4000)

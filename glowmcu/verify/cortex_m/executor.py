@@ -22,6 +22,7 @@ from glowmcu.verify.cortex_m.costs import Flash, cost_table
 from glowmcu.verify.cortex_m.counting import EdgeCounter
 from glowmcu.verify.cortex_m.elf import Program
 from glowmcu.verify.cortex_m.machine import Machine
+from glowmcu.verify.cortex_m.places import PlaceLearner
 from glowmcu.verify.host import check_inputs, size_given
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
@@ -164,10 +165,11 @@ class CortexM:
             return _Bench(machine, self._timeout_seconds)
         table = cost_table(self._core.name, self._slow_multiplier)
         accountant = Accountant(program, table, machine.read_code, flash)
+        learner = PlaceLearner(machine, accountant.decode)
         memory = None
         if self._memory_of is not None and layout is not None and self._memory_of.timing:
             memory = BoardMemory(machine, accountant, self._memory_of.timing, layout)
-        counter = EdgeCounter(machine, flash, memory.begin if memory else None)
+        counter = EdgeCounter(machine, flash, learner, memory.begin if memory else None)
         return _Bench(machine, self._timeout_seconds, counter, accountant)
 
     def _infer(

@@ -38,6 +38,14 @@ BlockHook = Callable[[Any, int, int, Any], None]
 AccessHook = Callable[[Any, int, int, int, int, Any], None]
 
 
+def memory_at(address: int) -> int:
+    """A number for each memory of a chip: flash, the RAM of arena, stack and inputs, and every
+    region that something was placed in.
+    """
+    placed = PLACED_BASE <= address < ARENA_BASE
+    return address // PLACED_STEP if placed else int(address < PLACED_BASE)
+
+
 class Machine:
     """Runs functions of one program. `step` is the step of the bundle that runs or ran last."""
 
@@ -70,6 +78,7 @@ class Machine:
         self._uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_{core.unicorn_model}"))
         self._map_memory(core)
         self.outside_addresses = tuple(self._map_outside(outside_bytes))
+        self._numbers = _register_numbers(arm_const)
         self._add_hooks()
 
     def _map_outside(self, sizes: Sequence[int]) -> Iterator[int]:
@@ -212,6 +221,18 @@ class Machine:
         self._failure = failure
         self._uc.emu_stop()
 
+    def register(self, capstone_number: int) -> int | None:
+        """The value of a core register, None for others."""
+        number = self._numbers.get(capstone_number)
+        return None if number is None else int(self._uc.reg_read(number))
+
+    def word_at(self, address: int) -> int | None:
+        """The word in memory, None where there is none."""
+        try:
+            return int.from_bytes(self._uc.mem_read(address, 4), "little")
+        except self._unicorn.UcError:
+            return None
+
     def program_counter(self) -> int:
         """Address of the instruction that runs or faulted."""
         return int(self._uc.reg_read(self._registers.UC_ARM_REG_PC)) & ~1
@@ -276,6 +297,16 @@ class Machine:
     def _outside(self, verb: str, offset: int) -> str:
         size = self._arena_bytes
         return f"the code {verb} byte {offset} of an arena of {size} bytes"
+
+
+def _register_numbers(arm_const: Any) -> dict[int, int]:
+    """Unicorn's numbers of the core registers by Capstone's."""
+    capstone: Any = importlib.import_module("capstone.arm")
+    names = [*(f"R{number}" for number in range(13)), "SP", "LR"]
+    return {
+        getattr(capstone, f"ARM_REG_{name}"): getattr(arm_const, f"UC_ARM_REG_{name}")
+        for name in names
+    }
 
 
 def _round_up(value: int, multiple: int) -> int:
