@@ -16,6 +16,7 @@ from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, SerialPort
+from glowmcu.verify.cortex_m.costs import cost_table
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.measurement import CycleRange, Measurement
 from glowmcu.verify.verification import seeded_inputs
@@ -126,6 +127,11 @@ class Benchmark(Shown):
         low, high = (f"{time:.2f}" for time in found)
         return f"{low if low == high else f'{low} to {high}'} ms at {self.clock_hz // 10**6} MHz"
 
+    @property
+    def sureness(self) -> str | None:
+        """How far silicon may be from the cycles, and why; None where nothing was modelled."""
+        return cost_table(self.core).sureness.line() if self.on == MODEL else None
+
     def _card(self) -> Card:
         measured, waits = self.measured, self.wait_states
         on_board, time = self.board_cycles, "" if self.time_text is None else f", {self.time_text}"
@@ -182,7 +188,9 @@ class Benchmark(Shown):
         }
         if self.costs is not None:
             body["runs"] = self.costs.json()
-        if self.on != MODEL:
+        if self.on == MODEL:
+            body["sureness"] = dataclasses.asdict(cost_table(self.core).sureness)
+        else:
             body["on"] = self.on
         return body
 

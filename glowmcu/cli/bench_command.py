@@ -144,6 +144,7 @@ def _show(found: Benchmark) -> None:
     )
     if on_board is not None:
         out.print(f"on the board: {on_board.text} cycles{time}")
+    out.print(found.sureness, markup=False)
     if found.costs is not None:
         out.print(found.costs.line(found.clock_hz))
 

@@ -72,7 +72,7 @@ def waits_of(folder: Path, body: str, timing: MemoryTiming) -> int:
     accountant = Accountant(program, cost_table("cortex-m4"), machine.read_code)
     layout = board_layout(NRF, read_manifest(write_tiny_bundle(folder)), {})
     memory = BoardMemory(machine, accountant, (timing,), layout)
-    counter = EdgeCounter(machine, None, memory.begin)
+    counter = EdgeCounter(machine, begin_trace=memory.begin)
     machine.reset()
     counts = counter.begin()
     machine.call("f", [machine.arena_address], timeout_seconds=10)
