@@ -2,8 +2,8 @@
 
 Every variant that names its work runs all samples that it accepts on the modelled core; prices are
 the non-negative least squares of cycles over amounts. RISC-V has no cycle model: there QEMU's
-instruction counts stand for cycles. On a Cortex-M55 the model's instructions do. `--core`, `--variant` and `--missing` renew a part
-and keep the rest.
+instruction counts stand for cycles. On a Cortex-M55 the model's instructions do. `--core`,
+`--variant` and `--missing` renew a part and keep the rest.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, SerialPort
-from glowmcu.verify.cortex_m.costs import cost_table
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.measurement import CycleRange, Measurement
+from glowmcu.verify.modelled import sureness_of
 from glowmcu.verify.verification import seeded_inputs
 
 MODEL = "cortex-m"
@@ -130,7 +130,7 @@ class Benchmark(Shown):
     @property
     def sureness(self) -> str | None:
         """How far silicon may be from the cycles, and why; None where nothing was modelled."""
-        return cost_table(self.core).sureness.line() if self.on == MODEL else None
+        return sureness_of(self.core).line() if self.on == MODEL else None
 
     def _card(self) -> Card:
         measured, waits = self.measured, self.wait_states
@@ -189,7 +189,7 @@ class Benchmark(Shown):
         if self.costs is not None:
             body["runs"] = self.costs.json()
         if self.on == MODEL:
-            body["sureness"] = dataclasses.asdict(cost_table(self.core).sureness)
+            body["sureness"] = dataclasses.asdict(sureness_of(self.core))
         else:
             body["on"] = self.on
         return body

@@ -9,7 +9,10 @@ from typing import Protocol
 from glowmcu import cores
 from glowmcu.board import Board
 from glowmcu.errors import ExitCode, error
+from glowmcu.verify.cortex_m.cost_model import Sureness
+from glowmcu.verify.cortex_m.costs import cost_table
 from glowmcu.verify.cortex_m.executor import CortexM, DetailedMeasurement
+from glowmcu.verify.helium.costs import HELIUM_COSTS
 from glowmcu.verify.measurement import Array, Executor
 
 #: For a core other than the board's own: the QEMU machine that has it, or one like it.
@@ -23,6 +26,12 @@ QEMU_MACHINES = {
     "cortex-m85": "mps3-an547",
     "rv32imac": "virt",
 }
+
+
+def sureness_of(core_name: str) -> Sureness:
+    """How far silicon may be from the modelled cycles of a core."""
+    helium = HELIUM_COSTS.get(core_name)
+    return cost_table(core_name).sureness if helium is None else helium.sureness
 
 
 class ModelledCore(Executor, Protocol):

@@ -61,13 +61,10 @@ class EdgeCounter:
 
         def begin() -> Counts:
             nonlocal counts, table, reads, previous, last_line, trace
-            counts, previous, last_line = Counts(), None, None
-            if begin_trace is not None:
-                trace = counts.trace = begin_trace(counts.sizes)
+            counts, previous, last_line = _counts(learner, begin_trace), None, None
+            trace = counts.trace
             table = counts.edges.setdefault(None, {})
             reads = counts.read_waits.setdefault(None, {})
-            if learner is not None:
-                counts.places = learner.begin()
             return counts
 
         def enter_step(step: int) -> None:
@@ -109,3 +106,13 @@ class EdgeCounter:
         machine.add_block_hook(count)
         if flash is not None and flash.waits:
             machine.add_flash_read_hook(read)
+
+
+def _counts(learner: PlaceLearner | None, begin_trace: BeginTrace | None) -> Counts:
+    """Of a run that begins."""
+    counts = Counts()
+    if learner is not None:
+        counts.places = learner.begin()
+    if begin_trace is not None:
+        counts.trace = begin_trace(counts.sizes)
+    return counts

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from glowmcu.verify.cortex_m.cost_model import Sureness
 from glowmcu.verify.helium.instructions import Kind
 
 MEMORY = "load and store"
@@ -17,6 +18,10 @@ STORES = "stores"
 INTEGER = "integers"
 MULTIPLIER = "multiplier"
 SCALARS = "scalars"
+
+_ASSUMED = Sureness(
+    0.9, 1.1, "jumps, pairs of scalars, unaligned vectors and divisions are assumed"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class HeliumCosts:
     sum_forwarded: int = 2
     taken: int = 2
     words_per_cycle: int = 2
+    sureness: Sureness = _ASSUMED
 
 
 _BEATS = dict.fromkeys(
