@@ -1,4 +1,4 @@
-"""A Cortex-M with guarded memory: Unicorn executes, everything outside the bundle's memory faults.
+"""A core with guarded memory: Unicorn executes, everything outside the bundle's memory faults.
 
     0x08000000  code and constants, read-only; address 0 is not mapped
     0x10000000  what was placed in a region of its own, and the next regions in steps of 16 MiB
@@ -12,13 +12,13 @@ Arena and stack hold 0xA5 before each run, so an output that was never written c
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from glowmcu.cores import Core
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.verify.cortex_m.elf import Program
+from glowmcu.verify.cortex_m.processor import Processor, open_cortex_m
 
 CODE_BASE = 0x08000000
 DATA_BASE = 0x34000000
@@ -31,8 +31,6 @@ STACK_BYTES = 64 * 1024
 RETURN_ADDRESS = 0x0F000000
 PAGE = 4096
 POISON = b"\xa5"
-_SYSTEM_BASE, _SYSTEM_BYTES = 0xE0000000, 0x100000
-_CPACR, _FPU_ON = 0xE000ED88, (0xF << 20).to_bytes(4, "little")
 
 BlockHook = Callable[[Any, int, int, Any], None]
 AccessHook = Callable[[Any, int, int, int, int, Any], None]
@@ -47,7 +45,10 @@ def memory_at(address: int) -> int:
 
 
 class Machine:
-    """Runs functions of one program. `step` is the step of the bundle that runs or ran last."""
+    """Runs functions of one program on the processor that `open_processor` makes for a core.
+
+    `step` is the step of the bundle that runs or ran last.
+    """
 
     def __init__(
         self,
@@ -56,11 +57,10 @@ class Machine:
         arena_bytes: int,
         arena_align: int = 8,
         outside_bytes: Sequence[int] = (),
+        open_processor: Callable[[Core], Processor] = open_cortex_m,
     ) -> None:
-        assert core.unicorn_model is not None
-        unicorn: Any = importlib.import_module("unicorn")
-        arm_const: Any = importlib.import_module("unicorn.arm_const")
-        self._unicorn, self._registers = unicorn, arm_const
+        self._processor = open_processor(core)
+        self._unicorn, self._uc = self._processor.unicorn, self._processor.uc
         self._program = program
         self.step: int | None = None
         self.on_step: Callable[[int], None] | None = None
@@ -73,10 +73,7 @@ class Machine:
         self.arena_address = self._arena_end - padded
         self._canary = _canary(self.arena_address - ARENA_BASE)
         self._tail_canary = _canary(padded - arena_bytes)
-        # Not UC_MODE_MCLASS: it replaces the model by an M33, and an M0 would run Thumb-2.
-        self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
-        self._uc.ctl_set_cpu_model(getattr(arm_const, f"UC_CPU_ARM_{core.unicorn_model}"))
-        self._map_memory(core)
+        self._map_memory()
         self.outside_addresses = tuple(self._map_outside(outside_bytes))
         self._numbers = _register_numbers(arm_const)
         self._add_hooks()
@@ -90,7 +87,7 @@ class Machine:
             yield end - _round_up(size, 4)
             base = end + PAGE
 
-    def _map_memory(self, core: Core) -> None:
+    def _map_memory(self) -> None:
         code, data = self._unicorn.UC_PROT_READ | self._unicorn.UC_PROT_EXEC, 3
         mapped = 0
         for segment in sorted(self._program.segments, key=lambda part: part.address):
@@ -103,10 +100,6 @@ class Machine:
         self._uc.mem_map(ARENA_BASE, self._arena_end - ARENA_BASE, data)
         self._uc.mem_map(STACK_TOP - STACK_BYTES, STACK_BYTES, data)
         self._uc.mem_map(RETURN_ADDRESS, PAGE, code)
-        self._uc.mem_map(_SYSTEM_BASE, _SYSTEM_BYTES, data)
-        if core.has_fpu:
-            self._uc.mem_write(_CPACR, _FPU_ON)
-            self._uc.reg_write(self._registers.UC_ARM_REG_FPEXC, 0x40000000)
 
     def _add_hooks(self) -> None:
         self._uc.hook_add(self._unicorn.UC_HOOK_MEM_INVALID, self._note_bad_access)
@@ -185,20 +178,21 @@ class Machine:
         return len(stack.lstrip(POISON))
 
     def call(self, function: str, arguments: Sequence[int], timeout_seconds: float) -> int:
-        """Call `function` with words, those after the fourth on the stack, and return r0.
+        """Call `function` with words, those without a register on the stack; returns the result.
 
         Raises GM652 for an access outside the bundle's memory, GM653 for too deep a stack, GM654
         when it does not end in time, GM655 when the processor faults.
         """
-        registers = self._registers
-        pushed = b"".join(value.to_bytes(4, "little") for value in arguments[4:])
-        stack = STACK_TOP - _round_up(len(pushed), 8)
+        registers = self._processor
+        in_registers = registers.argument_count
+        pushed = b"".join(value.to_bytes(4, "little") for value in arguments[in_registers:])
+        stack = STACK_TOP - _round_up(len(pushed), registers.stack_align)
         self._uc.mem_write(stack, pushed)
-        self._uc.reg_write(registers.UC_ARM_REG_SP, stack)
-        self._uc.reg_write(registers.UC_ARM_REG_LR, RETURN_ADDRESS | 1)
-        for number, value in enumerate(arguments[:4]):
-            self._uc.reg_write(registers.UC_ARM_REG_R0 + number, value)
-        start = self._program.address_of(function) | 1
+        self._uc.reg_write(registers.stack_pointer, stack)
+        self._uc.reg_write(registers.link, RETURN_ADDRESS | registers.code_bit)
+        for number, value in enumerate(arguments[:in_registers]):
+            self._uc.reg_write(registers.first_argument + number, value)
+        start = self._program.address_of(function) | registers.code_bit
         try:
             self._uc.emu_start(start, RETURN_ADDRESS, timeout=int(timeout_seconds * 1e6))
         except self._unicorn.UcError as cause:
@@ -214,7 +208,7 @@ class Machine:
                 hint="a loop that never ends, or a model for which the limit is too short",
                 exit_code=ExitCode.MISMATCH,
             )
-        return int(self._uc.reg_read(registers.UC_ARM_REG_R0))
+        return int(self._uc.reg_read(registers.first_argument))
 
     def stop(self, failure: GlowmcuError) -> None:
         """End the run from within a hook; `call` raises `failure`."""
@@ -235,7 +229,7 @@ class Machine:
 
     def program_counter(self) -> int:
         """Address of the instruction that runs or faulted."""
-        return int(self._uc.reg_read(self._registers.UC_ARM_REG_PC)) & ~1
+        return int(self._uc.reg_read(self._processor.program_counter)) & ~1
 
     def place(self) -> str:
         """Function and address of that instruction."""
