@@ -104,7 +104,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--emit": Argument("emit", r"[a-z][a-z-]+", _word),
     "--io": Argument("io", r"u?int8\b|float\b", _word),
     "--name": Argument("name", r"\w+", _word),
-    "--on": Argument("on", r"host\b|cortex-m\b|qemu\b|renode\b|serial:\w+", _word),
+    "--on": Argument("on", r"host\b|cortex-m\b|riscv\b|qemu\b|renode\b|serial:\w+", _word),
     "--optimize": Argument("optimize", r"(?:balanced|speed|size|ram)\b", _word),
     "--weights": Argument("weights", r"pointer\b|linked\b", _word),
     "--wait-states": Argument("wait_states", rf"board\b|{_NUMBER}", _word),

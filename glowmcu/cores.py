@@ -1,7 +1,7 @@
 """The processor cores a bundle can be compiled for: compiler flags, features, emulator model.
 
-A board names its core by `Core.name`; kernels select by `has_dsp` and `has_mve`; the `cortex-m`
-executor runs a core when `unicorn_model` is set.
+A board names its core by `Core.name`; kernels select by `has_dsp` and `has_mve`; the executors
+`cortex-m` and `riscv` run a core when `unicorn_model` is set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ class Core:
 
     `flags` select instruction set and float ABI for gcc and clang. `architecture` is gcc's word
     for the instruction set. `has_dsp` = SIMD within 32 bits (SMLAD, SXTB16, …), `has_mve` = Helium.
-    `unicorn_model` names the constant `UC_CPU_ARM_<model>`, None where Unicorn has no such core.
+    `unicorn_model` names the constant `UC_CPU_ARM_<model>` or `UC_CPU_RISCV32_<model>`, None where
+    Unicorn has no such core.
     """
 
     name: str
@@ -34,10 +35,26 @@ class Core:
         """RISC-V, not Arm: another compiler, another emulator."""
         return self.architecture.startswith("rv")
 
+    @property
+    def has_bit_manipulation(self) -> bool:
+        """RISC-V's Zba, Zbb and Zbs: SH1ADD, MIN, SEXT.B, …"""
+        return "_zbb" in self.architecture
+
+    @property
+    def modelled_by(self) -> str | None:
+        """The executor that models its cycles."""
+        if self.unicorn_model is None:
+            return None
+        return "riscv" if self.is_riscv else "cortex-m"
+
 
 def _flags(mcpu: str, fpu: str | None = None) -> tuple[str, ...]:
     floats = ("-mfloat-abi=soft",) if fpu is None else ("-mfloat-abi=hard", f"-mfpu={fpu}")
     return (f"-mcpu={mcpu}", "-mthumb", *floats)
+
+
+def _riscv(name: str, march: str) -> Core:
+    return Core(name, (f"-march={march}", "-mabi=ilp32"), march, unicorn_model="ANY")
 
 
 _ALL = (
@@ -94,8 +111,11 @@ _ALL = (
         has_mve=True,
     ),
     # RISC-V without floating point; the CSRs that gcc 12 wants named are not used by bundles.
-    Core("rv32imc", ("-march=rv32imc", "-mabi=ilp32"), "rv32imc"),
-    Core("rv32imac", ("-march=rv32imac", "-mabi=ilp32"), "rv32imac"),
+    _riscv("rv32imc", "rv32imc"),
+    _riscv("rv32imac", "rv32imac"),
+    # The RP2350's other core. It has Zcb and Zcmp, too, which gcc 12 does not know, and Zbs, with
+    # which gcc 12 fails on the constant 2048.
+    _riscv("hazard3", "rv32imac_zba_zbb_zbkb"),
     # The instruction set that every Cortex-M executes.
     Core("generic", _flags("cortex-m0plus"), "armv6s-m", unicorn_model="CORTEX_M0"),
 )

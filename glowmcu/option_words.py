@@ -41,12 +41,14 @@ PackageName = Literal[
 ]  # fmt: skip
 CoreName = Literal[
     "cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33",
-    "cortex-m55", "cortex-m85", "rv32imc", "rv32imac", "generic",
+    "cortex-m55", "cortex-m85", "rv32imc", "rv32imac", "hazard3", "generic",
 ]  # fmt: skip
 #: What ships with the package to begin with.
 ExampleName = Literal["digits", "vowels", "wake_word"]
 #: Where a bundle runs, besides real boards.
-ExecutorName = Literal["host", "cortex-m", "qemu", "renode"]
+ExecutorName = Literal["host", "cortex-m", "riscv", "qemu", "renode"]
+#: Those that model the cycles of a core.
+ModelName = Literal["cortex-m", "riscv"]
 #: A board that is connected: `SerialPort("serial:/dev/ttyACM0")`, or `serial:COM3:921600`.
 SerialPort = NewType("SerialPort", str)
 #: Where a bundle runs.

@@ -81,6 +81,7 @@ FACTS = {
         {"flash": (0x10000100, 2047.75), "ram": (0x20000000, 264)},
     ),
     "rp2350": ("cortex-m33", 150, {"flash": (0x10000000, 4096), "ram": (0x20000000, 520)}),
+    "rp2350-riscv": ("hazard3", 150, {"flash": (0x10000000, 4096), "ram": (0x20000000, 520)}),
     "stm32f4-discovery": (
         "cortex-m4",
         168,
@@ -101,7 +102,7 @@ FACTS = {
 
 #: Machines and families that have no data sheet, or no clock.
 OTHERS = ("generic-rv32imc", "virt")
-RISCV = ("esp32c3", "gd32vf103", *OTHERS)
+RISCV = ("esp32c3", "gd32vf103", "rp2350-riscv", *OTHERS)
 
 MINE = """\
 name = "mine"

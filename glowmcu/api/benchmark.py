@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.api.run_costs import RunCosts, full_run, run_costs, run_count
@@ -15,13 +15,13 @@ from glowmcu.facts.document import keep_facts
 from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
-from glowmcu.option_words import CoreName, SerialPort
+from glowmcu.option_words import CoreName, ModelName, SerialPort
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.measurement import CycleRange, Measurement
-from glowmcu.verify.modelled import sureness_of
+from glowmcu.verify.modelled import model_of, sureness_of
 from glowmcu.verify.verification import seeded_inputs
 
-MODEL = "cortex-m"
+MODELS: tuple[ModelName, ...] = get_args(ModelName)
 _MOST_WAITS = 100
 
 
@@ -130,14 +130,14 @@ class Benchmark(Shown):
     @property
     def sureness(self) -> str | None:
         """How far silicon may be from the cycles, and why; None where nothing was modelled."""
-        return sureness_of(self.core).line() if self.on == MODEL else None
+        return sureness_of(self.core).line() if self.on in MODELS else None
 
     def _card(self) -> Card:
         measured, waits = self.measured, self.wait_states
         on_board, time = self.board_cycles, "" if self.time_text is None else f", {self.time_text}"
         memory = f"flash with {waits} wait states" if waits else "zero wait states"
         facts = (
-            ("core", f"{self.core}, {memory}" if self.on == MODEL else f"{self.core}, {self.on}"),
+            ("core", f"{self.core}, {memory}" if self.on in MODELS else f"{self.core}, {self.on}"),
             ("cycles", count(measured.cycles) + ("" if on_board else time)),
             *([("on the board", f"{on_board.text} cycles{time}")] if on_board else []),
             ("instructions", count(measured.instructions)),
@@ -188,7 +188,7 @@ class Benchmark(Shown):
         }
         if self.costs is not None:
             body["runs"] = self.costs.json()
-        if self.on == MODEL:
+        if self.on in MODELS:
             body["sureness"] = dataclasses.asdict(sureness_of(self.core))
         else:
             body["on"] = self.on
@@ -213,7 +213,7 @@ class Benchmark(Shown):
 def bench(
     bundle: BundleGiven,
     *,
-    on: Literal["cortex-m"] | SerialPort = "cortex-m",
+    on: ModelName | SerialPort | None = None,
     core: CoreName | None = None,
     wait_states: int | Literal["board"] | None = None,
     hot: int = 0,
@@ -226,8 +226,8 @@ def bench(
     Instructions, cycles and bytes of stack are counted on a model of the board's core, or of
     `core`; where the board's file describes its memories, also the cycles that it waits for them.
     Instead, `wait_states` gives the flash so many ("board": what the board's file says; 0: the
-    core's own cycles only). Or on a connected board by `on=SerialPort("serial:/dev/ttyACM0")`.
-    `hot` basic blocks are shown with their code.
+    core's own cycles only). Or on a connected board by `on=SerialPort("serial:/dev/ttyACM0")`;
+    left out, `on` is the core's model. `hot` basic blocks are shown with their code.
     `max_cycles` and `max_stack` (bytes) are what `found.check()` and the report hold it against;
     the cycles are the core's alone.
     Raises GM602, GM610 where a compiler or emulator is missing, GM720 for a board that does not say
@@ -240,7 +240,8 @@ def bench(
     """
     loaded = loaded_bundle(bundle, board)
     name, waits = core or loaded.board.core, _wait_states(wait_states, loaded.board)
-    board_memory = wait_states is None and on == MODEL and name == loaded.board.core
+    on = on or model_of(name)
+    board_memory = wait_states is None and on in MODELS and name == loaded.board.core
     inputs = seeded_inputs(loaded.manifest, 1)
     costs: RunCosts | None = None
     blocks: tuple[HotBlock, ...] = ()
@@ -261,7 +262,7 @@ def bench(
     found = Benchmark(
         loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks, limits
     )
-    if on == MODEL and name == loaded.board.core and not hot:
+    if on in MODELS and name == loaded.board.core and not hot:
         keep_facts(loaded.path, bench=found.json())
     return found
 

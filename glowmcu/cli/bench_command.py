@@ -7,12 +7,12 @@ from typing import Literal
 
 import click
 
-from glowmcu.api.benchmark import MODEL, BenchLimits, Benchmark, bench
+from glowmcu.api.benchmark import MODELS, BenchLimits, Benchmark, bench
 from glowmcu.bundle import load
 from glowmcu.cli.bench_limits import limit_options
 from glowmcu.cli.completion import complete_bench_executor, complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
-from glowmcu.option_words import CoreName, SerialPort
+from glowmcu.option_words import CoreName, ModelName, SerialPort
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.tables import bench_table, count
 
@@ -35,11 +35,10 @@ def _block_count(text: str) -> int:
 @click.option(
     "--on",
     "where",
-    default=MODEL,
-    show_default=True,
     metavar="EXECUTOR",
     shell_complete=complete_bench_executor,
-    help=f"{MODEL}, a model of the core, or serial:PORT[:BAUD], a board that is connected.",
+    help="cortex-m or riscv, a model of the core (the default), or serial:PORT[:BAUD], a board "
+    "that is connected.",
 )
 @click.option(
     "--core",
@@ -66,7 +65,7 @@ def _block_count(text: str) -> int:
 def bench_command(
     bundle: Path,
     board: str | None,
-    where: Literal["cortex-m"] | SerialPort,
+    where: ModelName | SerialPort | None,
     core: CoreName | None,
     wait_states: str | None,
     hot: int | None,
@@ -80,7 +79,7 @@ def bench_command(
     With --on serial:PORT the board counts cycles itself, and per layer where the bundle was
     compiled with --instrument.
     """
-    if where != MODEL:
+    if where is not None and where not in MODELS:
         _only_of_the_model(where, core=core, hot=hot, wait_states=(wait_states or "").strip("0"))
     waits = _wait_states(wait_states)
     loaded = load(bundle, board)
@@ -93,7 +92,7 @@ def bench_command(
     if as_json:
         shown = found.json()
         print_json(shown if hot is None else {**shown, "hot": hot_json(found.hot)})
-    elif where != MODEL:
+    elif found.on not in MODELS:
         _show_board(found)
     else:
         _show(found)
@@ -104,7 +103,7 @@ def _only_of_the_model(where: str, **options: object) -> None:
     """Raises for the first of `options` that was given where nothing is modelled."""
     if not where.startswith("serial:"):
         raise click.BadParameter(
-            f"expected {MODEL} or serial:PORT[:BAUD], got {where!r}",
+            f"expected {' or '.join(MODELS)} or serial:PORT[:BAUD], got {where!r}",
             click.get_current_context(),
             param_hint="--on",
         )

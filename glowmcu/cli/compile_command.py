@@ -201,7 +201,7 @@ def _next_command(bundle: Bundle) -> str:
         folder = bundle.path / "renode"
         robot = folder / f"{bundle.manifest.name}.robot"
         return f"make -C {shlex.quote(str(folder))} && renode-test {shlex.quote(str(robot))}"
-    emulator = "cortex-m" if core(bundle.board.core).unicorn_model else "qemu"
+    emulator = core(bundle.board.core).modelled_by or "qemu"
     return f"glowmcu verify {shlex.quote(str(bundle.path))} --on host,{emulator}"
 
 

@@ -37,7 +37,7 @@ def complete_bench_executor(
     _context: click.Context, _option: click.Parameter, begun: str
 ) -> list[str]:
     """The model of a core, or a board."""
-    return [name for name in ("cortex-m", "serial:") if name.startswith(begun)]
+    return [name for name in ("cortex-m", "riscv", "serial:") if name.startswith(begun)]
 
 
 def complete_core(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:

@@ -23,6 +23,7 @@ PRICED_AS = {
     "generic": "cortex-m0plus",
     "rv32imac": "cortex-m3",
     "rv32imc": "rv32imac",
+    "hazard3": "rv32imac",
 }
 
 

@@ -37,6 +37,7 @@ from glowmcu.quant.sample_source import SampleSource, evenly_picked
 from glowmcu.quant.samples import Sample, Samples
 from glowmcu.quant.side_by_side import real_values, stored_values
 from glowmcu.tuning.trial import BEST_DB, Cost, Trial
+from glowmcu.verify.modelled import model_of
 from glowmcu.verify.verification import seeded_inputs
 
 #: Samples that tell which layers are harmful.
@@ -127,7 +128,7 @@ class Evaluator:
             emit(compilation, folder)
             bundle = Bundle(folder, compilation.manifest, build.board)
             inputs = seeded_inputs(compilation.manifest, 1)
-            measured = bundle.measure(inputs, on="cortex-m")
+            measured = bundle.measure(inputs, on=model_of(build.board.core))
             report = bundle.report
             return Cost(
                 measured.cycles or estimate.cycles,

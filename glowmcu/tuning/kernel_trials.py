@@ -27,8 +27,8 @@ from glowmcu.manifest import Manifest
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
 from glowmcu.tuning.content_digest import content_digest, tool_digest
-from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.measurement import LayerCost
+from glowmcu.verify.modelled import modelled_core
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.toolchain import compiler_version
 from glowmcu.version import __version__
@@ -87,7 +87,7 @@ def _modelled(trials: Sequence[Trial], target: Target, board: Board | None) -> l
     memory_of = on_board(board, target)
     with tempfile.TemporaryDirectory(prefix="glowmcu-kernels-") as work:
         folder, inputs = Path(work) / "bundle", _write(trials, target, Path(work) / "bundle")
-        (found,) = CortexM(target.core.name, memory_of=memory_of).run(folder, [inputs])
+        (found,) = modelled_core(target.core.name, memory_of=memory_of).run(folder, [inputs])
     by_name = {layer.name: _cycles(layer) for layer in found.layers}
     return [by_name[_layer_name(number)] for number in range(len(trials))]
 

@@ -6,7 +6,7 @@ from glowmcu.board import Board
 from glowmcu.errors import error
 from glowmcu.verify.measurement import Executor
 
-EXECUTOR_NAMES = ("host", "cortex-m", "qemu", "renode")
+EXECUTOR_NAMES = ("host", "cortex-m", "riscv", "qemu", "renode")
 #: As help and errors list them.
 EXECUTORS_SHOWN = ", ".join((*EXECUTOR_NAMES, "serial:PORT[:BAUD]"))
 
@@ -37,6 +37,14 @@ def executor(
         waits = board.wait_states_by_region(wait_states)
         memory_of = board if board_memory and core_name == board.core else None
         return modelled_core(core_name, board, count, wait_states, waits, memory_of=memory_of)
+    if name == "riscv":
+        from glowmcu.verify.riscv.executor import RiscV
+
+        waits = board.wait_states_by_region(wait_states)
+        memory_of = board if board_memory and core_name == board.core else None
+        return RiscV(
+            core_name, count, wait_states=wait_states, region_waits=waits, memory_of=memory_of
+        )
     if name == "qemu":
         from glowmcu.verify.modelled import QEMU_MACHINES
         from glowmcu.verify.qemu import Qemu

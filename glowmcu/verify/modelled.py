@@ -1,4 +1,4 @@
-"""The modelled core, `--on cortex-m`: Unicorn's where it has the core, QEMU's where Helium is."""
+"""The executor that models a core's cycles: `cortex-m`, by QEMU where Helium is, or `riscv`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Protocol
 from glowmcu import cores
 from glowmcu.board import Board
 from glowmcu.errors import ExitCode, error
+from glowmcu.option_words import ModelName
 from glowmcu.verify.cortex_m.cost_model import Sureness
 from glowmcu.verify.cortex_m.costs import cost_table
 from glowmcu.verify.cortex_m.executor import CortexM, DetailedMeasurement
 from glowmcu.verify.helium.costs import HELIUM_COSTS
 from glowmcu.verify.measurement import Array, Executor
+from glowmcu.verify.riscv.costs import pipeline
+from glowmcu.verify.riscv.executor import RiscV
 
 #: For a core other than the board's own: the QEMU machine that has it, or one like it.
 QEMU_MACHINES = {
@@ -24,12 +27,21 @@ QEMU_MACHINES = {
     "cortex-m33": "mps2-an505",
     "cortex-m55": "mps3-an547",
     "cortex-m85": "mps3-an547",
+    "rv32imc": "virt",
     "rv32imac": "virt",
+    "hazard3": "virt",
 }
+
+
+def model_of(core_name: str) -> ModelName:
+    """The name of that executor."""
+    return "riscv" if cores.core(core_name).is_riscv else "cortex-m"
 
 
 def sureness_of(core_name: str) -> Sureness:
     """How far silicon may be from the modelled cycles of a core."""
+    if cores.core(core_name).is_riscv:
+        return pipeline(core_name).sureness
     helium = HELIUM_COSTS.get(core_name)
     return cost_table(core_name).sureness if helium is None else helium.sureness
 
@@ -57,7 +69,8 @@ def modelled_core(
     """
     core = cores.core(core_name)
     if not core.has_mve:
-        return CortexM(
+        kind = RiscV if core.is_riscv else CortexM
+        return kind(
             core_name,
             count,
             wait_states=wait_states,

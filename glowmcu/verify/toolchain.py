@@ -125,6 +125,39 @@ def build_elf(
     a compiler, GM611 when it refuses a source, GM612 when the program does not link, GM613 when
     it takes too long.
     """
+    link_flags = _library_core_flags(core_flags)
+    if link_flags == tuple(core_flags):
+        return _linked(sources, include_dirs, core_flags, output, linker_script,
+                       extra_flags, force_include)  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="glowmcu_objects_") as scratch:
+        objects = [
+            source if source.suffix == ".o" else compile_object(
+                source, include_dirs, core_flags, Path(scratch, f"{at}.o"),
+                extra_flags, force_include,
+            )
+            for at, source in enumerate(sources)
+        ]  # fmt: skip
+        return _linked(objects, (), link_flags, output, linker_script, extra_flags)
+
+
+def _library_core_flags(core_flags: Sequence[str]) -> tuple[str, ...]:
+    """Those that a library was built for. Of RISC-V's extensions with long names there is none,
+    and gcc 12 then takes one of 64 bits.
+    """
+    return tuple(
+        flag.partition("_")[0] if flag.startswith("-march=rv") else flag for flag in core_flags
+    )
+
+
+def _linked(
+    sources: Sequence[Path],
+    include_dirs: Sequence[Path],
+    core_flags: Sequence[str],
+    output: Path,
+    linker_script: Path,
+    extra_flags: Sequence[str] = (),
+    force_include: Sequence[Path] = (),
+) -> Path:
     flags = compile_flags(include_dirs, core_flags, force_include)
     flags += ["-nostartfiles", "-Wl,--gc-sections", "-T", str(linker_script)]
     inputs = [str(source) for source in sources]

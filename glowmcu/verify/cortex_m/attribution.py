@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from glowmcu.verify.cortex_m.cost_model import BlockCost, Core, Places
 from glowmcu.verify.cortex_m.costs import Flash
 from glowmcu.verify.cortex_m.counting import Counts
-from glowmcu.verify.cortex_m.decode import Decoder, Instruction
+from glowmcu.verify.cortex_m.decode import BlockDecoder, Decoder, Instruction
 from glowmcu.verify.cortex_m.elf import Program
 
 
@@ -80,12 +80,13 @@ class Accountant:
         table: Core,
         read_code: Callable[[int, int], bytes],
         flash: Flash | None = None,
+        decoder: BlockDecoder | None = None,
     ) -> None:
         self._flash = flash or Flash()
         self._program = program
         self._table = table
         self._read_code = read_code
-        self._decoder = Decoder()
+        self._decoder = decoder or Decoder()
         self._decoded: dict[tuple[int, int], tuple[Instruction, ...]] = {}
         self._exits: dict[int, BlockCost] = {}
         self._pieces: dict[tuple[_Edge, Places], _Pieces] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from glowmcu.verify.cortex_m.kinds import BRANCHES, MEMORY, MULTIPLIES, Kind, kind_of
 
@@ -40,7 +40,9 @@ class Instruction:
     new base among them. `shifts` = the last operand is shifted, `shifted_constant` = a constant
     that is eight bits at an odd place. `early` are registers that are shifted or taken apart before
     the arithmetic, `accumulates` those that products are added to. `conditional` = inside an IT
-    block, or a branch with a condition. `writes_pc` = continues elsewhere when executed.
+    block, or a branch with a condition. `writes_pc` = continues elsewhere when executed. Of RISC-V
+    only: `target` is where a jump goes whose distance is in it, `links` = it leaves a return
+    address.
     """
 
     address: int
@@ -63,11 +65,20 @@ class Instruction:
     shifted_constant: bool = False
     sets_flags: bool = False
     writes_pc: bool = False
+    target: int | None = None
+    links: bool = False
 
     @property
     def wide_across_words(self) -> bool:
         """Whether it is a 32-bit instruction that lies in two words of code."""
         return self.size_bytes == 4 and self.address % 4 == 2
+
+
+class BlockDecoder(Protocol):
+    """Disassembles blocks of some architecture's code."""
+
+    def block(self, code: bytes, address: int) -> tuple[Instruction, ...]:
+        """The instructions of one basic block, all of `code`."""
 
 
 #: The first of several operands that are only written.

@@ -92,7 +92,7 @@ class CortexM:
         ]
         if absent:
             return f"{', '.join(absent)} not installed: {installation.extra('emulation')}"
-        return toolchain.missing()
+        return toolchain.missing(self._core.flags)
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """One inference for each entry of `inputs`; errors as in `measure`."""
@@ -142,35 +142,44 @@ class CortexM:
         return [replace(one, program=build.marked) for one in found]
 
     def _check_here(self) -> None:
-        if self._core.unicorn_model is None:
+        if self._core.modelled_by != self.name:
+            other = self._core.modelled_by
             raise error(
                 "GM650",
-                f"the cortex-m executor cannot emulate {self._core.name}",
-                hint="use --on qemu: it has Helium and RISC-V, and counts instructions",
+                f"the {self.name} executor cannot emulate {self._core.name}",
+                hint=f"use --on {other}"
+                if other
+                else "use --on qemu: it has Helium, and counts instructions",
                 exit_code=ExitCode.USAGE,
             )
         absent = self.missing()
         if absent is not None:
-            raise error("GM651", "the cortex-m executor does not work here", hint=absent)
+            raise error("GM651", f"the {self.name} executor does not work here", hint=absent)
 
     def _bench(
         self, program: Program, manifest: Manifest, flash: Flash, layout: MemoryLayout | None
     ) -> _Bench:
-        sizes = [entry.bytes for entry in manifest.outside]
-        arena = manifest.arena_bytes, manifest.arena_align
-        machine = Machine(program, self._core, *arena, sizes)
-        if self._check_alignment:
-            AlignmentCheck(machine, self._core)
+        machine = self._machine(program, manifest)
         if not self._count:
             return _Bench(machine, self._timeout_seconds)
-        table = cost_table(self._core.name, self._slow_multiplier)
-        accountant = Accountant(program, table, machine.read_code, flash)
+        accountant = self._accountant(program, machine, flash)
         learner = PlaceLearner(machine, accountant.decode)
         memory = None
         if self._memory_of is not None and layout is not None and self._memory_of.timing:
             memory = BoardMemory(machine, accountant, self._memory_of.timing, layout)
         counter = EdgeCounter(machine, flash, learner, memory.begin if memory else None)
         return _Bench(machine, self._timeout_seconds, counter, accountant)
+
+    def _machine(self, program: Program, manifest: Manifest) -> Machine:
+        sizes = [entry.bytes for entry in manifest.outside]
+        machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align, sizes)
+        if self._check_alignment:
+            AlignmentCheck(machine, self._core)
+        return machine
+
+    def _accountant(self, program: Program, machine: Machine, flash: Flash) -> Accountant:
+        table = cost_table(self._core.name, self._slow_multiplier)
+        return Accountant(program, table, machine.read_code, flash)
 
     def _infer(
         self, manifest: Manifest, shipped: _Bench, marked: _Bench, arrays: Sequence[Array]

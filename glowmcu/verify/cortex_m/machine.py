@@ -75,7 +75,6 @@ class Machine:
         self._tail_canary = _canary(padded - arena_bytes)
         self._map_memory()
         self.outside_addresses = tuple(self._map_outside(outside_bytes))
-        self._numbers = _register_numbers(arm_const)
         self._add_hooks()
 
     def _map_outside(self, sizes: Sequence[int]) -> Iterator[int]:
@@ -217,7 +216,7 @@ class Machine:
 
     def register(self, capstone_number: int) -> int | None:
         """The value of a core register, None for others."""
-        number = self._numbers.get(capstone_number)
+        number = self._processor.numbers.get(capstone_number)
         return None if number is None else int(self._uc.reg_read(number))
 
     def word_at(self, address: int) -> int | None:
@@ -291,16 +290,6 @@ class Machine:
     def _outside(self, verb: str, offset: int) -> str:
         size = self._arena_bytes
         return f"the code {verb} byte {offset} of an arena of {size} bytes"
-
-
-def _register_numbers(arm_const: Any) -> dict[int, int]:
-    """Unicorn's numbers of the core registers by Capstone's."""
-    capstone: Any = importlib.import_module("capstone.arm")
-    names = [*(f"R{number}" for number in range(13)), "SP", "LR"]
-    return {
-        getattr(capstone, f"ARM_REG_{name}"): getattr(arm_const, f"UC_ARM_REG_{name}")
-        for name in names
-    }
 
 
 def _round_up(value: int, multiple: int) -> int:

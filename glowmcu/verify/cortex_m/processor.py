@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from glowmcu.cores import Core
@@ -18,7 +19,8 @@ class Processor:
 
     Registers are Unicorn's numbers. The first `argument_count` words of a call are in registers
     from `first_argument` on, where its result is, too; `code_bit` is set in addresses of code that
-    is jumped to; `stack_align` in bytes.
+    is jumped to; `stack_align` in bytes. `numbers` are those of registers by the disassembler's,
+    where accesses are followed.
     """
 
     unicorn: Any
@@ -30,6 +32,7 @@ class Processor:
     argument_count: int
     code_bit: int
     stack_align: int
+    numbers: Mapping[int, int] = field(default_factory=dict)
 
 
 def open_cortex_m(core: Core) -> Processor:
@@ -54,4 +57,14 @@ def open_cortex_m(core: Core) -> Processor:
         argument_count=4,
         code_bit=1,
         stack_align=8,
+        numbers=_register_numbers(arm),
     )
+
+
+def _register_numbers(arm: Any) -> dict[int, int]:
+    """Unicorn's numbers of the core registers by Capstone's."""
+    capstone: Any = importlib.import_module("capstone.arm")
+    names = [*(f"R{number}" for number in range(13)), "SP", "LR"]
+    return {
+        getattr(capstone, f"ARM_REG_{name}"): getattr(arm, f"UC_ARM_REG_{name}") for name in names
+    }
