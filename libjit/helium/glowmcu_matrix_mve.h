@@ -73,7 +73,7 @@ GLOWMCU_NAKED static void glowmcu_matrix_mve_pair(
         "   vldrb.8     q2, [r5], #16\n"
         "   subs        r9, r9, #16\n"
         "   beq         3f\n"
-        "2: vmladava.s8 r0, q0, q2\n"           /* 16 bytes of both rows, and the first of the next */
+        "2: vmladava.s8 r0, q0, q2\n"           /* 16 bytes of both rows */
         "   vldrb.8     q1, [r3], #16\n"
         "   vmladava.s8 r8, q1, q2\n"
         "   vldrb.8     q3, [r5], #16\n"

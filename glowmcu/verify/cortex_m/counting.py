@@ -87,9 +87,8 @@ class EdgeCounter:
         def count(_uc: Any, address: int, size: int, _data: Any) -> None:
             nonlocal previous
             edge = (previous, address)
-            times = table.get(edge, 0)
-            table[edge] = times + 1
-            if times in LOOKED_AT:
+            times = table[edge] = table.get(edge, 0) + 1
+            if times - 1 in LOOKED_AT:
                 counts.sizes[address] = size
                 if learner is not None and size:
                     learner.look(edge, size)
