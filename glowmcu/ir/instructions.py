@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from glowmcu.ir.division import Division
 from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import Overlap, RowSupport
 from glowmcu.ir.operation import Array
@@ -112,7 +113,7 @@ class Run:
     `positions[i]` is the operand of `node` that `inputs[i]` holds; the others are the kernel's own
     constants. Pointers are multiples of `operand_align` bytes and of their element's size.
     `overlaps` (by position): operands with which the first result may share bytes. `rows`: how it
-    is called for a row at a time, if it can be.
+    is called for a row at a time, if it can be. `division`: how two cores share it.
     """
 
     node: Node
@@ -124,8 +125,14 @@ class Run:
     operand_align: int = 1
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
     rows: RowSupport | None = None
+    division: Division | None = None
+
+    @property
+    def own_memory(self) -> tuple[Buffer, ...]:
+        """What nobody else reads or writes."""
+        scratch = () if self.scratch is None else (self.scratch,)
+        return scratch if self.division is None else (*scratch, *self.division.memory)
 
     @property
     def operands(self) -> tuple[Buffer, ...]:
-        extra = () if self.scratch is None else (self.scratch,)
-        return (*self.inputs, *self.outputs, *extra)
+        return (*self.inputs, *self.outputs, *self.own_memory)

@@ -94,7 +94,8 @@ class Program:
     `kept` inputs hold after the run what the application wrote before it; some inputs may be
     outside of the arena. `states` are no inputs and outputs here; `mark` tells an arena in which a
     stream was begun. With `rates` a run is skipped where its node's stage is not due; `mark` then
-    has room for a counter a stage, and one for what was pushed.
+    has room for a counter a stage, and one for what was pushed. `meetings` counts, for two cores
+    that share runs, how often each has waited for the other.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Program:
     states: tuple[StateBuffer, ...] = ()
     mark: Buffer | None = None
     rates: tuple[Rate, ...] = ()
+    meetings: Buffer | None = None
 
     @property
     def lasting(self) -> tuple[Buffer, ...]:
@@ -117,7 +119,8 @@ class Program:
     def constantly_there(self) -> tuple[Buffer, ...]:
         """What steps leave alone, and is there before, in and after a run."""
         counter = () if self.pushed is None else (self.pushed.counter,)
-        return counter if self.mark is None else (*counter, self.mark)
+        marks = (buffer for buffer in (self.mark, self.meetings) if buffer is not None)
+        return (*counter, *marks)
 
     @cached_property
     def written_before(self) -> tuple[Buffer, ...]:

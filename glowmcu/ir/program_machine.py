@@ -13,6 +13,7 @@ from glowmcu.ir.cascade import RowRun
 from glowmcu.ir.graph import VerificationError
 from glowmcu.ir.program import Buffer, Cascade, Program, Run, View, ViewRole
 from glowmcu.ir.verify_cascade import CascadeMachine
+from glowmcu.ir.verify_division import DivisionMachine, is_divided
 
 Tokens = npt.NDArray[Any]
 _NOBODY = -1
@@ -30,7 +31,7 @@ def _unit_bytes(program: Program, offsets: Mapping[Buffer, int]) -> int:
     Every place is a multiple of it. Sizes of whole buffers need not be, since no other buffer
     begins before the end of their last unit; rows of a cascade may be of any size.
     """
-    if any(isinstance(step, Cascade) for step in program.steps):
+    if any(isinstance(step, Cascade) or is_divided(step) for step in program.steps):
         return 1
     bounds = [*offsets.values()]
     for view in program.views.values():
@@ -102,20 +103,27 @@ class ProgramMachine:
             if isinstance(run, Cascade):
                 self._cascade(run)
                 self._bury(step, but=run.outputs)
-                continue
-            self._verify_operands(run)
-            for buffer in run.inputs:
-                self._read(buffer, f"step {step} {run.node.name!r}")
-            # Operands that die here may lie where the result goes.
-            self._bury(step)
-            for buffer in run.operands[len(run.inputs) + len(run.outputs) :]:
-                self._memory(buffer)[:] = _NOBODY
-            for buffer in run.outputs:
-                self._write(buffer)
+            else:
+                self._run(step, run)
         for buffer in (*self.program.lasting, *self._outside()):
             self._read(buffer, "the application")
         for buffer in self.program.constantly_there:
             self._read(buffer, "the next run")
+
+    def _run(self, step: int, run: Run) -> None:
+        self._verify_operands(run)
+        if is_divided(run):
+            DivisionMachine(run, self.memory, self._place, self.content).check()
+            self._bury(step, but=run.outputs)
+            return
+        for buffer in run.inputs:
+            self._read(buffer, f"step {step} {run.node.name!r}")
+        # Operands that die here may lie where the result goes.
+        self._bury(step)
+        for buffer in run.operands[len(run.inputs) + len(run.outputs) :]:
+            self._memory(buffer)[:] = _NOBODY
+        for buffer in run.outputs:
+            self._write(buffer)
 
     def _outside(self) -> list[Buffer]:
         """What nobody may write to."""
@@ -216,7 +224,7 @@ class ProgramMachine:
 
     def _verify_operands(self, run: Run) -> None:
         """Written bytes are nobody else's, save by a declared overwrite or as a part in place."""
-        ours = [*run.outputs, *([run.scratch] if run.scratch is not None else [])]
+        ours = [*run.outputs, *run.own_memory]
         spans = {buffer: self._span(buffer) for buffer in run.operands}
         for index, result in enumerate(ours):
             others = [other for other in ours[index + 1 :] if other is not result]
@@ -229,6 +237,11 @@ class ProgramMachine:
                         self.program,
                         f"{run.node.name!r} writes {result.name!r} over {other.name!r}",
                     )
+
+    def _place(self, buffer: Buffer) -> int | None:
+        """The first byte of what lies in memory that is modelled."""
+        root, inner = self.program.root(buffer)
+        return None if root.data is not None else self.offsets[root] + inner
 
     def _span(self, buffer: Buffer) -> tuple[int, int]:
         root, inner = self.program.root(buffer)

@@ -94,8 +94,7 @@ def _is_read_once(program: Program, item: Cascade, root: Buffer) -> bool:
 
 
 def _of_run(program: Program, step: int, run: Run) -> Iterator[Relation]:
-    written = [*run.outputs, *([run.scratch] if run.scratch is not None else [])]
-    kept = {program.root(buffer)[0] for buffer in written}
+    kept = {program.root(buffer)[0] for buffer in (*run.outputs, *run.own_memory)}
     pairs = [
         (buffer, run.overlaps.get(position))
         for buffer, position in zip(run.inputs, run.positions, strict=True)

@@ -57,8 +57,8 @@ _KINDS: dict[str, type[Instruction]] = {
     "glowmcu.cascade": Cascade,
 }
 _KIND_NAMES = {kind: name for name, kind in _KINDS.items()}
-#: Fields that are operands (and the node), not attributes.
-_STRUCTURE = ("buffer", "base", "node", "inputs", "outputs", "scratch")
+#: Fields that are operands (and the node), not attributes; how cores share a run is not told.
+_STRUCTURE = ("buffer", "base", "node", "inputs", "outputs", "scratch", "division")
 
 
 def print_program(program: Program, sidecar: Sidecar | None = None) -> str:
@@ -69,8 +69,9 @@ def print_program(program: Program, sidecar: Sidecar | None = None) -> str:
 def _operands(item: Instruction) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
     """An instruction's buffers and what it does to each."""
     if isinstance(item, Run):
-        scratch = () if item.scratch is None else (_INOUT,)
-        return item.operands, (_IN,) * len(item.inputs) + (_OUT,) * len(item.outputs) + scratch
+        scratch = () if item.scratch is None else (item.scratch,)
+        access = (_IN,) * len(item.inputs) + (_OUT,) * len(item.outputs) + (_INOUT,) * len(scratch)
+        return (*item.inputs, *item.outputs, *scratch), access
     if isinstance(item, Cascade):
         outside = (_IN,) * len(item.inputs) + (_OUT,) * len(item.outputs)
         return item.operands, outside + (_INOUT,) * len(item.locals)
@@ -280,7 +281,8 @@ class _ProgramParser:
             scratch = buffers[ins + outs] if ins + outs < len(buffers) else None
             node = self._node(attributes.pop("node", None), line)
             inputs, outputs = buffers[:ins], buffers[ins : ins + outs]
-            return {"node": node, "inputs": inputs, "outputs": outputs, "scratch": scratch}
+            own = {"scratch": scratch, "division": None}
+            return {"node": node, "inputs": inputs, "outputs": outputs, **own}
         names = ("buffer", "base") if kind is View else ("buffer",)
         if len(names) != len(buffers):
             message = f"{line.name} takes {len(names)} buffers, got {len(buffers)}"
