@@ -20,7 +20,7 @@ class Fit:
     """Kernels and their plan. `graph` is the one given, or that with strips.
 
     `extra_macs`: what strips compute again at their seams. `stream_to`: what streaming aimed at.
-    `progress`: of a run that may be done in parts.
+    `progress`: of a run that may be done in parts. `saved_cycles`: what a second core takes over.
     """
 
     selections: dict[Node, Selection]
@@ -29,6 +29,7 @@ class Fit:
     extra_macs: int = 0
     stream_to: int | None = None
     progress: Progress | None = None
+    saved_cycles: float = 0.0
 
     @property
     def arena_bytes(self) -> int:
@@ -47,10 +48,11 @@ class Fit:
     def cycles(self) -> float:
         """Estimate, with what it costs to compute row by row."""
         cascades = (step for step in self.plan.program.steps if isinstance(step, Cascade))
-        return sum(map(_turn_cycles, cascades)) + sum(
+        whole = sum(map(_turn_cycles, cascades)) + sum(
             item.row_cycles if node in self.streamed else item.cost.cycles
             for node, item in self.selections.items()
         )
+        return whole - self.saved_cycles
 
     @cached_property
     def streamed(self) -> frozenset[Node]:

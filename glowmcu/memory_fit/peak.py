@@ -13,8 +13,8 @@ from glowmcu.memplan.planner import aligned
 
 def around_peak(item: Fit) -> list[Node]:
     """The layers that run at the peak, right before and right after it."""
-    steps, tops = item.plan.program.steps, _tops(item.plan.program)
-    peak = max(range(len(tops)), key=lambda step: (tops[step], -step), default=0)
+    steps, ends = item.plan.program.steps, tops(item.plan.program)
+    peak = max(range(len(ends)), key=lambda step: (ends[step], -step), default=0)
     near = steps[max(peak - 1, 0) : peak + 3]
     return [step.node for step in near if not isinstance(step, Cascade)]
 
@@ -25,7 +25,7 @@ def less_scratch(item: Fit, budget: int) -> dict[str, int]:
     In a cascade those count whose turn has the most in it, since one turn's bytes are another's.
     """
     limits = {}
-    for step, top in zip(item.plan.program.steps, _tops(item.plan.program), strict=True):
+    for step, top in zip(item.plan.program.steps, tops(item.plan.program), strict=True):
         if top <= budget:
             continue
         is_cascade = isinstance(step, Cascade)
@@ -60,23 +60,23 @@ def _scratch_bytes(run: Run) -> int:
     return run.scratch.size_bytes if run.scratch is not None else 0
 
 
-def _tops(program: Program) -> list[int]:
+def tops(program: Program) -> list[int]:
     """The highest byte that is alive at each step."""
-    tops = [0] * len(program.steps)
+    found = [0] * len(program.steps)
     for buffer, life in program.lives.items():
         end = program.offsets[buffer] + aligned(buffer.size_bytes)
-        for step in range(max(life.first, 0), min(life.last + 1, len(tops))):
-            tops[step] = max(tops[step], end)
-    return tops
+        for step in range(max(life.first, 0), min(life.last + 1, len(found))):
+            found[step] = max(found[step], end)
+    return found
 
 
 def over_arena_budget(least: Fit, budget: int) -> GlowmcuError:
     """GM403 with the layer at the peak; a model whose outputs are its inputs has no layer."""
     program = least.plan.program
-    tops = _tops(program)
+    ends = tops(program)
     where = "inputs and outputs alone need that"
-    if tops:
-        peak = max(range(len(tops)), key=lambda step: (tops[step], -step))
+    if ends:
+        peak = max(range(len(ends)), key=lambda step: (ends[step], -step))
         step = program.steps[peak]
         node = (step.runs[0] if isinstance(step, Cascade) else step).node
         where = f'the peak is step {peak}, {node.op.name} "{node.name}"'

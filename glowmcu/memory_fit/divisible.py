@@ -1,0 +1,260 @@
+"""Ways to share a layer between two cores: what each allows of memory, and what it takes.
+
+A way is an `Overlap` that the planner may use, room in a stash, and cycles. Which rows a core then
+has follows from the offsets (`memplan/divide_rows.py`): a way is good for the offsets it allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from glowmcu.ir.division import Division, Phase
+from glowmcu.ir.instructions import Buffer, Run, aligned
+from glowmcu.ir.kernel_code import KernelCode, Overlap, RowRule
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.kernels.selection.pieces import band_code, channel_codes
+from glowmcu.kernels.selection.row_kernels import row_rules
+from glowmcu.kernels.selection.select import Selection
+from glowmcu.memplan.divide_rows import (
+    Costs,
+    Layout,
+    Operand,
+    best_phases,
+    one_phase,
+    stash_range,
+    walk,
+    with_stash,
+)
+
+#: Cycles of a meeting, and of a call beside what it computes; layers of fewer stay whole.
+MEETING_CYCLES, CALL_CYCLES, LEAST_CYCLES = 60.0, 150.0, 1200.0
+#: A division that saves less of a layer than this is not worth its memory.
+_LEAST_GAIN = 0.05
+#: Rows that a stash may have.
+_MOST_STASHED = 8
+#: How many rows lower than it must a result may begin, so that a walk takes larger strides.
+_LOWER_ROWS = (0, 1, 2, 3, 4, 6, 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """`overlaps` by position are what the plan may use; without `is_divided` the layer is whole."""
+
+    cycles: float
+    overlaps: Mapping[int, Overlap]
+    stash_units: int = 0
+    is_divided: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Divisible:
+    """A layer that two cores can share. `rules` are of its inputs, `codes` of its pieces."""
+
+    run: Run
+    chosen: Selection
+    units: int
+    rules: tuple[RowRule | None, ...]
+    codes: Mapping[tuple[int, int], KernelCode] = field(default_factory=dict)
+    #: Where halves meet; 0: in the middle.
+    seam: int = 0
+    _bands: dict[tuple[int, int, int], KernelCode | None] = field(default_factory=dict)
+
+    @property
+    def unit_bytes(self) -> int:
+        return self.run.outputs[0].size_bytes // self.units
+
+    @property
+    def costs(self) -> Costs:
+        cycles = self.chosen.cost.cycles
+        return Costs(cycles / self.units, CALL_CYCLES, MEETING_CYCLES)
+
+    def layout(self, gaps: tuple[int | None, ...]) -> Layout:
+        """The layer where its operands lie so far from its result."""
+        operands = tuple(
+            Operand(rule, buffer.size_bytes)
+            for rule, buffer in zip(self.rules, self.run.inputs, strict=True)
+        )
+        return Layout(self.units, self.unit_bytes, operands, gaps, self.seam)
+
+    def promises(self, first: int, end: int, number: int, gap: int) -> bool:
+        """Whether units may be written while operand `number` is read, so far above them."""
+        rule = self.promise(first, end).get(self.run.positions[number])
+        return rule is not None and rule.is_kept(gap)
+
+    def promise(self, first: int, end: int) -> Mapping[int, Overlap]:
+        """What a call for units may share with its operands."""
+        if self.codes:
+            code = self.codes.get((first, end))
+            return {} if code is None else code.overlaps
+        band = self._band(first, end)
+        return {} if band is None else band.overlaps
+
+    def _band(self, first: int, end: int) -> KernelCode | None:
+        """Of the same kernel: bands that begin and end alike are computed alike."""
+        rules = [rule for rule in self.rules if rule is not None]
+        rule = rules[0]
+        above = max(rule.before - first * rule.stride, 0)
+        below = max((end - 1) * rule.stride - rule.before + rule.extent - rule.rows, 0)
+        key = above, below, end - first
+        if key not in self._bands:
+            assert self.chosen.site is not None and self.chosen.target is not None
+            code = band_code(
+                self.chosen.kernel, self.chosen.site, self.chosen.target, rules, first, end
+            )
+            self._bands[key] = code if code is None or _alike(code, self.chosen.code) else None
+        return self._bands[key]
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """The quickest first; the last one leaves the layer whole."""
+        whole = Way(self.chosen.cost.cycles, self.run.overlaps, 0, False)
+        worth = (1 - _LEAST_GAIN) * whole.cycles
+        found = sorted(self._divided(), key=lambda way: (way.cycles, way.stash_units))
+        return (*(way for way in found if way.cycles < worth), whole)
+
+    def _divided(self) -> Iterator[Way]:
+        count = len(self.run.inputs)
+        free = one_phase(self.layout((None,) * count), self.promises)
+        assert free is not None, "halves of a layer need each other"
+        cycles = self.costs.of(free)
+        overlaps = dict(self._in_place())
+        yield Way(cycles, overlaps)
+        if count > 1 or self.codes:
+            return
+        position = self.run.positions[0]
+        for gap in self._gaps():
+            phases = with_stash(self.layout((gap,)), self.promises, _MOST_STASHED)
+            if phases is not None and not overlaps:
+                first, end = stash_range(phases)
+                yield Way(self.costs.of(phases), {position: Overlap(None, gap)}, end - first)
+        yield from self._walks(position)
+
+    def _walks(self, position: int) -> Iterator[Way]:
+        """Ever lower results, as long as a walk becomes quicker by that."""
+        rule = self.run.overlaps.get(position)
+        if rule is None or rule.least_gap_bytes is None:
+            return
+        least, quickest = aligned(rule.least_gap_bytes), float("inf")
+        step = aligned(self.unit_bytes)
+        for rows in _LOWER_ROWS:
+            gap = least + rows * step
+            phases = walk(self.layout((gap,)), self.promises)
+            if phases is None:
+                continue
+            cycles = self.costs.of(phases)
+            if cycles < quickest:
+                quickest = cycles
+                yield Way(cycles, {position: Overlap(gap)})
+
+    def _gaps(self) -> list[int]:
+        """Distances at which a result may lie in the operand, as high as it goes."""
+        rule = self.run.overlaps.get(self.run.positions[0])
+        if rule is None:
+            return []
+        found = [rule.only_gap_bytes] if rule.only_gap_bytes is not None else []
+        if rule.least_gap_bytes is not None:
+            found.append(aligned(rule.least_gap_bytes))
+        return [gap for gap in dict.fromkeys((*found, 0)) if rule.is_kept(gap) and gap % 4 == 0]
+
+    def _in_place(self) -> Iterator[tuple[int, Overlap]]:
+        """Operands of which the halves may be overwritten where they are."""
+        count = len(self.run.inputs)
+        for number, position in enumerate(self.run.positions):
+            rule = self.run.overlaps.get(position)
+            gaps = tuple(0 if other == number else None for other in range(count))
+            if rule is None or not rule.is_kept(0):
+                continue
+            if one_phase(self.layout(gaps), self.promises) is not None:
+                yield position, Overlap(None, 0)
+
+    def divided_run(self, way: Way) -> Run:
+        """The run for the planner: with memory for the second core and for the stash."""
+        scratch = self.run.scratch
+        second = None if scratch is None else Buffer(f"{scratch.name} of core 1", scratch.type)
+        stash = None
+        if way.stash_units:
+            size = way.stash_units * self.unit_bytes
+            stash = Buffer(f"{self.run.node.name}/stash", TensorType((size,), ElementType.I8))
+        division = Division(self.units, self.rules, (), second, stash, codes=self.codes)
+        return replace(self.run, division=division, overlaps=way.overlaps, rows=None)
+
+    def phases(self, gaps: tuple[int | None, ...], stash_units: int) -> tuple[Phase, ...] | None:
+        """The quickest way at these offsets."""
+        return best_phases(self.layout(gaps), self.promises, stash_units, self.costs)
+
+
+def divisible(run: Run, chosen: Selection) -> Divisible | None:
+    """The layer as two cores can share it; None where they cannot, or where it is too small."""
+    if chosen.site is None or chosen.target is None or chosen.bodies:
+        return None
+    if chosen.cost.cycles < LEAST_CYCLES or len(run.outputs) > 1 or not run.inputs:
+        return None
+    found = _by_rows(run, chosen)
+    found = found if found is not None else _by_channels(run, chosen)
+    return found if found is not None and _is_aligned(found) else None
+
+
+def _is_aligned(found: Divisible) -> bool:
+    """Whether rows begin where kernels may read and write."""
+    codes = (found.chosen.code, *found.codes.values())
+    align = max(code.operand_align for code in codes)
+    pitches = [
+        buffer.size_bytes // rule.rows
+        for buffer, rule in zip(found.run.inputs, found.rules, strict=True)
+        if rule is not None
+    ]
+    return not any(size % align for size in (found.unit_bytes, *pitches))
+
+
+def _alike(band: KernelCode, whole: KernelCode) -> bool:
+    """Whether the walk over a band is the whole layer's: loops may be unrolled for their layer."""
+    structs = [code.parameters and code.parameters.struct for code in (band, whole)]
+    return (band.template, structs[0]) == (whole.template, structs[1])
+
+
+def _by_rows(run: Run, chosen: Selection) -> Divisible | None:
+    code, output = chosen.code, run.node.signature.output
+    images = [run.node.signature.inputs[position] for position in run.positions]
+    is_image = all(type_.rank == 4 and type_.shape[0] == 1 for type_ in (*images, output))
+    if not is_image or output.shape[1] < 2 or code.accumulates or code.batches > 1:
+        return None
+    rules = row_rules(run.node, run.positions)
+    units = output.shape[1]
+    if rules is None:
+        return None
+    if code.rows == units:
+        return Divisible(run, chosen, units, rules)
+    return _by_bands(run, chosen, rules) if code.rows == 0 else None
+
+
+def _by_bands(run: Run, chosen: Selection, rules: tuple[RowRule, ...]) -> Divisible | None:
+    """Halves of what has no rows of its own: each a layer by itself."""
+    assert chosen.site is not None and chosen.target is not None
+    if not all(rule.is_same_row for rule in rules):
+        return None
+    units = run.node.signature.output.shape[1]
+    seam, codes = (units + 1) // 2, dict[tuple[int, int], KernelCode]()
+    for first, end in ((0, seam), (seam, units)):
+        code = band_code(chosen.kernel, chosen.site, chosen.target, rules, first, end)
+        if code is None or code.operands != chosen.code.operands or code.accumulates:
+            return None
+        if code.scratch_bytes > chosen.code.scratch_bytes or code.batches > 1:
+            return None
+        codes[first, end] = code
+    return Divisible(run, chosen, units, rules, codes)
+
+
+def _by_channels(run: Run, chosen: Selection) -> Divisible | None:
+    assert chosen.site is not None and chosen.target is not None
+    if run.positions != (0,):
+        return None
+    codes = channel_codes(chosen.kernel, chosen.site, chosen.target)
+    if not codes or any(
+        code.operands != chosen.code.operands or code.scratch_bytes > chosen.code.scratch_bytes
+        for code in codes.values()
+    ):
+        return None
+    seam = max(first for first, _ in codes)
+    return Divisible(run, chosen, run.node.signature.output.shape[-1], (None,), codes, seam)

@@ -1,0 +1,211 @@
+"""Which rows of a run each of two cores computes, and when they wait for each other.
+
+What one core writes may be what the other still reads, where a result begins in an operand that
+dies there. Three ways keep them apart, the quickest that holds is taken:
+
+    one phase   a core the upper rows, the other the lower ones
+    a stash     rows at the seam go beside the result first; then both may write over the operand
+    a walk      phase by phase as many rows as the bytes allow, both cores near to each other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from glowmcu.ir.division import Bytes, Phase, Place, Turn, meet
+from glowmcu.ir.kernel_code import RowRule
+
+#: Whether a kernel may write units [first, end) so many bytes below its operand `number`'s part.
+Promise = Callable[[int, int, int, int], bool]
+#: A walk of more phases is no gain.
+_MOST_PHASES = 16
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of `size_bytes`, of which a unit reads the rows of `rule`, or all."""
+
+    rule: RowRule | None
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cycles: of a unit, of a call of the kernel, of a meeting."""
+
+    unit: float
+    call: float
+    meeting: float
+
+    def of(self, phases: Sequence[Phase]) -> float:
+        """Of a whole run."""
+        return self.meeting * (len(phases) + 1) + sum(
+            max(self._turns(turns) for turns in phase) for phase in phases
+        )
+
+    def _turns(self, turns: Sequence[Turn]) -> float:
+        computed = [turn for turn in turns if turn.computes]
+        return sum(self.call + self.unit * (turn.end - turn.first) for turn in computed)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A result of equal units and its operands; `gaps[i]` is operand i's start less the result's,
+    None where they have no byte in common. Halves of one phase meet at `seam`, 0: in the middle.
+    """
+
+    units: int
+    unit_bytes: int
+    operands: tuple[Operand, ...]
+    gaps: tuple[int | None, ...]
+    seam: int = 0
+
+    def written(self, first: int, end: int) -> Bytes:
+        """Bytes of units, from the result's start."""
+        return first * self.unit_bytes, end * self.unit_bytes
+
+    def part(self, number: int, first: int, end: int) -> Bytes:
+        """What units read of an operand, from its first byte."""
+        operand = self.operands[number]
+        if operand.rule is None:
+            return 0, operand.size_bytes
+        pitch = operand.size_bytes // operand.rule.rows
+        return operand.rule.first(first) * pitch, operand.rule.end(end - 1) * pitch
+
+    def disturbs(self, written: Bytes, first: int, end: int) -> bool:
+        """Whether bytes are read for units [first, end)."""
+        if first >= end:
+            return False
+        for number, gap in enumerate(self.gaps):
+            if gap is not None:
+                low, high = self.part(number, first, end)
+                if meet(written, (low + gap, high + gap)):
+                    return True
+        return False
+
+    def can_take(self, first: int, end: int, promise: Promise) -> bool:
+        """Whether one call may compute units, though it writes over what it reads."""
+        written = self.written(first, end)
+        for number, gap in enumerate(self.gaps):
+            if gap is None:
+                continue
+            low, high = self.part(number, first, end)
+            reads = low + gap, high + gap
+            if meet(written, reads) and not promise(first, end, number, reads[0] - written[0]):
+                return False
+        return True
+
+    def are_apart(self, a: tuple[int, int], b: tuple[int, int]) -> bool:
+        """Whether two cores may compute these units at a time."""
+        return not self.disturbs(self.written(*a), *b) and not self.disturbs(self.written(*b), *a)
+
+
+def best_phases(
+    layout: Layout, promise: Promise, stash_units: int, costs: Costs
+) -> tuple[Phase, ...] | None:
+    """The quickest way, None where there is none. The stash has room for `stash_units`."""
+    whole = one_phase(layout, promise)
+    if whole is not None:
+        return whole
+    ways = [walk(layout, promise)]
+    if stash_units:
+        ways.append(with_stash(layout, promise, stash_units))
+    known = [way for way in ways if way is not None]
+    return min(known, key=costs.of, default=None)
+
+
+def one_phase(layout: Layout, promise: Promise) -> tuple[Phase, ...] | None:
+    """Two halves at once."""
+    seam = layout.seam or (layout.units + 1) // 2
+    return _pair(layout, 0, seam, layout.units, promise)
+
+
+def _pair(
+    layout: Layout, first: int, seam: int, end: int, promise: Promise
+) -> tuple[Phase, ...] | None:
+    if not layout.are_apart((first, seam), (seam, end)):
+        return None
+    if layout.disturbs(layout.written(first, end), end, layout.units):
+        return None
+    if not layout.can_take(first, seam, promise) or not layout.can_take(seam, end, promise):
+        return None
+    return (((Turn(first, seam),), (Turn(seam, end),)),)
+
+
+def with_stash(layout: Layout, promise: Promise, most_units: int) -> tuple[Phase, ...] | None:
+    """As few units at the seam as will do."""
+    for count in range(1, min(most_units, layout.units - 2) + 1):
+        for above in dict.fromkeys(((layout.units - count + 1) // 2, (layout.units - count) // 2)):
+            found = _around(layout, above, above + count, promise)
+            if found is not None:
+                return found
+    return None
+
+
+def _around(layout: Layout, above: int, below: int, promise: Promise) -> tuple[Phase, ...] | None:
+    """Units [above, below) come first and go to the stash; then one core copies them."""
+    upper, lower = (0, above), (below, layout.units)
+    if not layout.can_take(*upper, promise) or not layout.can_take(*lower, promise):
+        return None
+    for seam in (below, above):
+        upsets_lower = layout.disturbs(layout.written(0, seam), *lower)
+        if not upsets_lower and not layout.disturbs(layout.written(seam, layout.units), *upper):
+            break
+    else:
+        return None
+    # Who has fewer units afterwards computes more of the seam.
+    middle = above + (below - above + (layout.units - below > above)) // 2
+    first = _some(above, middle, Place.STASH), _some(middle, below, Place.STASH)
+    copies = _some(above, seam, Place.FROM_STASH), _some(seam, below, Place.FROM_STASH)
+    return first, ((Turn(*upper), *copies[0]), (Turn(*lower), *copies[1]))
+
+
+def _some(first: int, end: int, place: Place) -> tuple[Turn, ...]:
+    return (Turn(first, end, place),) if first < end else ()
+
+
+def stash_range(phases: Sequence[Phase]) -> tuple[int, int]:
+    """The units that go to the stash; an empty range where none does."""
+    stashed = [
+        turn for phase in phases for turns in phase for turn in turns if turn.place is Place.STASH
+    ]
+    if not stashed:
+        return 0, 0
+    return min(turn.first for turn in stashed), max(turn.end for turn in stashed)
+
+
+def walk(layout: Layout, promise: Promise) -> tuple[Phase, ...] | None:
+    """From the first row to the last; rows that only one core can do at a time are the first's."""
+    phases: list[Phase] = []
+    done = 0
+    while done < layout.units:
+        found = _longest(layout, done, promise)
+        if found is None:
+            end = _alone(layout, done, promise)
+            if end is None:
+                return None
+            found = ((Turn(done, end),), ())
+        phases.append(found)
+        done = max(turn.end for turns in found for turn in turns)
+        if len(phases) > _MOST_PHASES:
+            return None
+    return tuple(phases)
+
+
+def _longest(layout: Layout, first: int, promise: Promise) -> Phase | None:
+    for end in range(layout.units, first + 1, -1):
+        seam = first + (end - first + 1) // 2
+        found = _pair(layout, first, seam, end, promise)
+        if found is not None:
+            return found[0]
+    return None
+
+
+def _alone(layout: Layout, first: int, promise: Promise) -> int | None:
+    """The end of the fewest units that one core can compute by itself."""
+    for end in range(first + 1, layout.units + 1):
+        safe = not layout.disturbs(layout.written(first, end), end, layout.units)
+        if safe and layout.can_take(first, end, promise):
+            return end
+    return None
