@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from glowmcu.board import PlacementRequest, Places
 from glowmcu.emit_c.packages.package import Packaging
+from glowmcu.errors import error
 from glowmcu.frontend.state_pairs import PAIRS
 from glowmcu.goals import Budgets, Goal, PlanPoint
 from glowmcu.input_options import InputOptions, bound_text
@@ -147,3 +148,36 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
 
 def _number(value: int | None) -> str:
     return "" if value is None else str(value)
+
+
+def check_cores(options: Options, file_name: str) -> None:
+    """Raises GM196 for a number of cores that the board or these options do not go with."""
+    interface, inputs = options.interface, options.inputs
+    if interface.cores == 1:
+        return
+    if interface.cores != 2:
+        raise error("GM196", f"--cores is 1 or 2, not {interface.cores}", file_name)
+    board = options.placement.board
+    if board is not None and board.memory and board.cores < interface.cores:
+        raise error(
+            "GM196",
+            f"{board.name} has one core that could compute",
+            str(board.file),
+            "leave out --cores; if the chip has two, say `cores = 2` in the board's file",
+        )
+    against = {
+        "--stream-input": bool(inputs.streamed),
+        "--outside-input": bool(inputs.outside),
+        "--steps": interface.steps,
+        "--instrument": options.instrument is not Instrument.OFF,
+        "a size that each run is given": inputs.open_size is not None,
+        "a pipeline": file_name.endswith(".toml"),
+    }
+    found = [name for name, is_asked in against.items() if is_asked]
+    if found:
+        raise error(
+            "GM196",
+            f"--cores 2 does not go with {', '.join(found)}",
+            file_name,
+            "two cores share runs on inputs in the arena, as a whole; compile for one core",
+        )

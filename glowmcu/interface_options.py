@@ -18,19 +18,21 @@ class Weights(Enum):
 @dataclass(frozen=True)
 class InterfaceOptions:
     """`steps`: a run may be done in parts, layer by layer, its progress in the arena. `labels` are
-    names of the classes, None for those in the model file.
+    names of the classes, None for those in the model file. `cores`: how many share a run.
     """
 
     steps: bool = False
     labels: tuple[str, ...] | None = None
     weights: Weights = Weights.LINKED
+    cores: int = 1
 
     @property
     def text(self) -> dict[str, str]:
         """What the bundle says of it; what is not used is not named."""
         steps = {"run_steps": "yes"} if self.steps else {}
         exchanged = self.weights is Weights.POINTER
-        return steps | ({"weights": self.weights.value} if exchanged else {})
+        cores = {"cores": str(self.cores)} if self.cores > 1 else {}
+        return steps | ({"weights": self.weights.value} if exchanged else {}) | cores
 
     def check(self, pushed: str | None, file_name: str) -> None:
         """Raises GM626 for a run in parts of a bundle whose input comes in parts."""

@@ -207,7 +207,7 @@ class Manifest:
     bundle but the manifest itself, by their path in it, with the SHA-256 of their content: what a
     later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
     run leaves for the next one; a stream begins with `reset_function`. `labels` name the classes in
-    their order.
+    their order. Two `cores` may share a run; see `help_function`.
     """
 
     name: str
@@ -239,6 +239,7 @@ class Manifest:
     pipeline: PipelineEntry | None = None
     size: SizeEntry | None = None
     labels: tuple[str, ...] = ()
+    cores: int = 1
 
     @property
     def identity(self) -> bytes:
@@ -284,6 +285,11 @@ class Manifest:
     def reset_function(self) -> str:
         """The C function that begins a stream, empty where runs have nothing to do with others."""
         return f"{self.name}_reset" if self.states else ""
+
+    @property
+    def help_function(self) -> str:
+        """The C function for a second core, empty where there is none."""
+        return f"{self.name}_help" if self.cores > 1 else ""
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing import LayerFacts
-from glowmcu.compilation import Compilation, Options, Prepared, options_text
+from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import listed, unlisted_files
@@ -50,7 +50,13 @@ from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
-from glowmcu.memory_fit import Fit, fit_in_steps, fit_memory, memory_curve
+from glowmcu.memory_fit import (
+    Fit,
+    fit_in_steps,
+    fit_memory,
+    memory_curve,
+    share_between_cores,
+)
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
@@ -199,6 +205,7 @@ def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     options.interface.check(pushed_input(options.inputs, file_name), file_name)
+    check_cores(options, file_name)
     prepared = prepared_at_sizes(data, file_name, options, _prepared)
     layers = prepared.imported.metadata.get(KEPT_LAYERS)
     is_free = options.inputs.slide_layers is None
@@ -254,6 +261,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     sized = None
     if model.sizes is None:
         fit = (fit_in_steps if options.interface.steps else fit_memory)(*wanted, planning)
+        if options.interface.cores > 1:
+            fit = share_between_cores(fit, options.budgets, model.outside)
     else:
         fit, sized = fit_open(
             model.sizes, target, options.budgets, options.kernels, model.model_file

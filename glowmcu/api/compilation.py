@@ -64,7 +64,7 @@ def compile(
     kernels: str | Path | None = None, instrument: bool = False, dump_tensors: bool = False,
     dump_ir: str | Path | None = None, pareto: bool = False, place: Mapping[str, str] | None = None,
     steps: bool = False, labels: str | Path | Sequence[str] | None = None,
-    weights: WeightsWord = "linked", emit: PackageName | Sequence[PackageName] = (),
+    weights: WeightsWord = "linked", cores: int = 1, emit: PackageName | Sequence[PackageName] = (),
     package: Sequence[str] = (), observer: Observer | None = None,
     planning_observer: PlanningObserver | None = None,
     example_inputs: ExampleInputs | None = None,
@@ -88,7 +88,8 @@ def compile(
     options = Options(
         name=default_name(Path(given.name)) if name is None else name, board=found.name,
         core=found.core,
-        goal=choice_of(Goal, optimize, "optimize"), interface=_interface(steps, labels, weights),
+        goal=choice_of(Goal, optimize, "optimize"),
+        interface=_interface(steps, labels, weights, cores),
         rounding=choice_of(Rounding, rounding, "rounding"), planning_observer=planning_observer,
         inputs=_placed(inputs, keep_inputs, stream_inputs, outside_inputs, border, input_layouts),
         quantization=_request(profile, samples, preprocess, chosen, observer),
@@ -116,9 +117,10 @@ def _placed(
 
 
 def _interface(
-    steps: bool, labels: str | Path | Sequence[str] | None, weights: str
+    steps: bool, labels: str | Path | Sequence[str] | None, weights: str, cores: int
 ) -> InterfaceOptions:
-    return InterfaceOptions(steps, read_labels(labels), choice_of(Weights, weights, "weights"))
+    exchanged = choice_of(Weights, weights, "weights")
+    return InterfaceOptions(steps, read_labels(labels), exchanged, cores)
 
 
 def _request(

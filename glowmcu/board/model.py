@@ -138,6 +138,7 @@ class Board:
     timing: tuple[MemoryTiming, ...] = ()
     serial: SerialTarget | None = None
     flash: FlashTarget | None = None
+    cores: int = 1
 
     def wait_states_by_region(self, flash_wait_states: int) -> dict[str, int]:
         """Wait states by region, the board's own flash having `flash_wait_states`; RAM has none."""

@@ -52,7 +52,7 @@ GROUPS = {
         "--keep-input", "--weights",
     ),
     "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
-    "Code on the target": ("--steps", "--instrument", "--dump-tensors"),
+    "Code on the target": ("--steps", "--cores", "--instrument", "--dump-tensors"),
     "Numbers and kernels": ("--rounding", "--simplify", "--kernels"),
     "This computer": ("--max-memory",),
 }  # fmt: skip

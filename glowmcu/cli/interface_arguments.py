@@ -21,6 +21,7 @@ class InterfaceArguments:
     dump_tensors: bool = False
     labels: str | None = None
     weights: str = "linked"
+    cores: int = 1
 
 
 def interface_options(function: _F) -> _F:
@@ -33,15 +34,19 @@ def interface_options(function: _F) -> _F:
         dump_tensors: bool,
         labels: str | None,
         weights: str,
+        cores: int,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         return function(
-            interface=InterfaceArguments(steps, instrument, dump_tensors, labels, weights), **others
+            interface=InterfaceArguments(steps, instrument, dump_tensors, labels, weights, cores),
+            **others,
         )
 
     options = (
         click.option("--steps", is_flag=True,
                      help="Add NAME_run_steps: a run in parts, for watchdogs and schedulers."),
+        click.option("--cores", type=click.IntRange(1, 2), default=1, show_default=True,
+                     help="2: add NAME_help, with which a second core takes half of the work."),
         click.option("--labels", metavar="FILE|none",
                      help="Names of the classes, one a line. Default: those in the model file."),
         click.option("--weights", type=click.Choice(["linked", "pointer"]), default="linked",

@@ -30,6 +30,7 @@ from glowmcu.emit_c.code_places import (
 )
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.contract import libjit_closure
+from glowmcu.emit_c.divided_text import MEETINGS, piece_runs, shared_text, with_pieces
 from glowmcu.emit_c.integrity import (
     Checked,
     CheckedBytes,
@@ -123,6 +124,8 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
         made.setdefault(program.root(state.buffer)[0], f"AT_STATE{number}")
     if program.mark is not None:
         made[program.mark] = MARK
+    if program.meetings is not None:
+        made[program.meetings] = MEETINGS
     for step, run in enumerate(program.runs):
         for number, buffer in enumerate(run.outputs):
             suffix = f"_{number}" if len(run.outputs) > 1 else ""
@@ -130,6 +133,10 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
             made.setdefault(program.root(buffer)[0], name)
         if run.scratch is not None:
             made.setdefault(run.scratch, f"AT_{step}_SCRATCH")
+        if run.division is not None:
+            for buffer in run.division.memory:
+                is_stash = buffer is run.division.stash
+                made[buffer] = f"AT_{step}_{'STASH' if is_stash else 'SCRATCH_1'}"
     return made
 
 
@@ -192,19 +199,26 @@ class _Body:
         self.steps: list[StepView] = []
         self.sizes: list[int] = []
         self.headers: dict[str, str] = {}
+        if program.meetings is not None:
+            self.headers["glowmcu_cores.h"] = places.code
         self.functions: dict[str, tuple[str, str]] = {}
         self.checked: list[Checked] = []
         self.fills: list[Fill] = []
         self.forms: list[str] = []
         self.sized: SizedSteps | None = None
+        #: Whether two cores have met right before the next step.
+        self.has_met = False
 
     def layers(self) -> Layers:
         """The body, once all steps are in."""
         for item in self.program.steps:
             if isinstance(item, Cascade):
                 self._add_cascade(item)
+            elif item.division is not None:
+                self._add_shared(item, self.chosen[item.node].code)
             else:
                 self._add(item, self.chosen[item.node].code, is_called=True)
+                self.has_met = False
         stream = stream_view(self.program, self.symbols, self.name)
         for state in stream.states if stream else ():
             if state.array is not None:
@@ -242,6 +256,28 @@ class _Body:
         self._note(layer, region)
         self.sizes.append(self.pool.size_bytes - before)
         return layer
+
+    def _add_shared(self, run: Run, code: KernelCode) -> None:
+        """A layer that two cores share; its pieces may be layers of their own."""
+        assert run.division is not None
+        index, before = len(self.steps), self.pool.size_bytes
+        layer = LayerText(self.program, self.symbols, self.pool, index, run, code)
+        found = piece_runs(run, run.division)
+        program = with_pieces(self.program, [view for _, _, view in found])
+        pieces = [
+            LayerText(
+                program, self.symbols, self.pool, index, piece, run.division.codes[key],
+                f"{index}p{number}",
+            )
+            for number, (key, piece, _) in enumerate(found)
+        ]  # fmt: skip
+        shared = shared_text(layer, pieces, self.has_met)
+        step = replace(layer.view(is_called=False), definition=shared.definition, is_one_call=True)
+        self.steps.append(replace(step, call=shared.call, help=shared.help))
+        self.has_met = True
+        for part in pieces or [layer]:
+            self._note(part, self.regions[index])
+        self.sizes.append(self.pool.size_bytes - before)
 
     def _note(self, layer: LayerText, region: str) -> None:
         """What the bundle needs for a layer beside its call."""
@@ -293,6 +329,7 @@ class _Body:
         return InnerView(view.comment, view.definition, view.summary, view.call)
 
     def _add_cascade(self, item: Cascade) -> None:
+        self.has_met = False
         first = len(self.steps)
         region = self.regions[first]
         order = bytes(item.order) if len(item.stages) > 1 else b""

@@ -188,6 +188,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         stages=stages_view(program, body.steps, facts.pipeline),
         size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
+        cores=1 if program.meetings is None else 2,
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )
     public = libjit_closure(_public_headers(view))

@@ -89,6 +89,7 @@ def bundle_manifest(
         pipeline=facts.pipeline,
         size=size_entry(facts.sized),
         labels=facts.labels,
+        cores=1 if program.meetings is None else 2,
     )
 
 

@@ -144,7 +144,8 @@ class StepView:
     `is_one_call`: not a row at a time. `takes_rows`: the call waits for rows from the application.
     `code_switch` are the lines before it that put its code into another section. A cascade that may
     be done in parts has `turns`, and in `part_call` the call of some, from unit `{first}` on.
-    `sized_bytes` are what it takes of the stack for a size that the run is given.
+    `sized_bytes` are what it takes of the stack for a size that the run is given. `help` is what a
+    second core does of it.
     """
 
     index: int
@@ -164,6 +165,7 @@ class StepView:
     turns: int = 0
     part_call: str = ""
     sized_bytes: int = 0
+    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,12 @@ class BundleView:
     stream: StreamView | None = None
     stages: StagesView | None = None
     size: SizeView | None = None
+    cores: int = 1
+
+    @property
+    def has_shared_steps(self) -> bool:
+        """Whether two cores share any layer."""
+        return any(step.help for step in self.steps)
 
     @property
     def size_parameter(self) -> str:
