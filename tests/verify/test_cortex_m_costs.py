@@ -146,6 +146,13 @@ CASES = [
         3,
         {"cortex-m4": 2 + 1 + 3, "cortex-m33": 2 + 1 + 2, "cortex-m7": 1 + 1 + 1},
     ),
+    Case(
+        "a loaded value used behind a branch that is not taken, in the next block",
+        "cmp r0, #0\n ldr.n r1, [r0]\n beq 1f\n add.w r1, #1\n 1: bx lr",
+        5,
+        # the M33's branch goes with the load; the sum waits a cycle, as it does without a branch
+        {"cortex-m4": 1 + 2 + 1 + 1 + 3, "cortex-m33": 1 + 1 + 0 + 2 + 2},
+    ),
 ]
 
 
