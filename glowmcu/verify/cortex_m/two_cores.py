@@ -129,11 +129,12 @@ class _Machine(Machine):
         """Where a core begins: with an empty stack of its own."""
         top = (STACK_TOP, _SECOND_STACK_TOP)[core]
         self._uc.mem_write(top - STACK_BYTES, POISON * STACK_BYTES)
-        registers = self._registers
-        self._uc.reg_write(registers.UC_ARM_REG_SP, top)
-        self._uc.reg_write(registers.UC_ARM_REG_LR, RETURN_ADDRESS | 1)
-        self._uc.reg_write(registers.UC_ARM_REG_R0, self.arena_address)
-        self._uc.reg_write(registers.UC_ARM_REG_PC, self._program.address_of(function) | 1)
+        processor = self._processor
+        self._uc.reg_write(processor.stack_pointer, top)
+        self._uc.reg_write(processor.link, RETURN_ADDRESS | processor.code_bit)
+        self._uc.reg_write(processor.first_argument, self.arena_address)
+        start = self._program.address_of(function) | processor.code_bit
+        self._uc.reg_write(processor.program_counter, start)
         self._contexts[core] = self._uc.context_save()
 
     def go_on(self, core: int, timeout_seconds: float) -> bool:
