@@ -41,10 +41,8 @@ class Core:
         return "_zbb" in self.architecture
 
     @property
-    def modelled_by(self) -> str | None:
+    def modelled_by(self) -> str:
         """The executor that models its cycles."""
-        if self.unicorn_model is None:
-            return None
         return "riscv" if self.is_riscv else "cortex-m"
 
 

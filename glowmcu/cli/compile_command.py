@@ -201,7 +201,7 @@ def _next_command(bundle: Bundle) -> str:
         folder = bundle.path / "renode"
         robot = folder / f"{bundle.manifest.name}.robot"
         return f"make -C {shlex.quote(str(folder))} && renode-test {shlex.quote(str(robot))}"
-    emulator = core(bundle.board.core).modelled_by or "qemu"
+    emulator = core(bundle.board.core).modelled_by
     return f"glowmcu verify {shlex.quote(str(bundle.path))} --on host,{emulator}"
 
 

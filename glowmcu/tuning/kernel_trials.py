@@ -29,12 +29,8 @@ from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
 from glowmcu.tuning.content_digest import content_digest, tool_digest
 from glowmcu.verify.measurement import LayerCost
 from glowmcu.verify.modelled import modelled_core
-from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.toolchain import compiler_version
 from glowmcu.version import __version__
-
-#: Where the modelled core is missing: the QEMU machine whose instructions stand for cycles.
-_HELIUM_MACHINE, _RISCV_MACHINE = "mps3-an547", "virt"
 
 
 @dataclass(frozen=True)
@@ -72,15 +68,10 @@ def measure(
     trials: Sequence[Trial], target: Target, board: Board | None
 ) -> Iterator[tuple[Trial, float]]:
     """Cycles of trials that have one kernel in common, on the board where its memories are known:
-    the middle of the range; instructions where there is no model of the core.
+    the middle of the range.
     """
     assert len({item.kernel for item in trials}) == 1
-    if target.core.unicorn_model is not None:
-        yield from zip(trials, _modelled(trials, target, board), strict=True)
-        return
-    for item in trials:
-        # Two copies of the layer, so that nothing is specialized for the only one.
-        yield item, _counted([item, item], target) / 2
+    yield from zip(trials, _modelled(trials, target, board), strict=True)
 
 
 def _modelled(trials: Sequence[Trial], target: Target, board: Board | None) -> list[float]:
@@ -95,14 +86,6 @@ def _modelled(trials: Sequence[Trial], target: Target, board: Board | None) -> l
 def _cycles(layer: LayerCost) -> float:
     known = layer.board_cycles
     return float(layer.cycles or 0) if known is None else (known.low + known.high) / 2
-
-
-def _counted(trials: Sequence[Trial], target: Target) -> float:
-    with tempfile.TemporaryDirectory(prefix="glowmcu-kernels-") as work:
-        folder, inputs = Path(work) / "bundle", _write(trials, target, Path(work) / "bundle")
-        machine = _RISCV_MACHINE if target.core.is_riscv else _HELIUM_MACHINE
-        (found,) = Qemu(machine=machine).run(folder, [inputs])
-    return float(found.instructions or 0)
 
 
 def _layer_name(number: int) -> str:

@@ -59,7 +59,7 @@ def test_an_executor_without_the_core_could_not_run(glowmcu_cli: Run) -> None:
     body = json.loads(ended.out)
     assert body["passed"] is False
     assert [entry["executor"] for entry in body["skipped"]] == ["cortex-m"]
-    assert "use --on qemu" in body["skipped"][0]["missing"]
+    assert "use --on riscv" in body["skipped"][0]["missing"]
     assert "rv32imc" in ended.err
 
 

@@ -142,14 +142,12 @@ class CortexM:
         return [replace(one, program=build.marked) for one in found]
 
     def _check_here(self) -> None:
-        if self._core.modelled_by != self.name:
+        if self._core.modelled_by != self.name or self._core.unicorn_model is None:
             other = self._core.modelled_by
             raise error(
                 "GM650",
                 f"the {self.name} executor cannot emulate {self._core.name}",
-                hint=f"use --on {other}"
-                if other
-                else "use --on qemu: it has Helium, and counts instructions",
+                hint=f"use --on {'qemu' if self._core.has_mve else other}",
                 exit_code=ExitCode.USAGE,
             )
         absent = self.missing()
