@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glowmcu import cores
 from glowmcu.board import Board
 from glowmcu.errors import error
 from glowmcu.verify.measurement import Executor
@@ -31,20 +32,14 @@ def executor(
         from glowmcu.verify.host import Host
 
         return Host()
-    if name == "cortex-m":
-        from glowmcu.verify.modelled import modelled_core
+    if name in ("cortex-m", "riscv"):
+        from glowmcu.verify.modelled import modelled_core, without_the_core
 
+        if cores.core(core_name).modelled_by != name:
+            return without_the_core(name, core_name)
         waits = board.wait_states_by_region(wait_states)
         memory_of = board if board_memory and core_name == board.core else None
         return modelled_core(core_name, board, count, wait_states, waits, memory_of=memory_of)
-    if name == "riscv":
-        from glowmcu.verify.riscv.executor import RiscV
-
-        waits = board.wait_states_by_region(wait_states)
-        memory_of = board if board_memory and core_name == board.core else None
-        return RiscV(
-            core_name, count, wait_states=wait_states, region_waits=waits, memory_of=memory_of
-        )
     if name == "qemu":
         from glowmcu.verify.modelled import QEMU_MACHINES
         from glowmcu.verify.qemu import Qemu

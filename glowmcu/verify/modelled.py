@@ -90,3 +90,8 @@ def modelled_core(
     own = board is not None and board.core == core_name and board.qemu is not None
     machine = None if own else QEMU_MACHINES[core_name]
     return HeliumCore(core, board if own else None, machine, count, debug_lines)
+
+
+def without_the_core(name: str, core_name: str) -> Executor:
+    """The executor `name` for a core of another one: whatever it runs raises GM650 and names that."""
+    return RiscV(core_name) if name == "riscv" else CortexM(core_name)
