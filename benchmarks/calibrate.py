@@ -1,9 +1,8 @@
 """`python -m benchmarks.calibrate`: measure sample layers, write glowmcu/kernels/cost_table.json.
 
 Every variant that names its work runs all samples that it accepts on the modelled core; prices are
-the non-negative least squares of cycles over amounts. RISC-V has no cycle model: there QEMU's
-instruction counts stand for cycles. On a Cortex-M55 the model's instructions do. `--core`,
-`--variant` and `--missing` renew a part and keep the rest.
+the non-negative least squares of cycles over amounts; on a Cortex-M55 of instructions, for now.
+`--core`, `--variant` and `--missing` renew a part and keep the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from rich.progress import Progress
 from benchmarks.__main__ import compiler_version
 from benchmarks.calibration_layers import KINDS, model
 from benchmarks.calibration_layers_f32 import FLOAT_KINDS
-from benchmarks.layer_graphs import GRAPH_KINDS
 from benchmarks.least_squares import fit_prices
 from benchmarks.sweep_image import imported_graph
 from glowmcu.compilation import Compilation, Options, Prepared
@@ -43,23 +41,19 @@ from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model, compile_prepared
 from glowmcu.verify import toolchain
 from glowmcu.verify.modelled import modelled_core
-from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.verification import seeded_inputs
 
 CORES = (
     "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55",
 )  # fmt: skip
 #: Calibrated when asked for by name; what has no price of theirs costs as in `PRICED_AS`.
-MORE_CORES = ("rv32imac",)
+MORE_CORES = ("hazard3", "rv32imac")
 #: Float layers must have prices where the cycles of an FPU are modelled; others when asked for.
 FLOAT_CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
-_MACHINES = {"rv32imac": "virt"}
 #: Priced by instructions until all of their rows are measured anew: the rows must agree.
 COUNTED_CORES = ("cortex-m55",)
 #: Layers below this many cycles count less: nobody chooses a kernel for them.
 _SMALL_CYCLES = 2000.0
-#: From so many samples on, each is in one program for QEMU only.
-_MANY = 14
 
 
 @dataclass(frozen=True)
@@ -87,19 +81,7 @@ def measure(variant: str, core_name: str) -> Measured:
         accepted = _accepted(variant, core_name, kind)
         if not accepted:
             continue
-        if not core(core_name).is_riscv:
-            _run_modelled(_compile(variant, core_name, kind, accepted), variant, core_name, found)
-            continue
-        # QEMU counts whole programs. With one layer alone gcc would inline it and specialize, which
-        # it does anyway with a function of the layer's own.
-        step = 1 if len(accepted) < _MANY or kind in GRAPH_KINDS else 2
-        others = accepted if kind in GRAPH_KINDS else accepted[1:] + accepted[:1]
-        for pair in list(zip(accepted, others, strict=True))[::step]:
-            compilation = _compile(variant, core_name, kind, sorted({*pair}))
-            # Weights depend on the company: what was proved of a layer alone may not hold here.
-            chosen = {item.kernel_name for item in compilation.selections.values() if item.work}
-            if chosen == {variant}:
-                _run_counted(compilation, core_name, found)
+        _run_modelled(_compile(variant, core_name, kind, accepted), variant, core_name, found)
     return found
 
 
@@ -161,19 +143,6 @@ def _run_modelled(compilation: Compilation, variant: str, core_name: str, found:
             counted = core_name in COUNTED_CORES
             spent = layer.instructions if counted else layer.cycles
             found.samples.append(Sample(item.work, float(spent or 0)))
-
-
-def _run_counted(compilation: Compilation, core_name: str, found: Measured) -> None:
-    """Instructions of the whole program, for the work of all its layers."""
-    with _bundle(compilation) as folder:
-        inputs = seeded_inputs(compilation.manifest, 1)
-        (measured,) = Qemu(machine=_MACHINES[core_name]).run(folder, [inputs])
-        found.code_bytes.append(_function_bytes(folder, compilation, core_name))
-    work: dict[str, float] = {}
-    for item in compilation.selections.values():
-        for name, amount in item.work.items():
-            work[name] = work.get(name, 0.0) + amount
-    found.samples.append(Sample(work, float(measured.instructions or 0)))
 
 
 @contextmanager

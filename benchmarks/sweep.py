@@ -32,9 +32,9 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels.kernel import Target
-from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array, Executor
+from glowmcu.verify.modelled import modelled_core
 from glowmcu.verify.qemu import Qemu
 
 _BUNDLE = 100
@@ -138,8 +138,9 @@ class _Bundle:
 
 
 def _executors(core_name: str) -> tuple[Executor, ...]:
-    modelled = core(core_name).unicorn_model is not None
-    on_core: Executor = CortexM(core_name, count=False) if modelled else Qemu(machine="mps3-an547")
+    on_core: Executor = Qemu(machine="mps3-an547")
+    if core(core_name).modelled_by:
+        on_core = modelled_core(core_name, count=False)
     return Host(_SANITIZED), on_core
 
 

@@ -142,6 +142,7 @@ ROOMS: dict[str, set[str]] = {
     "dsp": {"common", "kernel", "portable", "requantization"},
     "helium": {"common", "kernel", "portable", "requantization"},
     "nodsp": {"common", "kernel", "requantization"},
+    "riscv": {"common", "kernel", "requantization"},
     "float": {"common", "cost_table", "kernel"},
     "selection": {"kernel"},
 }

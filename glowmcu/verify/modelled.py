@@ -93,5 +93,5 @@ def modelled_core(
 
 
 def without_the_core(name: str, core_name: str) -> Executor:
-    """The executor `name` for a core of another one: whatever it runs raises GM650 and names that."""
+    """The executor `name` for another one's core: whatever it runs raises GM650 and names that."""
     return RiscV(core_name) if name == "riscv" else CortexM(core_name)

@@ -10,7 +10,8 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.goals import Goal
-from glowmcu.kernels.nodsp.pixel_pairs import TAPS, pack_direct_outputs
+from glowmcu.kernels.common.split_weights import TAPS
+from glowmcu.kernels.nodsp.pixel_pairs import pack_direct_outputs
 from glowmcu.pipeline import compile_model
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.kernels.test_matmul_nodsp import CORES, Case, fully_connected_model

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.kernels.nodsp.pixel_pairs import GROUP_WORDS, TAPS, pack_output_pairs
+from glowmcu.kernels.common.split_weights import TAPS
+from glowmcu.kernels.nodsp.pixel_pairs import GROUP_WORDS, pack_output_pairs
 from tests.support.forced_layers import ForcedLayers
 from tests.support.forced_variant import compile_forced, variants_of
 

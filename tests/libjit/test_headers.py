@@ -17,7 +17,7 @@ from tests.support.kernel_files import header_paths, include_flags, template_pat
 _BODIES = ("_armv6m.h", "_armv7m.h")
 HEADERS = [name for name in header_paths() if not name.endswith(_BODIES)]
 #: Endings of headers for one kind of core, which need not meet.
-KINDS = ("dsp", "mve", "nodsp")
+KINDS = ("dsp", "mve", "nodsp", "riscv")
 _UNUSED = ("-Wno-unused-function", "-fsyntax-only")
 
 
@@ -73,7 +73,7 @@ def test_every_function_can_be_put_into_another_section() -> None:
 
 
 #: Rooms for one family of cores.
-FAMILIES = ("dsp", "float", "helium", "nodsp")
+FAMILIES = ("dsp", "float", "helium", "nodsp", "riscv")
 #: Which rooms a room's headers may include besides those of its own.
 ROOMS = {
     "common": {"requantization"},

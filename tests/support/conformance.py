@@ -23,9 +23,9 @@ from glowmcu.cores import core
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.ir.operation import Rounding
 from glowmcu.pipeline import emit
-from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Executor
+from glowmcu.verify.modelled import modelled_core
 from glowmcu.verify.qemu import Qemu
 from tests.support.one_unit import QUICK_LINK, write_unit
 
@@ -197,7 +197,7 @@ def _executor(core_name: str) -> Executor:
     if core_name == GENERIC:
         return Host(_FLAGS)
     modelled = core(core_name).unicorn_model is not None
-    return CortexM(core_name, count=False) if modelled else Qemu(machine="mps3-an547")
+    return modelled_core(core_name, count=False) if modelled else Qemu(machine="mps3-an547")
 
 
 def _short(cause: GlowmcuError) -> str:

@@ -14,9 +14,9 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
-from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Measurement
+from glowmcu.verify.modelled import modelled_core
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
 from tests.support.one_unit import QUICK_LINK, write_unit
 
@@ -60,7 +60,7 @@ def check_forced(
     sets = inputs if inputs is not None else random_inputs(compilation, count)
     with tempfile.TemporaryDirectory() as work:
         shipped = write_bundle(compilation, Path(work) / "shipped")
-        on_core = CortexM(core, count=counts_cycles).run(shipped, sets)
+        on_core = modelled_core(core, count=counts_cycles).run(shipped, sets)
         on_host = Host(SANITIZED).run(write_unit(compilation, Path(work) / "unit"), sets)
     for arrays, host, modelled in zip(sets, on_host, on_core, strict=True):
         for index, want in enumerate(run_graph(compilation.imported, arrays)):

@@ -11,6 +11,7 @@ from glowmcu.kernels.common.layer_fields import (
     window_fields,
 )
 from glowmcu.kernels.common.overlap import window_overlaps
+from glowmcu.kernels.common.split_weights import group_count
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -46,7 +47,7 @@ class PairConv2D(Kernel):
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         pixels, taps, outputs = _shape(site)
-        pixel_pairs, groups = (pixels + 1) // 2, pairs.group_count(taps)
+        pixel_pairs, groups = (pixels + 1) // 2, group_count(taps)
         output_pairs = (outputs + 1) // 2
         return {
             "call": 1.0,
@@ -77,7 +78,7 @@ class PairConv2D(Kernel):
             *size_fields(site),
             *window_fields(op),
             Field("in_zero_point", x.zero_point),
-            Field("groups", pairs.group_count(taps)),
+            Field("groups", group_count(taps)),
             Field("extra_count", int(packed.extras.size)),
             Field("weights", ConstantArray("weights", packed.stream, "output pair, tap, 2; + 128")),
             Field("extras", extras_array(packed)),

@@ -18,6 +18,7 @@ from glowmcu.kernels.common.dense_layer import (
 )
 from glowmcu.kernels.common.layer_fields import constant
 from glowmcu.kernels.common.overlap import Overlaps, least_gap
+from glowmcu.kernels.common.split_weights import group_count
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -60,7 +61,7 @@ class DenseDirect(Kernel):
         return {
             "pixel": pixels,
             "output four": pixels * fours,
-            "group": pixels * fours * pairs.group_count(depth),
+            "group": pixels * fours * group_count(depth),
             "extra": pixels * (_packed(site).extras.size - 1),
             f"{scale_kind(site)} output": site.signature.output.element_count,
         }

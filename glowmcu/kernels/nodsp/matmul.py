@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
+from glowmcu.kernels.common.split_weights import group_count
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -46,7 +47,7 @@ class PairFullyConnected(Kernel):
             "call": 1.0,
             "element": rows * depth,
             "output four": rows * fours,
-            "group": rows * fours * pairs.group_count(depth),
+            "group": rows * fours * group_count(depth),
             "extra": rows * _packed(site).extras.size,
             "scaled output": scaled_outputs(site),
         }
@@ -67,7 +68,7 @@ class PairFullyConnected(Kernel):
             Field("rows", rows),
             Field("depth_in", depth),
             Field("depth_out", outputs),
-            Field("groups", pairs.group_count(depth)),
+            Field("groups", group_count(depth)),
             Field("extra_count", int(packed.extras.size)),
             Field("weights", ConstantArray("weights", packed.stream, "four outputs a word; + 128")),
             Field("extras", extras_array(packed)),

@@ -3,8 +3,7 @@
 What `glowmcu_pair_sums_nodsp.h`, `glowmcu_output_pairs_nodsp.h` and
 `glowmcu_direct_outputs_nodsp.h` read.
 
-A group of four taps has its sums in 16 bits when its weights' magnitudes add up to 255 at most;
-what exceeds that is taken from the largest weights and listed as extras.
+What `common/split_weights.py` takes from the weights of a group is listed as extras.
 """
 
 from __future__ import annotations
@@ -15,11 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.operation import Array
-from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.common.split_weights import (
+    TAPS,
+    extra_fields,
+    group_count,
+    padded_groups,
+    split_weights,
+)
 
-TAPS = 4
 GROUP_WORDS = 5
-_MOST = 255
 #: What an extra's bit fields hold.
 MOST_WORDS = 4096
 MOST_OUTPUTS = 4096
@@ -41,11 +44,6 @@ class PairWeights:
         return int(self.stream.nbytes + self.extras.nbytes)
 
 
-def group_count(taps: int) -> int:
-    """Groups of four."""
-    return -(-taps // TAPS)
-
-
 def stream_bytes(taps: int) -> int:
     """A stream in scratch."""
     return 4 * GROUP_WORDS * group_count(taps)
@@ -60,7 +58,7 @@ def pack_pairs(weights: Array) -> PairWeights:
     """Pack int8 weights (outputs, taps) for products of two pixels."""
 
     def packed(start: int, some: Array) -> tuple[Array, Array]:
-        kept, taken = _split(_padded(some, 2))
+        kept, taken = split_weights(padded_groups(some, 2))
         pairs = kept.reshape(-1, 2, *kept.shape[1:]).transpose(0, 2, 3, 1)
         return (pairs + 128).astype(np.uint8), _extras(start, taken)
 
@@ -71,7 +69,7 @@ def pack_output_pairs(weights: Array) -> PairWeights:
     """Pack int8 weights (outputs, taps) for products of two outputs."""
 
     def packed(start: int, some: Array) -> tuple[Array, Array]:
-        kept, taken = _split(_padded(some, 4))
+        kept, taken = split_weights(padded_groups(some, 4))
         return _output_fours(kept), _extras(start, taken)
 
     return _in_parts(packed, weights)
@@ -99,11 +97,11 @@ def pack_direct_outputs(weights: Array) -> PairWeights:
     absent = -inputs % TAPS
 
     def packed(start: int, some: Array) -> tuple[Array, Array]:
-        kept, taken = _split(_padded(some, 4))
+        kept, taken = split_weights(padded_groups(some, 4))
         for parts in (kept, taken):
             parts[:, -1] = np.roll(parts[:, -1], absent, axis=1)
         output, group, tap = np.nonzero(taken)
-        extras = _fields(start + output, first[group] + tap, taken[output, group, tap])
+        extras = extra_fields(start + output, first[group] + tap, taken[output, group, tap])
         return _output_fours(kept), extras
 
     found = _in_parts(packed, weights)
@@ -117,34 +115,6 @@ def _output_fours(kept: Array) -> Array:
     return words.astype(np.int32)
 
 
-def _padded(weights: Array, multiple: int) -> Array:
-    """(outputs, groups, taps) as int16, with zeros up to whole groups and a multiple of outputs."""
-    outputs, taps = weights.shape
-    groups = group_count(taps)
-    wide = np.zeros((-(-outputs // multiple) * multiple, groups * TAPS), np.int16)
-    wide[:outputs, :taps] = weights
-    return wide.reshape(-1, groups, TAPS)
-
-
-def _split(weights: Array) -> tuple[Array, Array]:
-    """What stays in the groups and what becomes extras, the largest weights first."""
-    kept = weights.copy()
-    for _ in range(TAPS):
-        excess = np.maximum(np.abs(kept).sum(axis=2) - _MOST, 0)
-        largest = np.abs(kept).argmax(axis=2)[..., np.newaxis]
-        weight = np.take_along_axis(kept, largest, axis=2)
-        step = np.sign(weight) * np.minimum(np.abs(weight), excess[..., np.newaxis])
-        np.put_along_axis(kept, largest, weight - step, axis=2)
-    assert int(np.abs(kept).sum(axis=2).max(initial=0)) <= _MOST
-    return kept, weights - kept
-
-
 def _extras(start: int, taken: Array) -> Array:
     output, group, tap = np.nonzero(taken)
-    return _fields(GROUP_WORDS * group + 1 + tap, start + output, taken[output, group, tap])
-
-
-def _fields(upper: Int64Array, lower: Int64Array, weight: Array) -> Array:
-    """Two numbers of 12 bits and a weight in a word each."""
-    fields = (upper << 20) | (lower << 8) | (weight & 0xFF)
-    return fields.astype(np.uint32).view(np.int32)
+    return extra_fields(GROUP_WORDS * group + 1 + tap, start + output, taken[output, group, tap])
