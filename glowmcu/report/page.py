@@ -118,14 +118,24 @@ def _time_gauge(bundle: Bundle, facts: Facts) -> dict[str, Any]:
         cycles = bundle.manifest.costs.cycles_estimate
         detail = "estimated without wait states"
     clock = bundle.board.clock_hz
+    low = high = cycles
+    on_board = (bench or {}).get("board_cycles")
+    if on_board is not None:
+        low, high = on_board["low"], on_board["high"]
+        detail += f"; {_between(number(low), number(high))} on the board, with its memories"
     took = ""
-    if clock and cycles:
-        took = f"{number(1e3 * cycles / clock, 2)} ms at {clock // 10**6} MHz"
+    if clock and low and high:
+        times = (number(1e3 * cycles / clock, 2) for cycles in (low, high))
+        took = f"{_between(*times)} ms at {clock // 10**6} MHz"
     part, against = _time_part(bench or {}, cycles, clock)
     return {
         "name": "time", "part": part, "of": took, "value": f"{number(cycles)} cycles",
         "detail": f"{detail}; {against}" if against else detail,
     }  # fmt: skip
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _time_part(bench: Facts, cycles: int | None, clock: int | None) -> tuple[float | None, str]:

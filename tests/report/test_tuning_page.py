@@ -69,6 +69,11 @@ def test_the_gauge_of_time_is_filled_against_a_limit_or_real_time(tmp_path: Path
     bundle = glowmcu.compile(DIGITS / "digits_int8.tflite", board="nrf52", output=tmp_path / "b")
     bench: dict[str, Any] = {"cycles": 50_000, "core": "cortex-m4", "wait_states": 0, "layers": []}
     assert "% used" not in gauge(bundle, bench)
+    assert "0.78 ms at 64 MHz" in gauge(bundle, bench)
+    on_board = gauge(bundle, {**bench, "board_cycles": {"low": 60_000, "high": 80_000}})
+    assert "0.94 to 1.25 ms at 64 MHz" in on_board
+    assert "to 80" in on_board
+    assert "on the board, with its memories" in on_board
     limits = {"cycles": 40_000, "stack_bytes": None}
     shown = gauge(bundle, {**bench, "limits": limits})
     assert "125.0 % used" in shown
