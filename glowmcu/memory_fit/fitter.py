@@ -28,8 +28,7 @@ from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget
 from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.planner import ARENA_ALIGN, aligned, plan_memory
-from glowmcu.memplan.segments import SegmentMemory
+from glowmcu.memplan.planner import ARENA_ALIGN, PlanMemory, aligned, plan_memory
 from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
 from glowmcu.planning_progress import PlanningWatch, Stage
@@ -124,7 +123,7 @@ class _Fitter:
     pushed: str | None = None
     outside: frozenset[Value] = frozenset()
     extra_macs: int = 0
-    segments: SegmentMemory = field(default_factory=SegmentMemory, repr=False)
+    plans: PlanMemory = field(default_factory=PlanMemory, repr=False)
 
     def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
         """With limits of scratch by node name; `stream_to` as in `plan_memory`."""
@@ -149,7 +148,7 @@ class _Fitter:
         with_rows = stream_to is not None or self.pushed is not None
         program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
         self.kernels.watch.plan_begins()
-        plan = plan_memory(program, stream_to, self.segments)
+        plan = plan_memory(program, stream_to, self.plans)
         self.kernels.watch.plan_ends(plan.arena_bytes)
         return Fit(selections, plan, self.graph, self.extra_macs, stream_to)
 

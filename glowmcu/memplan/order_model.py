@@ -8,7 +8,9 @@ less the bytes of an operand that it may overwrite.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole, aligned
 from glowmcu.memplan.reuse_in_place import overwritable
@@ -36,8 +38,7 @@ class _RunFacts:
     result_bytes: int
 
 
-@dataclass(frozen=True)
-class Transition:
+class Transition(NamedTuple):
     """Bytes needed while a run runs, and alive once it is done."""
 
     during_bytes: int
@@ -111,6 +112,11 @@ class OrderModel:
             peak, alive = max(peak, step.during_bytes), step.after_bytes
             done |= self.runs[index].bit
         return peak
+
+    @property
+    def key(self) -> Hashable:
+        """Equal where every order costs the same."""
+        return tuple(self.runs), self.start_bytes, self.first_bytes, self.end_bytes
 
     @property
     def bound_bytes(self) -> int:

@@ -7,7 +7,7 @@ sharing depends on the order and the best order on what is shared, so both are t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glowmcu.ir.program import ARENA_ALIGN, Program, aligned
 from glowmcu.ir.verify_program import verify_program
@@ -17,7 +17,7 @@ from glowmcu.memplan.liveness import live_bytes, peak_bytes, peak_with_input
 from glowmcu.memplan.offsets import place_buffers
 from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
-from glowmcu.memplan.schedule import Schedule, schedule
+from glowmcu.memplan.schedule import OrderMemory, Schedule, schedule
 from glowmcu.memplan.segments import Segment, SegmentMemory
 from glowmcu.memplan.share_by_arena import share_by_arena
 from glowmcu.memplan.share_columns import share_columns
@@ -25,6 +25,14 @@ from glowmcu.memplan.share_views import share_views
 from glowmcu.memplan.stream_rows import stream_rows
 
 __all__ = ["ARENA_ALIGN", "PassReport", "Plan", "aligned", "live_bytes", "plan_memory"]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanMemory:
+    """What plans of one network have in common, found once for all of them."""
+
+    orders: OrderMemory = field(default_factory=OrderMemory)
+    segments: SegmentMemory = field(default_factory=SegmentMemory)
 
 
 @dataclass(frozen=True)
@@ -47,22 +55,24 @@ class Plan:
 
 
 def plan_memory(
-    program: Program, stream_to: int | None = None, memory: SegmentMemory | None = None
+    program: Program, stream_to: int | None = None, memory: PlanMemory | None = None
 ) -> Plan:
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about that many bytes (0:
     as few as possible). Without, only those do that take the rows of a pushed input: raises GM409
-    where there is one that cannot be. `memory`: what other plans know of cascades.
+    where there is one that cannot be. `memory`: what other plans know of orders
+    and of cascades.
     """
     verify_program(program)
-    scheduled, reports = _share_and_order(program)
+    scheduled, reports = _share_and_order(program, memory)
     in_place = reuse_in_place(scheduled.program)
     reports.append(_in_place_report(scheduled.program, in_place))
     plan = None
     if stream_to is not None or program.pushed is not None:
         budget = NEVER - 1 if stream_to is None else stream_to
-        columns, segments = _segments(in_place, program, budget, memory)
+        known = memory.segments if memory is not None else None
+        columns, segments = _segments(in_place, program, budget, known)
         streamed = stream_rows(columns, segments)
         note = f"{sum(item.last - item.first + 1 for item in segments)} layers in cascades"
         before, after = peak_bytes(columns), peak_with_input(streamed)
@@ -110,13 +120,16 @@ def _segments(
     return scheduled, Partition(scheduled, memory).best(stream_to)
 
 
-def _share_and_order(program: Program) -> tuple[Schedule, list[PassReport]]:
+def _share_and_order(
+    program: Program, memory: PlanMemory | None
+) -> tuple[Schedule, list[PassReport]]:
+    orders = memory.orders if memory is not None else None
     shared = share_by_arena(program) if program.rates else share_views(program)
-    best = schedule(shared)
+    best = schedule(shared, memory=orders)
     if shared is not program and not program.rates:
-        ordered = schedule(program).program
+        ordered = schedule(program, memory=orders).program
         late = share_views(ordered)
-        other = schedule(late)
+        other = schedule(late, memory=orders)
         if other.peak_bytes < best.peak_bytes:
             program, shared, best = ordered, late, other
     runs = len(program.runs) - len(shared.runs)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from glowmcu.ir.program import Program
 from glowmcu.memplan.instructions import arranged
@@ -32,8 +34,26 @@ class Schedule:
     states: int
 
 
+@dataclass(frozen=True, eq=False)
+class OrderMemory:
+    """Orders found, by all that a search looks at: plans of one network often ask the same."""
+
+    found: dict[Hashable, _Found] = field(default_factory=dict, repr=False)
+
+
+class _Found(NamedTuple):
+    """`order`: None where the given one is as good as any."""
+
+    order: list[int] | None
+    proved: bool
+    states: int
+
+
 def schedule(
-    program: Program, state_budget: int = STATE_BUDGET, beam_width: int = BEAM_WIDTH
+    program: Program,
+    state_budget: int = STATE_BUDGET,
+    beam_width: int = BEAM_WIDTH,
+    memory: OrderMemory | None = None,
 ) -> Schedule:
     """The program in the best order found."""
     model = OrderModel(program)
@@ -41,9 +61,11 @@ def schedule(
     given_peak = model.peak(given)
     if given_peak == model.bound_bytes:
         return Schedule(program, given_peak, given_peak, True, 0)
-    found, proved, states = _search(model, given_peak, state_budget)
-    if not proved:
-        found = _beam(model, given_peak, beam_width)
+    known = memory.found if memory is not None else {}
+    key = (model.key, given_peak, state_budget, beam_width)
+    if key not in known:
+        known[key] = _order(model, given_peak, state_budget, beam_width)
+    found, proved, states = known[key]
     if found is None:
         return Schedule(program, given_peak, given_peak, proved, states)
     runs = [program.runs[index] for index in found]
@@ -51,24 +73,22 @@ def schedule(
     return Schedule(ordered, model.peak(found), given_peak, proved, states)
 
 
-@dataclass(frozen=True)
-class _Path:
+class _Path(NamedTuple):
     """The last run of an order and what went before: shared tails instead of lists."""
 
-    index: int
+    run: int
     before: _Path | None
 
     def order(self) -> list[int]:
         found, path = [], self
         while True:
-            found.append(path.index)
+            found.append(path.run)
             if path.before is None:
                 return found[::-1]
             path = path.before
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     done: int
     ready: int
     alive_bytes: int
@@ -106,7 +126,12 @@ def _successors(model: OrderModel, state: _State, below_bytes: int) -> list[_Sta
     return found
 
 
-def _search(model: OrderModel, below_bytes: int, budget: int) -> tuple[list[int] | None, bool, int]:
+def _order(model: OrderModel, below_bytes: int, budget: int, beam_width: int) -> _Found:
+    found = _search(model, below_bytes, budget)
+    return found if found.proved else found._replace(order=_beam(model, below_bytes, beam_width))
+
+
+def _search(model: OrderModel, below_bytes: int, budget: int) -> _Found:
     """An order with the least peak below the limit, whether that is proved, states expanded."""
     first = _first(model)
     turns = itertools.count()
@@ -116,15 +141,15 @@ def _search(model: OrderModel, below_bytes: int, budget: int) -> tuple[list[int]
     while queue:
         _, _, state = heapq.heappop(queue)
         if state.path is not None and state.done == model.all_done:
-            return state.path.order(), True, expanded
+            return _Found(state.path.order(), True, expanded)
         if expanded == budget:
-            return None, False, expanded
+            return _Found(None, False, expanded)
         expanded += 1
         for after in _successors(model, state, below_bytes):
             if after.peak_bytes < seen.get(after.done, below_bytes):
                 seen[after.done] = after.peak_bytes
                 heapq.heappush(queue, (after.sort_key, next(turns), after))
-    return None, True, expanded
+    return _Found(None, True, expanded)
 
 
 def _beam(model: OrderModel, below_bytes: int, width: int) -> list[int] | None:

@@ -17,7 +17,7 @@ from glowmcu.memplan.order_model import OrderModel, indices
 from glowmcu.memplan.placement import lowest_offset
 from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.reuse_in_place import reuse_in_place
-from glowmcu.memplan.schedule import schedule
+from glowmcu.memplan.schedule import OrderMemory, schedule
 from glowmcu.memplan.share_views import share_views
 from tests.memplan.small_programs import Builder
 from tests.memplan.test_plan_execution import models
@@ -129,3 +129,16 @@ def test_five_hundred_nodes_are_planned_in_so_many_steps() -> None:
     assert plan.arena_bytes >= plan.lower_bound_bytes
     assert 500 < runs.call_count < 8_000
     assert 500 < offsets.call_count < 220_000
+
+
+def test_programs_whose_orders_cost_the_same_are_searched_once() -> None:
+    memory = OrderMemory()
+    first, again = (schedule(branches([400, 400, 400]), memory=memory) for _ in range(2))
+    assert len(memory.found) == 1
+    assert (again.peak_bytes, again.states) == (first.peak_bytes, first.states)
+    verify_program(again.program)
+    for widths, budget, width in (([400, 400, 401], 100, 16), ([400, 400, 400], 1, 16)):
+        other = schedule(branches(widths), budget, width, memory=memory)
+        fresh = schedule(branches(widths), budget, width)
+        assert (other.peak_bytes, other.proved) == (fresh.peak_bytes, fresh.proved)
+    assert len(memory.found) == 3
