@@ -14,6 +14,7 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, cheapest_set, goal_worth, set_totals
 from glowmcu.ops.shape import Reshape
+from tests.support.counted import calls
 
 
 class Named(Kernel):
@@ -167,3 +168,10 @@ def test_layers_of_one_function_go_to_it_where_others_of_the_variant_have_anothe
     }
     table[node()] = {quick: Cost(1000.0, 60_000, code_key="own"), plain: Cost(1050.0, 0)}
     assert list(cheapest_set(table, Goal.BALANCED).values()) == [quick] * 10 + [plain]
+
+
+def test_the_goal_size_looks_at_moves_from_one_set_once_however_dear_a_byte_is() -> None:
+    """It searches at some 150 prices of a byte, most of which change nothing."""
+    table = ladder(4)
+    balanced = calls(lambda: cheapest_set(table, Goal.BALANCED))
+    assert calls(lambda: cheapest_set(table, Goal.SIZE)) < 80 * balanced

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node
@@ -36,8 +38,7 @@ _ENDLESS = 1 << 62
 _WITHOUT_ROOM = 7
 
 
-@dataclass(frozen=True)
-class Amounts:
+class Amounts(NamedTuple):
     """Cycles and bytes, or changes of them."""
 
     cycles: float = 0.0
@@ -161,13 +162,19 @@ class _Search:
         )
         #: Of each function the layers that could call it, with the variants that do.
         self._takers: dict[Hashable, Chosen] = {}
+        #: By node and variant what `shared_code` says.
+        self._shared = {
+            node: {kernel: shared_code(kernel, cost) for kernel, cost in found.items()}
+            for node, found in candidates.items()
+        }
+        self._last: tuple[tuple[Kernel, ...], _Around] | None = None
         for node, found in self._contested.items():
             for kernel, cost in found.items():
                 self._takers.setdefault(function_key(kernel, cost), {})[node] = kernel
         self._code_bytes: dict[Hashable, int] = {}
-        for found in candidates.values():
-            for kernel, cost in found.items():
-                for key, size in shared_code(kernel, cost).items():
+        for shared in self._shared.values():
+            for sizes in shared.values():
+                for key, size in sizes.items():
                     self._code_bytes[key] = max(self._code_bytes.get(key, 0), size)
 
     def totals(self, chosen: Mapping[Node, Kernel]) -> Totals:
@@ -181,11 +188,15 @@ class _Search:
         """The set that no move makes cheaper."""
         chosen = dict(start) if start else self._alone(worth)
         while True:
-            users, scratch = self._users(chosen), self._scratch(chosen)
+            around = self._around(chosen)
+            emptied = (
+                (self._change(chosen, around.users, move, around.scratch), move)
+                for move in self._emptying(chosen, around.users, worth)
+            )
             best = min(
                 (
-                    (worth.price(self._change(chosen, users, move, scratch)), number, move)
-                    for number, move in enumerate(self._moves(chosen, users, worth))
+                    (worth.price(change), number, move)
+                    for number, (change, move) in enumerate(chain(around.moves, emptied))
                 ),
                 default=None,
                 key=lambda item: item[:2],
@@ -193,6 +204,17 @@ class _Search:
             if best is None or best[0] >= -1e-6:
                 return chosen
             chosen.update(best[2])
+
+    def _around(self, chosen: Chosen) -> _Around:
+        """Moves from a set: the last one is remembered, since dearer bytes often change nothing."""
+        key = tuple(chosen.values())
+        if self._last is None or self._last[0] != key:
+            users, scratch = self._users(chosen), self._scratch(chosen)
+            moves = [
+                (self._change(chosen, users, move, scratch), move) for move in self._moves(chosen)
+            ]
+            self._last = key, _Around(users, scratch, moves)
+        return self._last[1]
 
     def frontier(
         self, worth: Worth, code_worths: Sequence[float]
@@ -210,11 +232,13 @@ class _Search:
         """From `start` moves that save most code per cycle, up to `most_cycles`."""
         chosen = dict(start)
         while True:
-            users, room = self._users(chosen), most_cycles - self.totals(chosen).cycles
-            scratch = self._scratch(chosen)
+            around, room = self._around(chosen), most_cycles - self.totals(chosen).cycles
+            emptied = (
+                (self._change(chosen, around.users, move, around.scratch), move)
+                for move in self._emptying(chosen, around.users, worth)
+            )
             best: tuple[float, int, Chosen] | None = None
-            for number, move in enumerate(self._moves(chosen, users, worth)):
-                change = self._change(chosen, users, move, scratch)
+            for number, (change, move) in enumerate(chain(around.moves, emptied)):
                 if change.code >= 0 or change.cycles > room:
                     continue
                 saving = (change.code / max(change.cycles, 1.0), number, move)
@@ -230,7 +254,7 @@ class _Search:
                 found,
                 key=lambda k: (
                     worth.price(_layer_amounts(found[k]))
-                    + worth.code * sum(shared_code(k, found[k]).values())
+                    + worth.code * sum(self._shared[node][k].values())
                 ),
             )
             for node, found in self._candidates.items()
@@ -238,20 +262,18 @@ class _Search:
 
     def _users(self, chosen: Mapping[Node, Kernel]) -> Counter[Hashable]:
         """How many layers use each function, and the C around it."""
-        return Counter(
-            key
-            for node, kernel in chosen.items()
-            for key in shared_code(kernel, self._candidates[node][kernel])
-        )
+        return Counter(key for node, kernel in chosen.items() for key in self._shared[node][kernel])
 
-    def _moves(
-        self, chosen: Mapping[Node, Kernel], users: Counter[Hashable], worth: Worth
-    ) -> Iterator[Chosen]:
+    def _moves(self, chosen: Mapping[Node, Kernel]) -> Iterator[Chosen]:
         for kernel in dict.fromkeys(k for found in self._contested.values() for k in found):
             yield {node: kernel for node, found in self._contested.items() if kernel in found}
         yield from self._takers.values()
         for node, found in self._contested.items():
             yield from ({node: kernel} for kernel in found if kernel is not chosen[node])
+
+    def _emptying(
+        self, chosen: Mapping[Node, Kernel], users: Counter[Hashable], worth: Worth
+    ) -> Iterator[Chosen]:
         for key in users:
             yield self._emptied(chosen, users, key, worth)
 
@@ -266,15 +288,16 @@ class _Search:
 
         def price(node: Node, kernel: Kernel) -> float:
             cost = self._candidates[node][kernel]
-            unpaid = (size for key, size in shared_code(kernel, cost).items() if not users[key])
+            shared = self._shared[node][kernel].items()
+            unpaid = (size for key, size in shared if not users[key])
             return worth.price(_layer_amounts(cost)) + worth.code * sum(unpaid)
 
         move: Chosen = {}
         for node, kernel in chosen.items():
-            found = self._candidates[node]
-            if emptied not in shared_code(kernel, found[kernel]):
+            found = self._shared[node]
+            if emptied not in found[kernel]:
                 continue
-            others = [k for k in found if emptied not in shared_code(k, found[k])]
+            others = [k for k, shared in found.items() if emptied not in shared]
             if not others:
                 return {}
             move[node] = min(others, key=partial(price, node))
@@ -290,7 +313,7 @@ class _Search:
         """What a move changes; `scratch` is of all that is chosen."""
         cycles, constants, code = 0.0, 0, 0
         before, after = list[int](), list[int]()
-        moved: Counter[Hashable] = Counter()
+        moved: dict[Hashable, int] = {}
         for node, kernel in move.items():
             found = self._candidates[node]
             old, new = found[chosen[node]], found[kernel]
@@ -299,8 +322,10 @@ class _Search:
             code += new.layer_code_bytes - old.layer_code_bytes
             before.append(old.scratch_bytes)
             after.append(new.scratch_bytes)
-            moved.subtract(shared_code(chosen[node], old).keys())
-            moved.update(shared_code(kernel, new).keys())
+            for key in self._shared[node][chosen[node]]:
+                moved[key] = moved.get(key, 0) - 1
+            for key in self._shared[node][kernel]:
+                moved[key] = moved.get(key, 0) + 1
         for key, count in moved.items():
             code += self._code_bytes[key] * ((users[key] + count > 0) - (users[key] > 0))
         return Amounts(cycles, constants, code, scratch.change(before, after))
@@ -308,6 +333,14 @@ class _Search:
     def _scratch(self, chosen: Mapping[Node, Kernel]) -> _Scratch:
         sizes = [self._candidates[node][kernel].scratch_bytes for node, kernel in chosen.items()]
         return _Scratch(sizes, self._room_bytes, self._is_scratch_shared)
+
+
+class _Around(NamedTuple):
+    """A set of variants: its users of functions, its scratch, what each move would change."""
+
+    users: Counter[Hashable]
+    scratch: _Scratch
+    moves: list[tuple[Amounts, Chosen]]
 
 
 class _Scratch:
