@@ -79,12 +79,13 @@ def choose_vectors(graph: Graph, most: int) -> tuple[Tried, ...]:
 
     The search costs about `_SEARCH_MACS` multiply-accumulates.
     """
+    sizes = {node: size for node in graph.nodes if (size := _constant_bytes(graph, node))}
     work = graph.macs + _NODE_MACS * nodes_inside(graph)
     fewest = _FEWEST if work <= _SEARCH_MACS else _OF_LARGE
-    count = max(fewest, _SEARCH_MACS // max(work, 1))
+    # Nothing is compared where only one is wanted, or no constant is there to be shown.
+    count = max(fewest, _SEARCH_MACS // max(work, 1)) if sizes and most > 1 else 1
     seeds = [vector_seed(1 + 1009 * i, *pattern) for i, pattern in enumerate(_PATTERNS[:count])]
     tried = [_try(graph, seed) for seed in seeds]
-    sizes = {node: size for node in graph.nodes if (size := _constant_bytes(graph, node))}
     chosen = [tried.pop(0)]
     hidden = {node: 1.0 - chosen[0].shown[node] for node in sizes}
     while tried and len(chosen) < most:

@@ -111,6 +111,28 @@ def test_a_search_costs_less_the_larger_the_network(
     assert count == runs
 
 
+def test_where_nothing_is_to_be_compared_one_vector_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+    honest = vector_search._try
+
+    def counted(graph: Graph, seed: int) -> vector_search.Tried:
+        tried.append(seed)
+        return honest(graph, seed)
+
+    monkeypatch.setattr(vector_search, "_try", counted)
+    assert [one.seed for one in choose_vectors(classifier(1.0), 1)] == tried
+    model = ModelBuilder()
+    x = model.input("x", (1, 64), "int8", 0.05, 0)
+    y = model.tensor("y", (1, 64), "int8", 0.05, 0)
+    model.op("RELU", [x], [y])
+    model.output(y)
+    tried.clear()
+    graph = reference_graph(model.finish(), "m.tflite")
+    assert [one.seed for one in choose_vectors(graph, 4)] == tried == [vector_seed(1, 0, 0)]
+
+
 def test_runs_of_elements_are_alike_from_any_beginning() -> None:
     """Rows that are pushed have the index of their first element in the seed."""
     seed = vector_seed(5, 2, 3)
