@@ -95,7 +95,7 @@ def places(
     return {item: at for item, at in found.items() if at}
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)
 def _needed(asked: tuple[Deviation, ...], file: str, text: str) -> frozenset[Deviation]:
     """Those that lines of the file need; most files of a bundle are the same in the next one."""
     lines = text.splitlines()
