@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import tflite
@@ -21,8 +24,9 @@ from glowmcu.goals import Goal
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_library import host_compiler
-from glowmcu.verify.measurement import Array, Executor
+from glowmcu.verify.measurement import Array, Executor, Measurement
 from glowmcu.verify.qemu import Qemu
+from glowmcu.verify.toolchain import GCC_VARIABLE, RISCV_VARIABLE
 from tests.support.oracle import OracleRefused, open_tflm
 from tests.support.stream_models import random_stream_model
 
@@ -42,10 +46,16 @@ FLAGS = (
     ("-O3", "-march=native", "-fno-tree-vectorize"),
     ("-Os",),
 )
+#: One case in so many is done with all care: see `is_thorough`. Those before were all.
+THOROUGH, QUICK_FROM = 17, 27_552
+#: The Tiny C Compiler takes a twentieth of the time, and does what the C says.
+TCC = "tcc"
+_TCC_FLAGS = ("-DGLOWMCU_ALIGNED(bytes)=__attribute__((aligned(bytes)))",)
 #: Requests that a network may not be able to meet: compiled again without them.
 REFUSALS = {
     "GM405", "GM407", "GM408", "GM409", "GM410", "GM401", "GM402", "GM403", "GM404", "GM406",
 }  # fmt: skip
+_BUDGET = "arena budget"
 #: One case in so many runs on the emulated core, too.
 ON_CORE = 8
 #: One network in so many has states; seeds before that were drawn without.
@@ -61,7 +71,8 @@ class Outcome:
     """What became of a seed.
 
     `failure` is empty where every byte is right; `refused` says why there was nothing to compare
-    (the oracle does not take the network), `unmet` which request was not met.
+    (the oracle does not take the network), `unmet` which request was not met, `compiler` what made
+    the library that ran on this computer.
     """
 
     seed: int
@@ -70,6 +81,7 @@ class Outcome:
     modes: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     executors: tuple[str, ...] = ()
+    compiler: str = ""
     inputs: int = 0
     refused: str = ""
     unmet: str = ""
@@ -84,16 +96,46 @@ class Way:
     modes: tuple[str, ...] = ()
 
 
-def run_case(seed: int, folder: Path) -> Outcome:
+class QuickHost(Host):
+    """This computer by the Tiny C Compiler: neither warnings nor undefined behaviour are looked
+    for.
+    """
+
+    def __init__(self, pieces: Sequence[int]) -> None:
+        super().__init__(_TCC_FLAGS, pieces)
+
+    def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
+        """As `Host.run`."""
+        with mock.patch.dict(os.environ, CC=TCC):
+            return super().run(bundle_dir, inputs)
+
+
+def is_thorough(seed: int) -> bool:
+    """Whether the seed's C is compiled by gcc with all warnings and one of `FLAGS`, its code
+    measured by the cross compiler, and its self test given all vectors.
+
+    The others have what a computer without cross compiler makes, with one vector, compiled by tcc.
+    """
+    return seed < QUICK_FROM or seed % THOROUGH == 0
+
+
+@contextmanager
+def _as_without_cross_compiler() -> Iterator[None]:
+    nowhere = dict.fromkeys((GCC_VARIABLE, RISCV_VARIABLE), "no-cross-compiler")
+    with mock.patch.dict(os.environ, nowhere), mock.patch("glowmcu.pipeline._VECTORS", 1):
+        yield
+
+
+def run_case(seed: int, folder: Path, thorough: bool | None = None) -> Outcome:
     """Compile and compare the seed's network; `folder` is made and removed."""
     folder.mkdir(parents=True)
     try:
-        return _run(seed, folder)
+        return _run(seed, folder, is_thorough(seed) if thorough is None else thorough)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(seed: int, folder: Path) -> Outcome:
+def _run(seed: int, folder: Path, thorough: bool) -> Outcome:
     random = np.random.default_rng([8147, seed])
     data = network(seed)
     names, operators = _facts(data)
@@ -109,11 +151,12 @@ def _run(seed: int, folder: Path) -> Outcome:
     except OracleRefused as cause:
         return Outcome(**facts, refused=str(cause))
     try:
-        bundle, unmet = _compiled(model, folder / "bundle", board, goal, way)
-        if unmet:
-            facts["modes"], facts["unmet"] = (), unmet
+        with nullcontext() if thorough else _as_without_cross_compiler():
+            bundle, facts["modes"], facts["unmet"] = _compiled(
+                model, folder / "bundle", board, goal, way
+            )
         inputs = _inputs(bundle, random, _STREAM_RUNS if bundle.manifest.states else 2)
-        executors = _executors(bundle, seed, random)
+        executors, facts["compiler"] = _executors(bundle, seed, random, thorough)
         facts["executors"] = tuple(executor.name for executor in executors)
         wanted = [[np.asarray(output) for output in oracle(arrays)] for arrays in inputs]
         failure = _difference(bundle, inputs, wanted, executors)
@@ -151,7 +194,7 @@ def _way(random: Generator, names: Sequence[str], board: str) -> Way:
             arguments |= given
             modes.append(mode)
     if random.random() < 0.15:
-        modes.append("arena budget")
+        modes.append(_BUDGET)
     if board in SEVERAL_MEMORIES and random.random() < 0.5:
         arguments["place"] = {"auto": "auto"}
         modes.append("placed")
@@ -160,19 +203,26 @@ def _way(random: Generator, names: Sequence[str], board: str) -> Way:
 
 def _compiled(
     model: Path, folder: Path, board: str, goal: str, way: Way
-) -> tuple[glowmcu.Bundle, str]:
-    """The bundle, and the code of the request that it had to be compiled without."""
+) -> tuple[glowmcu.Bundle, tuple[str, ...], str]:
+    """The bundle, its modes, and the code of the request that it had to be compiled without."""
     common: dict[str, Any] = {"board": board, "optimize": goal, "output": folder, "name": "net"}
     try:
         bundle = glowmcu.compile(model, **common, **way.arguments)
-        if "arena budget" in way.modes:
-            budget = bundle.manifest.arena_bytes * 4 // 5
-            bundle = glowmcu.compile(model, **common, **way.arguments, arena_budget=budget)
-        return bundle, ""
     except GlowmcuError as cause:
         if cause.code not in REFUSALS:
             raise
-        return _plainly_compiled(model, common), cause.code
+        return _plainly_compiled(model, common), (), cause.code
+    if _BUDGET not in way.modes:
+        return bundle, way.modes, ""
+    budget = bundle.manifest.arena_bytes * 4 // 5
+    try:
+        smaller = glowmcu.compile(model, **common, **way.arguments, arena_budget=budget)
+    except GlowmcuError as cause:
+        if cause.code not in REFUSALS:
+            raise
+        # The folder has what was made without the budget.
+        return bundle, tuple(mode for mode in way.modes if mode != _BUDGET), cause.code
+    return smaller, way.modes, ""
 
 
 def _plainly_compiled(model: Path, common: dict[str, Any]) -> glowmcu.Bundle:
@@ -212,10 +262,14 @@ def _inputs(bundle: glowmcu.Bundle, random: Generator, count: int) -> list[list[
     return sets
 
 
-def _executors(bundle: glowmcu.Bundle, seed: int, random: Generator) -> list[Executor]:
+def _executors(
+    bundle: glowmcu.Bundle, seed: int, random: Generator, thorough: bool
+) -> tuple[list[Executor], str]:
+    """What the bundle runs on, and the compiler of the first, which is this computer."""
     pieces = tuple(int(n) for n in random.integers(1, 5, 2))
     flags = tuple(pick(random, FLAGS))
-    executors: list[Executor] = [Host(flags, pieces)]
+    executors: list[Executor] = [Host(flags, pieces) if thorough else QuickHost(pieces)]
+    compiler = " ".join(("cc", *flags[:2])) if thorough else TCC
     core = bundle.board.core
     if seed % ON_CORE == 0 and host_compiler() and "rv32" not in core:
         machines = {"cortex-m55": "mps3-an547", "generic": "microbit"}
@@ -223,7 +277,7 @@ def _executors(bundle: glowmcu.Bundle, seed: int, random: Generator) -> list[Exe
             executors.append(Qemu(machine=machines[core]))
         else:
             executors.append(CortexM(core, count=False))
-    return executors
+    return executors, compiler
 
 
 def _difference(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.differential_case import Outcome
+from benchmarks.differential_case import QUICK_FROM, THOROUGH, Outcome
 from glowmcu.report.tables import count
 
 RECORD = Path(__file__).resolve().parent / "differential.json"
@@ -19,10 +19,17 @@ _HEAD = """# Random networks against TensorFlow Lite Micro
 Written by `python -m benchmarks.differential` from `differential.json`; do not edit. Each seed is a
 network of one to twelve random layers (operators, shapes, batches, scales, zero points, weights and
 the wiring between them are drawn, with several inputs and outputs, shared weights and inputs that
-are outputs) and a way to compile it: board, goal, modes. The bundle runs on this computer, with one
-of several sets of compiler flags, and one in eight on its board's emulated core as well. Outputs
-for two random inputs and two at the ends of their range are compared in every byte. From seed 144
-on one network in four has variables: fourteen runs, each of which depends on those before.
+are outputs) and a way to compile it: board, goal, modes. The bundle runs on this computer, and one
+in eight on its board's emulated core as well. Outputs for two random inputs and two at the ends of
+their range are compared in every byte. From seed 144 on one network in four has variables: fourteen
+runs, each of which depends on those before.
+
+Up to seed {last} gcc compiled every bundle, with all warnings as errors and one of five sets of
+flags in equal parts, one of which stops at undefined behaviour. From there on it does so for one
+seed in {share}, whose code the cross compiler measures, too; all others are compiled as on a
+computer without cross compiler, with one vector in the self test instead of four, and run by the
+Tiny C Compiler, which looks neither for warnings nor for undefined behaviour. From there on, too, a
+network whose arena cannot be made smaller is compared with its other modes, not without any.
 """
 
 
@@ -30,9 +37,9 @@ on one network in four has variables: fourteen runs, each of which depends on th
 class Ledger:
     """What is recorded so far: seeds below `next_seed`, without holes.
 
-    `counts` has, by kind ("board", "goal", "mode", "operator", "executor", "refused", "unmet"), how
-    many bundles each name was part of. `failures` are sentences by seed, `mended` those of seeds
-    whose outputs were right when they were run again.
+    `counts` has, by kind ("board", "goal", "mode", "operator", "executor", "compiler", "refused",
+    "unmet"), how many bundles each name was part of. `failures` are sentences by seed, `mended`
+    those of seeds whose outputs were right when they were run again.
     """
 
     next_seed: int = 0
@@ -63,6 +70,7 @@ class Ledger:
         self._count("mode", outcome.modes or ["none"])
         self._count("operator", outcome.operators)
         self._count("executor", outcome.executors)
+        self._count("compiler", [outcome.compiler] if outcome.compiler else [])
         self._count("unmet", [outcome.unmet] if outcome.unmet else [])
         if outcome.failure:
             self.failures[str(outcome.seed)] = outcome.failure
@@ -97,7 +105,7 @@ def page(ledger: Ledger) -> str:
     executors = ledger.counts.get("executor", {})
     on_cores = sum(times for name, times in executors.items() if name != "host")
     lines = [
-        _HEAD,
+        _HEAD.format(last=count(QUICK_FROM - 1), share=THOROUGH),
         f"**{count(ledger.bundles)} bundles compared, {count(len(ledger.failures))} "
         f"different or refused.** {count(ledger.inputs)} sets of inputs; "
         f"{count(on_cores)} bundles ran on an emulated core, too. "
@@ -109,8 +117,10 @@ def page(ledger: Ledger) -> str:
     for kind, title in (
         ("goal", "--optimize"), ("mode", "mode"), ("board", "board"), ("operator", "operator"),
         ("unmet", "request that could not be met; compiled without"),
+        ("compiler", f"compiler on this computer, from seed {count(QUICK_FROM)} on"),
     ):  # fmt: skip
-        lines += _table(title, ledger.counts.get(kind, {}))
+        counts = ledger.counts.get(kind, {})
+        lines += _table(title, counts) if counts else []
     for seed, text in ledger.failures.items():
         lines += [f"Seed {seed}:", "", "```", text.strip(), "```", ""]
     if ledger.mended:

@@ -90,6 +90,7 @@ missing_packages_of_tests() {
     has cmake || echo cmake
     has dot || echo graphviz
     has cppcheck || echo cppcheck
+    has tcc || echo tcc
     has clang || echo clang
     # The sanitizers' libraries are a package of the release's own clang.
     if has clang && ! has_sanitizers; then
