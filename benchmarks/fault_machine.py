@@ -7,6 +7,7 @@ chip would: reads near the bundle's memory find something, those elsewhere are b
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,6 +91,7 @@ class FaultMachine(Machine):
         outside_bytes: Sequence[int] = (),
     ) -> None:
         super().__init__(program, core, arena_bytes, arena_align, outside_bytes)
+        self._registers: Any = importlib.import_module("unicorn.arm_const")
         self._places = constant_places(program.constants, program.functions)
         self._at_rest = self._uc.context_save()
         self._system = self._system_now()

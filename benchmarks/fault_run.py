@@ -210,6 +210,6 @@ def run_seeds(case: Case, seeds: range) -> Ran:
 
 def built(core_name: str, folder: Path) -> FaultyBundle | BoardBundle:
     """A bundle where its core is modelled: Unicorn, and QEMU's board for a core with Helium."""
-    if core(core_name).modelled_by != "cortex-m":
+    if core(core_name).unicorn_model is None:
         return BoardBundle(core_name, folder)
     return FaultyBundle(core_name, folder)
