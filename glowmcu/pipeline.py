@@ -262,7 +262,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     if model.sizes is None:
         fit = (fit_in_steps if options.interface.steps else fit_memory)(*wanted, planning)
         if options.interface.cores > 1:
-            fit = share_between_cores(fit, options.budgets, model.outside)
+            free = options.kernels is None
+            fit = share_between_cores(fit, options.budgets, model.outside, free)
     else:
         fit, sized = fit_open(
             model.sizes, target, options.budgets, options.kernels, model.model_file

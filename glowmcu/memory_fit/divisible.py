@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from glowmcu.errors import GlowmcuError
 from glowmcu.ir.division import Division, Phase
 from glowmcu.ir.instructions import Buffer, Run, aligned
 from glowmcu.ir.kernel_code import KernelCode, Overlap, RowRule
@@ -32,6 +33,8 @@ from glowmcu.memplan.divide_rows import (
 MEETING_CYCLES, CALL_CYCLES, LEAST_CYCLES = 60.0, 150.0, 1200.0
 #: A division that saves less of a layer than this is not worth its memory.
 _LEAST_GAIN = 0.05
+#: Kernels with less scratch are tried where they take no more than so many times the cycles.
+_MOST_SLOWDOWN = 1.7
 #: Rows that a stash may have.
 _MOST_STASHED = 8
 #: How many rows lower than it must a result may begin, so that a walk takes larger strides.
@@ -42,6 +45,7 @@ _LOWER_ROWS = (0, 1, 2, 3, 4, 6, 8)
 class Way:
     """`overlaps` by position are what the plan may use; without `is_divided` the layer is whole."""
 
+    layer: Divisible
     cycles: float
     overlaps: Mapping[int, Overlap]
     stash_units: int = 0
@@ -67,8 +71,9 @@ class Divisible:
 
     @property
     def costs(self) -> Costs:
-        cycles = self.chosen.cost.cycles
-        return Costs(cycles / self.units, CALL_CYCLES, MEETING_CYCLES)
+        cycles, output = self.chosen.cost.cycles, self.run.node.signature.output
+        pixels = 2 if self.codes else output.shape[2]
+        return Costs(cycles / self.units, CALL_CYCLES, MEETING_CYCLES, pixels)
 
     def layout(self, gaps: tuple[int | None, ...]) -> Layout:
         """The layer where its operands lie so far from its result."""
@@ -109,7 +114,7 @@ class Divisible:
     @cached_property
     def ways(self) -> tuple[Way, ...]:
         """The quickest first; the last one leaves the layer whole."""
-        whole = Way(self.chosen.cost.cycles, self.run.overlaps, 0, False)
+        whole = Way(self, self.chosen.cost.cycles, self.run.overlaps, 0, False)
         worth = (1 - _LEAST_GAIN) * whole.cycles
         found = sorted(self._divided(), key=lambda way: (way.cycles, way.stash_units))
         return (*(way for way in found if way.cycles < worth), whole)
@@ -120,7 +125,7 @@ class Divisible:
         assert free is not None, "halves of a layer need each other"
         cycles = self.costs.of(free)
         overlaps = dict(self._in_place())
-        yield Way(cycles, overlaps)
+        yield Way(self, cycles, overlaps)
         if count > 1 or self.codes:
             return
         position = self.run.positions[0]
@@ -128,7 +133,8 @@ class Divisible:
             phases = with_stash(self.layout((gap,)), self.promises, _MOST_STASHED)
             if phases is not None and not overlaps:
                 first, end = stash_range(phases)
-                yield Way(self.costs.of(phases), {position: Overlap(None, gap)}, end - first)
+                gaps = {position: Overlap(None, gap)}
+                yield Way(self, self.costs.of(phases), gaps, end - first)
         yield from self._walks(position)
 
     def _walks(self, position: int) -> Iterator[Way]:
@@ -140,13 +146,13 @@ class Divisible:
         step = aligned(self.unit_bytes)
         for rows in _LOWER_ROWS:
             gap = least + rows * step
-            phases = walk(self.layout((gap,)), self.promises)
+            phases = walk(self.layout((gap,)), self.promises, self.costs)
             if phases is None:
                 continue
             cycles = self.costs.of(phases)
             if cycles < quickest:
                 quickest = cycles
-                yield Way(cycles, {position: Overlap(gap)})
+                yield Way(self, cycles, {position: Overlap(gap)})
 
     def _gaps(self) -> list[int]:
         """Distances at which a result may lie in the operand, as high as it goes."""
@@ -258,3 +264,35 @@ def _by_channels(run: Run, chosen: Selection) -> Divisible | None:
         return None
     seam = max(first for first, _ in codes)
     return Divisible(run, chosen, run.node.signature.output.shape[-1], (None,), codes, seam)
+
+
+def with_other_kernels(layer: Divisible) -> Iterator[Divisible]:
+    """The layer by kernels with less scratch, of which the arena may have room for two."""
+    chosen, run = layer.chosen, layer.run
+    if chosen.site is None or chosen.site.scratch_limit is not None or run.scratch is None:
+        return
+    short = replace(chosen, site=replace(chosen.site, scratch_limit=0, memory={}))
+    for variant in chosen.possible:
+        try:
+            other = short.exchanged(variant)
+        except GlowmcuError:
+            continue
+        quick = other.cost.cycles <= _MOST_SLOWDOWN * chosen.cost.cycles
+        if not quick or other.code.operands != chosen.code.operands:
+            continue
+        if other.scratch_bytes < chosen.scratch_bytes:
+            found = divisible(_by_kernel(run, other), other)
+            if found is not None:
+                yield found
+
+
+def _by_kernel(run: Run, other: Selection) -> Run:
+    assert run.scratch is not None
+    scratch = None
+    if other.scratch_bytes:
+        type_ = TensorType((other.scratch_bytes,), ElementType.I8)
+        scratch = Buffer(run.scratch.name, type_)
+    return replace(
+        run, kernel=other.kernel_name, scratch=scratch, operand_align=other.operand_align,
+        overlaps=other.overlaps, rows=None,
+    )  # fmt: skip

@@ -7,7 +7,7 @@ take other ways that cost few cycles for what they gain, until it fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,12 +16,12 @@ from glowmcu.ir.division import Division
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.instructions import ARENA_ALIGN, Buffer, Run, aligned
 from glowmcu.ir.kernel_code import Overlap
-from glowmcu.ir.program import Program
+from glowmcu.ir.program import Instruction, Program
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ir.verify_program import verify_program
-from glowmcu.memory_fit.divisible import Divisible, Way, divisible
+from glowmcu.memory_fit.divisible import Divisible, Way, divisible, with_other_kernels
 from glowmcu.memory_fit.fit import Fit
-from glowmcu.memory_fit.peak import tops
+from glowmcu.memory_fit.peak import over_arena_budget, tops
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.divide_rows import stash_range
 from glowmcu.memplan.planner import plan_memory
@@ -34,9 +34,19 @@ _MOST_PLANS = 64
 _MEETINGS = TensorType((2,), ElementType.I32)
 
 
-def share_between_cores(fit: Fit, budgets: Budgets, outside: frozenset[Value] = frozenset()) -> Fit:
-    """The same kernels with a plan for two cores; the layers in cascades stay with the first."""
-    return _Sharing(fit, budgets, outside).best()
+def share_between_cores(
+    fit: Fit,
+    budgets: Budgets,
+    outside: frozenset[Value] = frozenset(),
+    may_exchange: bool = True,
+) -> Fit:
+    """A plan for two cores; the layers in cascades stay with the first. `may_exchange`: other
+    kernels may come where the arena has no room for two scratches. Raises GM403.
+    """
+    found = _Sharing(fit, budgets, outside, may_exchange and budgets.flash_bytes is None).best()
+    if budgets.arena_bytes is not None and found.arena_bytes > budgets.arena_bytes:
+        raise over_arena_budget(found, budgets.arena_bytes)
+    return found
 
 
 #: The way that each layer takes, by its number among the layer's.
@@ -48,6 +58,7 @@ class _Sharing:
     fit: Fit
     budgets: Budgets
     outside: frozenset[Value]
+    may_exchange: bool
     plans: dict[tuple[int, ...], Fit] = field(default_factory=dict)
 
     @cached_property
@@ -63,6 +74,19 @@ class _Sharing:
             layer = divisible(run, self.fit.selections[run.node])
             if layer is not None and len(layer.ways) > 1:
                 found[run.node] = layer
+        return found
+
+    @cached_property
+    def ways(self) -> dict[Node, tuple[Way, ...]]:
+        """Of each layer, the quickest first and the one that leaves it whole last."""
+        found = {}
+        for node, layer in self.layers.items():
+            ways = list(layer.ways[:-1])
+            others = with_other_kernels(layer) if self.may_exchange else ()
+            ways += (way for other in others for way in other.ways[:-1])
+            whole = layer.ways[-1]
+            quick = [way for way in ways if way.cycles < whole.cycles]
+            found[node] = (*sorted(quick, key=lambda way: way.cycles), whole)
         return found
 
     @cached_property
@@ -82,7 +106,7 @@ class _Sharing:
 
     def best(self) -> Fit:
         """The quickest plan that was found within the limit."""
-        ways = {node: self._start(layer) for node, layer in self.layers.items()}
+        ways = {node: self._start(options) for node, options in self.ways.items()}
         found = self.planned(ways)
         while found.arena_bytes > self.most_bytes and len(self.plans) < _MOST_PLANS:
             better = self._changed(ways, found)
@@ -91,20 +115,20 @@ class _Sharing:
             ways = better
             found = self.planned(ways)
         if found.arena_bytes > self.most_bytes:
-            ways = {node: len(layer.ways) - 1 for node, layer in self.layers.items()}
+            ways = {node: len(options) - 1 for node, options in self.ways.items()}
             found = self.planned(ways)
         return self._quicker(ways, found)
 
-    def _start(self, layer: Divisible) -> int:
+    def _start(self, options: Sequence[Way]) -> int:
         """The quickest way for which the layer's step has room."""
-        for number, way in enumerate(layer.ways):
-            if self._needed(layer, way) <= self.most_bytes:
+        for number, way in enumerate(options):
+            if self._needed(way) <= self.most_bytes:
                 return number
-        return len(layer.ways) - 1
+        return len(options) - 1
 
-    def _needed(self, layer: Divisible, way: Way) -> int:
+    def _needed(self, way: Way) -> int:
         """What is alive at a layer's step if it is computed that way."""
-        program = self.fit.plan.program
+        program, layer = self.fit.plan.program, way.layer
         ((step, run),) = (
             (index, item)
             for index, item in enumerate(program.steps)
@@ -128,7 +152,8 @@ class _Sharing:
             _span(result.size_bytes, root.size_bytes, operands[root]) for root in dying[:1]
         ] or [aligned(result.size_bytes)]
         rest = sum(aligned(root.size_bytes) for root in dying[1:])
-        scratch = 0 if run.scratch is None else aligned(run.scratch.size_bytes)
+        own = layer.run.scratch
+        scratch = 0 if own is None else aligned(own.size_bytes)
         twice = scratch * (2 if way.is_divided else 1)
         stash = aligned(way.stash_units * layer.unit_bytes)
         return others + sizes[0] + rest + twice + stash + _MEETINGS.size_bytes
@@ -151,12 +176,12 @@ class _Sharing:
         Where no single one helps, all at that step leave theirs.
         """
         crowded = dict.fromkeys(self._crowded(now))
-        can = [node for node in crowded if ways[node] + 1 < len(self.layers[node].ways)]
+        can = [node for node in crowded if ways[node] + 1 < len(self.ways[node])]
         if not can:
             return None
         excess, best = self._excess(now), None
         for node in can:
-            for way in range(ways[node] + 1, len(self.layers[node].ways)):
+            for way in range(ways[node] + 1, len(self.ways[node])):
                 other = self.planned({**ways, node: way})
                 gain, loss = excess - self._excess(other), other.cycles - now.cycles
                 if gain > 0:
@@ -185,7 +210,7 @@ class _Sharing:
         key = tuple(ways[node] for node in self.layers)
         if key not in self.plans:
             self.plans[key] = self._planned(
-                {node: self.layers[node].ways[way] for node, way in ways.items()}
+                {node: self.ways[node][way] for node, way in ways.items()}
             )
         return self.plans[key]
 
@@ -195,15 +220,18 @@ class _Sharing:
             program, failed = self._scheduled(plan.program, ways)
             if not failed:
                 break
-            ways = {**ways, **{node: self.layers[node].ways[-1] for node in failed}}
+            ways = {**ways, **{node: self.ways[node][-1] for node in failed}}
         verify_program(program, aligned(plan.arena_bytes, ARENA_ALIGN))
+        shared = [run for run in program.runs if run.division is not None]
+        layers = {run.node: ways[run.node].layer for run in shared}
         saved = sum(
-            self.layers[run.node].chosen.cost.cycles
-            - self.layers[run.node].costs.of(run.division.phases)
-            for run in program.runs
+            layers[run.node].chosen.cost.cycles - layers[run.node].costs.of(run.division.phases)
+            for run in shared
             if run.division is not None
         )
-        return replace(self.fit, plan=replace(plan, program=program), saved_cycles=saved)
+        selections = self.fit.selections | {node: it.chosen for node, it in layers.items()}
+        plan = replace(plan, program=program)
+        return replace(self.fit, selections=selections, plan=plan, saved_cycles=saved)
 
     def _with_ways(self, ways: Mapping[Node, Way]) -> Program:
         def shared(item: object) -> object:
@@ -212,7 +240,7 @@ class _Sharing:
             way = ways.get(item.node)
             if way is None or not way.is_divided:
                 return item
-            return replace(self.layers[item.node], run=item).divided_run(way)
+            return way.layer.divided_run(way)
 
         instructions = tuple(map(shared, self.program.instructions))
         return replace(self.program, instructions=instructions)  # type: ignore[arg-type]
@@ -220,10 +248,10 @@ class _Sharing:
     def _scheduled(self, program: Program, ways: Mapping[Node, Way]) -> tuple[Program, list[Node]]:
         """The runs with their phases, and the layers for which there are none at these offsets."""
         failed: list[Node] = []
-        instructions = []
+        instructions: list[Instruction] = []
         for item in program.instructions:
             if isinstance(item, Run) and item.division is not None:
-                division = self._phases(program, item, ways[item.node].stash_units)
+                division = _phases(program, item, ways[item.node])
                 if division is None:
                     failed.append(item.node)
                 instructions.append(replace(item, division=division))
@@ -231,25 +259,27 @@ class _Sharing:
             instructions.append(item)
         return replace(program, instructions=tuple(instructions)), failed
 
-    def _phases(self, program: Program, run: Run, stash_units: int) -> Division | None:
-        assert run.division is not None
-        layer, result = self.layers[run.node], program.offset(run.outputs[0])
-        size = run.outputs[0].size_bytes
-        gaps: list[int | None] = []
-        for buffer in run.inputs:
-            gap = program.offset(buffer) - result
-            gaps.append(gap if -buffer.size_bytes < gap < size else None)
-        phases = layer.phases(tuple(gaps), stash_units)
-        if phases is None:
-            return None
-        turns = [turn for phase in phases for turns in phase for turn in turns if turn.computes]
-        overlaps = {
-            (turn.first, turn.end): layer.promise(turn.first, turn.end)
-            for turn in turns
-            if any(gap is not None for gap in gaps)
-        }
-        first, _ = stash_range(phases)
-        return replace(run.division, phases=phases, stash_first=first, overlaps=overlaps)
+
+def _phases(program: Program, run: Run, way: Way) -> Division | None:
+    """How a run is shared at the offsets that it got; None where it cannot be."""
+    assert run.division is not None
+    layer, result = way.layer, program.offset(run.outputs[0])
+    size = run.outputs[0].size_bytes
+    gaps: list[int | None] = []
+    for buffer in run.inputs:
+        gap = program.offset(buffer) - result
+        gaps.append(gap if -buffer.size_bytes < gap < size else None)
+    phases = layer.phases(tuple(gaps), way.stash_units)
+    if phases is None:
+        return None
+    turns = [turn for phase in phases for turns in phase for turn in turns if turn.computes]
+    overlaps = {
+        (turn.first, turn.end): layer.promise(turn.first, turn.end)
+        for turn in turns
+        if any(gap is not None for gap in gaps)
+    }
+    first, _ = stash_range(phases)
+    return replace(run.division, phases=phases, stash_first=first, overlaps=overlaps)
 
 
 def _span(result_bytes: int, operand_bytes: int, rule: Overlap | None) -> int:

@@ -10,7 +10,7 @@ dies there. Three ways keep them apart, the quickest that holds is taken:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from glowmcu.ir.division import Bytes, Phase, Place, Turn, meet
@@ -32,11 +32,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class Costs:
-    """Cycles: of a unit, of a call of the kernel, of a meeting."""
+    """Cycles: of a unit, of a call of the kernel, of a meeting. Kernels take pixels in pairs: the
+    odd one of a call, with `pixels` a unit, costs as much as two.
+    """
 
     unit: float
     call: float
     meeting: float
+    pixels: int = 2
 
     def of(self, phases: Sequence[Phase]) -> float:
         """Of a whole run."""
@@ -45,8 +48,11 @@ class Costs:
         )
 
     def _turns(self, turns: Sequence[Turn]) -> float:
-        computed = [turn for turn in turns if turn.computes]
-        return sum(self.call + self.unit * (turn.end - turn.first) for turn in computed)
+        units = (turn.end - turn.first for turn in turns if turn.computes)
+        return sum(self.call + self.unit * self._pairs(count) * 2 / self.pixels for count in units)
+
+    def _pairs(self, units: int) -> int:
+        return (units * self.pixels + 1) // 2
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ def best_phases(
     whole = one_phase(layout, promise)
     if whole is not None:
         return whole
-    ways = [walk(layout, promise)]
+    ways = [walk(layout, promise, costs)]
     if stash_units:
         ways.append(with_stash(layout, promise, stash_units))
     known = [way for way in ways if way is not None]
@@ -175,37 +181,50 @@ def stash_range(phases: Sequence[Phase]) -> tuple[int, int]:
     return min(turn.first for turn in stashed), max(turn.end for turn in stashed)
 
 
-def walk(layout: Layout, promise: Promise) -> tuple[Phase, ...] | None:
-    """From the first row to the last; rows that only one core can do at a time are the first's."""
-    phases: list[Phase] = []
-    done = 0
-    while done < layout.units:
-        found = _longest(layout, done, promise)
-        if found is None:
-            end = _alone(layout, done, promise)
-            if end is None:
-                return None
-            found = ((Turn(done, end),), ())
-        phases.append(found)
-        done = max(turn.end for turns in found for turn in turns)
-        if len(phases) > _MOST_PHASES:
+def walk(layout: Layout, promise: Promise, costs: Costs) -> tuple[Phase, ...] | None:
+    """The quickest way from the first row to the last. Rows that only one core can do at a time are
+    the first's.
+    """
+    broken: set[Phase] = set()
+    while True:
+        phases = _cheapest(layout, costs, broken)
+        if phases is None or len(phases) > _MOST_PHASES:
             return None
-    return tuple(phases)
+        wrong = [
+            phase
+            for phase in phases
+            for turns in phase
+            for turn in turns
+            if not layout.can_take(turn.first, turn.end, promise)
+        ]
+        if not wrong:
+            return phases
+        broken.update(wrong)
 
 
-def _longest(layout: Layout, first: int, promise: Promise) -> Phase | None:
-    for end in range(layout.units, first + 1, -1):
-        seam = first + (end - first + 1) // 2
-        found = _pair(layout, first, seam, end, promise)
-        if found is not None:
-            return found[0]
-    return None
+def _cheapest(layout: Layout, costs: Costs, broken: set[Phase]) -> tuple[Phase, ...] | None:
+    """By bytes alone, without phases that are known to break a promise."""
+    best: list[tuple[float, tuple[Phase, ...]] | None] = [None] * (layout.units + 1)
+    best[0] = 0.0, ()
+    for first in range(layout.units):
+        known = best[first]
+        if known is None:
+            continue
+        for phase, end in _steps(layout, first):
+            cost = known[0] + costs.of((phase,)) - costs.meeting
+            other = best[end]
+            if phase not in broken and (other is None or cost < other[0]):
+                best[end] = cost, (*known[1], phase)
+    found = best[layout.units]
+    return None if found is None else found[1]
 
 
-def _alone(layout: Layout, first: int, promise: Promise) -> int | None:
-    """The end of the fewest units that one core can compute by itself."""
+def _steps(layout: Layout, first: int) -> Iterator[tuple[Phase, int]]:
+    """Phases that may follow, with the unit after their last."""
     for end in range(first + 1, layout.units + 1):
-        safe = not layout.disturbs(layout.written(first, end), end, layout.units)
-        if safe and layout.can_take(first, end, promise):
-            return end
-    return None
+        if layout.disturbs(layout.written(first, end), end, layout.units):
+            continue
+        yield ((Turn(first, end),), ()), end
+        seam = first + (end - first + 1) // 2
+        if seam < end and layout.are_apart((first, seam), (seam, end)):
+            yield ((Turn(first, seam),), (Turn(seam, end),)), end

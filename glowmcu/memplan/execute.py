@@ -18,27 +18,36 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.program import Buffer, Cascade, Program, Run, ViewRole
 from glowmcu.memplan.byte_arena import GARBAGE, ByteArena
 from glowmcu.memplan.execute_cascade import CascadeExecution
+from glowmcu.memplan.execute_divided import execute_divided
 from glowmcu.memplan.execute_overlap import block_rows, execute_blocks, sharing_operands
 from glowmcu.memplan.execute_rows import held_constants
 
 __all__ = ["GARBAGE", "execute_program"]
 
 #: Stands for how many rows were pushed, and for the mark of a stream: must stay what it is.
-_COUNT = np.array([0x01020304], np.int32)
+_COUNT = 0x01020304
 
 
 def execute_program(
-    program: Program, graph: Graph, inputs: Sequence[Array], arena_bytes: int
+    program: Program,
+    graph: Graph,
+    inputs: Sequence[Array],
+    arena_bytes: int,
+    cores: tuple[int, int] = (0, 1),
 ) -> list[Array]:
     """Outputs of one inference; inputs and outputs in the graph's order, with those of states.
 
-    `graph` gives the constants that kernels hold, and the rounding.
+    `graph` gives the constants that kernels hold, and the rounding. `cores`: which of two cores
+    that share runs has its turns first.
     """
-    return _Machine(program, graph, arena_bytes).run(inputs)
+    return _Machine(program, graph, arena_bytes, cores).run(inputs)
 
 
 class _Machine:
-    def __init__(self, program: Program, graph: Graph, arena_bytes: int) -> None:
+    def __init__(
+        self, program: Program, graph: Graph, arena_bytes: int, cores: tuple[int, int]
+    ) -> None:
+        self.cores = cores
         self.program = program
         self.graph = graph
         self.arena = ByteArena(program, arena_bytes)
@@ -52,11 +61,13 @@ class _Machine:
             else:
                 self.arena.give(buffer, array)
         for counter in counters:
-            self.arena.write(counter, _COUNT)
+            self.arena.write(counter, np.full(counter.type.shape, _COUNT, np.int32))
         self._bury(-1, ())
         for step, item in enumerate(self.program.steps):
             if isinstance(item, Cascade):
                 CascadeExecution(item, self.arena, self.graph).run()
+            elif item.division is not None:
+                execute_divided(item, self.arena, self.graph, self.cores)
             else:
                 self._run(item)
             self._bury(step, item.outputs)
@@ -64,7 +75,7 @@ class _Machine:
             if buffer in self.program.kept:
                 assert np.array_equal(self.arena.read(buffer), array), buffer.name
         for counter in counters:
-            assert self.arena.read(counter) == _COUNT, f"{counter.name!r} was written"
+            assert (self.arena.read(counter) == _COUNT).all(), f"{counter.name!r} was written"
         left = [state.updated for state in self.program.states]
         return [self.arena.read(buffer) for buffer in (*self.program.outputs, *left)]
 
