@@ -272,8 +272,8 @@ class _Body:
             for number, (key, piece, _) in enumerate(found)
         ]  # fmt: skip
         shared = shared_text(layer, pieces, self.has_met)
-        step = replace(layer.view(is_called=False), definition=shared.definition, is_one_call=True)
-        self.steps.append(replace(step, call=shared.call, help=shared.help))
+        step = layer.view(is_called=False, definition=shared.definition)
+        self.steps.append(replace(step, call=shared.call, help=shared.help, is_one_call=True))
         self.has_met = True
         for part in pieces or [layer]:
             self._note(part, self.regions[index])

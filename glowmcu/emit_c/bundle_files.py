@@ -235,6 +235,8 @@ def _costs(
         del names["run"]
     if view.run_steps is not None:
         names |= {"begin": f"{name}_begin", "steps": view.steps_entry}
+    if view.cores > 1:
+        names["help"] = f"{name}_help"
     if view.stages is not None:
         names["push"] = f"{name}_push"
     if view.stream is not None:

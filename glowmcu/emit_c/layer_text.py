@@ -49,12 +49,14 @@ class LayerText:
         """What stands in the names of the layer's own function and parameters."""
         return self.inner or str(self.index)
 
-    def view(self, is_called: bool = True) -> StepView:
-        """The layer; in a cascade the call stands elsewhere."""
+    def view(self, is_called: bool = True, definition: str | None = None) -> StepView:
+        """The layer; in a cascade the call stands elsewhere. `definition`: what is there instead of
+        its own, of which the pool learns nothing then.
+        """
         return StepView(
             self.index,
             self._comment(),
-            self.definition(),
+            self.definition() if definition is None else definition,
             self.call() if is_called else "",
             self.summary,
             c_string(self.run.node.name),

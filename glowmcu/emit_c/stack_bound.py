@@ -38,6 +38,8 @@ _SAVED_BYTES = 32
 _TENSOR_BYTES = 8
 #: Frames of what calls the stages of a pipeline, and of a stage.
 _STAGE_BYTES = 48
+#: Frame of what either core computes of a layer between two meetings.
+_SHARE_BYTES = 24
 #: What makes an inference.
 _INFERS = ("run", "push", "steps")
 
@@ -120,7 +122,7 @@ def stack_bounds(
     entries: Iterable[str],
 ) -> StackBounds:
     """Of the `entries` that the bundle has: "run" or "push", "infer", "check", "selftest", "begin",
-    "reset" and "steps".
+    "reset", "steps" and "help".
     """
     kernels, missing = list[KernelStack](), list[str]()
     entries = tuple(entries)
@@ -137,6 +139,8 @@ def stack_bounds(
     caller = _caller(program, kernels, measured.frames)
     if program.rates:
         caller = replace(caller, added_bytes=caller.added_bytes + _STAGE_BYTES)
+    if program.meetings is not None:
+        caller = replace(caller, added_bytes=caller.added_bytes + _SHARE_BYTES)
     depths = _depths(caller, measured.frames, pointers)
     inference = max(depths[entry] for entry in entries if entry in _INFERS)
     depths["infer"] = inference + measured.frames.infer
@@ -149,6 +153,7 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
     """Of what calls no other entry point; `pointers` are those that `NAME_check` compares."""
     return {
         "run": caller.depth(frames.run),
+        "help": caller.depth(frames.run),
         "push": caller.depth(frames.push),
         "steps": caller.depth(frames.steps),
         "check": frames.check + POINTER_BYTES * pointers + _MARGIN_BYTES,

@@ -285,6 +285,11 @@ class BundleView:
     cores: int = 1
 
     @property
+    def meetings_offset(self) -> int:
+        """Where in the arena two cores count how often they have met."""
+        return next(item.offset for item in self.buffers if item.symbol == "AT_MEETINGS")
+
+    @property
     def has_shared_steps(self) -> bool:
         """Whether two cores share any layer."""
         return any(step.help for step in self.steps)
