@@ -17,6 +17,7 @@ from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, ModelName, SerialPort
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
+from glowmcu.verify.cortex_m.two_cores import SharedRun, TwoCores
 from glowmcu.verify.measurement import CycleRange, Measurement
 from glowmcu.verify.modelled import model_of, sureness_of
 from glowmcu.verify.verification import seeded_inputs
@@ -78,7 +79,7 @@ class Benchmark(Shown):
     given, `board_cycles` are those with what it waits for them: a range where the chip may have one
     geometry or another. `costs` is of a pipeline's runs on
     average; `hot` are the basic blocks that cost most, where they were asked for; `limits` are what
-    one inference may cost.
+    one inference may cost. `shared` is a run on two cores, of a bundle for two.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> found = glowmcu.bench(bundle)
@@ -97,6 +98,14 @@ class Benchmark(Shown):
     costs: RunCosts | None = None
     hot: tuple[HotBlock, ...] = ()
     limits: BenchLimits = BenchLimits()
+    shared: SharedRun | None = None
+
+    @property
+    def speed_up(self) -> float | None:
+        """How many times quicker two cores are than one that does all of the bundle's work."""
+        if self.shared is None or self.measured.cycles is None:
+            return None
+        return self.measured.cycles / self.shared.cycles
 
     @property
     def board_cycles(self) -> CycleRange | None:
@@ -188,6 +197,8 @@ class Benchmark(Shown):
         }
         if self.costs is not None:
             body["runs"] = self.costs.json()
+        if self.shared is not None:
+            body["two_cores"] = {"speed_up": self.speed_up, **self.shared.json()}
         if self.on in MODELS:
             body["sureness"] = dataclasses.asdict(sureness_of(self.core))
         else:
@@ -245,6 +256,9 @@ def bench(
     inputs = seeded_inputs(loaded.manifest, 1)
     costs: RunCosts | None = None
     blocks: tuple[HotBlock, ...] = ()
+    shared: SharedRun | None = None
+    if on == "cortex-m" and loaded.manifest.cores > 1 and not waits:
+        shared = TwoCores(name).measure(loaded.path, [inputs])[0]
     if hot:
         regions = loaded.board.wait_states_by_region(waits)
         measured, blocks = hottest_blocks(
@@ -260,7 +274,17 @@ def bench(
     clock = loaded.board.clock_hz if core is None else None
     limits = BenchLimits(max_cycles, max_stack)
     found = Benchmark(
-        loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks, limits
+        loaded.path,
+        loaded.manifest,
+        measured,
+        on,
+        name,
+        waits,
+        clock,
+        costs,
+        blocks,
+        limits,
+        shared,
     )
     if on in MODELS and name == loaded.board.core and not hot:
         keep_facts(loaded.path, bench=found.json())

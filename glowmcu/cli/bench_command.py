@@ -13,8 +13,10 @@ from glowmcu.cli.bench_limits import limit_options
 from glowmcu.cli.completion import complete_bench_executor, complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
 from glowmcu.option_words import CoreName, ModelName, SerialPort
+from glowmcu.report.cores import cores_table
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.tables import bench_table, count
+from glowmcu.verify.cortex_m.two_cores import SharedRun
 
 _HOT_BLOCKS = 10
 
@@ -146,6 +148,21 @@ def _show(found: Benchmark) -> None:
     out.print(found.sureness, markup=False)
     if found.costs is not None:
         out.print(found.costs.line(found.clock_hz))
+    if found.shared is not None:
+        _show_cores(found, found.shared)
+
+
+def _show_cores(found: Benchmark, shared: SharedRun) -> None:
+    """Who does what of each layer."""
+    out = console()
+    out.print(cores_table(found.manifest, found.measured, shared))
+    clock = found.clock_hz
+    time = f", {1e3 * shared.cycles / clock:.2f} ms at {clock // 10**6} MHz" if clock else ""
+    quicker = f"{found.speed_up or 0:.2f} times as quick as one that does it all"
+    out.print(
+        f"two cores: {count(shared.cycles)} cycles{time}, {quicker}; "
+        f"they meet {shared.meetings} times"
+    )
 
 
 def _wait_states(text: str | None) -> int | Literal["board"] | None:

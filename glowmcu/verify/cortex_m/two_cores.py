@@ -8,7 +8,7 @@ set as if the other core had come right before. Contention for the bus is left o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,15 @@ class SharedRun:
     stack_bytes: tuple[int, int]
     meetings: int
     steps: tuple[SharedStep, ...]
+
+    def json(self) -> dict[str, object]:
+        """As facts, and for scripts."""
+        return {
+            "cycles": self.cycles,
+            "meetings": self.meetings,
+            "stack_bytes": list(self.stack_bytes),
+            "layers": [asdict(step) for step in self.steps],
+        }
 
 
 class TwoCores:
