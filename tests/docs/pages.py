@@ -131,6 +131,7 @@ BROUGHT = {
     "docs/states.md": Brought(
         names="import numpy as np\nwindows = np.zeros((5, 1, 480), np.int16)\n"
     ),
+    "docs/two_cores.md": KWS,
     "docs/tutorial.md": Brought(
         shown=("  arena    1 216 B, lower bound 1 216 B, optimal", "  weights  6 124 B", "\n7\n")
     ),
