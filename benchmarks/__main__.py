@@ -18,7 +18,16 @@ from typing import Any
 from rich.progress import Progress
 
 from benchmarks.measure import check_equality, compile_seconds, measure
-from benchmarks.models import GOALS, INPUT_WAYS, MODELS, OTHER_INPUT_GOALS, REPO, TARGETS, Model
+from benchmarks.models import (
+    GOALS,
+    INPUT_WAYS,
+    MODELS,
+    MORE_TARGETS,
+    OTHER_INPUT_GOALS,
+    REPO,
+    TARGETS,
+    Model,
+)
 from benchmarks.results_page import page
 from glowmcu.verify.toolchain import find_gcc
 
@@ -45,9 +54,10 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
     equality = [row for row in old.get("equality", []) if row["model"] not in names]
     seconds = {k: v for k, v in old.get("compile_seconds", {}).items() if k not in names}
     with Progress() as progress, tempfile.TemporaryDirectory() as work:
-        task = progress.add_task("measuring", total=len(models) * (len(TARGETS) + 2))
+        targets = (*TARGETS, *MORE_TARGETS)
+        task = progress.add_task("measuring", total=len(models) * (len(targets) + 2))
         for model in models:
-            for target in TARGETS:
+            for target in targets:
                 rows.append(measure(model, target, Path(work)).to_json())
                 progress.advance(task)
             goals += _goals(model, Path(work))
@@ -67,6 +77,21 @@ def measure_all(models: list[Model], old: dict[str, Any]) -> dict[str, Any]:
         "compiler": compiler_version(), "rows": rows, "goals": goals, **ways,
         "equality": equality, "compile_seconds": seconds,
     }  # fmt: skip
+
+
+def measure_core(core: str, old: dict[str, Any]) -> dict[str, Any]:
+    """The rows of one target anew, and all else as it was."""
+    (target,) = [item for item in (*TARGETS, *MORE_TARGETS) if item.core == core]
+    rows = {(row["model"], row["core"]): row for row in old["rows"]}
+    with tempfile.TemporaryDirectory() as work:
+        for model in MODELS:
+            row = measure(model, target, Path(work)).to_json()
+            rows[model.name, core] = row
+            print(f"{model.name} {row['instructions']:,} instructions", file=sys.stderr)
+    cores = [item.core for item in (*TARGETS, *MORE_TARGETS)]
+    models = [model.name for model in MODELS]
+    order = sorted(rows, key=lambda key: (models.index(key[0]), cores.index(key[1])))
+    return {**old, "rows": [rows[key] for key in order]}
 
 
 def _goals(model: Model, folder: Path) -> list[dict[str, Any]]:
@@ -89,6 +114,7 @@ def main() -> None:
     """Exit code 1 when anything differs from the oracle."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="comma-separated model names")
+    parser.add_argument("--core", help="only the rows of this core")
     parser.add_argument("--compile-time", action="store_true", help="only time compilations")
     parser.add_argument("--page", action="store_true", help="only write results.md")
     options = parser.parse_args()
@@ -97,6 +123,8 @@ def main() -> None:
         old["compile_seconds"] = {
             model.name: round(compile_seconds(model), 2) for model in MODELS if model.path.is_file()
         }
+    elif options.core:
+        old = measure_core(options.core, old)
     elif not options.page:
         wanted = [name for name in options.only.split(",") if name]
         models = [model for model in MODELS if not wanted or model.name in wanted]

@@ -55,6 +55,9 @@ TARGETS = (
     Target("cortex-m55", "mps3-an547", "cortex-m"),
 )
 
+#: Measured too, and not compared with TensorFlow Lite Micro input by input.
+MORE_TARGETS = (Target("hazard3", "rp2350-riscv", "riscv"),)
+
 #: What else is measured on the first target: `--optimize` and whether to simplify.
 GOALS = (
     ("balanced", True), ("speed", True), ("size", True), ("ram", True), ("balanced", False),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.models import INPUT_WAYS, MODELS, TARGETS, TFLM_CMSIS_NN
+from benchmarks.models import INPUT_WAYS, MODELS, MORE_TARGETS, TARGETS, TFLM_CMSIS_NN
 from glowmcu.report.tables import count
 
 HEAD = """# Results
 
 Written by `python -m benchmarks` from `results.json`; do not edit. Instructions and cycles are of
 one inference and do not depend on the machine that measured: executed by Unicorn, on the M55 by
-QEMU, with a cycle model of the core (zero wait states; M7, M33 and M55 approximate). Code is
-`.text` of the bundle at the board's flags and -O2; constants are all that the bundle keeps in flash
-beside code. The arena is everything: inputs, outputs, scratch.
+QEMU, with a cycle model of the core (zero wait states; M7, M33 and M55 approximate). `hazard3` is
+the RISC-V core of the RP2350, compiled by riscv64-unknown-elf-gcc. Code is `.text` of the bundle at
+the board's flags and -O2; constants are all that the bundle keeps in flash beside code. The arena
+is everything: inputs, outputs, scratch.
 """
 
 
@@ -27,7 +28,7 @@ def page(results: dict[str, Any]) -> str:
     rows = results["rows"]
     parts = [HEAD, f"Compiler: {results['compiler']}.\n"]
     parts += ["<!-- readme:begin -->", *_headline(rows), "<!-- readme:end -->\n"]
-    for target in TARGETS:
+    for target in (*TARGETS, *MORE_TARGETS):
         parts += [
             f"## {target.core} ({target.board}, {target.executor})\n",
             *_target(rows, target.core),

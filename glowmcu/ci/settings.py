@@ -17,8 +17,8 @@ from glowmcu.given_amount import bytes_of, cycles_of
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
-#: The executor that `glowmcu bench` measures with.
-_MODELLED = "cortex-m"
+#: The executors that `glowmcu bench` measures with.
+_MODELLED = ("cortex-m", "riscv")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Settings:
     @property
     def can_bench(self) -> bool:
         """Whether the modelled core is to be there; a limit asks for it, too."""
-        return bool(self.limits) or _MODELLED in self.executors
+        return bool(self.limits) or any(name in self.executors for name in _MODELLED)
 
     @property
     def executors(self) -> list[str]:

@@ -51,6 +51,10 @@ def uses() -> tuple[Use, ...]:
             [str(arm or "")], ("unicorn", "capstone", "pyelftools"),
         ),
         _executor(
+            "cycles on a modelled RISC-V", ("bench", "run", "verify"), "riscv", "esp32c3",
+            [str(riscv or "")], ("unicorn", "capstone", "pyelftools"),
+        ),
+        _executor(
             "run in QEMU, Arm", ("run", "verify"), "qemu", "nrf52",
             [str(arm or ""), "qemu-system-arm"],
         ),

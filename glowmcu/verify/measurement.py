@@ -83,7 +83,7 @@ class Replay:
 
 
 class Executor(Protocol):
-    """A place where a bundle can run: `host`, `cortex-m`, `qemu`, `renode` or a board."""
+    """A place where a bundle can run: `host`, `cortex-m`, `riscv`, `qemu`, `renode` or a board."""
 
     @property
     def name(self) -> str: ...
