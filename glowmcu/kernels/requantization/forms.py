@@ -17,7 +17,7 @@ Sums of constants are modulo 2^32: only the final operand of the product must fi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
@@ -183,6 +183,8 @@ def inputs_of_rows(inputs: ValueRange, length: int) -> ValueRange:
 
 
 _CACHE: OrderedDict[tuple[object, ...], Form | None] = OrderedDict()
+#: Lines, or that there are none: requests for several kinds ask for the same ones.
+_LINES: OrderedDict[tuple[object, ...], Form | None] = OrderedDict()
 _MOST_CACHED = 8192
 #: The literal form's second shift and the other forms' shifts stay where nothing overflows.
 _MOST_SHIFT = 22
@@ -200,11 +202,19 @@ def find_form(
     have the finest multipliers.
     """
     key = (task.key, tuple(preshifts), postshifts and tuple(postshifts), tuple(kinds))
-    if key not in _CACHE:
-        _CACHE[key] = _find_form(task, preshifts, postshifts, kinds)
-        if len(_CACHE) > _MOST_CACHED:
-            _CACHE.popitem(last=False)
-    return _CACHE[key]
+    return _remembered(_CACHE, key, lambda: _find_form(task, preshifts, postshifts, kinds))
+
+
+def _remembered(
+    cache: OrderedDict[tuple[object, ...], Form | None],
+    key: tuple[object, ...],
+    find: Callable[[], Form | None],
+) -> Form | None:
+    if key not in cache:
+        cache[key] = find()
+        if len(cache) > _MOST_CACHED:
+            cache.popitem(last=False)
+    return cache[key]
 
 
 def _find_form(
@@ -259,6 +269,13 @@ def largest_postshift(task: RequantizationTask, preshift: int) -> int:
 
 
 def _line_form(
+    task: RequantizationTask, kind: FormKind, preshift: int, postshift: int
+) -> Form | None:
+    key = (task.key, kind, preshift, postshift)
+    return _remembered(_LINES, key, lambda: _new_line_form(task, kind, preshift, postshift))
+
+
+def _new_line_form(
     task: RequantizationTask, kind: FormKind, preshift: int, postshift: int
 ) -> Form | None:
     two_sided = kind is FormKind.TWO_SIDED

@@ -324,18 +324,16 @@ def _outermost(points: _Points, slopes: Int64Array) -> tuple[BoolArray, BoolArra
     inverse = 1.0 / np.stack([slopes.min(axis=1), slopes.max(axis=1)])[:, :, np.newaxis]
     least, at = points.least.astype(np.float64), points.at.astype(np.float64)
     ends = [least * each - at for each in inverse]
-    middle = (ends[0] + ends[1]) / 2
     row = np.arange(len(least))
     wrong = (np.abs(least) * inverse[0] + np.abs(at)).max(axis=1, keepdims=True, initial=0.0)
     kept = []
     for sign in (1.0, -1.0):
+        first, last = (np.where(points.used, sign * end, -np.inf) for end in ends)
         outside = points.used.copy()
-        for view in (ends[0], middle, ends[1]):
-            leader = np.where(points.used, sign * view, -np.inf).argmax(axis=1)
-            behind = [
-                sign * (end - end[row, leader][:, np.newaxis]) < -wrong * 2.0**-48 for end in ends
-            ]
-            outside &= ~(behind[0] & behind[1])
+        for view in (first, (first + last) / 2, last):
+            leader = row, view.argmax(axis=1)
+            limits = [each[leader][:, np.newaxis] - wrong * 2.0**-48 for each in (first, last)]
+            outside &= (first >= limits[0]) | (last >= limits[1])
         kept.append(outside)
     return kept[0], kept[1]
 
