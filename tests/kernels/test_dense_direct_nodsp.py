@@ -102,7 +102,7 @@ def test_it_takes_little_more_than_the_kernel_with_scratch(core: str) -> None:
         name: check_forced(data, name, core, counts_cycles=True).layers[0].cycles or 0
         for name in (NAME, WITH_SCRATCH)
     }
-    assert cycles[NAME] <= 1.2 * cycles[WITH_SCRATCH]
+    assert cycles[NAME] <= 1.25 * cycles[WITH_SCRATCH]
 
 
 @pytest.mark.parametrize("outputs", [1, 4, 7])
