@@ -100,7 +100,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--slide": _mapping("slide"),
     "--state": Argument("states", rf"none\b|{_PAIR}", _state, "{}"),
     "--board": Argument("board", rf"generic\b|[a-z][\w-]*\d[\w-]*|{_PLACE}", _word),
-    "--core": Argument("core", rf"(?:cortex|rv32)[\w-]+|{_PLACE}", _word),
+    "--core": Argument("core", rf"(?:cortex|rv32|hazard)[\w-]+|{_PLACE}", _word),
     "--emit": Argument("emit", r"[a-z][a-z-]+", _word),
     "--io": Argument("io", r"u?int8\b|float\b", _word),
     "--name": Argument("name", r"\w+", _word),
@@ -112,6 +112,7 @@ ARGUMENTS: Mapping[str, Argument] = {
         option: Argument(option[2:].replace("-", "_"), _NUMBER)
         for option in (
             "--arena-budget", "--cycle-budget", "--flash-budget", "--max-cycles", "--max-stack",
+            "--cores",
         )
     },
     **{
