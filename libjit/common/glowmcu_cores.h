@@ -45,6 +45,7 @@
 
 #ifndef GLOWMCU_CORES_SIGNAL
 #define GLOWMCU_CORES_SIGNAL(words, core, meeting) glowmcu_cores_signal(words, core, meeting)
+GLOWMCU_CODE
 static inline void glowmcu_cores_signal(volatile uint32_t *words, uint32_t core, uint32_t meeting)
 {
     GLOWMCU_CORES_BARRIER();
@@ -55,6 +56,7 @@ static inline void glowmcu_cores_signal(volatile uint32_t *words, uint32_t core,
 #ifndef GLOWMCU_CORES_WAIT
 #define GLOWMCU_CORES_WAIT(words, core, meeting) glowmcu_cores_wait(words, core, meeting)
 /* The other core may have come to the next meeting already, but not to a later one. */
+GLOWMCU_CODE
 static inline void glowmcu_cores_wait(volatile uint32_t *words, uint32_t core, uint32_t meeting)
 {
     while ((int32_t)(words[1u - core] - meeting) < 0) {
