@@ -150,7 +150,7 @@ def _number(value: int | None) -> str:
     return "" if value is None else str(value)
 
 
-def check_cores(options: Options, file_name: str) -> None:
+def check_cores(options: Options, file_name: str, is_pipeline: bool = False) -> None:
     """Raises GM196 for a number of cores that the board or these options do not go with."""
     interface, inputs = options.interface, options.inputs
     if interface.cores == 1:
@@ -171,7 +171,7 @@ def check_cores(options: Options, file_name: str) -> None:
         "--steps": interface.steps,
         "--instrument": options.instrument is not Instrument.OFF,
         "a size that each run is given": inputs.open_size is not None,
-        "a pipeline": file_name.endswith(".toml"),
+        "a pipeline": is_pipeline,
     }
     found = [name for name, is_asked in against.items() if is_asked]
     if found:

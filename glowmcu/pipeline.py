@@ -205,7 +205,6 @@ def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
     options.interface.check(pushed_input(options.inputs, file_name), file_name)
-    check_cores(options, file_name)
     prepared = prepared_at_sizes(data, file_name, options, _prepared)
     layers = prepared.imported.metadata.get(KEPT_LAYERS)
     is_free = options.inputs.slide_layers is None
@@ -254,6 +253,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
 
 def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
+    check_cores(options, model.model_file, model.pipeline is not None)
     pushed = pushed_input(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
     wanted = model.lowered, target, options.budgets, options.kernels, pushed, model.outside

@@ -84,6 +84,9 @@ def test_two_modelled_cores_are_quicker_than_one(board: str, tmp_path: Path) -> 
         assert sum(step.elapsed for step in found.steps) == found.cycles
         assert all(step.elapsed >= max(step.first, 0) for step in found.steps)
         assert found.meetings >= 3
+        stacks = bundle.manifest.costs.stack_bytes
+        assert found.stack_bytes[0] <= stacks["m_run"]
+        assert found.stack_bytes[1] <= stacks["m_help"]
 
 
 @pytest.mark.arm
@@ -140,3 +143,10 @@ def test_what_does_not_go_with_two_cores_is_said(
     with pytest.raises(GlowmcuError, match="GM196") as caught:
         glowmcu.compile(DIGITS, **given)  # type: ignore[arg-type]
     assert told in str(caught.value)
+
+
+def test_a_pipeline_does_not_go_with_two_cores(tmp_path: Path) -> None:
+    pipeline = DIGITS.parents[1] / "wake_word/wake_word.toml"
+    with pytest.raises(GlowmcuError, match="GM196") as caught:
+        glowmcu.compile(pipeline, board="rp2350", output=tmp_path / "bundle", cores=2)
+    assert "does not go with a pipeline" in str(caught.value)
