@@ -51,7 +51,7 @@ def uses() -> tuple[Use, ...]:
             [str(arm or "")], ("unicorn", "capstone", "pyelftools"),
         ),
         _executor(
-            "cycles on a modelled RISC-V", ("bench", "run", "verify"), "riscv", "esp32c3",
+            "cycles on a modelled RISC-V", ("run", "verify"), "riscv", "esp32c3",
             [str(riscv or "")], ("unicorn", "capstone", "pyelftools"),
         ),
         _executor(
