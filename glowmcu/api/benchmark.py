@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -10,6 +11,7 @@ from typing import Literal, get_args
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.api.run_costs import RunCosts, full_run, run_costs, run_count
 from glowmcu.board import Board
+from glowmcu.bundle import Bundle
 from glowmcu.errors import ExitCode, error
 from glowmcu.facts.document import keep_facts
 from glowmcu.manifest import Manifest
@@ -18,7 +20,7 @@ from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, ModelName, SerialPort
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.cortex_m.two_cores import SharedRun, TwoCores
-from glowmcu.verify.measurement import CycleRange, Measurement
+from glowmcu.verify.measurement import Array, CycleRange, Measurement
 from glowmcu.verify.modelled import model_of, sureness_of
 from glowmcu.verify.verification import seeded_inputs
 
@@ -256,9 +258,6 @@ def bench(
     inputs = seeded_inputs(loaded.manifest, 1)
     costs: RunCosts | None = None
     blocks: tuple[HotBlock, ...] = ()
-    shared: SharedRun | None = None
-    if on == "cortex-m" and loaded.manifest.cores > 1 and not waits:
-        shared = TwoCores(name).measure(loaded.path, [inputs])[0]
     if hot:
         regions = loaded.board.wait_states_by_region(waits)
         measured, blocks = hottest_blocks(
@@ -273,22 +272,21 @@ def bench(
         measured, costs = full_run(loaded.manifest, runs), run_costs(loaded.manifest, runs)
     clock = loaded.board.clock_hz if core is None else None
     limits = BenchLimits(max_cycles, max_stack)
+    shared = _on_two_cores(loaded, inputs, name) if on == "cortex-m" and not waits else None
     found = Benchmark(
-        loaded.path,
-        loaded.manifest,
-        measured,
-        on,
-        name,
-        waits,
-        clock,
-        costs,
-        blocks,
-        limits,
+        loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks, limits,
         shared,
-    )
+    )  # fmt: skip
     if on in MODELS and name == loaded.board.core and not hot:
         keep_facts(loaded.path, bench=found.json())
     return found
+
+
+def _on_two_cores(loaded: Bundle, inputs: Sequence[Array], core_name: str) -> SharedRun | None:
+    """A run of a bundle that was compiled for two cores."""
+    if loaded.manifest.cores < 2:
+        return None
+    return TwoCores(core_name).measure(loaded.path, [inputs])[0]
 
 
 def _wait_states(given: int | str | None, board: Board) -> int:

@@ -52,7 +52,6 @@ def test_a_command_that_lacks_something_ends_with_2_and_doctor_alone_with_0(
     assert glowmcu_cli("doctor", "verify").exit_code == 2
     assert set(uses(glowmcu_cli, "bench")) == {
         "a board (--on serial:PORT)", "cycles on the modelled core (--on cortex-m)",
-        "cycles on a modelled RISC-V (--on riscv)",
     }  # fmt: skip
     assert glowmcu_cli("doctor", "nothing").exit_code == 2
 
