@@ -21,9 +21,8 @@ import glowmcu
 from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 from benchmarks.models import MODELS, TARGETS, Model, Target
 from glowmcu.goals import Goal
-from glowmcu.verify.cortex_m.executor import CortexM
-from glowmcu.verify.measurement import Array, Executor
-from glowmcu.verify.qemu import Qemu
+from glowmcu.verify.measurement import Array
+from glowmcu.verify.modelled import modelled_core
 from glowmcu.verify.verification import random_inputs
 from tests.support.oracle import Session, open_tflm
 
@@ -66,16 +65,13 @@ def count_different(bundle: glowmcu.Bundle, oracle: Session, target: Target) -> 
     """Inputs compared, on the host and on the core, and how many of them differed on either."""
     inputs = _inputs(bundle)
     wanted = [[output.tobytes() for output in oracle(arrays)] for arrays in inputs]
-    runs = [bundle.measure_all(inputs, on="host"), _executor(target).run(bundle.path, inputs)]
+    core = modelled_core(target.core, count=False)
+    runs = [bundle.measure_all(inputs, on="host"), core.run(bundle.path, inputs)]
     different = sum(
         any([output.tobytes() for output in run[number].outputs] != want for run in runs)
         for number, want in enumerate(wanted)
     )
     return len(inputs), different
-
-
-def _executor(target: Target) -> Executor:
-    return Qemu() if target.executor == "qemu" else CortexM(target.core, count=False)
 
 
 def _inputs(bundle: glowmcu.Bundle) -> list[list[Array]]:

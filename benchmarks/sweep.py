@@ -35,7 +35,6 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array, Executor
 from glowmcu.verify.modelled import modelled_core
-from glowmcu.verify.qemu import Qemu
 
 _BUNDLE = 100
 _LEAST_EACH = 100
@@ -140,10 +139,7 @@ class _Bundle:
 
 
 def _executors(core_name: str) -> tuple[Executor, ...]:
-    on_core: Executor = Qemu(machine="mps3-an547")
-    if core(core_name).modelled_by:
-        on_core = modelled_core(core_name, count=False)
-    return Host(_SANITIZED), on_core
+    return Host(_SANITIZED), modelled_core(core_name, count=False)
 
 
 def _inputs(image: Image, random: np.random.Generator) -> list[list[Array]]:
