@@ -24,6 +24,7 @@ from glowmcu.emit_c.misra import category, disapplied_table, explains, places, t
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
+from glowmcu.interface_options import InterfaceOptions
 from glowmcu.pipeline import compile_model
 from glowmcu.resources import headers_in, resource_dir
 from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets
@@ -45,10 +46,16 @@ class Checked:
     model: Callable[[], bytes]
     core: str
     streamed: tuple[str, ...] = ()
+    cores: int = 1
 
     def write(self, folder: Path) -> Path:
         """The bundle `net` in `folder`."""
-        options = Options("net", core=self.core, inputs=InputOptions(streamed=self.streamed))
+        options = Options(
+            "net",
+            core=self.core,
+            inputs=InputOptions(streamed=self.streamed),
+            interface=InterfaceOptions(cores=self.cores),
+        )
         return write_bundle(compile_model(self.model(), "net.tflite", options), folder)
 
 
@@ -68,6 +75,7 @@ def _softmax_of_int16() -> bytes:
 def bundles() -> dict[str, Checked]:
     """All that is checked, by name."""
     found = {f"digits, {core}": Checked(digits, core) for core in _CORES}
+    found["digits on two cores, cortex-m0plus"] = Checked(digits, "cortex-m0plus", cores=2)
     found["rows streamed, cortex-m4"] = Checked(rows_and_offsets, "cortex-m4", ("lines",))
     found["float borders, cortex-m4"] = Checked(float_borders, "cortex-m4")
     found["softmax of int16, cortex-m4"] = Checked(_softmax_of_int16, "cortex-m4")
