@@ -165,8 +165,13 @@ def _run(seed: int, folder: Path, thorough: bool) -> Outcome:
     except GlowmcuError as cause:
         return Outcome(**facts, failure=f"refused: {cause}")
     except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Outcome(**facts, failure=traceback.format_exc(limit=-3))
+        return Outcome(**facts, failure=_failure())
     return Outcome(**facts, inputs=len(inputs), failure=failure)
+
+
+def _failure() -> str:
+    """The traceback, with files as the repository names them."""
+    return traceback.format_exc(limit=-3).replace(f"{Path(__file__).resolve().parents[1]}/", "")
 
 
 def network(seed: int) -> bytes:
