@@ -82,11 +82,19 @@ def test_a_buffer_moved_onto_a_live_one_is_found_by_the_verifier(
 ) -> None:
     plan = plan_memory(model[1])
     program, lives = plan.program, plan.program.lives
+    # A result may lie on an operand of its own layer, where its kernel says so.
+    related = {
+        frozenset((program.root(result)[0], program.root(operand)[0]))
+        for run in program.runs
+        for result in run.outputs
+        for operand in run.inputs
+    }
     pairs = [
         (a, b)
         for a in lives
         for b in lives
         if a is not b and lives[a].overlaps(lives[b]) and a.size_bytes and b.size_bytes
+        if frozenset((a, b)) not in related
     ]
     for moved, victim in pairs[:6]:
         offsets = {**program.offsets, moved: program.offsets[victim]}
