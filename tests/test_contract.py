@@ -80,6 +80,12 @@ VECTOR_SAMPLES = {
         "DEPTHWISE_CONV_2D",
         test_convolution.Case((2, 9, 5, 8), 8, (3, 3), padding="VALID", out_scale=2.0),
     ),
+    "two pixels apart": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case(
+            (2, 7, 9, 8), 8, (3, 3), strides=(2, 2), padding="SAME", out_scale=2.0
+        ),
+    ),
     "1x1, sixteen channels": (
         "CONV_2D",
         test_convolution.Case((2, 5, 3, 16), 6, (1, 1), out_scale=2.0),

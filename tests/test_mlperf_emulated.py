@@ -35,8 +35,10 @@ def test_a_modelled_cortex_m4_computes_the_hosts_bytes(
     expect_the_hosts_bytes(CortexM("cortex-m4", count=False), model, "nrf52", tmp_path)
 
 
-#: Bytes of stack beside the arena that a run may take on a Cortex-M4.
+#: Bytes of stack beside the arena that a run may take on a Cortex-M4; transformed tiles of a 3x3
+#: convolution, which ic has, lie on it.
 MOST_STACK = 300
+MOST_STACK_OF = {"ic": 960}
 #: Names of inputs with rows.
 STREAMED = {
     "kws": "input_1",
@@ -68,7 +70,7 @@ def test_a_run_takes_little_stack_beside_the_arena(
     inputs = random_inputs(bundle.manifest, 1, seed=11)
     (found,) = CortexM("cortex-m4", count=False).run(bundle.path, inputs)
     assert found.stack_bytes is not None
-    assert 0 < found.stack_bytes <= MOST_STACK
+    assert 0 < found.stack_bytes <= MOST_STACK_OF.get(name, MOST_STACK)
 
 
 @pytest.mark.slow

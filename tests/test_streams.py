@@ -93,14 +93,14 @@ def test_invocations_on_cores(name: str, board: str, on: str, tmp_path: Path) ->
 
 #: Bytes of the arena and modelled cycles of an invocation, at most; Cortex-M4, balanced.
 GOALS = {
-    "wake_v1_okay_nabu": (8_400, 112_000),
-    "wake_v2_okay_nabu": (4_000, 48_000),
-    "wake_v2_hey_home_assistant": (4_700, 51_500),
-    "wake_v2_vad": (1_500, 25_000),
+    "wake_v1_okay_nabu": (8_400, 114_000),
+    "wake_v2_okay_nabu": (4_000, 49_000),
+    "wake_v2_hey_home_assistant": (4_700, 52_000),
+    "wake_v2_vad": (1_500, 26_000),
     "audio_preprocessor_int8": (2_300, 54_000),
-    "mnist_lstm_int8": (1_408, 236_000),
-    "dtln_noise_suppression": (1_168, 485_000),
-    "keyword_scrambled_8bit": (5_400, 59_500),
+    "mnist_lstm_int8": (1_408, 246_000),
+    "dtln_noise_suppression": (1_168, 510_000),
+    "keyword_scrambled_8bit": (5_400, 62_000),
 }
 
 

@@ -9,8 +9,8 @@
 
 #if GLOWMCU_HAS_MVE
 /*
- * Two pixels: `rows[ky] + offset` is the first one's left column. The loop is in the order that
- * benchmarks/helium_schedule.py found.
+ * Two pixels: `rows[ky] + offset` is the first one's left column. The loop is in an order
+ * that keeps a Cortex-M55's units for loads, products and sums busy together.
  *
  * q0 q1 sums of the first pixel, q2 q3 of the second; q4 weights, q6 a column, q5 q7 products.
  */

@@ -33,8 +33,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_matrix_mve, stream) == 20, stream_is_sixt
 
 /*
  * Rows `x` and `x + depth` to `out` and `out + channels`. In assembly because eight sums in even
- * registers leave the compiler too few for the pointers: its loop is 1.5 times as long. The order
- * is that of benchmarks/helium_schedule.py; a turn loads what the next one begins with.
+ * registers leave the compiler too few for the pointers: its loop is 1.5 times as long. A turn
+ * loads what the next one begins with, so that the multiplier waits for nothing but the jump.
  *
  * r1, r3 rows; r5 stream; r7 out; r9 bytes left beyond those that are loaded; r11 channels left;
  * sums in r0 r2 r4 r6 of the first row, r8 r10 r12 lr of the second.

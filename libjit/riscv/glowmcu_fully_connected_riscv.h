@@ -118,7 +118,7 @@ static void glowmcu_fully_connected_riscv_s8(const glowmcu_fully_connected_riscv
         for (int32_t left = p->depth_out; left > 0; left -= GLOWMCU_FULLY_CONNECTED_BLOCK) {
             const int32_t count =
                 (left < GLOWMCU_FULLY_CONNECTED_BLOCK) ? left : GLOWMCU_FULLY_CONNECTED_BLOCK;
-            int32_t sums[GLOWMCU_FULLY_CONNECTED_BLOCK];
+            int32_t sums[GLOWMCU_FULLY_CONNECTED_BLOCK] = {0}; /* so that compilers see them set */
 
             for (int32_t i = 0; i < count; i += 8) {
                 w = glowmcu_eight_sums_riscv(in, w, p->depth_in, sums + i);

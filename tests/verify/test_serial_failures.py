@@ -213,7 +213,7 @@ def test_the_command_line_ends_with_the_code_of_the_failure(bundle: Path, tmp_pa
     code, text = ended("bench", str(bundle), "--on", nowhere, "--hot")
     assert (code, "--hot is of the modelled core" in text) == (2, True), text
     code, text = ended("bench", str(bundle), "--on", "host")
-    assert (code, "expected cortex-m or serial:PORT[:BAUD]" in text) == (2, True), text
+    assert (code, "expected cortex-m or riscv or serial:PORT[:BAUD]" in text) == (2, True), text
 
 
 def test_without_pyserial_the_extra_is_named(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
