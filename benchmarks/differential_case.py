@@ -163,7 +163,7 @@ def _run(seed: int, folder: Path, thorough: bool) -> Outcome:
     except (OracleRefused, KeyboardInterrupt):
         raise
     except GlowmcuError as cause:
-        return Outcome(**facts, failure=f"refused: {cause}")
+        return Outcome(**facts, failure=f"refused: {cause}".replace(f"{folder}/", ""))
     except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
         return Outcome(**facts, failure=_failure())
     return Outcome(**facts, inputs=len(inputs), failure=failure)
