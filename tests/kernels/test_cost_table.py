@@ -132,9 +132,7 @@ def test_estimates_are_near_what_layers_take(name: str, board: str, shared_dir: 
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.parametrize("simplify", [True, False], ids=["simplified", "as it is"])
-@pytest.mark.parametrize(
-    "name", ["kws", "vww", "ic", "ad", "sww"]
-)
+@pytest.mark.parametrize("name", ["kws", "vww", "ic", "ad", "sww"])
 def test_speed_takes_no_more_cycles_than_balanced(
     name: str, simplify: bool, shared_dir: Path
 ) -> None:
