@@ -24,6 +24,7 @@ from benchmarks.calibration_shapes import (
     ELEMENTS,
     MATRICES,
     NARROW,
+    PIXELS,
     POINTWISE,
     POOLS,
     REDUCTIONS,
@@ -50,6 +51,14 @@ def _extreme(images: Sequence[Image]) -> tuple[Image, ...]:
     return tuple(replace(image, extreme=True) for image in images)
 
 
+def _even(images: Sequence[Image]) -> tuple[Image, ...]:
+    return tuple(replace(image, even=True) for image in images)
+
+
+def _four_bits(images: Sequence[Image]) -> tuple[Image, ...]:
+    return tuple(replace(image, four_bits=True) for image in images)
+
+
 _PAIRS = ("ADD", "SUB", "MUL", "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector")
 _ROW_KINDS = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
 
@@ -67,6 +76,11 @@ def _window_layer(
     # A channel's weights span most of int8, as quantized models' do.
     scales = 0.01 * generator.uniform(0.2, 1.0, image.out_channels)
     weights = np.clip(generator.normal(0, 40, shape), -127, 127).astype(np.int8)
+    if image.even:
+        weights = generator.integers(-127, 128, shape).astype(np.int8)
+    if image.four_bits:
+        weights = np.right_shift(weights, 4)
+        scales = scales * 16
     if image.extreme:
         weights.reshape(shape[0], -1)[:2, 0] = -128
     bias = generator.integers(-2000, 2000, image.out_channels).astype(np.int32)
@@ -84,14 +98,17 @@ def _window_layer(
 
 
 def _dense_layer(
-    case: tuple[int, int, int], model: ModelBuilder, name: str, generator: np.random.Generator
-) -> TensorRef:
+    case: tuple[int, int, int], dropped_bits: int, model: ModelBuilder, name: str,
+    generator: np.random.Generator,
+) -> TensorRef:  # fmt: skip
+    """FULLY_CONNECTED with weights of eight bits less some."""
     rows, depth_in, depth_out = case
     weights = np.clip(generator.normal(0, 40, (depth_out, depth_in)), -127, 127).astype(np.int8)
+    weights, scale = np.right_shift(weights, dropped_bits), 0.01 * 2**dropped_bits
     bias = generator.integers(-2000, 2000, depth_out).astype(np.int32)
     x = model.input(f"x_{name}", (rows, depth_in), "int8", _SCALE, _ZERO_POINT)
-    w = model.constant(f"w_{name}", weights, 0.01)
-    b = model.constant(f"b_{name}", bias, 0.01 * _SCALE)
+    w = model.constant(f"w_{name}", weights, scale)
+    b = model.constant(f"b_{name}", bias, scale * _SCALE)
     y = model.tensor(f"y_{name}", (rows, depth_out), "int8", 0.3, RESULT)
     model.op("FULLY_CONNECTED", [x, w, b], [y])
     return y
@@ -183,11 +200,13 @@ def _builders(kind: str) -> Sequence[_Builder]:
         images: tuple[Image, ...] = POINTWISE if kind.endswith("1x1") else WINDOWS
         images += _relu(images) + _extreme(images[::3]) + _relu(_extreme(images[1::3]))
         images += _relu(NARROW) if kind.endswith("1x1") else COLUMNS + _relu(COLUMNS)
+        images += _even(POINTWISE[:4] if kind.endswith("1x1") else WINDOWS[1:5])
+        images += _four_bits(PIXELS + _relu(PIXELS)) if kind.endswith("1x1") else ()
         return [partial(_window_layer, "CONV_2D", image) for image in images]
     if kind == "DEPTHWISE_CONV_2D":
         return [partial(_window_layer, kind, image) for image in DEPTHWISE + _relu(DEPTHWISE)]
     if kind == "FULLY_CONNECTED":
-        return [partial(_dense_layer, case) for case in DENSE]
+        return [partial(_dense_layer, case, bits) for bits in (0, 4) for case in DENSE]
     if kind.startswith("BATCH_MATMUL"):
         return [partial(_matmul_layer, case, kind.endswith("a constant")) for case in MATRICES]
     if kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):

@@ -12,7 +12,8 @@ RESULT = -5
 class Image:
     """A convolution or pooling: size, channels in and out, window, strides, padding.
 
-    Of weights that are `extreme` there is a -128 that cannot share a word with its neighbour.
+    Of weights that are `extreme` there is a -128 that cannot share a word with its neighbour. Those
+    that are `even` are all over int8: many do not fit their group.
     """
 
     height: int
@@ -24,6 +25,8 @@ class Image:
     padding: str = "SAME"
     out_zero_point: int = RESULT
     extreme: bool = False
+    even: bool = False
+    four_bits: bool = False
 
     @property
     def out_size(self) -> tuple[int, int]:
@@ -52,6 +55,11 @@ POINTWISE = (
 NARROW = (
     Image(24, 24, 8, 16), Image(20, 10, 8, 24), Image(9, 9, 4, 30), Image(16, 16, 6, 12),
     Image(5, 30, 2, 17), Image(14, 7, 3, 8), Image(12, 12, 7, 9), Image(10, 11, 5, 33),
+)  # fmt: skip
+#: Rows of a matrix: fully connected layers with scales of their own for each channel.
+PIXELS = (
+    Image(1, 1, 64, 10), Image(1, 1, 96, 40), Image(1, 1, 40, 100), Image(1, 1, 128, 64),
+    Image(1, 1, 37, 12), Image(1, 1, 256, 9), Image(1, 1, 16, 48),
 )  # fmt: skip
 WINDOWS = (
     Image(24, 24, 3, 8, (3, 3), (2, 2)), Image(32, 32, 3, 16, (3, 3)),
@@ -93,6 +101,7 @@ DEPTHWISE = (
     Image(8, 8, 6, 12, (3, 3)), Image(6, 9, 4, 16, (3, 2)),
     Image(10, 9, 8, 8, (2, 2), (2, 2), "VALID"),
     *LINES, *ONE_ROW, Image(6, 48, 48, 48, (3, 3)), Image(5, 64, 32, 32, (3, 3), (2, 2)),
+    Image(6, 10, 32, 32, (3, 3), (2, 2)), Image(16, 8, 24, 24, (3, 3), (2, 2)),
 )  # fmt: skip
 POOLS = (
     Image(25, 5, 64, kernel=(25, 5), padding="VALID"), Image(8, 8, 64, kernel=(8, 8)),

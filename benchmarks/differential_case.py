@@ -24,10 +24,11 @@ from glowmcu.goals import Goal
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
 from glowmcu.verify.host_library import host_compiler
-from glowmcu.verify.measurement import Array, Executor, Measurement
+from glowmcu.verify.measurement import Array, Executor
 from glowmcu.verify.qemu import Qemu
 from glowmcu.verify.toolchain import GCC_VARIABLE, RISCV_VARIABLE
 from tests.support.oracle import OracleRefused, open_tflm
+from tests.support.quick_host import TCC, QuickHost
 from tests.support.stream_models import random_stream_model
 
 #: Boards of all families of kernels, with one memory and with several.
@@ -48,9 +49,6 @@ FLAGS = (
 )
 #: One case in so many is done with all care: see `is_thorough`. Those before were all.
 THOROUGH, QUICK_FROM = 17, 27_552
-#: The Tiny C Compiler takes a twentieth of the time, and does what the C says.
-TCC = "tcc"
-_TCC_FLAGS = ("-DGLOWMCU_ALIGNED(bytes)=__attribute__((aligned(bytes)))",)
 #: Requests that a network may not be able to meet: compiled again without them.
 REFUSALS = {
     "GM405", "GM407", "GM408", "GM409", "GM410", "GM401", "GM402", "GM403", "GM404", "GM406",
@@ -94,20 +92,6 @@ class Way:
 
     arguments: dict[str, Any] = field(default_factory=dict)
     modes: tuple[str, ...] = ()
-
-
-class QuickHost(Host):
-    """This computer by the Tiny C Compiler: neither warnings nor undefined behaviour are looked
-    for.
-    """
-
-    def __init__(self, pieces: Sequence[int]) -> None:
-        super().__init__(_TCC_FLAGS, pieces)
-
-    def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
-        """As `Host.run`."""
-        with mock.patch.dict(os.environ, CC=TCC):
-            return super().run(bundle_dir, inputs)
 
 
 def is_thorough(seed: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def profile_texts() -> Iterator[str]:
         sample = [generator.normal(size=value.type.shape) for value in graph.inputs]
         profile = profile_graph(graph, samples_of(graph, [sample]), "0" * 64)
         yield profile_text(profile)
-        yield profile_text(profile, QuantizationOptions())
+        yield profile_text(replace(profile, options=QuantizationOptions()))
 
 
 def kernel_file_texts() -> Iterator[str]:

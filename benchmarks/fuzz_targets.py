@@ -30,7 +30,7 @@ from glowmcu.manifest import read_manifest
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import compile_model
 from glowmcu.quant.images import read_preprocessing
-from glowmcu.quant.profile_file import read_tuned_profile
+from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.tuning.kernel_file import read_kernel_file
 from glowmcu.tuning.labelled import read_labelled
@@ -207,7 +207,7 @@ def _npy(array: np.ndarray) -> bytes:
 
 
 def read_profile_text(data: bytes) -> None:
-    read_tuned_profile(_written(data, "m.profile.json"))
+    read_profile(_written(data, "m.profile.json"))
 
 
 def read_board_text(data: bytes) -> None:

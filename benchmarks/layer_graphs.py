@@ -1,5 +1,6 @@
-"""Sample layers of which no model file alone tells: a pipeline's decision, a camera's pixels, loops
-over steps (quantized by profile those of int8), branches and loops with layers inside.
+"""Sample layers of which no model file alone tells: a pipeline's decision, a camera's pixels,
+normalizations, loops over steps (quantized by profile those of int8), branches and loops with
+layers inside.
 
 `graph(kind, samples)` is one graph of samples side by side, as `calibration_layers.model` makes it.
 """
@@ -23,6 +24,8 @@ from glowmcu.pipeline import float_graph, reference_graph
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize_graph
 from glowmcu.quant.sample_source import SampleSource
+from tests.ops.test_integer_moments import CASES as NORMALIZATIONS
+from tests.ops.test_integer_moments import Case as Normalization
 from tests.quant.test_recurrent_loops import loud
 from tests.support.control_flow_models import (
     add_branches,
@@ -96,6 +99,11 @@ def _pixels(kind: PixelFormat, channels: int, rows: int, columns: int, left_out:
     return Graph("camera", (x,), (Node(op, (x,), (y,), "pixels"),), (y,))
 
 
+def _normalization(case: Normalization) -> Graph:
+    x, y = Value(case.signature.inputs[0], "x"), Value(case.signature.output, "y")
+    return Graph("normalization", (x,), (Node(case.op, (x,), (y,), "normalize"),), (y,))
+
+
 def _sequence(
     kind: str, steps: int, features: int, units: int, batch: int, attributes: dict[str, Any]
 ) -> bytes:
@@ -166,6 +174,7 @@ _MAKERS: Mapping[str, tuple[Callable[[], Graph], ...]] = {
         partial(_pixels, kind, channels, *frame)
         for frame in _FRAMES for kind in PixelFormat for channels in (1, 3)
     ),
+    "normalization": tuple(partial(_normalization, case) for case in NORMALIZATIONS.values()),
     "recurrence": tuple(partial(_integer_recurrence, case) for case in _SEQUENCES),
     "float recurrence": tuple(
         partial(_real_recurrence, case) for case in _SEQUENCES + _LSTM if case[3] < _LOUD_UNITS

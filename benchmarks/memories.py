@@ -38,23 +38,36 @@ the core, and kernels are counted without that elsewhere. Here each model's run 
 the wait states, prefetch and caches of a board, as its file in `boards/` says with its source
 ([what is modelled](../glowmcu/verify/memory_system/README.md)). A range is what is not published: a
 better and a worse geometry. Code and weights are in flash, the arena in RAM; caches are empty at
-the start, as in the first inference.
+the start, as in the first inference. "Placed" is the same with `--place auto`, which takes the RAM
+that stands last for weights and code ([memory.md](../docs/memory.md)): such a ratio and time
+hold where code that runs from RAM and data there do not share a port.
 """
 _COLUMNS = """
-| model | the core alone, M cycles | on the board, M cycles | ratio | aim | ms |
-| --- | ---: | ---: | ---: | ---: | ---: |"""
+| model | core alone, M cycles | on the board, M cycles | ratio | ms | placed | aim | ms | RAM, B |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
 
 
 def measured(model: str, board: str) -> dict[str, Any]:
     """One row of the record."""
+    row, placed = _measured(model, board, {}), _measured(model, board, {"auto": "auto"})
+    return {**row, "placed": placed}
+
+
+def _measured(model: str, board: str, rules: Mapping[str, str]) -> dict[str, Any]:
+    """With things placed by `rules`."""
     with tempfile.TemporaryDirectory(prefix="glowmcu-memories-") as work:
         bundle = glowmcu.compile(
-            SHARED / f"{model}_int8.tflite", board=board, output=Path(work) / "b", name=model
-        )
-        inputs = seeded_inputs(bundle.manifest, 1)
-        found = bundle.measure(inputs, board_memory=True)
+            SHARED / f"{model}_int8.tflite", board=board, output=Path(work) / "b", name=model,
+            place=rules,
+        )  # fmt: skip
+        found = bundle.measure(seeded_inputs(bundle.manifest, 1), board_memory=True)
+        code = bundle.manifest.costs.code_bytes_estimate or 0
     assert found.board_cycles is not None, f"the file of {board} describes no memories"
-    return {"cycles": found.cycles, "low": found.board_cycles.low, "high": found.board_cycles.high}
+    row = {"cycles": found.cycles, "low": found.board_cycles.low, "high": found.board_cycles.high}
+    if rules:
+        moved = [entry for entry in bundle.manifest.placement if entry.image_region]
+        row["ram"] = sum(code if entry.bytes is None else entry.bytes for entry in moved)
+    return row
 
 
 def page(recorded: Mapping[str, Any]) -> str:
@@ -74,17 +87,22 @@ def page(recorded: Mapping[str, Any]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _row(board: str, model: str, row: Mapping[str, int]) -> str:
+def _row(board: str, model: str, row: Mapping[str, Any]) -> str:
     cycles, low, high = row["cycles"], row["low"], row["high"]
     clock = find_board(board).clock_hz or 1
     aim = TARGETS.get(board, {}).get(model)
+    placed = row["placed"]
+    better, worse = placed["low"], placed["high"]
     cells = (
         model,
         f"{cycles / 1e6:.3f}",
         _between(low / 1e6, high / 1e6, 3),
         _between(low / cycles, high / cycles, 2),
-        "" if aim is None else f"{aim:.2f}",
         _between(1e3 * low / clock, 1e3 * high / clock, 2),
+        _between(better / cycles, worse / cycles, 2),
+        "" if aim is None else f"{aim:.2f}",
+        _between(1e3 * better / clock, 1e3 * worse / clock, 2),
+        f"{placed['ram']:,}".replace(",", " "),
     )
     return f"| {' | '.join(cells)} |"
 

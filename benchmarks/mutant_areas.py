@@ -33,12 +33,14 @@ _ONNX = ("axes", "container", "fold_qdq", "importer", "quantization", "reader")
 
 AREAS = {
     "requantization": Area(
-        ("kernels/requantization/forms.py", "kernels/requantization/narrow.py",
-         "kernels/requantization/thresholds.py", "ops/fixed_point.py", "ops/quantization.py",
+        ("kernels/requantization/*.py", "ops/fixed_point.py", "ops/quantization.py",
          "quant/*.py"),
         ("tests/kernels/test_requantization.py", "tests/kernels/test_requantization_narrow.py",
-         "tests/kernels/test_requantization_sequences.py",
-         "tests/kernels/test_recorded_requantization.py", "tests/ops/test_quantization.py",
+         "tests/kernels/test_requantization_sequences.py", "tests/kernels/test_narrow_limits.py",
+         "tests/kernels/test_requantization_tasks.py",
+         "tests/kernels/test_requantization_thresholds.py", "tests/kernels/test_line_constants.py",
+         "tests/kernels/test_recorded_requantization.py", "tests/kernels/test_linear_sum.py",
+         "tests/kernels/test_proved_elements.py", "tests/ops/test_quantization.py",
          "tests/ops/test_fixed_point.py", "tests/quant"),
     ),
     "planning": Area(

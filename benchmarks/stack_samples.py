@@ -10,7 +10,6 @@ from benchmarks.stack_walk import StackWalk, walk
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import bundle_files
-from glowmcu.ir.operation import Rounding
 from glowmcu.ir.program import ARENA_ALIGN, aligned
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.choices import KernelChoices
@@ -57,7 +56,7 @@ def sample(data: bytes, core_name: str, variant: str) -> Sample:
     facts = BundleFacts(
         name="m", tool_version="", model_file="m.tflite", model_sha256="", board="generic",
         options={}, arena_bytes=max(end, ARENA_ALIGN), arena_lower_bound_bytes=0,
-        arena_align=ARENA_ALIGN, single_rounding=graph.rounding is Rounding.SINGLE,
+        arena_align=ARENA_ALIGN, rounding=graph.rounding.in_c,
         exact_outputs=(True,) * len(program.outputs),
     )  # fmt: skip
     files, _ = bundle_files(program.with_offsets(offsets), selections, facts)

@@ -22,7 +22,6 @@ from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.emit_c.stack_bound import KernelFunction, kernel_function
 from glowmcu.goals import Goal
 from glowmcu.ir.kernel_code import RowCall
-from glowmcu.ir.operation import Rounding
 from glowmcu.ir.program import ARENA_ALIGN, Program, Run, aligned
 from glowmcu.kernels.selection.select import Selection
 from glowmcu.stack_use import KernelStack
@@ -48,7 +47,7 @@ def planned_apart(parts: Parts, goal: Goal) -> tuple[Program, Mapping[str, str]]
         name="m", tool_version="", model_file="m.tflite", model_sha256="", board="generic",
         options={"optimize": goal.value}, arena_bytes=max(end, ARENA_ALIGN),
         arena_lower_bound_bytes=0, arena_align=ARENA_ALIGN,
-        single_rounding=parts.graph.rounding is Rounding.SINGLE,
+        rounding=parts.graph.rounding.in_c,
         exact_outputs=(True,) * len(parts.program.outputs),
     )  # fmt: skip
     program = parts.program.with_offsets(offsets)

@@ -108,7 +108,7 @@ def build_image(data: bytes, core_name: str, variant: str, goal: Goal, random: G
         arena_bytes=max(at + aligned(b.size_bytes, ARENA_ALIGN) for b, at in offsets.items()),
         arena_lower_bound_bytes=0,
         arena_align=ARENA_ALIGN,
-        single_rounding=graph.rounding is Rounding.SINGLE,
+        rounding=graph.rounding.in_c,
         exact_outputs=(True,) * len(parts.program.outputs),
     )
     files, _ = bundle_files(parts.program.with_offsets(offsets), parts.chosen, facts)

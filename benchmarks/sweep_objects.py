@@ -65,6 +65,7 @@ def _digest(entry: Mapping[str, Any]) -> str:
     from glowmcu.cores import core
     from glowmcu.errors import GlowmcuError
     from glowmcu.goals import Goal
+    from glowmcu.verify.toolchain import find_gcc, library_flags, missing
 
     data = random_model(entry["family"], entry["seed"], entry["first"])
     try:
@@ -72,7 +73,10 @@ def _digest(entry: Mapping[str, Any]) -> str:
         image = build_image(data, entry["core"], entry["variant"], Goal.BALANCED, random)
     except GlowmcuError:
         return ""
-    commands = (("arm-none-eabi-gcc", *core(entry["core"]).flags), ("gcc",))
+    flags = core(entry["core"]).flags
+    gcc = find_gcc(flags)
+    assert gcc is not None, missing(flags)
+    commands = ((str(gcc), *flags, *(library_flags(gcc) or ())), ("gcc",))
     with tempfile.TemporaryDirectory() as folder:
         for name, text in image.files.items():
             path = Path(folder) / name

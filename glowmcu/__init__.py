@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         KernelTuningResult,
         Profile,
         Quantization,
+        RuntimeReport,
         TuningResult,
         VerificationReport,
         bench,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         tune,
         tune_kernels,
         verify,
+        verify_against,
     )
     from glowmcu.bundle import Bundle, Report, Session, load
     from glowmcu.report.page_file import ReportPage, report
@@ -60,6 +62,7 @@ __all__ = [
     "Quantization",
     "Report",
     "ReportPage",
+    "RuntimeReport",
     "SerialPort",
     "Session",
     "TuningResult",
@@ -79,6 +82,7 @@ __all__ = [
     "tune",
     "tune_kernels",
     "verify",
+    "verify_against",
 ]
 
 _ELSEWHERE = {

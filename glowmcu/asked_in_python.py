@@ -47,7 +47,7 @@ def _word(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    return ", ".join(map(_word, text.split(",")))
+    return ", ".join(map(_word, text.strip("'").split(",")))
 
 
 def _pair(written: Callable[[str], str]) -> Callable[[str], str]:
@@ -82,7 +82,8 @@ _PLACE = r"[A-Z]+\b"
 _NUMBER = rf"\d+\b|{_PLACE}"
 _FILE = rf"none\b|[^\s,;:)]+\.\w+|{_PLACE}"
 _PAIR = r"[^\s=]+=[^\s,;)]+"
-_NAMES = r"[^\s,;:)']+(?:,[^\s,;:)']+)*"
+# In quotes where a shell needs them: a name that a message merely quotes stays as it is.
+_NAMES = r"'[^']*[^\w@%+=:,./'-][^']*'|[^\s,;:)']+(?:,[^\s,;:)']+)*"
 
 
 def _mapping(name: str, written: Callable[[str], str] = _word) -> Argument:
@@ -103,10 +104,11 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--core": Argument("core", rf"(?:cortex|rv32|hazard)[\w-]+|{_PLACE}", _word),
     "--emit": Argument("emit", r"[a-z][a-z-]+", _word),
     "--io": Argument("io", r"u?int8\b|float\b", _word),
+    "--rounding": Argument("rounding", r"double\b|single\b|litert\b", _word),
     "--name": Argument("name", r"\w+", _word),
     "--on": Argument("on", r"host\b|cortex-m\b|riscv\b|qemu\b|renode\b|serial:\w+", _word),
     "--optimize": Argument("optimize", r"(?:balanced|speed|size|ram)\b", _word),
-    "--weights": Argument("weights", r"pointer\b|linked\b", _word),
+    "--weights": Argument("weights", r"(?:pointer|linked|4|8|mixed)\b", _word),
     "--wait-states": Argument("wait_states", rf"board\b|{_NUMBER}", _word),
     **{
         option: Argument(option[2:].replace("-", "_"), _NUMBER)
@@ -127,10 +129,15 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--keep-input": Argument("keep_inputs", rf"{_PLACE}", _words, "[]"),
     "--outside-input": Argument("outside_inputs", rf"{_PLACE}", _words, "[]"),
     "--stream-input": Argument("stream_inputs", rf"{_PLACE}", _words, "[]"),
+    "--quantization": Argument("search", r"(?:automatic|plain)\b", _word),
+    "--calibration": Argument("calibration", r"(?:minmax|percentile|mse|entropy)\b", _word),
+    "--require-agreement": Argument("require_agreement", r"\d+(?:\.\d+)?"),
+    "--require-sqnr": Argument("require_sqnr", r"-?\d+(?:\.\d+)?"),
     "--int16": Argument("int16", _NAMES, _words, "[]"),
     "--keep-float": Argument("keep_float", _NAMES, _words, "[]"),
     "--dump-tensors": Argument("dump_tensors"),
     "--force": Argument("force"),
+    "--adaround": Argument("adaround"),
     "--equalize": Argument("equalize"),
     "--hot": Argument("hot"),
     "--input": Argument("array of inputs"),

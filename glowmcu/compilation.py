@@ -25,6 +25,7 @@ from glowmcu.manifest import Manifest, PipelineEntry
 from glowmcu.memplan.planner import Plan
 from glowmcu.open_size.graphs import OpenGraphs
 from glowmcu.planning_progress import PlanningObserver
+from glowmcu.quality import QualityEntry
 from glowmcu.simplified import SimplificationEntry
 from glowmcu.slides import slides_text
 
@@ -108,6 +109,7 @@ class Prepared:
     quantized: QuantizedModel | None = None
     pipeline: PipelineEntry | None = None
     said: dict[str, str] = field(default_factory=dict)
+    quality: tuple[QualityEntry, ...] = ()
     #: Where each run is given a size: `lowered` at all of them.
     sizes: OpenGraphs | None = None
 

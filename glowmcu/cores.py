@@ -17,7 +17,8 @@ class Core:
     """One core in the configuration that its boards ship with.
 
     `flags` select instruction set and float ABI for gcc and clang. `architecture` is gcc's word
-    for the instruction set. `has_dsp` = SIMD within 32 bits (SMLAD, SXTB16, …), `has_mve` = Helium.
+    for the instruction set. `has_dsp` = SIMD within 32 bits (SMLAD, SXTB16, …), `has_mve` = Helium,
+    `dual_issue` = two instructions of most kinds may issue in a cycle, so that their order counts.
     `unicorn_model` names the constant `UC_CPU_ARM_<model>` or `UC_CPU_RISCV32_<model>`, None where
     Unicorn has no such core.
     """
@@ -28,6 +29,7 @@ class Core:
     has_dsp: bool = False
     has_fpu: bool = False
     has_mve: bool = False
+    dual_issue: bool = False
     unicorn_model: str | None = None
 
     @property
@@ -75,6 +77,7 @@ _ALL = (
         "armv7e-m",
         has_dsp=True,
         has_fpu=True,
+        dual_issue=True,
         unicorn_model="CORTEX_M7",
     ),
     Core(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import error
+from glowmcu.quality import QualityEntry, quality_of
 from glowmcu.simplified import SimplificationEntry, simplification_of
 from glowmcu.size_forms import SizeForm, shape_at
 
@@ -207,7 +208,8 @@ class Manifest:
     bundle but the manifest itself, by their path in it, with the SHA-256 of their content: what a
     later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
     run leaves for the next one; a stream begins with `reset_function`. `labels` name the classes in
-    their order. Two `cores` may share a run; see `help_function`.
+    their order. Two `cores` may share a run; see `help_function`. `quality` says what quantization
+    lost, of a pipeline by stage; empty where nothing was quantized or measured.
     """
 
     name: str
@@ -240,11 +242,12 @@ class Manifest:
     size: SizeEntry | None = None
     labels: tuple[str, ...] = ()
     cores: int = 1
+    quality: tuple[QualityEntry, ...] = ()
 
     @property
     def identity(self) -> bytes:
         """Eight bytes that tell this bundle from others, whatever build systems it is for."""
-        alone = dataclasses.replace(self, files={}, packages=())
+        alone = dataclasses.replace(self, files={}, packages=(), quality=())
         return hashlib.sha256(alone.to_json().encode()).digest()[:8]
 
     def at(self, size: int) -> Manifest:
@@ -299,6 +302,8 @@ class Manifest:
     def to_json(self) -> str:
         """Stable text: keys in field order, two-space indent, final newline."""
         body = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
+        if not self.quality:
+            del body["quality"]
         return json.dumps(body, indent=2) + "\n"
 
 
@@ -342,6 +347,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
     body["packages"] = tuple(body.get("packages", ()))
     body["labels"] = tuple(body.get("labels", ()))
+    body["quality"] = quality_of(body.get("quality", ()))
     body["simplification"] = simplification_of(body.get("simplification"))
     body["placement"] = tuple(
         PlacementEntry(**{**row, "layers": tuple(row["layers"])})

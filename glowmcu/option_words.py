@@ -13,8 +13,11 @@ from typing import Literal, NewType
 
 #: What kernel selection and memory planning minimise first.
 Optimize = Literal["balanced", "speed", "size", "ram"]
-#: double: TensorFlow Lite Micro's numbers; single: XNNPACK's.
-RoundingWord = Literal["double", "single"]
+#: Whose numbers. double: TensorFlow Lite Micro; single: XNNPACK, which LiteRT uses by default;
+#: litert: LiteRT's reference kernels.
+RoundingWord = Literal["double", "single", "litert"]
+#: Whether samples choose what is left open of a quantization.
+SearchWord = Literal["automatic", "plain"]
 #: How a range becomes integers.
 SchemaWord = Literal[
     "asymmetric", "symmetric", "symmetric_with_uint8", "symmetric_with_power2_scale"
@@ -32,6 +35,8 @@ IoWord = Literal["int8", "uint8", "float"]
 TunedIoWord = Literal["int8", "float"]
 #: Whether code names its constants or reaches them through a pointer.
 WeightsWord = Literal["linked", "pointer"]
+#: Bits of a matrix product's weights; mixed: layer by layer, as the samples bear.
+BitsWord = Literal[4, 8, "4", "8", "mixed"]
 #: Order of the axes of a picture.
 Layout = Literal["nhwc", "nchw"]
 #: Build systems that a bundle can be a package of.

@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glowmcu.board import Places, find_board, place
-from glowmcu.board.placing import LayerFacts
+from glowmcu.board import Places, constant_waits, find_board, place
+from glowmcu.board.placing import AUTO, room_for_arena
+from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
 from glowmcu.emit_c.bundle_facts import BundleFacts
@@ -38,13 +39,14 @@ from glowmcu.input_options import InputOptions, pushed_input
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
-from glowmcu.ir.graph import Graph
+from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.vector_search import vector_runs
 from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
+from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
 from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
@@ -52,10 +54,12 @@ from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
 from glowmcu.memory_fit import (
     Fit,
+    FlashWaits,
     fit_in_steps,
     fit_memory,
     memory_curve,
     share_between_cores,
+    stage_weights,
 )
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
@@ -86,8 +90,8 @@ def reference_graph(
     inputs = inputs or InputOptions()
     # What a state is bound to is its beginning, no constant.
     bound = {name: data for name, data in inputs.bind.items() if name not in inputs.states}
-    graph = read_model(data, file_name, replace(inputs, bind=bound)).replace(rounding=rounding)
-    graph = with_states(graph, inputs, file_name)
+    graph = read_model(data, file_name, replace(inputs, bind=bound))
+    graph = with_states(round_as_asked.run(graph, rounding, file_name), inputs, file_name)
     graph.verify()
     return graph
 
@@ -182,13 +186,15 @@ def export_model(
     file_name: str,
     request: QuantizationRequest | None = None,
     inputs: InputOptions | None = None,
+    rounding: Rounding = Rounding.DOUBLE,
 ) -> bytes:
     """The model as a `.tflite` file, in int8 where that is asked for. Raises GM194, GM3xx."""
     from glowmcu.frontend.tflite.exporter import export_tflite
 
     if request is None:
-        return export_tflite(reference_graph(data, file_name, inputs=inputs))
-    return export_tflite(quantized_model(data, file_name, request, inputs=inputs).quantized.graph)
+        return export_tflite(reference_graph(data, file_name, rounding, inputs))
+    made = quantized_model(data, file_name, request, rounding, inputs)
+    return export_tflite(made.quantized.graph)
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
@@ -247,7 +253,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     return Prepared(
         Path(file_name).name, _sha256(data), imported, lowered, dump, labels,
         (*notes, *dump.notes, *label_notes), watch.told(), outside, quantized,
-        said=quantized.text if quantized else {},
+        said=quantized.text if quantized else {}, quality=quantized.quality if quantized else (),
     )  # fmt: skip
 
 
@@ -264,6 +270,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         if options.interface.cores > 1:
             free = options.kernels is None
             fit = share_between_cores(fit, options.budgets, model.outside, free)
+        elif not options.interface.steps:
+            fit = _staged(fit, options, pushed, model.outside)
     else:
         fit, sized = fit_open(
             model.sizes, target, options.budgets, options.kernels, model.model_file
@@ -278,7 +286,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         model_sha256=model.model_sha256, board=options.board,
         options=options_text(options, model.imported) | model.said,
         arena_bytes=fit.arena_bytes, arena_lower_bound_bytes=fit.arena_lower_bound_bytes,
-        arena_align=ARENA_ALIGN, single_rounding=options.rounding is Rounding.SINGLE,
+        arena_align=ARENA_ALIGN, rounding=options.rounding.in_c,
         vectors=_vectors(model), exact_outputs=exact_outputs(model.imported),
         simplification=model.simplification, packaging=options.packaging,
         instrument=options.instrument,
@@ -286,6 +294,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
         costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=sized,
+        quality=model.quality,
     )  # fmt: skip
     files, manifest = unlisted_files(plan.program, selections, facts)
     files = files.joined(_firmware_files(options, manifest, facts.vectors))
@@ -315,6 +324,23 @@ def _firmware_files(
     if "serial" in names:
         files |= serial_files(manifest, board)
     return files
+
+
+def _staged(fit: Fit, options: Options, pushed: str | None, outside: frozenset[Value]) -> Fit:
+    """With weights copied to scratch where the board's flash makes the core wait for them, unless
+    the user has placed them.
+    """
+    rules = options.placement.rules
+    board = options.placement.board or find_board(options.board)
+    waits = constant_waits(board)
+    if waits is None or options.budgets.flash_bytes is not None:
+        return fit
+    if AUTO in rules or any(rule.partition(":")[0] == "weights" for rule in rules):
+        return fit
+    room = room_for_arena(options.placement, fit.arena_bytes)
+    return stage_weights(
+        fit, options.goal, options.budgets, FlashWaits(*waits), pushed, outside, room
+    )
 
 
 def _places(fit: Fit, options: Options) -> Places:

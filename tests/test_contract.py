@@ -106,6 +106,12 @@ VECTOR_SAMPLES = {
             (1, 7, 9, 4), 4, (3, 3), padding="SAME", out_zero_point=-128, out_scale=2.0
         ),
     ),
+    "even size, stride 2, outputs from -128 on": (
+        "DEPTHWISE_CONV_2D",
+        test_convolution.Case(
+            (1, 10, 6, 5), 5, (3, 3), (2, 2), padding="SAME", out_zero_point=-128, out_scale=2.0
+        ),
+    ),
     "thirty-two channels, stride 2": (
         "CONV_2D",
         test_convolution.Case((2, 6, 8, 32), 5, (3, 3), (2, 2), padding="SAME", out_scale=6.0),
@@ -153,7 +159,7 @@ def samples() -> dict[str, bytes]:
         found[f"{kind}, real numbers"] = float_model(kind)
     for name in (
         "two groups", "groups and dilation", "seventeen channels", "1x1, stride 2",
-        "one pixel, one channel",
+        "one pixel, one channel", "one pixel, weights of four bits",
     ):  # fmt: skip
         case = test_convolution.CONV_CASES[name]
         found[f"CONV_2D, {name}"] = test_convolution.conv_model("CONV_2D", case)

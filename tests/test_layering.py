@@ -22,7 +22,8 @@ LEAVES = {
     "file_writing", "given_amount", "given_once", "goals", "input_options", "installation",
     "instrument", "interface_options",
     "labels", "lazy", "limits", "manifest", "notebook", "number_text", "option_words",
-    "planning_progress", "real_units", "resources", "simplified", "size_forms", "slides",
+    "planning_progress", "quality", "quality_text", "real_units", "resources",
+    "simplified", "size_forms", "slides",
     "stack_use",
     "test_vectors", "user_cache", "version",
 }  # fmt: skip

@@ -28,6 +28,9 @@ def test_every_model_was_measured_on_every_board() -> None:
         assert row["cycles"] < row["low"] <= row["high"], name
         if len(find_board(name.partition(" ")[2]).timing) == 1:
             assert row["low"] == row["high"], name
+        # Copies for the time of a layer are as good where they fit: beside the rest, in the arena.
+        assert row["placed"]["low"] <= 1.03 * row["low"], name
+        assert row["placed"]["high"] < 1.03 * row["high"], name
 
 
 @pytest.mark.arm

@@ -42,6 +42,8 @@ from tests.test_contract import samples as row_samples
 Array = npt.NDArray[Any]
 REAL = ("float32", None, 0)
 QEMU = Qemu(machine="mps3-an547")
+#: What has a line for all results, and weights of which two are at most 255.
+_NARROW = {"padding": "SAME", "out_zero_point": -128, "out_scale": 4.0, "least_weight": -127}
 SUMS = ((0.5, 0.25, 0.6), (3, -7, 5))
 
 
@@ -73,6 +75,8 @@ def samples() -> dict[str, bytes]:
         "3x3, no padding": conv(depthwise, (1, 17, 9, 8), 8, (3, 3)),
         "3x3, stride 2": conv(depthwise, (1, 17, 9, 8), 8, (3, 3), (2, 2), padding="SAME"),
         "3x3, stride 2, wide": conv(depthwise, (1, 9, 16, 8), 8, (3, 3), (2, 2), padding="SAME"),
+        "3x3, narrow": conv(depthwise, (1, 17, 9, 8), 8, (3, 3), **_NARROW),
+        "3x3, narrow, stride 2": conv(depthwise, (1, 12, 8, 8), 8, (3, 3), (2, 2), **_NARROW),
         "3x3, stride 1 and 3": conv(depthwise, (1, 16, 9, 4), 4, (3, 3), (1, 3), padding="SAME"),
         "five rows": conv(depthwise, (1, 9, 4, 8), 8, (5, 1), padding="SAME"),
         "five columns": conv(depthwise, (1, 6, 9, 8), 8, (1, 5), padding="SAME"),
@@ -81,6 +85,7 @@ def samples() -> dict[str, bytes]:
         "sixteen channels": conv(depthwise, (1, 6, 6, 16), 16, (3, 3), padding="SAME"),
         "sixteen channels, no padding": conv(depthwise, (1, 6, 7, 16), 16, (3, 3)),
         "dense, many rows": dense_model(Dense(5, 16, 24, out_scale=4.0)),
+        "dense, weights of four bits": dense_model(Dense(5, 16, 24, weights_type="int4")),
         "dense, one row": dense_model(Dense(1, 16, 24, out_scale=4.0)),
         "dense, narrower": dense_model(Dense(4, 32, 8, out_scale=4.0)),
         "dense, five rows, real numbers": float_dense_model(5, 7, 12, "RELU"),
@@ -225,6 +230,7 @@ TIGHT = {
     "elementwise.shared": "add, a channel each",
     "fully_connected.compact_dsp": "dense, narrower",
     "fully_connected.direct_dsp": "dense, many rows",
+    "fully_connected.nibbles_dsp": "dense, weights of four bits",
     "dense.direct_nodsp": "dense, many rows",
     "fully_connected.dsp": "dense, many rows",
     "fully_connected.packed_f32": "dense, five rows, real numbers",
@@ -240,6 +246,8 @@ ONE_DISTANCE = {
     "depthwise_conv_2d.lines_dsp": "3x3, eight channels",
     "depthwise_conv_2d.lines_step_dsp": "3x3, stride 2, wide",
     "depthwise_conv_2d.planes_dsp": "3x3, eight channels",
+    "depthwise_conv_2d.planes_nodsp": "3x3, narrow",
+    "depthwise_conv_2d.planes_step_nodsp": "3x3, narrow, stride 2",
     "depthwise_conv_2d.planes_unrolled_dsp": "3x3, eight channels",
     "depthwise_conv_2d.strip_dsp": "five rows",
     "depthwise_conv_2d.strip_unrolled_dsp": "five columns",

@@ -9,7 +9,7 @@ import pytest
 
 from glowmcu.board import Board, PlacementRequest, Places, find_board, place, read_board
 from glowmcu.board.fit import PLACED, does_not_fit, fit_regions
-from glowmcu.board.placing import LayerFacts
+from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.resources import resource_dir
 
@@ -74,6 +74,26 @@ def test_auto_puts_what_is_read_most_often_into_fast_memory_as_far_as_it_goes() 
     assert places.weights == ("dtcm", "dtcm", "dtcm", "", "")
 
 
+def test_auto_reads_weights_from_ram_where_flash_waits_and_leaves_the_application_some() -> None:
+    nrf52 = find_board("nrf52")
+    assert placed({"auto": "auto"}, board=nrf52).weights == ("ram",) * 4 + ("",)
+    # 256 KiB less the arena and the stack: three quarters of 72 KiB have no room for dense.
+    places = placed({"auto": "auto"}, 183 * KB, nrf52)
+    assert (places.arena, places.code, places.weights[2:4]) == ("", "", ("ram", ""))
+    assert placed({"auto": "auto"}, 250 * KB, nrf52).weights[:2] == ("", "ram")
+
+
+def test_auto_gives_code_and_weights_memories_of_their_own() -> None:
+    l4 = find_board("nucleo-l4r5zi")
+    places = placed({"auto": "auto"}, board=l4)
+    assert (places.code, places.weights[:4]) == ("sram2", ("ram",) * 4)
+
+
+def test_weights_go_where_no_code_can_run_from() -> None:
+    f4 = find_board("stm32f4-discovery")
+    assert placed({"auto": "auto"}, board=f4).weights == ("ccm", "ccm", "ccm", "ram", "")
+
+
 def test_auto_leaves_alone_what_the_user_placed() -> None:
     places = placed({"auto": "auto", "weights:0": "sram4", "code": "ram", "arena": "ram"})
     assert (places.arena, places.code) == ("", "ram")
@@ -90,7 +110,7 @@ def test_auto_leaves_alone_what_the_user_placed() -> None:
         ("nucleo-h743zi", {"weigths": "itcm"}, "GM405", "did you mean 'weights'"),
         ("nucleo-h743zi", {"arena:3": "dtcm"}, "GM405", "'arena:3' cannot be placed"),
         ("nucleo-h743zi", {"arena": "flash"}, "GM406", "region 'flash' is flash"),
-        ("nrf52", {"auto": "auto"}, "GM406", "nrf52 has no fast regions"),
+        ("microbit", {"auto": "auto"}, "GM406", "microbit has no memory that is quicker"),
         ("nucleo-h743zi", {"weights:depthwise_3": "itcm"}, "GM407", "did you mean 'depthwise_"),
         ("nucleo-h743zi", {"code:5": "itcm"}, "GM407", "0 to 4"),
         ("nucleo-h743zi", {"code:Relu": "itcm"}, "GM407", "part of the names of 3 layers"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from glowmcu.api.inspection import Inspection, inspect
     from glowmcu.api.kernel_tuning import KernelProgress, KernelTuningResult, tune_kernels
     from glowmcu.api.quantization import export, profile
+    from glowmcu.api.runtime_comparison import RuntimeReport, verify_against
     from glowmcu.api.tuning import TuningProgress, TuningResult, tune
     from glowmcu.api.verification import VerificationReport, verify, verify_bundle
     from glowmcu.facts.bundle_diff import BundleDiff
@@ -32,6 +33,7 @@ __all__ = [
     "Profile",
     "Progress",
     "Quantization",
+    "RuntimeReport",
     "TuningProgress",
     "TuningResult",
     "VerificationReport",
@@ -46,6 +48,7 @@ __all__ = [
     "tune",
     "tune_kernels",
     "verify",
+    "verify_against",
     "verify_bundle",
 ]
 
@@ -66,6 +69,8 @@ __getattr__ = lazy_names(
         "tune_kernels": "glowmcu.api.kernel_tuning",
         "export": "glowmcu.api.quantization",
         "profile": "glowmcu.api.quantization",
+        "RuntimeReport": "glowmcu.api.runtime_comparison",
+        "verify_against": "glowmcu.api.runtime_comparison",
         "TuningProgress": "glowmcu.api.tuning",
         "TuningResult": "glowmcu.api.tuning",
         "tune": "glowmcu.api.tuning",

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.api.run_costs import RunCosts, full_run, run_costs, run_count
-from glowmcu.board import Board
+from glowmcu.board import Board, Power, has_quick_regions
 from glowmcu.bundle import Bundle
 from glowmcu.errors import ExitCode, error
 from glowmcu.facts.document import keep_facts
@@ -20,12 +20,17 @@ from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, ModelName, SerialPort
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.cortex_m.two_cores import SharedRun, TwoCores
-from glowmcu.verify.measurement import Array, CycleRange, Measurement
+from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
 from glowmcu.verify.modelled import model_of, sureness_of
 from glowmcu.verify.verification import seeded_inputs
 
+if TYPE_CHECKING:
+    from glowmcu.api.board_counts import CountComparison
+
 MODELS: tuple[ModelName, ...] = get_args(ModelName)
 _MOST_WAITS = 100
+#: Waits of more than a twentieth of the core's own cycles are worth a hint.
+_MUCH = 1.05
 
 
 _COLUMNS = (
@@ -81,7 +86,9 @@ class Benchmark(Shown):
     given, `board_cycles` are those with what it waits for them: a range where the chip may have one
     geometry or another. `costs` is of a pipeline's runs on
     average; `hot` are the basic blocks that cost most, where they were asked for; `limits` are what
-    one inference may cost. `shared` is a run on two cores, of a bundle for two.
+    one inference may cost. `shared` is a run on two cores, of a bundle for two. `placing_hint` says
+    what to try where the core waits much for memories that the board has quicker ones beside.
+    `power` is what the board's file says for estimates of energy.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> found = glowmcu.bench(bundle)
@@ -101,6 +108,8 @@ class Benchmark(Shown):
     hot: tuple[HotBlock, ...] = ()
     limits: BenchLimits = BenchLimits()
     shared: SharedRun | None = None
+    placing_hint: str | None = None
+    power: Power | None = None
 
     @property
     def speed_up(self) -> float | None:
@@ -137,6 +146,23 @@ class Benchmark(Shown):
             return None
         low, high = (f"{time:.2f}" for time in found)
         return f"{low if low == high else f'{low} to {high}'} ms at {self.clock_hz // 10**6} MHz"
+
+    def nanojoules(self, cycles: float) -> float | None:
+        """An estimate for so many of these cycles, by what the board's file says of its chip; None
+        where that or the clock is unknown.
+        """
+        if self.power is None or not self.clock_hz:
+            return None
+        return self.power.nanojoules(cycles, self.clock_hz)
+
+    @property
+    def energy_text(self) -> str | None:
+        """The estimate for one inference, at most, for people, with where it comes from."""
+        power, found = self.power, self._energy_of(self.measured)
+        if found is None or power is None:
+            return None
+        given = f"{power.active_microamperes / 1e3:g} mA at {power.supply_millivolts / 1e3:g} V"
+        return f"about {count(round(found))} nJ, an estimate by {given} ({power.note})"
 
     @property
     def sureness(self) -> str | None:
@@ -177,14 +203,23 @@ class Benchmark(Shown):
                     "share": work / total,
                     "macs": layer.macs,
                     "cycles_per_mac": work / layer.macs if layer.macs else None,
+                    "nanojoules": self._energy_of(cost),
                 }
             )
         return records
+
+    def _energy_of(self, cost: LayerCost | Measurement) -> float | None:
+        """Of the cycles on the board at most, or of the core's."""
+        known = cost.cycles if cost.board_cycles is None else cost.board_cycles.high
+        return None if known is None else self.nanojoules(known)
 
     def json(self) -> dict[str, object]:
         """Of `bench --json`. Field names are a contract."""
         macs = {layer.index: layer.macs for layer in self.manifest.layers}
         body: dict[str, object] = {
+            "bundle": self.manifest.name,
+            "model_sha256": self.manifest.model_sha256,
+            "board": self.manifest.board,
             "core": self.core,
             "wait_states": self.wait_states,
             "instructions": self.measured.instructions,
@@ -192,10 +227,15 @@ class Benchmark(Shown):
             "board_cycles": self._board_json(),
             "stack_bytes": self.measured.stack_bytes,
             "layers": [
-                {**dataclasses.asdict(layer), "macs": macs[layer.index]}
+                {
+                    **dataclasses.asdict(layer),
+                    "macs": macs[layer.index],
+                    "nanojoules": self._energy_of(layer),
+                }
                 for layer in self.measured.layers
             ],
             "limits": self.limits.json(),
+            "nanojoules": self._energy_of(self.measured),
         }
         if self.costs is not None:
             body["runs"] = self.costs.json()
@@ -213,6 +253,14 @@ class Benchmark(Shown):
             return None
         low, high = (None, None) if times is None else times
         return {**dataclasses.asdict(known), "milliseconds_low": low, "milliseconds_high": high}
+
+    def compare(self, counts: Path) -> CountComparison:
+        """The cycles in the file `counts`, which a board counted (`bench --on serial:PORT --json`),
+        beside these. Raises GM725 for a file that has none of this bundle.
+        """
+        from glowmcu.api.board_counts import compare_counts
+
+        return compare_counts(self, counts)
 
     def check(self, max_cycles: int | None = None, max_stack: int | None = None) -> None:
         """Raises GM170 with every limit (cycles, bytes) that one inference passes; what is not
@@ -275,11 +323,27 @@ def bench(
     shared = _on_two_cores(loaded, inputs, name) if on == "cortex-m" and not waits else None
     found = Benchmark(
         loaded.path, loaded.manifest, measured, on, name, waits, clock, costs, blocks, limits,
-        shared,
+        shared, _placing_hint(loaded, measured), loaded.board.power,
     )  # fmt: skip
     if on in MODELS and name == loaded.board.core and not hot:
         keep_facts(loaded.path, bench=found.json())
     return found
+
+
+def _placing_hint(loaded: Bundle, measured: Measurement) -> str | None:
+    """Only of bundles that nobody placed."""
+    on_board, cycles = measured.board_cycles, measured.cycles
+    if on_board is None or not cycles or on_board.high <= _MUCH * cycles:
+        return None
+    if not has_quick_regions(loaded.board) or any(
+        entry.section for entry in loaded.manifest.placement if entry.what != "arena"
+    ):
+        return None
+    waits = on_board.high - cycles
+    return (
+        f"up to {count(waits)} of the board's cycles are waits: compile with --place auto to read "
+        "weights from RAM where it has room"
+    )
 
 
 def _on_two_cores(loaded: Bundle, inputs: Sequence[Array], core_name: str) -> SharedRun | None:

@@ -1,11 +1,17 @@
-"""What `glowmcu.compile` is told about the types of inputs and outputs."""
+"""What `glowmcu.compile` is told about types: of inputs and outputs, and of weights."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from glowmcu.errors import error
+from glowmcu.input_options import InputOptions
+from glowmcu.ir.exactness import computes_in_float
+from glowmcu.pipeline import reference_graph
+
 if TYPE_CHECKING:
+    from glowmcu.api.given_model import GivenModel
     from glowmcu.option_words import IoWord
     from glowmcu.quant.choices import Quantization
 
@@ -32,3 +38,19 @@ def border_of(
     if wanted == "uint8":
         return replace(choices, io="int8"), wanted
     return replace(choices, io=wanted), ""
+
+
+def refuse_stored_weights(
+    given: GivenModel, quantization: Quantization | None, inputs: InputOptions
+) -> None:
+    """GM349 where weights of four bits are asked of a model that is quantized already."""
+    if quantization is None or not quantization.asks_for_four_bits:
+        return
+    graph = reference_graph(given.data, given.name, inputs=inputs)
+    if not any(map(computes_in_float, graph.nodes)):
+        raise error(
+            "GM349",
+            "--weights chooses bits for a float model; this one is quantized already",
+            given.name,
+            "give the float model that it was made of, with --samples DATA",
+        )

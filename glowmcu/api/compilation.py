@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from glowmcu.api.border import border_of
+from glowmcu.api.border import border_of, refuse_stored_weights
 from glowmcu.api.fitting import Compile, compile_within
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
@@ -17,6 +18,7 @@ from glowmcu.asked_in_python import in_python
 from glowmcu.board import Board, PlacementRequest, find_board
 from glowmcu.bundle import Bundle, MemoryPass
 from glowmcu.compilation import Compilation, Options
+from glowmcu.cores import core
 from glowmcu.errors import error
 from glowmcu.facts.compilation import compile_json
 from glowmcu.facts.document import keep_facts
@@ -27,7 +29,9 @@ from glowmcu.instrument import Instrument
 from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType
+from glowmcu.kernels.kernel import Target
 from glowmcu.labels import read_labels
+from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline
 from glowmcu.option_words import (
     IoWord,
     Layout,
@@ -36,9 +40,11 @@ from glowmcu.option_words import (
     RoundingWord,
     WeightsWord,
 )
-from glowmcu.pipeline import check_output, default_name, packaging
+from glowmcu.pipeline import check_output, compile_model, default_name, packaging
 from glowmcu.pipeline import emit as write
 from glowmcu.planning_progress import PlanningObserver
+from glowmcu.quality import Demands, unmeasured
+from glowmcu.quality_text import NOT_MEASURED, ROUNDED_ALONE, warning_notes
 from glowmcu.slides import GivenSlide
 
 if TYPE_CHECKING:
@@ -67,7 +73,8 @@ def compile(
     weights: WeightsWord = "linked", cores: int = 1, emit: PackageName | Sequence[PackageName] = (),
     package: Sequence[str] = (), observer: Observer | None = None,
     planning_observer: PlanningObserver | None = None,
-    example_inputs: ExampleInputs | None = None,
+    example_inputs: ExampleInputs | None = None, require_sqnr: float | None = None,
+    require_agreement: float | None = None,
 ) -> Bundle:  # fmt: skip
     """Compile a model to C in the folder `output` (`build/<name>`).
 
@@ -82,9 +89,11 @@ def compile(
     True
     """
     found = find_board(board)
-    given, compiled = read_source(model, preprocess, example_inputs)
+    given, pipeline = read_source(model, preprocess, example_inputs)
     chosen, border = border_of(io, quantization, profile is None and samples is None)
     inputs = inputs_of(input_shapes, define, bind, states, slide, camera)
+    if pipeline is None:
+        refuse_stored_weights(given, quantization, inputs)
     options = Options(
         name=default_name(Path(given.name)) if name is None else name, board=found.name,
         core=found.core,
@@ -99,7 +108,33 @@ def compile(
         dump_ir=None if dump_ir is None else Path(dump_ir), packaging=packaging(emit, package),
         placement=PlacementRequest(found, place or {}),
     )  # fmt: skip
+    demands = Demands.of(require_sqnr, require_agreement)
+    compiled, options = _judged(given, pipeline, options, demands)
     return _written(compiled, given, options, found, output)
+
+
+def _judged(
+    given: GivenModel, pipeline: PipelineFiles | None, options: Options, demands: Demands
+) -> tuple[Compile, Options]:
+    """What compiles, with what is known of quantizations. Raises GM323, GM324."""
+    target = Target(core(options.core), options.goal)
+    if pipeline is not None:
+        if pipeline.quantization or demands.are_made:
+            from glowmcu.api.judged import judged_pipeline
+
+            pipeline = judged_pipeline(pipeline, demands, target, options.rounding)
+        return partial(compile_pipeline, pipeline), options
+    if options.quantization is not None:
+        from glowmcu.api.judged import judged
+
+        wanted = (
+            options.quantization, demands, target, options.rounding, options.inputs,
+            options.budgets.flash_bytes,
+        )  # fmt: skip
+        options = replace(options, quantization=judged(given.data, given.name, *wanted))
+    elif demands.are_made:
+        raise unmeasured(given.name)
+    return partial(compile_model, given.data, given.name), options
 
 
 def _placed(
@@ -182,7 +217,16 @@ def _keep_facts(bundle: Bundle, compilation: Compilation) -> None:
 
 def _notes(compilation: Compilation, given: GivenModel) -> tuple[str, ...]:
     """What a user should know who expected int8."""
-    notes = list(compilation.notes)
+    quality = compilation.manifest.quality
+    notes = [note for entry in quality for note in warning_notes(entry)]
+    if "profile" in compilation.manifest.options and not quality:
+        notes.append(NOT_MEASURED)
+    if (
+        "four_bit_weights" in compilation.manifest.options
+        and "adaround" not in compilation.manifest.options
+    ):
+        notes.append(ROUNDED_ALONE)
+    notes += compilation.notes
     if compilation.float_graph is not None:
         kept = compilation.float_nodes.items()
         notes += [f"stays float: {name} ({reason})" for name, reason in kept]

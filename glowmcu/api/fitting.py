@@ -11,7 +11,8 @@ from pathlib import Path
 
 from glowmcu.board import Board, does_not_fit
 from glowmcu.board.fit import PLACED, Fit, fit_regions
-from glowmcu.board.placing import arena_region, arena_room
+from glowmcu.board.placing import arena_region
+from glowmcu.board.placing_auto import arena_room
 from glowmcu.bundle import code_by_region
 from glowmcu.compilation import Compilation, Options
 from glowmcu.errors import ExitCode, GlowmcuError, error

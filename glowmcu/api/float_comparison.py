@@ -40,18 +40,18 @@ from glowmcu.quant.comparison import Comparison, Difference, LayerError, compare
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
-from glowmcu.quant.profile_file import read_tuned_profile
+from glowmcu.quant.profile_file import read_profile
 from glowmcu.quant.request import QuantizationRequest, quantize_as_requested
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import samples_of
 from glowmcu.tuning.evaluation import Evaluator, Job
 from glowmcu.tuning.labelled import read_labelled
+from glowmcu.tuning.remedies import precision_tries
 from glowmcu.tuning.trial import Trial, trial_record
 from glowmcu.verify.comparison import difference
 from glowmcu.verify.verification import golden_vectors
 
-#: Layers that remedies are tried on, and the least share of the error that makes one worth it.
-_MOST_LAYERS = 3
+#: The least share of the error that makes a layer worth a remedy.
 _LEAST_SHARE = 0.05
 #: Decibels that a remedy has to gain to be named.
 _LEAST_GAIN_DB = 0.5
@@ -240,10 +240,10 @@ def _of_model(
     given: GivenModel, profile: ProfileGiven | None, board: str | None, bind: Mapping[str, Array]
 ) -> _Subject:
     graph = float_graph(given.data, given.name, inputs=InputOptions(bind=bind))
-    tuned: QuantizationOptions | None = None
     if profile is not None and not isinstance(profile, Profile):
-        profile, tuned = read_tuned_profile(Path(profile))
-    request = QuantizationRequest(tuned or QuantizationOptions(), profile)
+        profile = read_profile(Path(profile))
+    options = QuantizationOptions() if profile is None else profile.options
+    request = QuantizationRequest(options or QuantizationOptions(), profile)
     target = Target(core(find_board(board or "generic").core))
     return _Subject(graph, request, hashlib.sha256(given.data).hexdigest(), target)
 
@@ -285,36 +285,18 @@ def _remedies(
     evaluator: Evaluator, plain: Trial, layers: Sequence[LayerError]
 ) -> tuple[Remedy, ...]:
     worst = [layer.node for layer in layers if layer.node and layer.share >= _LEAST_SHARE]
-    names = list(dict.fromkeys(worst))[:_MOST_LAYERS]
-    groups: list[tuple[str, ...]] = [(name,) for name in names]
-    groups += [tuple(names[:count]) for count in range(2, len(names) + 1)]
     options = plain.options
-    tries: list[tuple[str, QuantizationOptions]] = []
-    for group in groups:
-        text = ",".join(group)
-        rest = [tuple(n for n in kept if n not in group) for kept in _mixed(options)]
-        int16 = replace(options, keep_float=rest[0], int16=(*rest[1], *group))
-        kept = replace(options, keep_float=(*rest[0], *group), int16=rest[1])
-        tries += [(f"--int16 {text}", int16), (f"--keep-float {text}", kept)]
+    tries = list(precision_tries(options, worst))
     if not options.equalization:
         tries.append(("--equalize", replace(options, equalization=True)))
     found = [Remedy(text, evaluator.evaluate(item)) for text, item in tries]
     better = [r for r in found if _gain(r.trial, plain) >= _LEAST_GAIN_DB]
-    worth = [r for r in better if not any(_is_better_and_cheaper(o.trial, r.trial) for o in better)]
+    worth = [r for r in better if not any(o.trial.dominates(r.trial) for o in better)]
     return tuple(sorted(worth, key=lambda remedy: -remedy.trial.sqnr_db))
 
 
 def _gain(trial: Trial, plain: Trial) -> float:
     return -math.inf if trial.cost is None else trial.sqnr_db - plain.sqnr_db
-
-
-def _is_better_and_cheaper(one: Trial, other: Trial) -> bool:
-    assert one.cost is not None and other.cost is not None
-    return one.sqnr_db > other.sqnr_db and one.cost.cycles <= other.cost.cycles
-
-
-def _mixed(options: QuantizationOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return options.keep_float, options.int16
 
 
 def _difference(error: Difference) -> dict[str, object]:

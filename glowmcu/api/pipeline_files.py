@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from glowmcu.api.given_model import (
@@ -14,26 +12,23 @@ from glowmcu.api.given_model import (
     read_given,
 )
 from glowmcu.api.model_file import read_model_file
-from glowmcu.compilation import Compilation, Options
-from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline
+from glowmcu.multirate.compilation import PipelineFiles
 from glowmcu.multirate.description import SUFFIX, read_description
-from glowmcu.pipeline import compile_model
 
 
 def read_source(
     model: ModelGiven,
     preprocess: str | Path | None = None,
     example_inputs: ExampleInputs | None = None,
-) -> tuple[GivenModel, Callable[[Options], Compilation]]:
-    """The model (of a pipeline without bytes), and what compiles it. Raises as `read_given`,
-    GM150.
+) -> tuple[GivenModel, PipelineFiles | None]:
+    """The model (of a pipeline without bytes), and the pipeline where it is one. Raises as
+    `read_given`, GM150.
     """
     path = file_of(model)
     if path is not None and path.suffix.lower() == SUFFIX:
         pipeline = GivenModel(b"", str(path), path)
-        return pipeline, partial(compile_pipeline, read_pipeline(path, preprocess))
-    given = read_given(model, example_inputs)
-    return given, partial(compile_model, given.data, given.name)
+        return pipeline, read_pipeline(path, preprocess)
+    return read_given(model, example_inputs), None
 
 
 def read_pipeline(path: Path, preprocess: str | Path | None = None) -> PipelineFiles:

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from glowmcu.api.border import refuse_stored_weights
+from glowmcu.api.compilation import choice_of
 from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
+from glowmcu.api.judged import judged
+from glowmcu.cores import core
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.input_options import inputs_of
-from glowmcu.ir.operation import Array
+from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
-from glowmcu.pipeline import export_model, model_notes, profile_model
+from glowmcu.kernels.kernel import Target
+from glowmcu.option_words import RoundingWord, SearchWord
+from glowmcu.pipeline import export_model, model_notes
+from glowmcu.quality import Demands, QualityEntry, unmeasured
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.images import read_preprocessing
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile, merge
-from glowmcu.quant.profile_file import read_profile, read_tuned_profile, write_profile
+from glowmcu.quant.profile_file import (
+    read_profile,
+    read_quality,
+    write_profile,
+)
 from glowmcu.quant.profiling import Observer
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import SampleData
+from glowmcu.verify.runtimes.runtimes import runtime_of
 
 #: Arrays in memory, or files and folders.
 SamplesGiven = str | Path | Sequence[str | Path] | SampleData
@@ -41,13 +53,16 @@ def profile(
     states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
     example_inputs: ExampleInputs | None = None,
+    search: SearchWord = "automatic",
 ) -> Profile:
     """Measure what every tensor of a float model holds on `samples`; written to `output` if given.
 
-    `samples` are files or folders (.npy, .npz, raw, images), an array, arrays by input name, or any
-    iterable of samples; `preprocess` is a file that says what numbers pixels become; at most
-    `limit` samples are taken, evenly spread. Profiles of `merge_with` are added. `observer` is told
-    how far it has come. Raises GlowmcuError: GM3xx for samples that do not fit the model.
+    `samples` are files or folders (.npy, .npz, raw, .csv, .wav, images), an array, arrays by input
+    name, or any iterable of samples or batches, with labels behind them or not: a data set or a
+    loader of PyTorch, TensorFlow or Hugging Face; `preprocess` is a file that says what numbers
+    pixels become; at most `limit` samples are taken, evenly spread. Unless `search` is plain, they
+    choose the profile's `options`, too. Profiles of `merge_with` are added. `observer` is told how
+    far it has come. Raises GlowmcuError: GM3xx for samples that do not fit the model.
 
     >>> samples = np.load("calibration.npz")["inputs"]      # N x the input's shape, real numbers
     >>> made = glowmcu.profile("digits.onnx", samples, limit=100, output="digits.profile.json")
@@ -58,12 +73,20 @@ def profile(
     given.check_output(output)
     inputs = inputs_of(input_shapes, define, bind, states)
     source = _source(samples, preprocess, limit)
-    made = profile_model(given.data, given.name, source, inputs, observer)
+    choices = Quantization(search=search)
+    space = None if choices.is_plain else choices.space
+    request = QuantizationRequest(samples=source, observer=observer, search=space)
+    target = Target(core("generic"))
+    found = judged(given.data, given.name, request, Demands(), target, inputs=inputs)
+    made = found.profile
+    assert made is not None
     for other in merge_with:
         added = other if isinstance(other, Profile) else read_profile(Path(other))
         made = merge(made, added, "" if isinstance(other, Profile) else str(other))
+    if found.quality[0].tried:
+        made = replace(made, options=found.options)
     if output is not None:
-        write_profile(made, Path(output))
+        write_profile(made, Path(output), judged=(found.options, found.quality))
     return made
 
 
@@ -80,12 +103,22 @@ def notes_on(
     return model_notes(given.data, given.name, inputs)
 
 
+def known_quality(profile: str | Path) -> tuple[QualityEntry, ...]:
+    """What the profile's options were found to come to when it was made."""
+    file = Path(profile)
+    return read_quality(file, read_profile(file).options or QuantizationOptions())
+
+
 @dataclass(frozen=True)
 class ExportedModel:
-    """A `.tflite` file that was written."""
+    """A `.tflite` file that was written; `quality` is what quantization lost, empty where nothing
+    was quantized or measured. `runtime` gives the bundle's bytes for an int8 file.
+    """
 
     path: Path
     bytes: int
+    quality: tuple[QualityEntry, ...] = ()
+    runtime: str = ""
 
 
 def export(
@@ -101,27 +134,43 @@ def export(
     states: Mapping[str, str] | None = None,
     observer: Observer | None = None,
     example_inputs: ExampleInputs | None = None,
+    require_sqnr: float | None = None,
+    require_agreement: float | None = None,
+    rounding: RoundingWord = "double",
 ) -> ExportedModel:
     """Write a model as `.tflite`: in int8 by a profile or samples, else as it is.
 
-    TensorFlow Lite Micro gives the same bytes for it as the bundle that `compile` makes with the
-    same arguments. Raises GM194 with every node that TFLite has no operator for.
+    The runtime that `rounding` names (double: TensorFlow Lite Micro, single: LiteRT as it comes,
+    litert: LiteRT's reference kernels) gives the same bytes for it as the bundle that `compile`
+    makes with the same arguments; `verify_against` checks it. Raises GM194 with every node that
+    TFLite has no operator for.
 
     >>> glowmcu.export("digits.onnx", "small.tflite", samples="calibration.npz").path.name
     'small.tflite'
     """
     given, target = read_given(model, example_inputs), Path(output)
     given.check_output(target)
-    request = quantization_request(profile, samples, preprocess, quantization, observer)
     inputs = inputs_of(input_shapes, define, bind, states)
-    data = export_model(given.data, given.name, request, inputs)
+    refuse_stored_weights(given, quantization, inputs)
+    request = quantization_request(profile, samples, preprocess, quantization, observer)
+    demands = Demands.of(require_sqnr, require_agreement)
+    mode = choice_of(Rounding, rounding, "rounding")
+    if request is not None:
+        where = Target(core("generic"))
+        request = judged(given.data, given.name, request, demands, where, mode, inputs)
+    elif demands.are_made:
+        raise unmeasured(given.name)
+    data = export_model(given.data, given.name, request, inputs, mode)
     try:
         write_file(target, data)
     except OSError as cause:
         raise error(
             "GM195", f"cannot write the model: {cause.strerror}", str(target), "choose another file"
         ) from cause
-    return ExportedModel(target, len(data))
+    quality = () if request is None else request.quality
+    # What is computed in float has last bits that differ from runtime to runtime.
+    runtime = "" if request is None else runtime_of(mode).title
+    return ExportedModel(target, len(data), quality, runtime)
 
 
 def quantization_request(
@@ -133,7 +182,8 @@ def quantization_request(
 ) -> QuantizationRequest | None:
     """What the arguments ask for; None where the model is to stay as it is.
 
-    Raises GM321 for choices without a profile or samples, GM322 for words that are none.
+    Raises GM321 for choices without a profile or samples, GM322 for words that are none, GM351 for
+    `mixed` without samples.
     """
     choices = quantization or Quantization()
     if profile is None and samples is None:
@@ -146,21 +196,34 @@ def quantization_request(
                 "--samples DATA at once",
             )
         return None
-    measured, tuned, name = _read(profile)
-    options = choices.over(tuned or QuantizationOptions())
+    measured, name = _read(profile)
+    found = None if measured is None or choices.is_plain else measured.options
+    options = choices.over(found or QuantizationOptions())
+    search = None if choices.is_plain or measured is not None else choices.space
     source = None if samples is None else _source(samples, preprocess, None)
-    return QuantizationRequest(options, measured, name, source, observer)
+    if choices.is_mixed and source is None:
+        raise error(
+            "GM351",
+            "--weights mixed chooses layers by what samples show; none were given",
+            name,
+            "give the calibration samples: --samples DATA, beside the profile as well",
+        )
+    if choices.asks_for_four_bits and source is not None and choices.adaround is None:
+        # With so few steps it matters most which way each weight is rounded.
+        options = replace(options, adaptive_rounding=True)
+    known = () if isinstance(profile, Profile | None) else read_quality(Path(profile), options)
+    return QuantizationRequest(
+        options, measured, name, source, observer, search, quality=known,
+        mixed_weights=choices.is_mixed,
+    )  # fmt: skip
 
 
-def _read(
-    profile: ProfileGiven | None,
-) -> tuple[Profile | None, QuantizationOptions | None, str]:
-    """The profile, the options that it holds, and what to call it."""
+def _read(profile: ProfileGiven | None) -> tuple[Profile | None, str]:
+    """The profile, and what to call it."""
     if profile is None or isinstance(profile, Profile):
-        return profile, None, "samples" if profile is None else "profile"
+        return profile, "samples" if profile is None else "profile"
     path = Path(profile)
-    measured, tuned = read_tuned_profile(path)
-    return measured, tuned, path.name
+    return read_profile(path), path.name
 
 
 def _source(

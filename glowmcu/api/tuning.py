@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
@@ -233,7 +233,7 @@ def _result(outcome: Outcome, job: Job, output: Path | None) -> TuningResult:
     if best is None:
         raise _nothing_fits(outcome)
     if output is not None:
-        write_profile(job.profile, output, best.options)
+        write_profile(replace(job.profile, options=best.options), output)
     return TuningResult(
         best,
         outcome.trials[0],

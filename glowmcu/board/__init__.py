@@ -5,12 +5,14 @@ a bundle's flash and RAM fit. The file format is described in `boards/README.md`
 """
 
 from glowmcu.board.catalogue import board_names, find_board
+from glowmcu.board.constant_waits import constant_waits
 from glowmcu.board.fit import Fit, RegionUse, does_not_fit, fit
 from glowmcu.board.memory_timing import CacheGeometry, MemoryTiming, SlowMemory
 from glowmcu.board.model import (
     Board,
     FlashTarget,
     Placement,
+    Power,
     QemuTarget,
     Region,
     RegisterWrite,
@@ -18,6 +20,7 @@ from glowmcu.board.model import (
     SerialTarget,
 )
 from glowmcu.board.placing import PlacementRequest, Places, place
+from glowmcu.board.placing_auto import has_quick_regions
 from glowmcu.board.read_board import read_board
 
 __all__ = [
@@ -29,6 +32,7 @@ __all__ = [
     "Placement",
     "PlacementRequest",
     "Places",
+    "Power",
     "QemuTarget",
     "Region",
     "RegionUse",
@@ -37,9 +41,11 @@ __all__ = [
     "SerialTarget",
     "SlowMemory",
     "board_names",
+    "constant_waits",
     "does_not_fit",
     "find_board",
     "fit",
+    "has_quick_regions",
     "place",
     "read_board",
 ]

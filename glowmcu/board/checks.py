@@ -12,6 +12,7 @@ from glowmcu.board.memory_timing import REPLACEMENTS, CacheGeometry, SlowMemory
 from glowmcu.board.model import (
     FlashTarget,
     Placement,
+    Power,
     QemuTarget,
     Region,
     RegisterWrite,
@@ -30,11 +31,14 @@ _WORDS = {str: "a string", int: "an integer", list: "an array of tables", dict: 
 _ONE_OF = {
     "kind": ("flash", "ram", "tcm"), "uart_kind": UART_KINDS, "replacement": REPLACEMENTS,
 }  # fmt: skip
-_FROM_ONE = ("size_bytes", "divisor", "baud")
+_FROM_ONE = (
+    "size_bytes", "divisor", "baud", "active_microamperes", "supply_millivolts",
+)  # fmt: skip
 _Section = TypeVar(
     "_Section",
     CacheGeometry,
     FlashTarget,
+    Power,
     Placement,
     QemuTarget,
     Region,

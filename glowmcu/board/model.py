@@ -115,6 +115,22 @@ class FlashTarget:
 
 
 @dataclass(frozen=True)
+class Power:
+    """What the chip takes while its core computes at the board's clock, as `note` says who says so:
+    for estimates of energy, without anything else on the board.
+    """
+
+    active_microamperes: int
+    supply_millivolts: int
+    note: str
+
+    def nanojoules(self, cycles: float, clock_hz: int) -> float:
+        """Of so many cycles at that clock."""
+        watts = 1e-6 * self.active_microamperes * 1e-3 * self.supply_millivolts
+        return 1e9 * watts * cycles / clock_hz
+
+
+@dataclass(frozen=True)
 class Board:
     """A board. `memory` is empty and `placement` None for a board without limits (`generic`).
 
@@ -139,6 +155,7 @@ class Board:
     serial: SerialTarget | None = None
     flash: FlashTarget | None = None
     cores: int = 1
+    power: Power | None = None
 
     def wait_states_by_region(self, flash_wait_states: int) -> dict[str, int]:
         """Wait states by region, the board's own flash having `flash_wait_states`; RAM has none."""

@@ -1,8 +1,7 @@
 """Which region arena, weights and code go to: the board's defaults, then the user's `--place`.
 
 Layers are named by their number, their name, a part of it that only one has, or their kernel.
-`auto` fills the board's fast regions: the arena first, then code, then the weights with the most
-multiplications a byte, since these are read most often.
+`auto` fills quick regions (`placing_auto.py`).
 """
 
 from __future__ import annotations
@@ -12,14 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from glowmcu.board.model import Board, Region
+from glowmcu.board.placing_auto import (
+    LayerFacts,
+    arena_room,
+    fill_quick_regions,
+    has_quick_regions,
+)
 from glowmcu.errors import GlowmcuError, Problem
 
 AUTO = "auto"
 _WHATS = ("arena", "weights", "code")
-#: Code sizes are estimates until a compiler has seen the code.
-_CODE_MARGIN = 1.25
-#: Stack that a firmware needs besides the arena; measured runs stay far below.
-STACK_RESERVE_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,6 @@ class PlacementRequest:
 
     board: Board | None = None
     rules: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class LayerFacts:
-    """What placing needs to know of a layer; sizes and work for one inference."""
-
-    index: int
-    name: str
-    kernel: str
-    macs: int
-    weights_bytes: int
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,9 @@ def place(
         raise GlowmcuError(rules.problems)
     arena = rules.whole.get("arena") or _default_arena(board, arena_bytes)
     if AUTO in request.rules:
-        _fill_fast_regions(board, rules, layers, arena, arena_bytes, code_bytes)
+        fill_quick_regions(
+            board, rules.whole, rules.of_layer, layers, arena, arena_bytes, code_bytes
+        )
     code = _unless(rules.whole.get("code", ""), board.placement.code)
     weights = _unless(rules.whole.get("weights", ""), board.placement.constants)
     return Places(
@@ -85,17 +77,20 @@ def place(
     )
 
 
+def room_for_arena(request: PlacementRequest, arena_bytes: int) -> int | None:
+    """What an arena of that size could grow to where it goes; None where no region is known."""
+    board = request.board
+    if board is None or board.placement is None:
+        return None
+    name = request.rules.get("arena") or _default_arena(board, arena_bytes)
+    found = [region for region in board.memory if region.name == name]
+    return arena_room(board, found[0]) if found else None
+
+
 def arena_region(board: Board, places: Places) -> Region:
     """The region of the arena on a board that has any."""
     assert board.placement is not None
     return board.region(places.arena or board.placement.arena)
-
-
-def arena_room(board: Board, region: Region) -> int:
-    """What an arena may take there: the stack lies beside it where variables do."""
-    assert board.placement is not None
-    shares = region.name == board.placement.data
-    return region.size_bytes - (STACK_RESERVE_BYTES if shares else 0)
 
 
 def _unless(region: str, default: str) -> str:
@@ -157,11 +152,11 @@ class _Rules:
             self.problems.append(Problem("GM406", f"region {region!r} is flash", rule, hint))
 
     def _check_auto(self) -> None:
-        placement = self.board.placement
-        assert placement is not None
-        if not placement.fast_data and not placement.fast_code:
-            message = f"{self.board.name} has no fast regions to fill"
-            hint = "say where things go, or set fast_data or fast_code in its [placement]"
+        if not has_quick_regions(self.board):
+            message = f"{self.board.name} has no memory that is quicker than where things are"
+            hint = (
+                "leave it out, or set fast_data or fast_code in the [placement] of the board's file"
+            )
             self.problems.append(Problem("GM406", message, "--place auto", hint))
 
     def _layers(self, text: str, word: str, layers: Sequence[LayerFacts]) -> Iterator[LayerFacts]:
@@ -211,42 +206,3 @@ def _unknown_region(board: Board, region: str, names: list[str], rule: str) -> P
     )
     message = f"{board.name} has no region {region!r}"
     return Problem("GM404", message, rule, f"{meant}it has {listed}")
-
-
-def _fill_fast_regions(
-    board: Board,
-    rules: _Rules,
-    layers: Sequence[LayerFacts],
-    arena: str,
-    arena_bytes: int,
-    code_bytes: int,
-) -> None:
-    """Adds rules for what the user said nothing about."""
-    placement = board.placement
-    assert placement is not None
-    fast = list(dict.fromkeys(filter(None, (placement.fast_data, placement.fast_code))))
-    room = {name: arena_room(board, board.region(name)) for name in fast}
-    if arena in room:
-        room[arena] -= arena_bytes
-    code = int(code_bytes * _CODE_MARGIN)
-    wanted = rules.whole.get("code", placement.fast_code)
-    if wanted and room.get(wanted, 0) >= code:
-        rules.whole["code"] = wanted
-        room[wanted] -= code
-    if "weights" in rules.whole:
-        return
-    for layer in layers:
-        taken = rules.of_layer.get(("weights", layer.index), "")
-        if taken in room:
-            room[taken] -= layer.weights_bytes
-    by_reads = sorted(
-        layers, key=lambda item: (-item.macs / max(item.weights_bytes, 1), item.index)
-    )
-    for layer in by_reads:
-        if not layer.weights_bytes or ("weights", layer.index) in rules.of_layer:
-            continue
-        for name in fast:
-            if layer.weights_bytes <= room[name]:
-                rules.of_layer["weights", layer.index] = name
-                room[name] -= layer.weights_bytes
-                break

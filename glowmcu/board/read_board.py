@@ -14,6 +14,7 @@ from glowmcu.board.model import (
     Board,
     FlashTarget,
     Placement,
+    Power,
     QemuTarget,
     Region,
     RegisterWrite,
@@ -43,6 +44,7 @@ _KEYS: dict[str, type] = {
     "renode": dict,
     "serial": dict,
     "flash": dict,
+    "power": dict,
 }
 _REQUIRED = ("name", "title", "mcu", "core")
 
@@ -72,6 +74,7 @@ def read_board(path: Path) -> Board:
         renode=checks.section(body, "renode", RenodeTarget),
         serial=_serial(checks, body),
         flash=checks.section(body, "flash", FlashTarget),
+        power=checks.section(body, "power", Power),
         file=path,
     )
     if not checks.problems:

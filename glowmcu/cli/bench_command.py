@@ -8,12 +8,14 @@ from typing import Literal
 import click
 
 from glowmcu.api.benchmark import MODELS, BenchLimits, Benchmark, bench
+from glowmcu.api.board_counts import compare_counts
 from glowmcu.bundle import load
 from glowmcu.cli.bench_limits import limit_options
 from glowmcu.cli.completion import complete_bench_executor, complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
 from glowmcu.option_words import CoreName, ModelName, SerialPort
 from glowmcu.report.cores import cores_table
+from glowmcu.report.counts import counts_table
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.tables import bench_table, count
 from glowmcu.verify.cortex_m.two_cores import SharedRun
@@ -61,6 +63,13 @@ def _block_count(text: str) -> int:
     metavar="[N]",
     help=f"Show the N ({_HOT_BLOCKS}) basic blocks that cost most, with their code.",
 )
+@click.option(
+    "--compare",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Show the cycles that a board counted beside the modelled ones: what --on serial:PORT "
+    "--json printed.",
+)
 @limit_options
 @report_option
 @json_option
@@ -71,6 +80,7 @@ def bench_command(
     core: CoreName | None,
     wait_states: str | None,
     hot: int | None,
+    compare: Path | None,
     report: Path | None,
     as_json: bool,
     limits: BenchLimits,
@@ -82,7 +92,8 @@ def bench_command(
     compiled with --instrument.
     """
     if where is not None and where not in MODELS:
-        _only_of_the_model(where, core=core, hot=hot, wait_states=(wait_states or "").strip("0"))
+        waiting = (wait_states or "").strip("0")
+        _only_of_the_model(where, core=core, hot=hot, wait_states=waiting, compare=compare)
     waits = _wait_states(wait_states)
     loaded = load(bundle, board)
     found = bench(
@@ -91,13 +102,19 @@ def bench_command(
     )  # fmt: skip
     if report is not None:
         write_report(report, loaded)
+    counted = None if compare is None else compare_counts(found, compare)
     if as_json:
         shown = found.json()
+        if counted is not None:
+            shown["counted"] = counted.json()
         print_json(shown if hot is None else {**shown, "hot": hot_json(found.hot)})
     elif found.on not in MODELS:
         _show_board(found)
     else:
         _show(found)
+    if counted is not None and not as_json:
+        console().print(counts_table(counted))
+        console().print(counted.verdict, markup=False)
     found.check()
 
 
@@ -133,7 +150,7 @@ def _show_board(found: Benchmark) -> None:
 def _show(found: Benchmark) -> None:
     """For people, of the modelled core."""
     out, measured, waits = console(), found.measured, found.wait_states
-    out.print(bench_table(found.manifest, measured))
+    out.print(bench_table(found.manifest, measured, found.nanojoules))
     for line in hot_lines(found.hot):
         out.print(line, markup=False)
     time = "" if found.time_text is None else f", {found.time_text}"
@@ -145,6 +162,10 @@ def _show(found: Benchmark) -> None:
     )
     if on_board is not None:
         out.print(f"on the board: {on_board.text} cycles{time}")
+    if found.energy_text is not None:
+        out.print(f"energy {found.energy_text}", markup=False)
+    if found.placing_hint is not None:
+        out.print(f"hint: {found.placing_hint}", markup=False)
     out.print(found.sureness, markup=False)
     if found.costs is not None:
         out.print(found.costs.line(found.clock_hz))

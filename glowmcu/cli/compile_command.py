@@ -24,7 +24,11 @@ from glowmcu.cli.output import (
 )
 from glowmcu.cli.package_arguments import package_options
 from glowmcu.cli.progress import progress_bars
-from glowmcu.cli.quantization_arguments import QuantizationArguments, quantization_options
+from glowmcu.cli.quantization_arguments import (
+    QuantizationArguments,
+    quantization_and_weights_options,
+)
+from glowmcu.cli.rounding_option import rounding_option
 from glowmcu.cli.simplify_option import simplify_option
 from glowmcu.input_options import InputOptions
 from glowmcu.option_words import Optimize, PackageName, RoundingWord
@@ -39,9 +43,10 @@ GROUPS = {
         "--board", "--output", "--name", "--optimize", "--emit", "--package", "--json",
     ),
     "A float model to int8": (
-        "--profile", "--samples", "--preprocess", "--io", "--schema", "--calibration", "--equalize",
-        "--adaround", "--bias-correction", "--no-bias-correction", "--per-tensor-weights",
-        "--keep-float", "--int16",
+        "--profile", "--samples", "--preprocess", "--io", "--quantization", "--schema",
+        "--calibration", "--equalize", "--adaround", "--bias-correction", "--no-bias-correction",
+        "--weights", "--per-tensor-weights", "--keep-float", "--int16", "--require-sqnr",
+        "--require-agreement",
     ),
     "Inputs and states": (
         "--input-shape", "--define", "--bind", "--state", "--input-layout", "--camera", "--slide",
@@ -49,7 +54,7 @@ GROUPS = {
     ),
     "Memory": (
         "--arena-budget", "--flash-budget", "--place", "--stream-input", "--outside-input",
-        "--keep-input", "--weights",
+        "--keep-input",
     ),
     "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
     "Code on the target": ("--steps", "--cores", "--instrument", "--dump-tensors"),
@@ -76,16 +81,10 @@ GROUPS = {
     show_default=True,
     help="What to minimise first.",
 )
-@click.option(
-    "--rounding",
-    type=click.Choice(["double", "single"]),
-    default="double",
-    show_default=True,
-    help="double: TensorFlow Lite Micro's numbers; single: XNNPACK's.",
-)
+@rounding_option
 @memory_options
 @simplify_option
-@quantization_options
+@quantization_and_weights_options
 @input_options
 @place_options
 @click.option(
@@ -135,6 +134,9 @@ def compile_command(
             samples=quantized.samples,
             preprocess=quantized.preprocess,
             quantization=quantized.quantization,
+            weights=quantized.weights,
+            require_sqnr=quantized.require_sqnr,
+            require_agreement=quantized.require_agreement,
             input_shapes=inputs.given_shapes,
             define=inputs.define,
             bind=inputs.bind,

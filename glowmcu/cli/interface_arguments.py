@@ -20,7 +20,6 @@ class InterfaceArguments:
     instrument: bool = False
     dump_tensors: bool = False
     labels: str | None = None
-    weights: str = "linked"
     cores: int = 1
 
 
@@ -33,12 +32,11 @@ def interface_options(function: _F) -> _F:
         instrument: bool,
         dump_tensors: bool,
         labels: str | None,
-        weights: str,
         cores: int,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         return function(
-            interface=InterfaceArguments(steps, instrument, dump_tensors, labels, weights, cores),
+            interface=InterfaceArguments(steps, instrument, dump_tensors, labels, cores),
             **others,
         )
 
@@ -49,8 +47,6 @@ def interface_options(function: _F) -> _F:
                      help="2: add NAME_help, with which a second core takes half of the work."),
         click.option("--labels", metavar="FILE|none",
                      help="Names of the classes, one a line. Default: those in the model file."),
-        click.option("--weights", type=click.Choice(["linked", "pointer"]), default="linked",
-                     help="pointer: NAME_set_weights exchanges them without new code."),
         click.option("--instrument", is_flag=True,
                      help="Call an observer before and after every layer: cycles on the target."),
         click.option("--dump-tensors", is_flag=True,

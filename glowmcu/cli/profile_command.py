@@ -9,7 +9,7 @@ import click
 
 from glowmcu.api import export as export_model
 from glowmcu.api import profile as profile_model
-from glowmcu.api.quantization import notes_on
+from glowmcu.api.quantization import known_quality, notes_on
 from glowmcu.cli.input_arguments import input_options
 from glowmcu.cli.output import console, json_option, print_json
 from glowmcu.cli.progress import progress_bars
@@ -18,9 +18,14 @@ from glowmcu.cli.quantization_arguments import (
     preprocess_option,
     quantization_options,
     samples_option,
+    search_option,
 )
+from glowmcu.cli.rounding_option import rounding_option
 from glowmcu.input_options import InputOptions
+from glowmcu.option_words import RoundingWord, SearchWord
+from glowmcu.quality import quality_record
 from glowmcu.report.profiles import profile_json, profile_table
+from glowmcu.report.quality import quality_lines
 from glowmcu.report.tables import count
 
 _MODEL = click.argument("model", type=click.Path(path_type=Path))
@@ -37,6 +42,7 @@ _MODEL = click.argument("model", type=click.Path(path_type=Path))
               help="Add what another profile of the same model saw.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path),
               help="Default: <model>.profile.json.")  # fmt: skip
+@search_option
 @input_options
 @json_option
 def profile_command(
@@ -46,6 +52,7 @@ def profile_command(
     limit: int | None,
     merge: tuple[Path, ...],
     output: Path | None,
+    search: SearchWord | None,
     inputs: InputOptions,
     as_json: bool,
 ) -> None:
@@ -64,13 +71,18 @@ def profile_command(
             bind=inputs.bind,
             states=inputs.states_given,
             observer=observers.profiling,
+            search=search or "automatic",
         )
+    quality = known_quality(file)
     notes = notes_on(model, inputs.shapes, inputs.symbols, inputs.bind, inputs.states_given)
     if as_json:
-        print_json({**profile_json(made, file), "notes": list(notes)})
+        record = quality_record(quality)
+        print_json({**profile_json(made, file), "quality": record, "notes": list(notes)})
         return
     out = console()
     out.print(profile_table(made))
+    for line in quality_lines(quality):
+        out.print(line, markup=False)
     for note in notes:
         out.print(f"  note     {note}", markup=False)
     out.print(f"{count(made.sample_count)} samples -> {file}", markup=False)
@@ -82,27 +94,35 @@ def profile_command(
 @_MODEL
 @click.option("-o", "--output", type=click.Path(path_type=Path),
               help="Default: <model>_int8.tflite, or <model>.tflite.")  # fmt: skip
+@rounding_option
 @quantization_options
 @input_options
 @json_option
 def export_command(
     model: Path,
     output: Path | None,
+    rounding: RoundingWord,
     quantized: QuantizationArguments,
     inputs: InputOptions,
     as_json: bool,
 ) -> None:
-    """Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile."""
+    """Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile.
+
+    Which runtime gives the bundle's bytes for it depends on --rounding and is said at the end.
+    """
     is_int8 = quantized.profile is not None or quantized.samples is not None
     default = model.with_name(f"{model.stem}{'_int8' if is_int8 else ''}.tflite").name
     with progress_bars(quiet=as_json) as observers:
         made = export_model(
             model,
             output or default,
+            rounding=rounding,
             profile=quantized.profile,
             samples=quantized.samples,
             preprocess=quantized.preprocess,
             quantization=quantized.quantization,
+            require_sqnr=quantized.require_sqnr,
+            require_agreement=quantized.require_agreement,
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
@@ -110,6 +130,19 @@ def export_command(
             observer=observers.profiling,
         )
     if as_json:
-        print_json({"file": str(made.path), "bytes": made.bytes})
+        quality = quality_record(made.quality)
+        print_json(
+            {"file": str(made.path), "bytes": made.bytes, "quality": quality,
+             "rounding": rounding, "runtime": made.runtime or None}
+        )  # fmt: skip
         return
-    console().print(f"{made.path}  {count(made.bytes)} B", markup=False)
+    out = console()
+    out.print(f"{made.path}  {count(made.bytes)} B", markup=False)
+    for line in quality_lines(made.quality):
+        out.print(line, markup=False)
+    if not made.runtime:
+        return
+    word = "" if rounding == "double" else f" --rounding {rounding}"
+    out.print(f"  runtime  {made.runtime} gives the bytes of compile{word}", markup=False)
+    against = shlex.join(["glowmcu", "verify", "BUNDLE", "--against", str(made.path)])
+    out.print(f"  next     {against}", markup=False, soft_wrap=True)

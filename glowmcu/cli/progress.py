@@ -50,7 +50,7 @@ def progress_bars(quiet: bool) -> Iterator[Observers]:
         def profiling(progress: Progress) -> None:
             left = progress.remaining_s
             note = "" if left is None else f"{left:.0f} s left"
-            show("profiling", progress.done, progress.total, note)
+            show(progress.activity, progress.done, progress.total, note)
 
         def planning(progress: PlanningProgress) -> None:
             least = progress.arena_bytes

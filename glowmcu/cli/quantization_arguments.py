@@ -12,18 +12,23 @@ from typing import Any, TypeVar
 import click
 
 from glowmcu.api import Quantization
+from glowmcu.cli.weights_argument import WeightsGiven, bits_option, weights_option
+from glowmcu.option_words import WeightsWord
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
 class QuantizationArguments:
-    """The options as the Python API takes them."""
+    """The options as the Python API takes them. `weights`: how code reaches them."""
 
     profile: Path | None
     samples: tuple[Path, ...] | None
     preprocess: Path | None
     quantization: Quantization
+    weights: WeightsWord = "linked"
+    require_sqnr: float | None = None
+    require_agreement: float | None = None
 
 
 def samples_option(required: bool) -> Callable[[_F], _F]:
@@ -31,7 +36,7 @@ def samples_option(required: bool) -> Callable[[_F], _F]:
     return click.option(
         "--samples", multiple=True, required=required, type=click.Path(path_type=Path),
         metavar="FILE|FOLDER",
-        help="Calibration data: .npy, .npz, raw files, folders of these or of images.",
+        help="Calibration data: .npy, .npz, raw files, .csv, .wav, folders of these or of images.",
     )  # fmt: skip
 
 
@@ -41,9 +46,25 @@ def preprocess_option(function: _F) -> _F:
                         help="For images: size, mean, scale, layout, color.")(function)  # fmt: skip
 
 
+def search_option(function: _F) -> _F:
+    """`--quantization`."""
+    return click.option("--quantization", "search", type=click.Choice(["automatic", "plain"]),
+                        help="Whether samples choose calibration, equalization and bias "
+                        "correction where you do not: automatic (default), or plain for the "
+                        "defaults.")(function)  # fmt: skip
+
+
 def quantization_options(function: _F) -> _F:
     """All of them, as one argument `quantized`."""
+    return _with_options(function, bits_option())
 
+
+def quantization_and_weights_options(function: _F) -> _F:
+    """The same of a command whose `--weights` says how code reaches them, too."""
+    return _with_options(function, weights_option())
+
+
+def _with_options(function: _F, weights_argument: Callable[[Any], Any]) -> _F:
     @functools.wraps(function)
     def with_quantization(
         profile: Path | None,
@@ -51,22 +72,32 @@ def quantization_options(function: _F) -> _F:
         preprocess: Path | None,
         keep_float: tuple[str, ...],
         int16: tuple[str, ...],
+        weights: WeightsGiven | None,
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         words = {name: others.pop(name) for name in _WORDS}
-        quantization = Quantization(keep_float=_names(keep_float), int16=_names(int16), **words)
-        given = QuantizationArguments(profile, samples or None, preprocess, quantization)
+        chosen = weights or WeightsGiven()
+        demands = {name: others.pop(name) for name in _DEMANDS}
+        quantization = Quantization(
+            keep_float=_names(keep_float), int16=_names(int16), weights=chosen.bits, **words
+        )
+        given = QuantizationArguments(
+            profile, samples or None, preprocess, quantization, chosen.reached or "linked",
+            **demands,
+        )  # fmt: skip
         return function(quantized=given, **others)
 
     wrapped: Any = with_quantization
-    for option in reversed(_options()):
+    for option in reversed([*_options(), weights_argument]):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[no-any-return]
 
 
 _WORDS = (
-    "schema", "calibration", "io", "per_tensor_weights", "bias_correction", "equalize", "adaround"
+    "search", "schema", "calibration", "io", "per_tensor_weights", "bias_correction", "equalize",
+    "adaround",
 )  # fmt: skip
+_DEMANDS = ("require_sqnr", "require_agreement")
 
 
 def _options() -> list[Callable[[Any], Any]]:
@@ -75,6 +106,7 @@ def _options() -> list[Callable[[Any], Any]]:
                      help="Quantize to int8 by what `glowmcu profile` measured."),
         samples_option(required=False),
         preprocess_option,
+        search_option,
         click.option("--schema", metavar="WORD",
                      help="asymmetric (default), symmetric, symmetric_with_uint8, "
                      "symmetric_with_power2_scale."),
@@ -95,6 +127,10 @@ def _options() -> list[Callable[[Any], Any]]:
                      help="Scale channels against each other first."),
         click.option("--adaround", is_flag=True, default=None,
                      help="Round weights to suit the data; needs --samples."),
+        click.option("--require-sqnr", type=float, metavar="DB",
+                     help="Fail unless outputs keep this signal to quantization noise."),
+        click.option("--require-agreement", type=float, metavar="PERCENT",
+                     help="Fail unless so many decisions are those of the float model."),
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`glowmcu verify`: against the reference in every byte, or against float layer by layer."""
+"""`glowmcu verify`: against the reference in every byte, float by layers, or other runtimes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from glowmcu.api import VerificationReport, verify
 from glowmcu.api.float_comparison import compare
+from glowmcu.api.runtime_comparison import verify_against
 from glowmcu.bundle import load
 from glowmcu.cli.completion import complete_board, complete_executor
 from glowmcu.cli.input_arguments import bind_option, read_bound
@@ -26,7 +27,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.option_words import ExecutorName
 from glowmcu.report.float_comparison import comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
-from glowmcu.report.verification import verification_table
+from glowmcu.report.verification import runtime_table, verification_table
 from glowmcu.verify.executors import EXECUTORS_SHOWN
 
 _MOST_SAMPLES = 100_000
@@ -51,7 +52,7 @@ _MOST_SAMPLES = 100_000
     default="3",
     show_default=True,
     metavar="NUMBER|FILE|FOLDER",
-    help="Random inputs besides the golden vectors; data with --against float.",
+    help="Random inputs; with --against also data, with --against float only data.",
 )
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
 @click.option(
@@ -66,10 +67,11 @@ _MOST_SAMPLES = 100_000
 )
 @click.option(
     "--against",
-    type=click.Choice(["reference", "float"]),
     default="reference",
     show_default=True,
-    help="float: which layers lose accuracy, and what would help.",
+    metavar="reference|float|FILE.tflite",
+    help="float: which layers lose accuracy, and what would help. A file: what TensorFlow Lite "
+    "Micro and LiteRT compute for it.",
 )
 @click.option(
     "--labels",
@@ -107,8 +109,11 @@ def verify_command(
     Exit code 2 where an executor of --on could not run here: what to install is said.
 
     With --against float: compare the quantized BUNDLE (or a float model in its place) with float,
-    layer by layer, on the data of --samples.
+    layer by layer, on the data of --samples. With --against FILE.tflite: run that file in the
+    runtimes that are installed; the one that the bundle's --rounding names must agree.
     """
+    if against not in ("reference", "float"):
+        return _against_file(bundle, board, where, samples, seed, _file(against), report, as_json)
     if against == "float":
         _against_float(
             bundle, board, samples, model, profile, labels, preprocess, plot, bind, as_json
@@ -136,6 +141,39 @@ def verify_command(
     return int(ExitCode.OK)
 
 
+def _file(against: str) -> Path:
+    if Path(against).suffix.lower() != ".tflite":
+        raise click.BadParameter(
+            f"expected reference, float or a .tflite file, got {against!r}",
+            click.get_current_context(),
+            param_hint="--against",
+        )
+    return Path(against)
+
+
+def _against_file(
+    bundle: Path, board: str | None, where: str, samples: str, seed: int, file: Path,
+    report: Path | None, as_json: bool,
+) -> int:  # fmt: skip
+    loaded = load(bundle, board)
+    found = verify_against(
+        loaded, file, cast("ExecutorName", where), seed=seed,
+        samples=_count(samples) if samples.isdigit() else samples,
+    )  # fmt: skip
+    if report is not None:
+        write_report(report, loaded)
+    if as_json:
+        print_json(found.json())
+    else:
+        console().print(runtime_table(found))
+    promised = found.promised
+    if promised.missing:
+        raise error("GM676", f"{promised.title} is not installed", str(file), promised.missing)
+    if promised.refused:
+        raise error("GM673", promised.refused, str(file))
+    return int(ExitCode.OK if found.passed else ExitCode.MISMATCH)
+
+
 def _not_run(report: VerificationReport) -> GlowmcuError:
     """What was named and is not known to be right, with what to install."""
     without = "" if report.allow_missing else "; --allow-missing passes without it"
@@ -150,7 +188,7 @@ def _not_run(report: VerificationReport) -> GlowmcuError:
 def _count(text: str) -> int:
     if not re.fullmatch(r"\d{1,6}", text) or int(text) > _MOST_SAMPLES:
         raise click.BadParameter(
-            f"expected a number up to {_MOST_SAMPLES}, got {text!r}; data go with --against float",
+            f"expected a number up to {_MOST_SAMPLES}, got {text!r}; data go with --against",
             click.get_current_context(),
             param_hint="--samples",
         )
@@ -166,7 +204,7 @@ def _against_float(
         raise error(
             "GM719",
             "--against float needs real data",
-            hint="--samples FILE|FOLDER: .npy, .npz, raw files, folders of these or of images",
+            hint="--samples FILE|FOLDER: .npy, .npz, raw, .csv, .wav, folders of these or images",
         )
     found = compare(
         target,

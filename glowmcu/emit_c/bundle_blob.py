@@ -25,7 +25,7 @@ def bundle_blob(view: BundleView, body: Layers) -> BlobView:
         for tensor in (*view.inputs, *view.outputs)
     ]
     arena = [(buffer.symbol, buffer.offset, buffer.size_bytes) for buffer in view.buffers]
-    facts = [borders, arena, view.single_rounding, view.name]
+    facts = [borders, arena, view.rounding, view.name]
     return blob_view(view.name, body.arrays, body.fills, code, facts)
 
 

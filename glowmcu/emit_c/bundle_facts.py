@@ -13,6 +13,7 @@ from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
 from glowmcu.ir.run_progress import Progress
 from glowmcu.manifest import PipelineEntry
+from glowmcu.quality import QualityEntry
 from glowmcu.simplified import SimplificationEntry
 from glowmcu.stack_use import KnownCosts
 
@@ -30,7 +31,8 @@ class BundleFacts:
     arena_bytes: int
     arena_lower_bound_bytes: int
     arena_align: int
-    single_rounding: bool
+    #: `double`, `single`, or `mixed` where it depends on the layer.
+    rounding: str
     exact_outputs: tuple[bool, ...]
     vectors: tuple[GoldenVector, ...] = ()
     simplification: SimplificationEntry | None = None
@@ -44,3 +46,4 @@ class BundleFacts:
     weights: Weights = Weights.LINKED
     pipeline: PipelineEntry | None = None
     sized: SizedProgram | None = None
+    quality: tuple[QualityEntry, ...] = ()

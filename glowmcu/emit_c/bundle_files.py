@@ -159,7 +159,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         weights_bytes=sum(body.weights_bytes),
         macs=sum(run.node.macs for run in program.runs),
         extra_macs=facts.extra_macs,
-        single_rounding=facts.single_rounding,
+        rounding=facts.rounding,
         is_instrumented=facts.instrument is not Instrument.OFF,
         shows_tensors=facts.instrument is Instrument.TENSORS,
         for_size=facts.options.get("optimize") == Goal.SIZE.value,

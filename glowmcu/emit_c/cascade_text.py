@@ -11,7 +11,7 @@ from glowmcu.emit_c.rendering import render
 from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
 from glowmcu.ir.kernel_code import RowCall, RowRule
-from glowmcu.ir.program import Buffer, Run
+from glowmcu.ir.program import BUFFER_ALIGN, Buffer, Run
 
 #: Where a run in parts says how far it is.
 PROGRESS = "AT_PROGRESS"
@@ -142,7 +142,9 @@ class _Writer:
     def _slide(self, ring: Buffer) -> str:
         row = row_bytes(ring)
         kept = ring.size_bytes - row
-        name = "glowmcu_ring_next" if row % 4 else "glowmcu_ring_next_words"
+        _, inner = next(iter(self.layers.values())).program.root(ring)
+        has_words = row % BUFFER_ALIGN == 0 and inner % BUFFER_ALIGN == 0
+        name = "glowmcu_ring_next_words" if has_words else "glowmcu_ring_next"
         return f"{name}(a + {self._symbol(ring)}, {row}, {kept});"
 
     def _symbol(self, buffer: Buffer) -> str:

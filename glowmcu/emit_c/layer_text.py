@@ -202,8 +202,18 @@ class LayerText:
 
     def call(self) -> str:
         """The statement that computes it."""
-        given = [f"&p_{self.label}"] if self.code.parameters else []
+        given = [self._given()] if self.code.parameters else []
         return self.call_of(self.function, given, [item.text for item in self.pointers()])
+
+    def _given(self) -> str:
+        """The layer's parameters, or a copy that points to a copy of its weights."""
+        staged, parameters = self.code.staged, self.code.parameters
+        if staged is None or parameters is None:
+            return f"&p_{self.label}"
+        assert self.run.scratch is not None
+        place = f"{self._place(self.run.scratch)} + {staged.end_bytes}"
+        given = [place, f"p_{self.label}", parameters.struct, staged.field, str(staged.size_bytes)]
+        return f"GLOWMCU_STAGED({', '.join(given)})"
 
     def call_of(self, function: str, given: list[str], pointers: list[str]) -> str:
         """A call with these pointers, once a batch item; for all rows where it takes rows."""
@@ -233,7 +243,7 @@ class LayerText:
             name = f"out{number}" if several else "out"
             declaration = f"{buffer.type.element.c_name} *{name}"
             found.append(self._pointer(buffer, name, declaration, False, batched))
-        if self.run.scratch is not None:
+        if self.run.scratch is not None and self.code.has_scratch:
             place = self._place(self.run.scratch)
             found.append(Pointer("scratch", "int8_t *scratch", place, ""))
         return found

@@ -90,6 +90,7 @@ def bundle_manifest(
         size=size_entry(facts.sized),
         labels=facts.labels,
         cores=1 if program.meetings is None else 2,
+        quality=facts.quality,
     )
 
 

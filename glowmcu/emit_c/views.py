@@ -252,7 +252,8 @@ class BundleView:
     weights_bytes: int
     macs: int
     extra_macs: int
-    single_rounding: bool
+    #: `double`, `single`, or `mixed` where it depends on the layer.
+    rounding: str
     for_size: bool
     is_instrumented: bool
     shows_tensors: bool

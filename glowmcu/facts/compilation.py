@@ -8,6 +8,7 @@ import dataclasses
 
 from glowmcu.bundle import Bundle, LayerChoice
 from glowmcu.manifest import Manifest, TensorEntry
+from glowmcu.quality import quality_record
 
 Json = dict[str, object]
 
@@ -37,6 +38,7 @@ def compile_json(bundle: Bundle) -> Json:
         "simplification": simplification_json(manifest),
         "placement": placement_json(bundle),
         "options": manifest.options,
+        "quality": quality_record(manifest.quality),
         "notes": list(bundle.notes),
         "memory_passes": [dataclasses.asdict(item) for item in bundle.memory_passes],
         "pareto": [dataclasses.asdict(point) for point in bundle.curve],

@@ -14,6 +14,8 @@ from glowmcu.ir.types import TensorType
 
 #: Every root buffer starts on a multiple of this, so that kernels may load words.
 BUFFER_ALIGN = 4
+#: Where a structure that holds pointers may start, on cores and on the host.
+POINTER_ALIGN = 8
 #: What the caller's arena must be aligned to: enough for int64 and for Helium loads.
 ARENA_ALIGN = 16
 

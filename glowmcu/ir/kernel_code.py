@@ -75,6 +75,19 @@ class Overlap:
         return self.least_gap_bytes is not None and gap_bytes >= self.least_gap_bytes
 
 
+@dataclass(frozen=True)
+class StagedWeights:
+    """The array `field` of the parameters is copied to the scratch before the kernel is called,
+    which reads it there: `size_bytes` up to `end_bytes`, and behind them the parameters that point
+    to it. The kernel's own scratch has `own_bytes`.
+    """
+
+    field: str
+    own_bytes: int
+    size_bytes: int
+    end_bytes: int
+
+
 @dataclass(frozen=True, eq=False)
 class KernelCode:
     """A node in C.
@@ -92,6 +105,8 @@ class KernelCode:
     with the item's part of each operand but all of the `whole_operands` (weights).
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.
+    `weight_passes`: how often a call for all rows and batch items reads the largest array of the
+    parameters from its beginning to its end; 0 where nobody has counted.
     """
 
     function: str
@@ -108,11 +123,19 @@ class KernelCode:
     operand_align: int = 1
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    weight_passes: float = 0.0
+    staged: StagedWeights | None = None
 
     @property
     def is_shared(self) -> bool:
         """Whether the function is rendered once for all layers that name it."""
         return bool(self.template) and self.parameters is not None
+
+    @property
+    def has_scratch(self) -> bool:
+        """Whether the function takes a pointer to scratch."""
+        own = self.scratch_bytes if self.staged is None else self.staged.own_bytes
+        return own > 0
 
     @property
     def constants(self) -> tuple[ConstantArray, ...]:

@@ -25,12 +25,21 @@ Array = npt.NDArray[Any]
 
 
 class Rounding(Enum):
-    """How an int32 accumulator becomes int8. `DOUBLE` is TensorFlow Lite Micro, `SINGLE`
-    XNNPACK.
+    """How an int32 accumulator becomes int8: rounded once or twice.
+
+    `DOUBLE` is TensorFlow Lite Micro. `SINGLE` is XNNPACK, which LiteRT's interpreter hands a model
+    to unless told otherwise. `LITERT` is LiteRT's reference kernels, where it depends on the
+    operator: `Operation.rounding_in` says which of the other two it is.
     """
 
     DOUBLE = "double"
     SINGLE = "single"
+    LITERT = "litert"
+
+    @property
+    def in_c(self) -> str:
+        """`double`, `single`, or `mixed` for generated C where it depends on the layer."""
+        return "mixed" if self is Rounding.LITERT else self.value
 
 
 class OperationError(Exception):
@@ -68,6 +77,10 @@ class Operation:
     #: Operands that may be quantized per channel: weights and their bias. Everything else has one
     #: scale a tensor.
     channel_operands: ClassVar[tuple[int, ...]] = ()
+
+    def rounding_in(self, graph_rounding: Rounding) -> Rounding:
+        """DOUBLE or SINGLE: how the operator rounds in a graph of `graph_rounding`."""
+        return Rounding.DOUBLE if graph_rounding is Rounding.LITERT else graph_rounding
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         """Result shapes. Raises OperationError when the operands do not fit."""

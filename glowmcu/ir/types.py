@@ -58,6 +58,14 @@ class ElementType(Enum):
             return 0, 2**bits - 1
         return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
+    @property
+    def zero_point_limits(self) -> tuple[int, int]:
+        """Least and greatest zero point. That of int8 may be one above the stored values, which
+        are all below 0 then: converters write it for results of fully connected layers.
+        """
+        low, high = self.limits
+        return low, high + (self is ElementType.I8)
+
 
 _NUMPY: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.I8: np.dtype(np.int8),

@@ -27,10 +27,11 @@ def value_ranges(graph: Graph) -> ValueRanges:
     for node in graph.nodes:
         constants = tuple(graph.constant_data(value) for value in node.inputs)
         operands = tuple(ranges[value] for value in node.inputs)
+        rounding = node.op.rounding_in(graph.rounding)
         known = _KNOWN.get(node)
-        if known is None or not known.is_of(operands, constants, graph.rounding):
-            results = _results(node, operands, constants, graph.rounding)
-            known = _KNOWN[node] = _Known(operands, constants, graph.rounding, results)
+        if known is None or not known.is_of(operands, constants, rounding):
+            results = _results(node, operands, constants, rounding)
+            known = _KNOWN[node] = _Known(operands, constants, rounding, results)
         ranges.update(zip(node.outputs, known.results, strict=True))
     return ranges
 

@@ -55,6 +55,7 @@ class Site:
 
     node: Node
     constants: tuple[Array | None, ...]
+    #: DOUBLE or SINGLE: the operator's own in a graph whose rounding depends on the operator.
     rounding: Rounding
     #: What each operand can hold, a channel; None where that is not known.
     input_ranges: tuple[ValueRange | None, ...] = ()
@@ -62,6 +63,8 @@ class Site:
     scratch_limit: int | None = None
     #: Whether the layer is computed a row at a time.
     by_rows: bool = False
+    #: Whether other layers of the bundle may round differently.
+    mixed_rounding: bool = False
     #: What `once_a_site` found, of this site and of those made from it.
     memory: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -94,7 +97,13 @@ def site_of(graph: Graph, node: Node, ranges: ValueRanges | None = None) -> Site
     """The site of `node` in `graph`; without `ranges` operands hold what their types can store."""
     constants = tuple(graph.constant_data(value) for value in node.inputs)
     known = ranges or {value: full_range(value.type) for value in node.inputs}
-    return Site(node, constants, graph.rounding, tuple(known[value] for value in node.inputs))
+    return Site(
+        node,
+        constants,
+        node.op.rounding_in(graph.rounding),
+        tuple(known[value] for value in node.inputs),
+        mixed_rounding=graph.rounding is Rounding.LITERT,
+    )
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,9 @@ class Kernel:
     #: Whether weights that a file stores as int8 stay so where others would make them float32: they
     #: win over those whatever they cost, but for the goal `speed`.
     keeps_int8_weights: ClassVar[bool] = False
+    #: Whether a call for some rows may share with its operand what a layer of these rows alone may,
+    #: though the kernel does not compute such a layer: two cores take rows each.
+    rows_overlap_as_layers: ClassVar[bool] = False
     #: Whether its code is loops over elements and nothing else: shapes decide counts and steps.
     is_loops: ClassVar[bool] = False
     #: Cycles of all single-row calls relative to one call for the whole layer: most variants set up

@@ -80,7 +80,8 @@ def _without_clamp(graph: Graph, node: Node, ranges: ValueRanges) -> Operation |
     unclamped: Operation = replace(op, clamp=None)
     constants = [graph.constant_data(value) for value in node.inputs]
     operands = [ranges[value] for value in node.inputs]
-    (range_,) = unclamped.output_ranges(operands, constants, node.signature, graph.rounding)
+    rounding = op.rounding_in(graph.rounding)
+    (range_,) = unclamped.output_ranges(operands, constants, node.signature, rounding)
     if range_ is None or not range_.low.size:
         return None
     lowest, highest = node.output.type.element.limits

@@ -1,8 +1,8 @@
 """The passes that a float graph goes through before it is profiled and quantized.
 
-All are exact in real numbers; `bound_masks` is where a softmax gives any. What they fold away needs
-no scale of its own: a ReLU behind its layer costs nothing, and a range is measured where int8 will
-really stand.
+All are exact in real numbers, but for the digits that exporters give of a square root;
+`bound_masks` is where a softmax gives any. What they fold away needs no scale of its own: a ReLU
+behind its layer costs nothing, and a range is measured where int8 will really stand.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from glowmcu.lowering import (
     fold_activation_float,
     fold_batch_norm,
     fold_constants,
+    fold_gain_into_readers,
     fold_padding,
     forward_parts,
     merge_common_subexpressions,
     merge_transposes,
+    recognize_functions,
     remove_dead_nodes,
     remove_identities,
     sink_reshapes,
@@ -32,11 +34,13 @@ FLOAT_PASSES: tuple[NamedPass, ...] = (
     ("split_recurrences", split_recurrences.run),
     ("remove_identities", remove_identities.run),
     ("merge_common_subexpressions", merge_common_subexpressions.run),
+    ("recognize_functions", recognize_functions.run),
     ("merge_transposes", merge_transposes.run),
     ("sink_transposes", sink_transposes.run),
     ("sink_reshapes", sink_reshapes.run),
     ("forward_parts", forward_parts.run),
     ("fold_batch_norm", fold_batch_norm.run),
+    ("fold_gain_into_readers", fold_gain_into_readers.run),
     ("fold_activation_float", fold_activation_float.run),
     ("fold_padding", fold_padding.run),
 )

@@ -38,7 +38,8 @@ def _folded(graph: Graph, node: Node, ranges: ValueRanges) -> list[Node] | None:
     constants = [graph.constant_data(value) for value in node.inputs]
     _, weights, bias = constants
     # By the rule of the operator alone: what it says holds for all sums in reach.
-    (out,) = node.op.output_ranges((x, None, None), constants, node.signature, graph.rounding)
+    rounding = node.op.rounding_in(graph.rounding)
+    (out,) = node.op.output_ranges((x, None, None), constants, node.signature, rounding)
     if x is None or out is None or weights is None or bias is None:
         return None
     # Weights that several layers share would need a copy for each.

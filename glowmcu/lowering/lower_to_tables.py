@@ -56,7 +56,7 @@ def _evaluate(node: Node, operands: Sequence[Array], graph: Graph) -> Array:
         value.type.with_shape(data.shape) for value, data in zip(node.inputs, operands, strict=True)
     )
     signature = Signature(inputs, (node.output.type.with_shape((256,)),))
-    (table,) = node.op.evaluate(operands, signature, graph.rounding)
+    (table,) = node.op.evaluate(operands, signature, node.op.rounding_in(graph.rounding))
     return np.ascontiguousarray(table)
 
 

@@ -3,13 +3,16 @@
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.fit_in_steps import fit_in_steps
 from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
+from glowmcu.memory_fit.staging import FlashWaits, stage_weights
 from glowmcu.memory_fit.two_cores import share_between_cores
 
 __all__ = [
     "RAM_SLOWDOWN",
     "Fit",
+    "FlashWaits",
     "fit_in_steps",
     "fit_memory",
     "memory_curve",
     "share_between_cores",
+    "stage_weights",
 ]

@@ -93,8 +93,26 @@ class Divisible:
         if self.codes:
             code = self.codes.get((first, end))
             return {} if code is None else code.overlaps
+        if self.chosen.kernel.rows_overlap_as_layers:
+            return dict(self._as_layer(first))
         band = self._band(first, end)
         return {} if band is None else band.overlaps
+
+    def _as_layer(self, first: int) -> Iterator[tuple[int, Overlap]]:
+        """What the whole layer may share, between what a call from row `first` on reads and writes:
+        its first row of each lies as far from the other's as the rows before them make it.
+        """
+        for number, position in enumerate(self.run.positions):
+            whole, rule = self.chosen.code.overlaps.get(position), self.rules[number]
+            if whole is None or rule is None:
+                continue
+            pitch = self.run.inputs[number].size_bytes // rule.rows
+            nearer = first * self.unit_bytes - rule.first(first) * pitch
+            ends = (
+                None if gap is None else gap - nearer
+                for gap in (whole.least_gap_bytes, whole.only_gap_bytes)
+            )
+            yield position, Overlap(*ends)
 
     def _band(self, first: int, end: int) -> KernelCode | None:
         """Of the same kernel: bands that begin and end alike are computed alike."""

@@ -33,6 +33,8 @@ class KernelChoice(Protocol):
     @property
     def scratch_bytes(self) -> int: ...
     @property
+    def holds_pointers(self) -> bool: ...
+    @property
     def operand_align(self) -> int: ...
     @property
     def overlaps(self) -> Mapping[int, Overlap]: ...
@@ -105,7 +107,7 @@ def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_ro
     scratch = None
     if choice.scratch_bytes:
         type_ = TensorType((choice.scratch_bytes,), ElementType.I8)
-        if choice.scratch_bytes % 8 == 0 and _holds_wide(node):
+        if choice.scratch_bytes % 8 == 0 and (choice.holds_pointers or _holds_wide(node)):
             type_ = TensorType((choice.scratch_bytes // 8,), ElementType.I64)
         scratch = Buffer(f"{node.name}/scratch", type_)
     return Run(

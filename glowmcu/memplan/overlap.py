@@ -59,6 +59,8 @@ def relations(program: Program) -> list[Relation]:
 def _of_states(program: Program) -> Iterator[Relation]:
     """Bytes beside a state are others' before and after they are needed."""
     pieces = state_pieces(program)
+    if not pieces.of_states:
+        return
     lives = list(program.lives.items())
     for index, (buffer, life) in enumerate(lives):
         for other, other_life in lives[index + 1 :]:

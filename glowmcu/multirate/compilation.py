@@ -28,6 +28,7 @@ from glowmcu.pipeline import (
     labels_of,
     model_notes,
 )
+from glowmcu.quality import QualityEntry
 from glowmcu.slides import Slide
 
 if TYPE_CHECKING:
@@ -107,6 +108,18 @@ def _prepared(files: PipelineFiles, options: Options) -> Prepared:
         labels,
         (*notes, *dump.notes, *label_notes),
         pipeline=_entry(models[0], imported, description, options.name),
+        quality=_quality(files),
+    )
+
+
+def _quality(files: PipelineFiles) -> tuple[QualityEntry, ...]:
+    """Of the stages that were quantized here, in order."""
+    stages = (stage.name for stage in files.description.stages)
+    return tuple(
+        replace(entry, stage=name)
+        for name in stages
+        if name in files.quantization
+        for entry in files.quantization[name].quality
     )
 
 

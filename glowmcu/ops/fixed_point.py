@@ -30,8 +30,6 @@ def round_half_away(value: float) -> int:
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """`(multiplier, shift)` of a real scale >= 0, as `QuantizeMultiplier` rounds it."""
-    if real == 0.0:
-        return 0, 0
     fraction, shift = math.frexp(real)
     multiplier = round_half_away(fraction * 2**31)
     if multiplier == 2**31:

@@ -20,6 +20,7 @@ from glowmcu.ops.fixed_point import Requantization, exact_float, requantization,
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
 from glowmcu.ops.reach import fully_connected_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
+from glowmcu.ops.real_scale import real_requantization
 from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import (
     ACCUMULATOR_END,
@@ -37,11 +38,13 @@ class FullyConnected(Operation):
     """Operands: input (…, I), weights (O, I), bias (O,); result (…, O).
 
     Weights per tensor (any zero point) or per output channel (zero point 0). `clamp` is the fused
-    activation in stored output units; None leaves the type's full range.
+    activation in stored output units; None leaves the type's full range. `rounds_once`: int8 as
+    LiteRT's reference kernel has it: the sum times the scale in float64, halves away from zero.
     """
 
     channel_operands: ClassVar[tuple[int, ...]] = (1, 2)
     clamp: tuple[float, float] | None = None
+    rounds_once: bool = False
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         x, weights, bias = inputs
@@ -69,6 +72,8 @@ class FullyConnected(Operation):
         assert weights.quantization is not None
         if weights.quantization.per_channel and any(weights.quantization.zero_points):
             raise OperationError("weights quantized per channel must have zero point 0")
+        if self.rounds_once:
+            self.requantization(signature)
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:
         """Least and greatest stored result."""
@@ -83,7 +88,12 @@ class FullyConnected(Operation):
         assert weights.quantization is not None
         scales = weights.quantization.scales
         real = x.scale * np.array(scales) / signature.output.scale
+        if self.rounds_once and not is_wide(signature):
+            return real_requantization(real)
         return requantization_for(bias, real)
+
+    def rounding_in(self, graph_rounding: Rounding) -> Rounding:
+        return Rounding.SINGLE if self.rounds_once else super().rounding_in(graph_rounding)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding

@@ -9,13 +9,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from glowmcu.errors import GlowmcuError, error
-from glowmcu.option_words import CalibrationWord, IoWord, Percentile, SchemaWord
+from glowmcu.option_words import (
+    BitsWord,
+    CalibrationWord,
+    IoWord,
+    Percentile,
+    SchemaWord,
+    SearchWord,
+)
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.schemas import Schema
+from glowmcu.quant.search_space import SearchSpace
+from glowmcu.quant.wide import ALL
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -30,7 +39,11 @@ class Quantization:
     operators or nodes.
     `per_tensor_weights` gives dense layers one scale in all, `bias_correction` takes the mean error
     of rounded weights off the bias, `equalize` scales channels against each other first, `adaround`
-    rounds weights to suit the samples.
+    rounds weights to suit the samples. `weights` is how many bits weights of matrix products have:
+    8, 4, "mixed" (4 where the samples bear it) or the names of those layers that get 4; of four
+    bits they are rounded to suit the samples unless `adaround` is False. Where `search` is
+    automatic, as it is by default, samples choose what is left open of calibration, equalization,
+    bias correction and, where too much is lost otherwise, int16; plain takes the defaults.
 
     >>> chosen = glowmcu.Quantization(schema="symmetric", keep_float=["softmax"])
     >>> bundle = glowmcu.compile(
@@ -47,6 +60,38 @@ class Quantization:
     bias_correction: bool | None = None
     equalize: bool | None = None
     adaround: bool | None = None
+    weights: BitsWord | Sequence[str] | None = None
+    search: SearchWord | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether choices that are left open are the defaults, whatever samples or a profile say.
+
+        Raises GM322 for a word that is none.
+        """
+        if self.search is not None and self.search not in get_args(SearchWord):
+            raise _no_such("search", ", ".join(get_args(SearchWord)), self.search)
+        return self.search == "plain"
+
+    @property
+    def space(self) -> SearchSpace:
+        """What is left open of that which samples may decide."""
+        return SearchSpace(
+            self.calibration is None,
+            self.equalize is None,
+            self.bias_correction is None,
+            self.int16 is None,
+        )
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the samples say which layers have weights of four bits."""
+        return self.weights == "mixed"
+
+    @property
+    def asks_for_four_bits(self) -> bool:
+        """Whether weights of any layer were asked to have four bits."""
+        return self.is_mixed or (self.weights is not None and bool(_four_bit_names(self.weights)))
 
     @property
     def is_default(self) -> bool:
@@ -69,6 +114,8 @@ class Quantization:
             given["keep_float"] = tuple(self.keep_float)
         if self.int16 is not None:
             given["int16"] = tuple(self.int16)
+        if self.weights is not None and not self.is_mixed:
+            given["four_bit_weights"] = _four_bit_names(self.weights)
         if self.per_tensor_weights is not None:
             given["per_channel"] = not self.per_tensor_weights
         switches = (
@@ -85,6 +132,16 @@ def _choice(kind: type[_Choice], word: str, option: str) -> _Choice:
         return kind(word)
     except ValueError as cause:
         raise _no_such(option, ", ".join(str(item.value) for item in kind), word) from cause
+
+
+def _four_bit_names(weights: BitsWord | Sequence[str]) -> tuple[str, ...]:
+    """Layers whose weights have four bits."""
+    if isinstance(weights, int | str):
+        names = {"8": (), "4": (ALL,)}.get(str(weights))
+        if names is None:
+            raise _no_such("weights", "4, 8, mixed or a list of layers", str(weights))
+        return names
+    return tuple(weights)
 
 
 def _calibration(text: str, old: Calibration) -> Calibration:
@@ -122,6 +179,7 @@ def options_text(options: QuantizationOptions) -> dict[str, str]:
         "io": options.interface.value,
         "keep_float": ",".join(options.keep_float),
         "int16": ",".join(options.int16),
+        "four_bit_weights": ",".join(options.four_bit_weights),
         "per_tensor_weights": _word(not options.per_channel),
         "bias_correction": _word(options.bias_correction),
         "equalize": _word(options.equalization),
@@ -138,10 +196,11 @@ def options_text(options: QuantizationOptions) -> dict[str, str]:
 
 def options_of_text(text: Mapping[str, str]) -> QuantizationOptions:
     """The options in what a bundle says; other keys may stand among them."""
-    names = {key: text[key].split(",") for key in ("keep_float", "int16") if key in text}
+    listed = {"keep_float": "keep_float", "int16": "int16", "four_bit_weights": "weights"}
+    names = {word: text[key].split(",") for key, word in listed.items() if key in text}
     switches = ("per_tensor_weights", "bias_correction", "equalize", "adaround")
     given: dict[str, Any] = {key: text.get(key) for key in ("schema", "calibration", "io")}
-    given |= {key: names.get(key) for key in ("keep_float", "int16")}
+    given |= names
     given |= {key: text[key] == "yes" for key in switches if key in text}
     return Quantization(**given).over(QuantizationOptions())
 
@@ -166,4 +225,5 @@ def choice_text(options: QuantizationOptions) -> str:
     words += [] if options.per_channel else ["per-tensor-weights"]
     words += [f"float:{name}" for name in options.keep_float]
     words += [f"int16:{name}" for name in options.int16]
+    words += [f"weights:4:{name}" for name in options.four_bit_weights]
     return " ".join(words) or "defaults"

@@ -20,11 +20,12 @@ from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.stored_attributes import with_stored_attributes
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import Parameters
-from glowmcu.quant.schemas import Schema, quantize_array
+from glowmcu.quant.schemas import INT4_MAX, INT8_MAX, Schema, quantize_array
 from glowmcu.quant.weights import (
     Floats,
     quantize_bias,
     quantize_weights,
+    scales_for_bias,
     weight_quantization,
     weight_scales,
 )
@@ -32,28 +33,34 @@ from glowmcu.quant.weights import (
 
 @dataclass(frozen=True, eq=False)
 class LayerConstants:
-    """A layer's weights on their way to int8: `axis` counts channels, None is one scale in all."""
+    """A layer's weights on their way to int8: `axis` counts channels, None is one scale in all.
+
+    Stored they are at most `most`, at scales of `least_scales` or more (None: any): the bias fits.
+    """
 
     weights: Array
     scales: Floats
     axis: int | None
     bias: Array | None
+    most: int = INT8_MAX
+    least_scales: Floats | None = None
 
 
-#: Stored weights and the bias (real) to go with them; `nearest` is the plain one.
-Refinement = Callable[[Node, LayerConstants], tuple[Array, Array | None]]
+#: Stored weights, and the layer with the scales and the bias (real) that go with them; `nearest` is
+#: the plain one.
+Refinement = Callable[[Node, LayerConstants], tuple[Array, LayerConstants]]
 
 
-def nearest(node: Node, layer: LayerConstants) -> tuple[Array, Array | None]:
+def nearest(node: Node, layer: LayerConstants) -> tuple[Array, LayerConstants]:
     """Every weight rounded by itself."""
-    return quantize_weights(layer.weights, layer.scales, layer.axis), layer.bias
+    return quantize_weights(layer.weights, layer.scales, layer.axis, layer.most), layer
 
 
 @dataclass(frozen=True)
 class Formats:
     """How tensors are stored: as int8 with the parameters of `narrow`, but where the nodes of
     `wide_nodes` read or make them as int16 with those of `wide`; as are the results `wide_states`
-    and the model's inputs `raw`.
+    and the model's inputs `raw`. Weights of `four_bit_nodes` are -7..7.
     """
 
     narrow: Parameters
@@ -61,6 +68,7 @@ class Formats:
     wide_nodes: Collection[Node] = ()
     wide_states: Collection[Value] = ()
     raw: Collection[Value] = ()
+    four_bit_nodes: Collection[Node] = ()
 
     def type_of(self, value: Value, wide: bool) -> TensorType:
         """The type that stores `value`."""
@@ -236,8 +244,11 @@ class _Tensors:
         return value
 
     def _append(self, op: Operation, x: Value, type_: TensorType, name: str) -> Value:
+        """A conversion. Raises OperationError where the operator refuses its types."""
         value = Value(type_, name)
-        self.nodes.append(Node(op, (x,), (value,), name, "quantization"))
+        node = Node(op, (x,), (value,), name, "quantization")
+        op.verify(node.signature)
+        self.nodes.append(node)
         return value
 
     def finish(self) -> Graph:
@@ -347,7 +358,8 @@ class _Layer:
         weights = node.inputs[position]
         scale = self._operand_type(activation).scale
         layer = self._layer_constants(tensors.data(weights), rule.weights[position], bias, scale)
-        stored, bias = self._refinement(node, layer)
+        stored, layer = self._refinement(node, layer)
+        bias = layer.bias
         quantization = weight_quantization(layer.scales, layer.axis)
         found = {position: tensors.constant(stored, quantization, weights.name)}
         if place is not None and bias is not None:
@@ -368,5 +380,8 @@ class _Layer:
         schema = self._options.calibration.schema
         power2 = schema is Schema.SYMMETRIC_WITH_POWER2_SCALE
         schema = schema if power2 else Schema.SYMMETRIC
-        scales = weight_scales(weights, axis, bias, scale, schema, self._bias_element)
-        return LayerConstants(np.asarray(weights), scales, axis, bias)
+        element = self._bias_element
+        most = INT4_MAX if self._node in self._tensors.formats.four_bit_nodes else INT8_MAX
+        scales = weight_scales(weights, axis, bias, scale, schema, element, most)
+        least = scales_for_bias(bias, len(scales), scale, element).astype(np.float32)
+        return LayerConstants(np.asarray(weights), scales, axis, bias, most, least)

@@ -135,13 +135,15 @@ def _pixels(path: Path, settings: Preprocessing) -> Array:
                     str(path),
                     limits.HINT,
                 )
-            picture = opened.convert("L" if settings.color == "gray" else "RGB")
+            # A camera that was turned says so beside its pixels, and viewers turn them back.
+            upright = _pillow("ImageOps").exif_transpose(opened)
+            picture = upright.convert("L" if settings.color == "gray" else "RGB")
     return np.asarray(picture.resize((width, height), image.Resampling.BILINEAR))
 
 
-def _pillow() -> ModuleType:
+def _pillow(part: str = "Image") -> ModuleType:
     try:
-        return importlib.import_module("PIL.Image")
+        return importlib.import_module(f"PIL.{part}")
     except ImportError as cause:
         raise _no_pillow() from cause
 

@@ -188,14 +188,8 @@ def border_nodes(
 
 def _follow_neighbours(sea: _Sea, rules: Rules) -> None:
     """Nodes that only move elements stay float where all around them is."""
-
-    def is_neutral(node: Node) -> bool:
-        return node in rules and rules[node].result is ResultRange.SAME
-
-    neutral = {node for node in rules if is_neutral(node)}
-    for region in sea.regions(neutral.__contains__):
-        inside = set(region)
-        around = [n for node in region for n in sea.neighbours(node) if n not in inside]
+    neutral = {node for node, rule in rules.items() if rule.result is ResultRange.SAME}
+    for region, around in border_nodes(sea.graph, neutral.__contains__):
         has_int8 = any(node in rules for node in around) if around else sea.int8_interface
         if not has_int8:
             _remove(rules, region)

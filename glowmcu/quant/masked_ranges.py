@@ -84,10 +84,11 @@ def _step(graph: Graph, maker: Node, measured: _Measured) -> _Step | None:
     if not isinstance(maker.op, Add | Sub | Select):
         return None
     one, two = maker.inputs[-2:]
-    sign = -1 if isinstance(maker.op, Sub) else 1
-    for mask, scores in ((two, one), (one, two))[: 1 if sign < 0 else 2]:
+    is_less = isinstance(maker.op, Sub)
+    for mask, scores in [(two, one)] if is_less else [(two, one), (one, two)]:
         made_of = possible_values(graph, mask, measured)
-        added = sign * made_of[mask] if mask in made_of else np.zeros(0)
+        added = made_of[mask] if mask in made_of else np.zeros(0)
+        added = -added if is_less else added
         if (added <= _NEVER).any():
             kept = added[added > _NEVER]
             reach = (float(kept.min()), float(kept.max())) if kept.size else (0.0, 0.0)

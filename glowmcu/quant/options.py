@@ -24,7 +24,8 @@ class QuantizationOptions:
     """Defaults are what is best for most models.
 
     `keep_float` and `int16` (activations of 16 bits; `all` is everything that can) name operators
-    (`softmax`) or nodes. `per_channel` False gives weights of fully connected layers one scale in
+    (`softmax`) or nodes; `four_bit_weights` likewise those matrix products whose weights are -7..7
+    and not -127..127. `per_channel` False gives weights of fully connected layers one scale in
     all, as old runtimes want it. `bias_correction` takes the mean error of rounded weights off the
     bias, `adaptive_rounding` rounds weights to suit the data: it needs samples at the time of
     conversion. `equalization` scales channels against each other first (`quant/equalization.py`).
@@ -34,6 +35,7 @@ class QuantizationOptions:
     interface: Interface = Interface.INT8
     keep_float: tuple[str, ...] = ()
     int16: tuple[str, ...] = ()
+    four_bit_weights: tuple[str, ...] = ()
     per_channel: bool = True
     bias_correction: bool = True
     adaptive_rounding: bool = False
@@ -50,6 +52,7 @@ def options_record(options: QuantizationOptions) -> dict[str, object]:
         "interface": options.interface.value,
         "keep_float": list(options.keep_float),
         "int16": list(options.int16),
+        "four_bit_weights": list(options.four_bit_weights),
         **{name: getattr(options, name) for name in _SWITCHES},
     }
 
@@ -82,6 +85,7 @@ def options_of(record: object, where: str = "") -> QuantizationOptions:
         _choice(Interface, given["interface"], "interface", where),
         _names(given["keep_float"], "keep_float", where),
         _names(given["int16"], "int16", where),
+        _names(given["four_bit_weights"], "four_bit_weights", where),
         **switches,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from glowmcu.ir.types import ElementType, Shape
 from glowmcu.notebook import Card, Column, Shown
 from glowmcu.number_text import count
 from glowmcu.quant.histogram import Histogram, merge_histograms
+
+if TYPE_CHECKING:
+    from glowmcu.quant.options import QuantizationOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,8 @@ _COLUMNS = (
 class Profile(Shown):
     """Tensors by name, in the graph's order, and what they were measured with.
 
-    `model_sha256` is that of the model file; empty where a graph was never a file.
+    `model_sha256` is that of the model file; empty where a graph was never a file. `options` are
+    those that suit the samples best, which `compile` takes; None where nobody has looked.
 
     >>> made = glowmcu.profile("digits.onnx", "calibration.npz")
     >>> pixels = made.tensors["pixels"]
@@ -95,6 +100,7 @@ class Profile(Shown):
     tool_version: str
     sample_count: int
     tensors: Mapping[str, TensorProfile]
+    options: QuantizationOptions | None = None
 
     def _card(self) -> Card:
         records = [

@@ -1,7 +1,8 @@
 """Profiles as JSON files that people can read: one tensor a paragraph, one list a line.
 
 Floats are the shortest text that gives the same float32, but for mean and variance (doubles).
-A tuned profile also holds `options`: the quantization options that `compile --profile` then takes.
+`options` are the quantization options that `compile --profile` takes, where some were found.
+`quality` is what options were found to come to on samples that are no longer at hand.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,17 @@ import numpy as np
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.file_writing import write_text_file
 from glowmcu.ir.operation import Array
+from glowmcu.quality import QualityEntry, quality_of, quality_record
 from glowmcu.quant.histogram import BIN_COUNT, Histogram
 from glowmcu.quant.options import QuantizationOptions, options_of, options_record
 from glowmcu.quant.profile import ChannelProfile, Profile, TensorProfile
 
 FORMAT = "glowmcu-profile-1"
+#: Options, and what they were found to come to.
+Judged = tuple[QuantizationOptions, tuple[QualityEntry, ...]]
 
 
-def profile_text(profile: Profile, options: QuantizationOptions | None = None) -> str:
+def profile_text(profile: Profile, judged: Judged | None = None) -> str:
     """The content of the file; the same for equal profiles."""
     head: dict[str, object] = {
         "format": FORMAT,
@@ -32,8 +37,10 @@ def profile_text(profile: Profile, options: QuantizationOptions | None = None) -
         "model_sha256": profile.model_sha256,
         "sample_count": profile.sample_count,
     }
-    if options is not None:
-        head["options"] = options_record(options)
+    if profile.options is not None:
+        head["options"] = options_record(profile.options)
+    if judged is not None:
+        head["quality"] = {"options": options_record(judged[0]), "found": quality_record(judged[1])}
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     tensors = ",\n".join(
         f"    {json.dumps(name)}: {_tensor_text(tensor)}"
@@ -42,10 +49,10 @@ def profile_text(profile: Profile, options: QuantizationOptions | None = None) -
     return "\n".join(["{", *lines, '  "tensors": {', tensors, "  }", "}", ""])
 
 
-def write_profile(profile: Profile, path: Path, options: QuantizationOptions | None = None) -> None:
+def write_profile(profile: Profile, path: Path, judged: Judged | None = None) -> None:
     """Write the file, and its folder. Raises GM303 where that is impossible."""
     try:
-        write_text_file(path, profile_text(profile, options))
+        write_text_file(path, profile_text(profile, judged))
     except OSError as cause:
         raise error(
             "GM303", f"cannot write the profile: {cause.strerror}", str(path), "choose another file"
@@ -53,16 +60,22 @@ def write_profile(profile: Profile, path: Path, options: QuantizationOptions | N
 
 
 def read_profile(path: Path) -> Profile:
-    """Read a file of `write_profile`. Raises GM303 for anything else."""
+    """Read a file of `write_profile`. Raises GM303 for anything else, GM315 for wrong options."""
     return parse_profile(_read_text(path), str(path))
 
 
-def read_tuned_profile(path: Path) -> tuple[Profile, QuantizationOptions | None]:
-    """As `read_profile`, with the options where the file has any. Raises GM315 for wrong ones."""
-    text = _read_text(path)
-    profile = parse_profile(text, str(path))
-    record = json.loads(text).get("options")
-    return profile, None if record is None else options_of(record, str(path))
+def read_quality(path: Path, options: QuantizationOptions) -> tuple[QualityEntry, ...]:
+    """What these options were found to come to when the profile was made, whatever the types of
+    inputs and outputs; empty where that is not known. Raises GM303 for what is no quality.
+    """
+    record = json.loads(_read_text(path)).get("quality")
+    if record is None:
+        return ()
+    try:
+        judged = replace(options_of(record["options"], str(path)), interface=options.interface)
+        return quality_of(record["found"]) if judged == options else ()
+    except (KeyError, TypeError, AttributeError, ValueError) as cause:
+        raise _damaged(f"its quality is {type(cause).__name__}: {cause}", str(path)) from cause
 
 
 def _read_text(path: Path) -> str:
@@ -77,18 +90,20 @@ def _read_text(path: Path) -> str:
 
 
 def parse_profile(text: str, where: str = "") -> Profile:
-    """The profile in `text`. Raises GM303 with what is wrong."""
+    """The profile in `text`. Raises GM303 with what is wrong, GM315 for wrong options."""
     try:
         record = json.loads(text)
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             got = record.get("format") if isinstance(record, dict) else type(record).__name__
             raise _damaged(f"expected format {FORMAT!r}, got {got!r}", where)
         tensors = {str(name): _tensor(item) for name, item in record["tensors"].items()}
+        options = record.get("options")
         return Profile(
             str(record["model_sha256"]),
             str(record["tool_version"]),
             int(record["sample_count"]),
             tensors,
+            None if options is None else options_of(options, where),
         )
     except json.JSONDecodeError as cause:
         raise _damaged(f"it is no JSON from line {cause.lineno} on", where) from cause

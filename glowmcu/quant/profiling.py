@@ -37,15 +37,40 @@ _MOST_CHANNELS = 4096
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it has come. `total` and `remaining_s` are None where the end is not known."""
+    """How far it has come, and with what: samples are profiled, then options chosen by them.
+    `total` and `remaining_s` are None where the end is not known.
+    """
 
     done: int
     total: int | None
     elapsed_s: float
     remaining_s: float | None
+    activity: str = "profiling"
 
 
 Observer = Callable[[Progress], None]
+
+
+class Watch:
+    """Tells an observer, where there is one, how far an activity that begins now has come."""
+
+    def __init__(
+        self,
+        observer: Observer | None,
+        activity: str = "profiling",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._observer, self._activity = observer, activity
+        self._clock, self._started = clock, clock()
+
+    def tell(self, done: int, total: int | None) -> None:
+        """Where `done` of `total` are done."""
+        if self._observer is not None:
+            elapsed = self._clock() - self._started
+            remaining = None if total is None else elapsed * max(total - done, 0) / done
+            self._observer(Progress(done, total, elapsed, remaining, self._activity))
+
+
 Visit = Callable[[Node | None, Sequence[Value], Sequence[Array]], None]
 
 
@@ -69,11 +94,10 @@ def profile_graph(
                 seen = _measure(value, array, node)
                 tensors[value] = merge_tensors(tensors[value], seen) if value in tensors else seen
 
-    started, done = clock(), 0
+    watch, done = Watch(observer, clock=clock), 0
     for count in run_samples(graph, samples, visit):
         done += count
-        if observer is not None:
-            observer(_progress(done, samples.count, clock() - started))
+        watch.tell(done, samples.count)
     if done == 0:
         raise error("GM306", "no samples", hint="a few hundred from the training data are good")
     _refuse_constant_data(graph, tensors)
@@ -81,15 +105,21 @@ def profile_graph(
     return Profile(model_sha256, __version__, done, named)
 
 
-def _progress(done: int, total: int | None, elapsed_s: float) -> Progress:
-    remaining = None if total is None else elapsed_s * max(total - done, 0) / done
-    return Progress(done, total, elapsed_s, remaining)
-
-
 def run_samples(graph: Graph, samples: Samples, visit: Visit) -> Iterator[int]:
     """Run all samples; `visit` sees the values of `graph` with arrays of one or more samples.
 
     Yields the number of samples after each batch. Inputs are visited with None for a node.
+    """
+    for lanes, originals, inputs, count in in_batches(graph, samples):
+        _run(lanes, originals, inputs, visit)
+        yield count
+
+
+def in_batches(
+    graph: Graph, samples: Samples
+) -> Iterator[tuple[Graph, dict[Value, Value], Sequence[Array], int]]:
+    """All samples in groups: the graph for a group, its values to those of `graph`, its inputs, and
+    how many samples it has.
     """
     iterator = iter(samples)
     size = min(BATCH_SIZE, _affordable(graph))
@@ -101,10 +131,10 @@ def run_samples(graph: Graph, samples: Samples, visit: Visit) -> Iterator[int]:
         batch = batched(graph, len(group)) if len(group) > 1 else None
         if batch is None:
             for sample in group:
-                _run(graph, {value: value for value in _all_values(graph)}, sample, visit)
+                yield graph, {value: value for value in _all_values(graph)}, sample, 1
         else:
-            _run(batch[0], {new: old for old, new in batch[1].items()}, stacked(group), visit)
-        yield len(group)
+            originals = {new: old for old, new in batch[1].items()}
+            yield batch[0], originals, stacked(group), len(group)
 
 
 def _affordable(graph: Graph) -> int:

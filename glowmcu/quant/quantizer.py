@@ -20,6 +20,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.types import ElementType
 from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
+from glowmcu.quant.four_bits import choose_four_bit_nodes
 from glowmcu.quant.islands import Rules, choose_int8_nodes, nodes_named, why_float
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import assign_parameters, raw_inputs, wide_states
@@ -97,12 +98,14 @@ def _quantize(
         if int8_interface and value.type.element is ElementType.F32
     ]
     int16 = fused.names(options.int16)
+    four_bit = fused.names(options.four_bit_weights)
     refused: dict[Node, str] = {}
     narrow: dict[Node, str] = {}
     while True:
         rules = choose_int8_nodes(graph, options.keep_float, refused, int8_interface)
         wide_nodes = choose_wide_nodes(graph, rules, int16, narrow)
         formats = _formats(graph, rules, wide_nodes, profile, options.calibration, border)
+        formats = replace(formats, four_bit_nodes=choose_four_bit_nodes(graph, rules, four_bit))
         refinement = refinement_for(graph, rules, options, profile, samples)
         conversion = convert_graph(graph, rules, formats, options, refinement)
         if not conversion.refused:

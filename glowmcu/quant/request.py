@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glowmcu.ir.graph import Graph
+from glowmcu.quality import QualityEntry
 from glowmcu.quant.choices import options_text
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile, check_profile, resized
@@ -13,6 +14,7 @@ from glowmcu.quant.profile_file import profile_text
 from glowmcu.quant.profiling import Observer, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
 from glowmcu.quant.sample_source import SampleSource
+from glowmcu.quant.search_space import SearchSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +22,9 @@ class QuantizationRequest:
     """A profile, or samples to make one; samples beside a profile are for options that look at
     data. `profile_name` is what the bundle calls the profile; `observer` watches profiling.
     `of_another_size`: the profile is of the same model at another size of one of its axes.
+    `quality` is what these options were found to come to, empty where nobody has looked; `search`
+    what may be chosen in their place by the samples, None for nothing; `mixed_weights`: so are the
+    layers whose weights have four bits.
     """
 
     options: QuantizationOptions = field(default_factory=QuantizationOptions)
@@ -27,7 +32,10 @@ class QuantizationRequest:
     profile_name: str = ""
     samples: SampleSource | None = None
     observer: Observer | None = None
+    search: SearchSpace | None = None
     of_another_size: bool = False
+    mixed_weights: bool = False
+    quality: tuple[QualityEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class QuantizedModel:
     quantized: Quantized
     profile: Profile
     text: dict[str, str]
+    quality: tuple[QualityEntry, ...] = ()
 
 
 def quantize_as_requested(
@@ -60,9 +69,10 @@ def quantize_as_requested(
         "samples": str(profile.sample_count),
         **options_text(request.options),
     }
-    return QuantizedModel(quantized, profile, text)
+    return QuantizedModel(quantized, profile, text, request.quality)
 
 
 def profile_sha256(profile: Profile) -> str:
-    """Of the measurements as text, without options that a tuned profile holds besides."""
-    return hashlib.sha256(profile_text(profile).encode()).hexdigest()
+    """Of the measurements as text, without the options that it holds besides."""
+    measured = replace(profile, options=None)
+    return hashlib.sha256(profile_text(measured).encode()).hexdigest()

@@ -12,12 +12,13 @@ Source: Nagel et al. 2019, arXiv 1906.04721 (bias correction); 2020, arXiv 2004.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
+from glowmcu.quant.clipping import clipped_scales, scales_matrix
 from glowmcu.quant.convert import LayerConstants, Refinement, nearest
 from glowmcu.quant.islands import Rules
 from glowmcu.quant.linear_layers import is_linear, rows_of, weights_matrix, weights_of_matrix
@@ -25,8 +26,7 @@ from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile, TensorProfile, profiled_values
 from glowmcu.quant.profiling import run_samples
 from glowmcu.quant.samples import Samples
-from glowmcu.quant.schemas import INT8_MAX
-from glowmcu.quant.weights import along
+from glowmcu.quant.schemas import INT4_MAX, Schema
 
 #: Enough for the moments of a layer's input.
 _MOST_SAMPLES = 256
@@ -96,7 +96,7 @@ def refinement_for(
     profile: Profile,
     samples: Samples | None,
 ) -> Refinement:
-    """Rounding and bias correction as `options` ask.
+    """Scales of four-bit weights, rounding and bias correction as `options` ask.
 
     Means come from the samples where rounding goes through them, or else from the profile.
     """
@@ -106,18 +106,22 @@ def refinement_for(
         assert samples is not None
         gathered = layer_moments(graph, linear, samples)
     names = profiled_values(graph)
+    power2 = options.calibration.schema is Schema.SYMMETRIC_WITH_POWER2_SCALE
 
-    def refine(node: Node, layer: LayerConstants) -> tuple[Array, Array | None]:
-        stored, bias = nearest(node, layer)
-        moments = gathered.get(node)
+    def refine(node: Node, layer: LayerConstants) -> tuple[Array, LayerConstants]:
+        moments, error = gathered.get(node), None
         if moments is not None:
             error = moments.covariance if options.bias_correction else moments.outer
+        if layer.most == INT4_MAX:
+            layer = replace(layer, scales=clipped_scales(node, layer, error, power2))
+        stored, _ = nearest(node, layer)
+        if moments is not None and error is not None:
             stored = round_adaptively(node, layer, stored, error, moments.count)
         x = names.get(node.inputs[0])
-        if options.bias_correction and bias is not None and x is not None and is_linear(node):
+        if options.bias_correction and layer.bias is not None and x is not None and is_linear(node):
             mean = _mean_row(node, profile.tensors[x]) if moments is None else moments.mean
-            bias = corrected_bias(node, layer, stored, mean)
-        return stored, bias
+            layer = replace(layer, bias=corrected_bias(node, layer, stored, mean))
+        return stored, layer
 
     return refine
 
@@ -141,10 +145,12 @@ def round_adaptively(
     """Stored weights with less error than `stored` on data of the moments `outer`."""
     real = weights_matrix(node, layer.weights.astype(np.float64))
     start = weights_matrix(node, stored).astype(np.float64)
-    scales = _scales_matrix(node, layer)
+    scales = scales_matrix(node, layer)
     found = np.stack(
         [
-            _descend(real[group] / scales[group], start[group], _damped(outer[group], count))
+            _descend(
+                real[group] / scales[group], start[group], _damped(outer[group], count), layer.most
+            )
             for group in range(len(real))
         ]
     )
@@ -160,21 +166,15 @@ def _damped(outer: Array, count: int) -> Array:
     return damped
 
 
-def _scales_matrix(node: Node, layer: LayerConstants) -> Array:
-    shaped = along(layer.scales, layer.axis, layer.weights.ndim).astype(np.float64)
-    scales: Array = weights_matrix(node, np.broadcast_to(shaped, layer.weights.shape))
-    return scales
-
-
-def _descend(target: Array, start: Array, outer: Array) -> Array:
-    """Integers near `target` (outputs, k) of least e H e', from `start` on."""
+def _descend(target: Array, start: Array, outer: Array, most: int) -> Array:
+    """Integers near `target` (outputs, k) of least e H e', at most `most`, from `start` on."""
     stored: Array = start.copy()
     gradient = (stored - target) @ outer
     for _ in range(_SWEEPS):
         changed = False
         for column in range(stored.shape[1]):
             wanted = stored[:, column] - np.rint(gradient[:, column] / outer[column, column])
-            step = np.clip(wanted, -INT8_MAX, INT8_MAX) - stored[:, column]
+            step = np.clip(wanted, -most, most) - stored[:, column]
             if step.any():
                 changed = True
                 stored[:, column] += step
@@ -187,7 +187,7 @@ def _descend(target: Array, start: Array, outer: Array) -> Array:
 def corrected_bias(node: Node, layer: LayerConstants, stored: Array, mean: Array) -> Array:
     """The bias that leaves no error in the mean of any output."""
     assert layer.bias is not None
-    error = weights_matrix(node, stored) * _scales_matrix(node, layer)
+    error = weights_matrix(node, stored) * scales_matrix(node, layer)
     error -= weights_matrix(node, layer.weights.astype(np.float64))
     shift = np.einsum("gok,gk->go", error, mean).reshape(-1)
     return np.asarray(layer.bias - shift)

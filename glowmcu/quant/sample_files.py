@@ -1,4 +1,4 @@
-"""Samples from files: .npy, .npz, raw values, folders of these, and folders of images.
+"""Samples from files: arrays, raw values, tables, sound, folders of these, and folders of images.
 
 A folder is read in the order of its files' names. Raw files (`.bin`, `.raw`) hold one sample for a
 single input, little-endian, C order.
@@ -15,10 +15,17 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.quant.images import IMAGE_SUFFIXES, Preprocessing, read_image
-from glowmcu.quant.samples import Samples, samples_of, single_files
+from glowmcu.quant.recordings import (
+    SOUND_SUFFIXES,
+    TABLE_SUFFIXES,
+    read_sound,
+    read_table,
+)
+from glowmcu.quant.samples import Samples, joined, samples_of, single_files
 
 _RAW_SUFFIXES = (".bin", ".raw")
 SINGLE_SUFFIXES = (".npy", ".npz", *_RAW_SUFFIXES)
+RECORDING_SUFFIXES = (*TABLE_SUFFIXES, *SOUND_SUFFIXES)
 
 
 def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None = None) -> Samples:
@@ -32,9 +39,13 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
         return samples_of(graph, _load_npy(path), str(path))
     if path.suffix == ".npz":
         return samples_of(graph, _load_npz(path), str(path))
+    if path.suffix.lower() in TABLE_SUFFIXES:
+        return read_table(graph, path)
+    if path.suffix.lower() in SOUND_SUFFIXES:
+        return read_sound(graph, path)
     if path.suffix in _RAW_SUFFIXES:
         return single_files(graph, [path], lambda file: _load_raw(graph, file))
-    known = ", ".join(SINGLE_SUFFIXES)
+    known = ", ".join((*SINGLE_SUFFIXES, *RECORDING_SUFFIXES))
     what = "no such file or folder" if not path.exists() else f"expected a folder or one of {known}"
     raise error("GM307", f"cannot read samples: {what}", str(path))
 
@@ -43,17 +54,23 @@ def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> 
     """One sample a file; all files of one kind, images wherever they lie below the folder."""
     images = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in IMAGE_SUFFIXES]
     files = [f for f in sorted(folder.iterdir()) if f.suffix in SINGLE_SUFFIXES]
-    if images and files:
+    recordings = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in RECORDING_SUFFIXES]
+    kinds = [("images", images), ("arrays", files), ("recordings", recordings)]
+    held = [(name, found[0].name) for name, found in kinds if found]
+    if len(held) > 1:
         raise error(
             "GM307",
-            f"the folder holds images and arrays: {images[0].name}, {files[0].name}",
+            f"the folder holds {' and '.join(name for name, _ in held)}: "
+            f"{', '.join(first for _, first in held)}",
             str(folder),
             "keep one kind of sample in a folder",
         )
+    if recordings:
+        return joined([read_samples(graph, file) for file in recordings])
     if images:
         return _images(graph, folder, images, preprocessing)
     if not files:
-        known = ", ".join((*SINGLE_SUFFIXES, *IMAGE_SUFFIXES))
+        known = ", ".join((*SINGLE_SUFFIXES, *IMAGE_SUFFIXES, *RECORDING_SUFFIXES))
         raise error("GM306", f"no samples: the folder has none of {known}", str(folder))
     return single_files(graph, files, lambda file: _load_single(graph, file))
 

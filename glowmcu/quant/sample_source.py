@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph
 from glowmcu.quant.images import Preprocessing
-from glowmcu.quant.sample_files import SINGLE_SUFFIXES, read_samples
-from glowmcu.quant.samples import Sample, SampleData, Samples, samples_of
+from glowmcu.quant.sample_files import RECORDING_SUFFIXES, SINGLE_SUFFIXES, read_samples
+from glowmcu.quant.samples import Sample, SampleData, Samples, joined, samples_of
 from glowmcu.quant.trajectories import along_trajectories, without_states
 
 
@@ -33,7 +32,7 @@ class SampleSource:
         elif not paths:
             raise error("GM306", "no samples: no file or folder was named")
         else:
-            samples = _joined([read_samples(graph, path, self.preprocessing) for path in paths])
+            samples = joined([read_samples(graph, path, self.preprocessing) for path in paths])
         return samples if self.limit is None else evenly_picked(samples, self.limit)
 
     def _sequences(self, graph: Graph, paths: Sequence[Path] | None) -> list[Samples]:
@@ -44,13 +43,16 @@ class SampleSource:
             raise error("GM306", "no samples: no file or folder was named")
         files = [file for path in paths for file in _files(path)]
         parts = [read_samples(graph, file, self.preprocessing) for file in files]
-        return [_joined(parts)] if all(part.count == 1 for part in parts) else parts
+        return [joined(parts)] if all(part.count == 1 for part in parts) else parts
 
 
 def _files(path: Path) -> list[Path]:
-    """What a folder holds of arrays, by name; a file, or a folder of other things, as it is."""
+    """What a folder holds of arrays or recordings, by name; a file, or a folder of other things, as
+    it is.
+    """
     found = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else []
-    arrays = [file for file in found if file.suffix in SINGLE_SUFFIXES]
+    known = (*SINGLE_SUFFIXES, *RECORDING_SUFFIXES)
+    arrays = [file for file in found if file.suffix.lower() in known]
     return arrays or [path]
 
 
@@ -61,12 +63,6 @@ def paths_of(data: object) -> list[Path] | None:
     if isinstance(data, list | tuple) and all(isinstance(item, str | Path) for item in data):
         return [Path(item) for item in data]
     return None
-
-
-def _joined(parts: Sequence[Samples]) -> Samples:
-    counts = [part.count for part in parts if part.count is not None]
-    known = len(counts) == len(parts)
-    return Samples(lambda: itertools.chain.from_iterable(parts), sum(counts) if known else None)
 
 
 def evenly_picked(samples: Samples, limit: int) -> Samples:
@@ -81,4 +77,4 @@ def evenly_picked(samples: Samples, limit: int) -> Samples:
     def make() -> Iterator[Sample]:
         return (sample for index, sample in enumerate(samples) if index in wanted)
 
-    return Samples(make, limit)
+    return Samples(make, limit, samples.notes)

@@ -6,8 +6,9 @@ become float32; integers for an integer input must fit it. Everything is checked
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
+from glowmcu.quant.data_sets import as_array, items_of, key_of_samples, samples_in, unscaled
 
 #: What the samples of a model with one input may be called beside labels.
 _INPUTS = "inputs"
@@ -27,10 +29,13 @@ SampleData = Array | Mapping[str, Array] | Iterable[Any]
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples that can be gone through again and again. `count` is None where it is not known."""
+    """Samples that can be gone through again and again. `count` is None where it is not known;
+    `notes` say what was taken for granted of them.
+    """
 
     make: Callable[[], Iterator[Sample]]
     count: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Sample]:
         return self.make()
@@ -44,28 +49,59 @@ class Samples:
                     return
                 yield sample
 
-        return Samples(make, None if self.count is None else min(self.count, count))
+        return Samples(make, None if self.count is None else min(self.count, count), self.notes)
+
+    def with_notes(self, notes: tuple[str, ...]) -> Samples:
+        """The same with more to be said of them."""
+        return replace(self, notes=(*self.notes, *notes))
 
 
 def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Samples:
-    """Samples for `graph` from `data`: a batch along axis 0, one such batch an input by name (or
-    `inputs`, where there is but one), or an iterable of samples (an array, a sequence of arrays or
-    a mapping each).
+    """Samples for `graph` from `data`: a batch along axis 0, one such batch an input by name (of
+    one input, by any name that is clear), or an iterable of samples or of batches: an array, a
+    sequence of arrays or a mapping each, labels behind them or not, as data sets and loaders of
+    PyTorch, TensorFlow and Hugging Face give them.
 
     An iterator is read once, into memory. Raises GM304 for shapes, GM305 for values that are not
-    finite or do not fit, GM306 for nothing at all.
+    finite or do not fit, GM306 for nothing at all, or more than fits.
     """
-    if isinstance(data, np.ndarray):
-        return _of_batches(graph, [_only_input(graph, where)], [data], where)
-    if isinstance(data, Mapping):
-        return _of_named_batches(graph, data, where)
-    items = data if isinstance(data, Sequence) else list(data)
+    given = as_array(data)
+    if isinstance(given, np.ndarray):
+        return _of_batches(graph, [_only_input(graph, where)], [given], where)
+    if isinstance(given, Mapping):
+        return _of_named_batches(graph, given, where)
+    items = items_of(data, where)
+    first = [list(samples_in(graph, items[0]))] if len(items) else []
+    # A loader gives batches, and their number is that of the batches.
+    is_loader = any(len(samples) != 1 for samples in first)
 
     def make() -> Iterator[Sample]:
-        for index, item in enumerate(items):
+        every = (sample for item in items for sample in samples_in(graph, item))
+        for index, item in enumerate(every):
             yield _sample(graph, item, f"{where}, sample {index}")
 
-    return _not_empty(Samples(make, len(items)), where)
+    count = sum(1 for item in items for _ in samples_in(graph, item)) if is_loader else len(items)
+    samples = _not_empty(Samples(make, count), where)
+    return samples.with_notes(_questions(graph, first[0][0] if first and first[0] else None))
+
+
+def _questions(graph: Graph, sample: object) -> tuple[str, ...]:
+    """What is to be asked of the first sample."""
+    arrays = sample if isinstance(sample, list | tuple) else [sample]
+    return tuple(
+        text
+        for value, array in zip(graph.inputs, arrays, strict=False)
+        if isinstance(array, np.ndarray) and value.type.element is ElementType.F32
+        for text in unscaled(array, value.name)
+    )
+
+
+def joined(parts: Sequence[Samples]) -> Samples:
+    """One after the other; what is said of several is said once."""
+    counts = [part.count for part in parts if part.count is not None]
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    count = sum(counts) if len(counts) == len(parts) else None
+    return Samples(lambda: itertools.chain.from_iterable(parts), count, notes)
 
 
 def single_files(graph: Graph, paths: Sequence[Path], read: Callable[[Path], Any]) -> Samples:
@@ -91,15 +127,21 @@ def _only_input(graph: Graph, where: str) -> Value:
 
 
 def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Samples:
-    if len(graph.inputs) == 1 and (len(data) == 1 or _is_labelled(graph, data)):
-        batch = data[_INPUTS] if _INPUTS in data else next(iter(data.values()))
-        return _of_batches(graph, graph.inputs, [batch], where)
+    data = {str(name): np.asarray(as_array(batch)) for name, batch in data.items()}
+    if len(graph.inputs) == 1 and graph.inputs[0].name not in data:
+        (value,) = graph.inputs
+        is_clear = len(data) == 1 or _INPUTS in data
+        key = _INPUTS if _INPUTS in data else key_of_samples(data, value.type)
+        if is_clear or key is not None:
+            name = key or next(iter(data))
+            taken = () if is_clear else (f"{where}: of {_listed(data)}, {name!r} is the samples",)
+            return _of_batches(graph, graph.inputs, [data[name]], where).with_notes(taken)
     by_name = {value.name: value for value in graph.inputs}
     missing = [name for name in by_name if name not in data]
     if missing:
         raise error(
             "GM304",
-            f"no samples for input {missing[0]!r}; got {', '.join(map(repr, data)) or 'nothing'}",
+            f"no samples for input {missing[0]!r}; got {_listed(data) or 'nothing'}",
             where,
             f"the inputs are: {', '.join(by_name)}"
             + (f"; or call it {_INPUTS!r}" if len(by_name) == 1 else ""),
@@ -107,9 +149,9 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
     return _of_batches(graph, graph.inputs, [data[name] for name in by_name], where)
 
 
-def _is_labelled(graph: Graph, data: Mapping[str, Array]) -> bool:
-    """Whether `data` is a data set as it is usually stored: `inputs`, and labels or the like."""
-    return _INPUTS in data and graph.inputs[0].name not in data
+def _listed(data: Mapping[str, Array]) -> str:
+    """Names with shapes."""
+    return ", ".join(f"{name!r} {array.shape}" for name, array in data.items())
 
 
 def _of_batches(
@@ -127,7 +169,13 @@ def _of_batches(
         for index, arrays in enumerate(zip(*rows, strict=True)):
             yield _sample(graph, arrays, f"{where}, sample {index}")
 
-    return _not_empty(Samples(make, len(rows[0])), where)
+    questions = tuple(
+        text
+        for value, batch in zip(inputs, rows, strict=True)
+        if value.type.element is ElementType.F32
+        for text in unscaled(batch, value.name)
+    )
+    return _not_empty(Samples(make, len(rows[0]), questions), where)
 
 
 def _rows(batch: Array, value: Value, where: str) -> Array:

@@ -17,6 +17,8 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Quantization
 
 INT8_MIN, INT8_MAX = -128, 127
+#: Weights of four bits are -7..7, as those of eight are -127..127.
+INT4_MAX = 7
 #: Scales below this make requantization constants leave their range.
 SMALLEST_SCALE = 2.0**-60
 

@@ -138,7 +138,7 @@ def _front_end(value: Value, trace: Trace, frames: Frames) -> _FrontEnd | None:
     is_turned = not np.array_equal(flat, expected.reshape(-1))
     if is_turned and not np.array_equal(flat, turned):
         return None
-    if chain.bank is not None and width < trace.width:
+    if chain.bank is not None:
         chain = replace(chain, bank=chain.bank[first : first + width])
     assert isinstance(trace.source.op, Rfft)
     op = Spectrogram(

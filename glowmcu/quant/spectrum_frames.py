@@ -124,6 +124,7 @@ def _regular(signal: Value, view: _View) -> Frames | None:
     first = int(places[0, begin])
     step = int(places[1, begin]) - first if count > 1 else end - begin
     expected = first + step * np.arange(count)[:, np.newaxis] + np.arange(end - begin)
-    if first < 0 or step < 1 or not (places[:, begin:end] == expected).all():
+    # Where there is no sample the factor is 0, so that no frame begins there.
+    if step < 1 or not (places[:, begin:end] == expected).all():
         return None
     return Frames(signal, first, step, count, stored[begin:end], scale)

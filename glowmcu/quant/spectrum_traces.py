@@ -81,11 +81,11 @@ class Chain:
             return None
         return replace(found, floor=found.floor + number)
 
-    def clipped(self, low: float, high: float) -> Chain | None:
-        if self.is_logarithm or high <= max(low, 0.0):
+    def clipped(self, low: float = 0.0, high: float = MOST) -> Chain | None:
+        """None where nothing is left but one number; features are never below 0."""
+        if self.is_logarithm:
             return None
-        low, high = (max(end, 0.0) ** (1 / self.exponent) if end < MOST else MOST
-                     for end in (low, high))  # fmt: skip
+        low, high = (max(end, 0.0) ** (1 / self.exponent) for end in (low, high))
         found = replace(self, low=max(self.low, low), high=min(self.high, high))
         return found if found.low < found.high else None
 
@@ -156,8 +156,7 @@ def _made(graph: Graph, node: Node, found: dict[Value, Trace]) -> Trace | None:
     if moves(node.op):
         return _moved(node, operands, constants)
     traced = [trace for trace in operands if trace is not None]
-    rule = _RULES.get(traced[0].kind)
-    made = None if rule is None else rule(node, traced, constants)
+    made = _RULES[traced[0].kind](node, traced, constants)
     if made is None or made.places.shape != node.output.type.shape:
         return None
     return made
@@ -180,7 +179,7 @@ def _moved(node: Node, operands: list[Trace | None], constants: list[Array | Non
     known = [trace for trace in operands if trace is not None]
     if any((t.kind, t.width) != (first.kind, first.width) for t in known):
         return None
-    if first.kind is Kind.FEATURES and any(t.chain is not first.chain for t in known):
+    if any(t.chain is not first.chain for t in known):
         return None
     if not isinstance(node.op, Gather) and len(known) < len(operands):
         return None
@@ -199,14 +198,12 @@ def _of_parts(node: Node, traced: list[Trace], constants: list[Array | None]) ->
     x, op = traced[0], node.op
     if isinstance(op, Mul) and len(traced) == 1 and op.clamp is None:
         (data,) = (data for data in constants if data is not None)
-        if np.broadcast_shapes(data.shape, x.places.shape) == x.places.shape:
-            return replace(x, factors=x.factors * data.astype(np.float64))
-        return None
+        return replace(x, factors=x.factors * data.astype(np.float64))
     if isinstance(op, Add | Sub) and len(traced) == 2:
         return _of_two_parts(op, x, traced[1])
     if isinstance(op, ReduceSumSquare):
         return _summed(_squares(x), op.axes, op.keep_dims)
-    is_product = isinstance(op, Mul) and len(node.inputs) == 2 and op.clamp is None
+    is_product = isinstance(op, Mul) and op.clamp is None
     is_power = isinstance(op, Power | Pow) and _exponent(node, constants) == 2
     if isinstance(op, Square) or is_power or (is_product and node.inputs[0] is node.inputs[1]):
         return _squares(x)
@@ -215,7 +212,7 @@ def _of_parts(node: Node, traced: list[Trace], constants: list[Array | None]) ->
 
 def _of_two_parts(op: Add | Sub, x: Trace, y: Trace) -> Trace | None:
     """A sum of which one operand is 0: numbers times a real one, written as complex products."""
-    if op.clamp is not None or x.kind is not y.kind or x.places.shape != y.places.shape:
+    if op.clamp is not None:
         return None
     if not y.factors.any():
         return x
@@ -230,7 +227,7 @@ def _squares(x: Trace) -> Trace:
 def _exponent(node: Node, constants: list[Array | None]) -> float | None:
     if isinstance(node.op, Power):
         return float(node.op.exponent)
-    data = constants[1] if len(constants) == 2 else None
+    data = constants[1]
     return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
 
 
@@ -279,10 +276,8 @@ def _of_features(node: Node, traced: list[Trace], constants: list[Array | None])
     if isinstance(op, FullyConnected | BatchMatMul):
         found = _banked(node, x, constants)
         clamp = op.clamp if isinstance(op, FullyConnected) else None
-    elif isinstance(op, Mul) and len(traced) == 2 and node.inputs[0] is node.inputs[1]:
+    elif isinstance(op, Mul) and node.inputs[0] is node.inputs[1]:
         found, clamp = _with_chain(x, x.chain.to_power(2)), op.clamp
-    elif len(traced) > 1:
-        return None
     else:
         found = _with_chain(x, _function(node, x.chain, constants))
         clamp = op.clamp if isinstance(op, Arithmetic) else None
@@ -320,8 +315,8 @@ def _function(node: Node, chain: Chain, constants: list[Array | None]) -> Chain 
         turned = chain.times(-1.0) if is_first else chain
         return None if turned is None else turned.plus(number if is_first else -number)
     if isinstance(op, Maximum):
-        return chain.clipped(number, MOST)
-    return chain.clipped(0.0, number) if isinstance(op, Minimum) else None
+        return chain.clipped(low=number)
+    return chain.clipped(high=number) if isinstance(op, Minimum) else None
 
 
 def _banked(node: Node, x: Trace, constants: list[Array | None]) -> Trace | None:
@@ -354,7 +349,7 @@ def _banked(node: Node, x: Trace, constants: list[Array | None]) -> Trace | None
         bank[:, place] += column
     count = len(bank)
     made = (frames[:, :1] * count + np.arange(1, 1 + count)).reshape(*places.shape[:-1], count)
-    if isinstance(op, BatchMatMul) and position == 0:
+    if position == 0:
         made = np.swapaxes(made, -1, -2)
     return replace(
         x, width=count, places=made, factors=np.ones(made.shape),

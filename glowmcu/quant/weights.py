@@ -1,7 +1,8 @@
 """Constants of a layer: int8 weights, symmetric per channel, and an int32 bias at scale in * w.
 
-Each channel has its own scale max|w| / 127. Where a bias would not fit int32 at that scale, or the
-product of scales would be no usable number, the channel's scale grows until it does.
+Each channel has its own scale max|w| / 127, or max|w| / 7 where weights have four bits. Where a
+bias would not fit int32 at that scale, or the product of scales would be no usable number, the
+channel's scale grows until it does.
 """
 
 from __future__ import annotations
@@ -26,20 +27,32 @@ def weight_scales(
     input_scale: float,
     schema: Schema,
     bias_element: ElementType = ElementType.I32,
+    most: int = INT8_MAX,
 ) -> Floats:
-    """A scale a slice along `axis`, or one in all for None. `bias` has as many slices, or None."""
+    """A scale a slice along `axis`, or one in all for None. `bias` has as many slices, or None.
+
+    Stored weights will be at most `most`.
+    """
     largest = np.abs(weights).max(axis=_other_axes(weights, axis), initial=0.0)
-    scales = np.atleast_1d(largest.astype(np.float64)) / INT8_MAX
+    scales = np.atleast_1d(largest.astype(np.float64)) / most
     # A channel of zeros is stored by any scale; the tensor's own is as good as another.
     usual = scales.max() if scales.max() > SMALLEST_SCALE else 1.0
     scales = np.where(scales > SMALLEST_SCALE, scales, usual)
-    if bias is not None and bias.size:
-        largest_bias = np.abs(bias.astype(np.float64)).reshape(len(scales), -1).max(axis=1)
-        needed = largest_bias / (input_scale * LARGEST_BIAS[bias_element])
-        scales = np.maximum(scales, needed)
+    scales = np.maximum(scales, scales_for_bias(bias, len(scales), input_scale, bias_element))
     if schema is Schema.SYMMETRIC_WITH_POWER2_SCALE:
         scales = np.array([power_of_two_above(scale) for scale in scales])
     return scales.astype(np.float32)
+
+
+def scales_for_bias(
+    bias: Array | None, count: int, input_scale: float, element: ElementType
+) -> npt.NDArray[np.float64]:
+    """The least scales of `count` slices of weights at which each slice of `bias` fits."""
+    if bias is None or not bias.size:
+        return np.zeros(count)
+    largest = np.abs(bias.astype(np.float64)).reshape(count, -1).max(axis=1)
+    needed: npt.NDArray[np.float64] = largest / (input_scale * LARGEST_BIAS[element])
+    return needed
 
 
 def _other_axes(weights: Array, axis: int | None) -> tuple[int, ...] | None:
@@ -54,10 +67,12 @@ def along(scales: Floats, axis: int | None, rank: int) -> Floats:
     return scales.reshape(shape)
 
 
-def quantize_weights(weights: Array, scales: Floats, axis: int | None) -> Array:
-    """Nearest int8 within -127..127."""
+def quantize_weights(
+    weights: Array, scales: Floats, axis: int | None, most: int = INT8_MAX
+) -> Array:
+    """Nearest int8 within -`most`..`most`."""
     steps = weights / along(scales, axis, weights.ndim)
-    return np.clip(np.rint(steps), -INT8_MAX, INT8_MAX).astype(np.int8)
+    return np.clip(np.rint(steps), -most, most).astype(np.int8)
 
 
 def weight_quantization(scales: Floats, axis: int | None) -> Quantization:

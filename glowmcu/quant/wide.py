@@ -12,6 +12,9 @@ from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import Quantization
+from glowmcu.ops.elementwise import Add, Mul, Sub
+from glowmcu.ops.moments import MeanVarianceNormalization
+from glowmcu.ops.reduction import Mean
 from glowmcu.quant.islands import Rules, border_nodes, nodes_named
 from glowmcu.quant.schemas import Schema, power_of_two_above, usable_scale
 
@@ -41,7 +44,11 @@ def choose_wide_nodes(
         return {node for node in rules if node not in refused}
     wide = named | {
         node
-        for node in (*_accumulating(graph), *_in_front_of_samples(graph, rules))
+        for node in (
+            *_accumulating(graph),
+            *_in_front_of_samples(graph, rules),
+            *_around_normalizations(graph),
+        )
         if node in rules and node not in refused
     }
     leaving = {node for node, rule in rules.items() if _leaves_wide_results(node, rule)}
@@ -52,6 +59,23 @@ def _leaves_wide_results(node: Node, rule: QuantizationRule) -> bool:
     """Whether all results are int16 whatever the node is."""
     wide = {state.result for state in rule.states if state.wide}
     return len(wide) == len(node.outputs)
+
+
+def _around_normalizations(graph: Graph) -> set[Node]:
+    """Normalizations of rows, and the sums, products and means that they are joined to.
+
+    Blocks of a transformer add to one tensor again and again: that is rounded each time, and a row
+    has few elements that are large. Layers with weights read and make int8.
+    """
+    found = {node for node in graph.nodes if isinstance(node.op, MeanVarianceNormalization)}
+    if not found:
+        return found
+    joined = {node for node in graph.nodes if isinstance(node.op, Add | Sub | Mul | Mean)}
+    for region, around in border_nodes(graph, joined.__contains__):
+        if not found.isdisjoint(around):
+            joined.difference_update(region)
+            found.update(region)
+    return found
 
 
 def _in_front_of_samples(graph: Graph, rules: Rules) -> set[Node]:
@@ -109,7 +133,7 @@ def _between(
 
 def choose_wide_parameters(low: float, high: float, schema: Schema) -> Quantization:
     """int16 scale for real numbers from `low` to `high`; the zero point is 0."""
-    scale = usable_scale(max(-low, high, 0.0) / INT16_MAX)
+    scale = usable_scale(max(-low, high) / INT16_MAX)
     if schema is Schema.SYMMETRIC_WITH_POWER2_SCALE:
         scale = power_of_two_above(scale)
     return Quantization((scale,), (0,))
@@ -123,7 +147,7 @@ def choose_sample_parameters(low: float, high: float) -> Quantization:
     """Of samples that the application writes: raw ones, be they in [-1, 1) or whole numbers; in
     between, the least power of two that holds them.
     """
-    most = max(-low, high, 0.0)
+    most = max(-low, high)
     unit = 2.0**-15
     if most > 1.0:
         unit = power_of_two_above(usable_scale(most / INT16_MAX))

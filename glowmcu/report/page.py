@@ -22,6 +22,7 @@ from glowmcu.report.arena_view import arena_view
 from glowmcu.report.graph_view import graph_view
 from glowmcu.report.layer_views import layer_views
 from glowmcu.report.page_templates import environment, number
+from glowmcu.report.quality import quality_texts
 from glowmcu.report.short_names import layer_names
 from glowmcu.report.tables import region_sentences, simplification_sentences
 from glowmcu.report.tuning_page import tuning_view
@@ -68,6 +69,7 @@ def _page(bundle: Bundle, facts: Facts) -> str:
             ],
             arena=arena_view(bundle.manifest),
             code=_usage(bundle.path),
+            quality=quality_texts(bundle.manifest.quality),
             regions=region_sentences(bundle),
             simplified=_simplified(bundle),
             simplified_layers=_simplified_layers(bundle),

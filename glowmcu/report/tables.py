@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from rich.markup import escape
@@ -13,11 +13,12 @@ from glowmcu.labels import labels_text
 from glowmcu.manifest import Manifest
 from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows things looks here
 from glowmcu.report.fitting_table import FittingTable
+from glowmcu.report.quality import quality_lines
 from glowmcu.simplified import SimplificationEntry
 
 if TYPE_CHECKING:
     from glowmcu.bundle import Bundle
-    from glowmcu.verify.measurement import CycleRange, Measurement
+    from glowmcu.verify.measurement import CycleRange, LayerCost, Measurement
 
 _MOST_NOTES = 12
 
@@ -72,6 +73,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
         lines += [f"  proved   {text}" for text in said]
     lines += [f"  {word:<8} {text}" for word, text in region_sentences(bundle)]
     lines += _quantization_lines(manifest)
+    lines += [escape(line) for line in quality_lines(manifest.quality, with_warnings=False)]
     lines += [f"  note     {escape(note)}" for note in bundle.notes[:_MOST_NOTES]]
     if len(bundle.notes) > _MOST_NOTES:
         lines.append(
@@ -141,7 +143,10 @@ def _quantization_lines(manifest: Manifest) -> list[str]:
         return []
     name, _, digest = said["profile"].rpartition(":")
     choices = [said["schema"], said["calibration"]]
-    more = ("int16", "keep_float", "per_tensor_weights", "bias_correction", "equalize", "adaround")
+    more = (
+        "int16", "four_bit_weights", "keep_float", "per_tensor_weights", "bias_correction",
+        "equalize", "adaround",
+    )  # fmt: skip
     choices += [f"{key} {said[key]}" for key in more if key in said]
     return [
         f"  int8     {escape(', '.join(choices))}, from {said['samples']} samples "
@@ -200,13 +205,22 @@ def layer_table(manifest: Manifest) -> Table:
     return table
 
 
-def bench_table(manifest: Manifest, measured: Measurement) -> Table:
-    """Instructions and cycles a layer, and the rest that belongs to none."""
+def bench_table(
+    manifest: Manifest,
+    measured: Measurement,
+    nanojoules: Callable[[float], float | None] | None = None,
+) -> Table:
+    """Instructions and cycles a layer, and the rest that belongs to none; `nanojoules` estimates
+    the energy of cycles.
+    """
+    known = nanojoules is not None and nanojoules(1.0) is not None
+    energies = _energies(nanojoules) if known and nanojoules is not None else None
     board = [("on the board", "r")] if measured.board_cycles is not None else []
     table = plain_table(
         "", ("step", "r"), ("operator", "l"), ("instructions", "r"), ("cycles", "r"),
-        *board, ("share", "r"), ("MACs", "r"), ("cycles/MAC", "r"), ("layer", "l"),
-        dispensable=["MACs", "layer"],
+        *board, ("share", "r"), ("MACs", "r"), ("cycles/MAC", "r"),
+        *([("nJ", "r")] if energies else []), ("layer", "l"),
+        dispensable=["nJ", "MACs", "layer"],
     )  # fmt: skip
     total = measured.cycles or measured.instructions or 1
     for cost in measured.layers:
@@ -216,7 +230,7 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
             str(cost.index), layer.op, count(cost.instructions), count(cost.cycles),
             *([_range(cost.board_cycles)] if board else []), f"{100 * work / total:.1f} %",
             count(layer.macs), f"{work / layer.macs:.2f}" if layer.macs else "-",
-            escape(layer.name),
+            *([energies(cost)] if energies else []), escape(layer.name),
         )  # fmt: skip
     rest_instructions = _rest(measured.instructions, (c.instructions or 0 for c in measured.layers))
     rest_cycles = _rest(measured.cycles, (c.cycles or 0 for c in measured.layers))
@@ -226,9 +240,22 @@ def bench_table(manifest: Manifest, measured: Measurement) -> Table:
         "", "total", count(measured.instructions), count(measured.cycles),
         *([_range(measured.board_cycles)] if board else []), "",
         count(manifest.macs), f"{total / manifest.macs:.2f}" if manifest.macs else "-",
-        style="bold",
+        *([energies(measured)] if energies else []), style="bold",
     )  # fmt: skip
     return table
+
+
+def _energies(
+    nanojoules: Callable[[float], float | None],
+) -> Callable[[LayerCost | Measurement], str]:
+    """Of a layer's cycles, those on the board at most, or the core's."""
+
+    def text(cost: LayerCost | Measurement) -> str:
+        known = cost.cycles if cost.board_cycles is None else cost.board_cycles.high
+        found = None if known is None else nanojoules(known)
+        return "-" if found is None else count(round(found))
+
+    return text
 
 
 def _range(cycles: CycleRange | None) -> str:

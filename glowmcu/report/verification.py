@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
+from glowmcu.api.runtime_comparison import RuntimeReport
 from glowmcu.api.verification import VerificationReport
 from glowmcu.report.tables import plain_table
 from glowmcu.test_vectors import FLOAT_TOLERANCE
@@ -25,4 +26,20 @@ def verification_table(report: VerificationReport) -> Table:
         # Where that fails, the error below says what to install.
         said = f"[yellow]could not run[/]: {escape(lacking)}"
         table.add_row(name, "-", said if report.allow_missing else "[red]could not run[/]")
+    return table
+
+
+def runtime_table(report: RuntimeReport) -> Table:
+    """A bundle beside a file in each runtime, for the terminal."""
+    table = plain_table(
+        f"against {report.file}", ("runtime", "l"), ("rounding", "l"), ("equal", "r"),
+        ("result", "t"),
+    )  # fmt: skip
+    for check in report.checks:
+        color = "red" if check.promised and not check.passed else "none"
+        mark = "[bold]*[/]" if check.promised else ""
+        equal = f"{check.equal}/{check.samples}" if check.samples else "-"
+        result = f"[{color}]{escape(check.result)}[/]"
+        table.add_row(escape(check.title) + mark, check.rounding, equal, result)
+    table.caption = "* whose numbers the bundle was compiled to give"
     return table

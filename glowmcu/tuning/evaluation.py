@@ -8,8 +8,9 @@ core.
 
 from __future__ import annotations
 
+import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from glowmcu.board import Board
 from glowmcu.bundle import Bundle
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.select import Selection, code_bytes, select_kernels
@@ -30,12 +31,11 @@ from glowmcu.pipeline import compile_model, emit
 from glowmcu.quant.comparison import compare_graphs, sqnr_db
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
-from glowmcu.quant.profiling import run_samples
 from glowmcu.quant.quantizer import quantize
+from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource, evenly_picked
 from glowmcu.quant.samples import Sample, Samples
-from glowmcu.quant.side_by_side import real_values, stored_values
 from glowmcu.tuning.trial import BEST_DB, Cost, Trial
 from glowmcu.verify.modelled import model_of
 from glowmcu.verify.verification import seeded_inputs
@@ -75,7 +75,7 @@ class Evaluator:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._samples = _repeatable(job.samples)
-        self._wanted = _real_outputs(job.graph, self._samples)
+        self._wanted = real_outputs(job.graph, self._samples)
 
     @property
     def float_accuracy(self) -> float | None:
@@ -92,7 +92,7 @@ class Evaluator:
                 cost = self._measured_cost(job.build, options, cost)
         except GlowmcuError as cause:
             return Trial(options, problem=cause.problems[0].for_shell)
-        outputs = _real_outputs(graph, _stored_samples(graph, self._samples))
+        outputs = real_outputs(graph, stored_samples(graph, self._samples))
         return Trial(options, self._accuracy(outputs), self._sqnr_db(outputs), cost)
 
     def rank(self, options: QuantizationOptions) -> list[str]:
@@ -163,6 +163,19 @@ def estimated_cost(graph: Graph, target: Target, simplify: bool = True) -> Cost:
     return Cost(round(cycles), aligned(plan.arena_bytes, ARENA_ALIGN), _flash_bytes(selections))
 
 
+def estimated_cycles(graph: Graph, target: Target) -> float:
+    """As `estimated_cost`; infinity where no kernel computes a node."""
+    try:
+        return float(estimated_cost(graph, target).cycles)
+    except GlowmcuError:
+        return math.inf
+
+
+def estimated_flash(graph: Graph, target: Target) -> int:
+    """Bytes of code and constants, as `estimated_cost` has them."""
+    return estimated_cost(graph, target).flash_bytes
+
+
 def _flash_bytes(selections: dict[Node, Selection]) -> int:
     arrays = {
         (array.data.dtype.str, array.data.tobytes()): int(array.data.nbytes)
@@ -174,32 +187,3 @@ def _flash_bytes(selections: dict[Node, Selection]) -> int:
 
 def _repeatable(samples: Sequence[Sample]) -> Samples:
     return Samples(lambda: iter(samples), len(samples))
-
-
-def _stored_samples(graph: Graph, samples: Samples) -> Samples:
-    """Real samples as the inputs of `graph` store them."""
-
-    def make() -> Iterator[Sample]:
-        for sample in samples:
-            yield tuple(
-                stored_values(array, value.type) if array.dtype == np.float32 else array
-                for array, value in zip(sample, graph.inputs, strict=True)
-            )
-
-    return Samples(make, samples.count)
-
-
-def _real_outputs(graph: Graph, samples: Samples) -> list[Array]:
-    """Each output over all samples, `(samples, …)`, as real numbers."""
-    found: dict[Value, list[Array]] = {value: [] for value in graph.outputs}
-
-    def visit(_: Node | None, values: Sequence[Value], arrays: Sequence[Array]) -> None:
-        for value, array in zip(values, arrays, strict=True):
-            if value in found:
-                found[value].append(real_values(array, value.type))
-
-    count = sum(run_samples(graph, samples, visit))
-    return [
-        np.concatenate([part.reshape(-1) for part in found[value]]).reshape(count, -1)
-        for value in graph.outputs
-    ]

@@ -18,7 +18,7 @@ from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import bundle_files
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.ir.graph import Graph, Node, Value
-from glowmcu.ir.operation import Array, Constant, Rounding
+from glowmcu.ir.operation import Array, Constant
 from glowmcu.ir.value_range import ValueRange
 from glowmcu.kernels.kernel import Site, Target
 from glowmcu.kernels.selection.choices import KernelChoices
@@ -108,7 +108,7 @@ def _write(trials: Sequence[Trial], target: Target, folder: Path) -> list[Array]
         arena_bytes=aligned(plan.arena_bytes, ARENA_ALIGN),
         arena_lower_bound_bytes=aligned(plan.lower_bound_bytes, ARENA_ALIGN),
         arena_align=ARENA_ALIGN,
-        single_rounding=graph.rounding is Rounding.SINGLE,
+        rounding=graph.rounding.in_c,
         exact_outputs=(True,) * len(graph.outputs),
     )
     files, manifest = bundle_files(plan.program, selections, facts)

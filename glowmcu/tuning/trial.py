@@ -38,6 +38,14 @@ class Trial:
         """Accuracy before signal to noise; the greater the better."""
         return self.accuracy or 0.0, self.sqnr_db
 
+    def dominates(self, other: Trial) -> bool:
+        """Whether this has no more error and no more cycles, and less of one of them. Both trials
+        gave a model.
+        """
+        assert self.cost is not None and other.cost is not None
+        mine, its = (-self.sqnr_db, self.cost.cycles), (-other.sqnr_db, other.cost.cycles)
+        return mine != its and mine[0] <= its[0] and mine[1] <= its[1]
+
 
 @dataclass(frozen=True)
 class Budget:

@@ -22,16 +22,21 @@ _THREADS = (
     "-include",
     "sched.h",
 )
+#: With a port that says how they wait.
+_PORTED = ("-DGLOWMCU_CORES=2", "-D_POSIX_C_SOURCE=200809L", "-pthread")
 _SECOND_FIRST = ("-DGLOWMCU_CORES_SECOND_FIRST",)
 
 
 class HostCores(Host):
-    """Runs bundles for two cores in two threads, or in one with `second_first`."""
+    """Runs bundles for two cores in two threads, or in one with `second_first`. `port` are options
+    of the compiler that bring how threads wait.
+    """
 
     name = "host-cores"
 
-    def __init__(self, second_first: bool = False) -> None:
-        super().__init__(_SECOND_FIRST if second_first else _THREADS)
+    def __init__(self, second_first: bool = False, port: Sequence[str] = ()) -> None:
+        threads = (*_PORTED, *port) if port else _THREADS
+        super().__init__(_SECOND_FIRST if second_first else threads)
         self._has_threads = not second_first
 
     def session(self, bundle_dir: Path) -> HostSession:

@@ -64,7 +64,7 @@ def missing(core_flags: Sequence[str] = ()) -> str | None:
     compiler = _compiler(core_flags)
     gcc = find_gcc(core_flags)
     if gcc is not None:
-        if _library_flags(gcc) is not None:
+        if library_flags(gcc) is not None:
             return None
         # Some distributions, and Homebrew's own formula, part the compiler from its library.
         return f"{gcc.name} has no C library (newlib or picolibc): {compiler.tool.advice}"
@@ -88,7 +88,7 @@ def _version_of(_gcc: Path | None) -> str:
 
 
 @cache
-def _library_flags(gcc: Path) -> tuple[str, ...] | None:
+def library_flags(gcc: Path) -> tuple[str, ...] | None:
     """What chooses the C library: nothing for the compiler's own, a specs file where picolibc is
     the only one (as Debian has it for RISC-V), None where there is none.
     """
@@ -184,7 +184,7 @@ def compile_flags(
 ) -> list[str]:
     """What a source is compiled with."""
     gcc = find_gcc(core_flags)
-    library = (_library_flags(gcc) if gcc is not None else None) or ()
+    library = (library_flags(gcc) if gcc is not None else None) or ()
     flags = [*core_flags, *library, *DEFAULT_FLAGS]
     for directory in include_dirs:
         flags += ["-I", str(directory)]

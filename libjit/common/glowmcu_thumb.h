@@ -75,4 +75,22 @@
 #define GLOWMCU_UNUSED __attribute__((unused))
 #endif
 
+#if GLOWMCU_THUMB == 1
+/* What such a function begins and ends with. r0 to r3 keep the arguments; 36 bytes of stack. */
+#define GLOWMCU_SAVE_ALL             \
+    "push {r4, r5, r6, r7, lr}\n\t" \
+    "mov r4, r8\n\t"                \
+    "mov r5, r9\n\t"                \
+    "mov r6, r10\n\t"               \
+    "mov r7, r11\n\t"               \
+    "push {r4, r5, r6, r7}\n\t"
+#define GLOWMCU_RESTORE_ALL          \
+    "pop {r4, r5, r6, r7}\n\t"      \
+    "mov r8, r4\n\t"                \
+    "mov r9, r5\n\t"                \
+    "mov r10, r6\n\t"               \
+    "mov r11, r7\n\t"               \
+    "pop {r4, r5, r6, r7, pc}\n"
+#endif
+
 #endif /* GLOWMCU_THUMB_H */

@@ -7,9 +7,7 @@
 #ifndef GLOWMCU_RING_H
 #define GLOWMCU_RING_H
 
-#include <string.h>
-
-#include "glowmcu_base.h"
+#include "glowmcu_words.h"
 
 /* The first row under row y, within the image. */
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_row_under(int32_t y, int32_t stride, int32_t before)
@@ -22,25 +20,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_row_under(int32_t y, int32_t stride
 GLOWMCU_CODE
 static inline void glowmcu_ring_next_words(int8_t *ring, int32_t row_bytes, int32_t kept_bytes)
 {
-    const int8_t *from = ring + row_bytes;
-    const int8_t *end = from + kept_bytes;
-
-    for (; end - from >= 16; from += 16, ring += 16) {
-        uint32_t a, b, c, d;
-        (void)memcpy(&a, from, sizeof a);
-        (void)memcpy(&b, from + 4, sizeof b);
-        (void)memcpy(&c, from + 8, sizeof c);
-        (void)memcpy(&d, from + 12, sizeof d);
-        (void)memcpy(ring, &a, sizeof a);
-        (void)memcpy(ring + 4, &b, sizeof b);
-        (void)memcpy(ring + 8, &c, sizeof c);
-        (void)memcpy(ring + 12, &d, sizeof d);
-    }
-    for (; from < end; from += 4, ring += 4) {
-        uint32_t word;
-        (void)memcpy(&word, from, sizeof word);
-        (void)memcpy(ring, &word, sizeof word);
-    }
+    glowmcu_move_words(ring, ring + row_bytes, kept_bytes);
 }
 
 /* The same for any number of bytes. */

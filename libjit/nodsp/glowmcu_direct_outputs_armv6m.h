@@ -37,12 +37,7 @@ GLOWMCU_NAKED static void glowmcu_direct_outputs(
 {
     __asm__(
         ".syntax unified\n\t"
-        "push {r4, r5, r6, r7, lr}\n\t"
-        "mov r1, r8\n\t"
-        "mov r2, r9\n\t"
-        "mov r3, r10\n\t"
-        "mov r4, r11\n\t"
-        "push {r1, r2, r3, r4}\n\t"
+        GLOWMCU_SAVE_ALL
         "ldmia r0!, {r1, r2, r3, r4, r5, r6}\n\t" /* all of the job, in its order */
         "push {r1, r4, r5, r6}\n\t" /* in, start, output fours, sums */
         "movs r7, r2\n\t"
@@ -108,12 +103,7 @@ GLOWMCU_NAKED static void glowmcu_direct_outputs(
         "str r4, [sp, #8]\n\t"
         "bne 1b\n\t"
         "add sp, #16\n\t"
-        "pop {r1, r2, r3, r4}\n\t"
-        "mov r8, r1\n\t"
-        "mov r9, r2\n\t"
-        "mov r10, r3\n\t"
-        "mov r11, r4\n\t"
-        "pop {r4, r5, r6, r7, pc}\n");
+        GLOWMCU_RESTORE_ALL);
 }
 
 #endif

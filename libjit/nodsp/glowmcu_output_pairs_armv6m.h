@@ -30,12 +30,7 @@ GLOWMCU_NAKED static void glowmcu_output_pairs(
 {
     __asm__(
         ".syntax unified\n\t"
-        "push {r4, r5, r6, r7, lr}\n\t"
-        "mov r1, r8\n\t"
-        "mov r2, r9\n\t"
-        "mov r3, r10\n\t"
-        "mov r4, r11\n\t"
-        "push {r1, r2, r3, r4}\n\t"
+        GLOWMCU_SAVE_ALL
         "ldmia r0!, {r3, r4, r5, r6, r7}\n\t" /* stream, weights, groups, output fours, sums */
         "movs r1, #20\n\t"
         "muls r1, r5, r1\n\t"
@@ -90,12 +85,7 @@ GLOWMCU_NAKED static void glowmcu_output_pairs(
         "str r4, [sp, #4]\n\t"
         "bne 1b\n\t"
         "add sp, #12\n\t"
-        "pop {r1, r2, r3, r4}\n\t"
-        "mov r8, r1\n\t"
-        "mov r9, r2\n\t"
-        "mov r10, r3\n\t"
-        "mov r11, r4\n\t"
-        "pop {r4, r5, r6, r7, pc}\n");
+        GLOWMCU_RESTORE_ALL);
 }
 
 #endif

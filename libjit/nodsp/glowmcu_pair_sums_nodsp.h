@@ -135,12 +135,12 @@ static void glowmcu_pair_extras(const int32_t *extras, int32_t count, const uint
 {
     for (int32_t i = 0; i < count; ++i) {
         const uint32_t extra = (uint32_t)extras[i];
-        const uint32_t x = stream[extra >> 20];
         const int32_t w = (int8_t)(extra & 0xFFu);
-        const int32_t low = (int16_t)(x & 0xFFFFu);
+        const uint32_t both = stream[extra >> 20] * (uint32_t)w;
+        const int32_t first = (int16_t)(both & 0xFFFFu); /* |x * w| <= 2^14 */
         int32_t *sum = sums + 2u * ((extra >> 8) & 0xFFFu);
-        sum[0] += low * w;
-        sum[1] += ((int32_t)(x - (uint32_t)low) >> 16) * w;
+        sum[0] += first;
+        sum[1] += (int32_t)(both - (uint32_t)first) >> 16;
     }
 }
 

@@ -22,12 +22,7 @@ GLOWMCU_NAKED static void glowmcu_scale_narrow(
 {
     __asm__(
         ".syntax unified\n\t"
-        "push {r4, r5, r6, r7, lr}\n\t"
-        "mov r4, r8\n\t"
-        "mov r5, r9\n\t"
-        "mov r6, r10\n\t"
-        "mov r7, r11\n\t"
-        "push {r4, r5, r6, r7}\n\t"
+        GLOWMCU_SAVE_ALL
         "ldr r4, [sp, #36]\n\t" /* count */
         "adds r4, r4, r3\n\t"
         "mov r12, r4\n\t"
@@ -79,12 +74,7 @@ GLOWMCU_NAKED static void glowmcu_scale_narrow(
         "cmp r2, r12\n\t"
         "bne 1b\n"
         "4:\n\t"
-        "pop {r4, r5, r6, r7}\n\t"
-        "mov r8, r4\n\t"
-        "mov r9, r5\n\t"
-        "mov r10, r6\n\t"
-        "mov r11, r7\n\t"
-        "pop {r4, r5, r6, r7, pc}\n"
+        GLOWMCU_RESTORE_ALL
         "5:\n\t"
         "mov r4, r10\n\t"
         "b 3b\n");

@@ -66,6 +66,16 @@ static void glowmcu_scale_narrow(const glowmcu_scale *p, const int32_t *sums, in
 #endif
 
 /* Starts: what is added. Factors: multiplier; shift. */
+#if GLOWMCU_THUMB == 1 && !defined(GLOWMCU_SINGLE_ROUNDING) && !defined(GLOWMCU_MIXED_ROUNDING)
+#include "glowmcu_scale_literal_armv6m.h"
+
+GLOWMCU_CODE
+static inline void glowmcu_scale_literal(const glowmcu_scale *p, const int32_t *sums, int32_t step,
+    int8_t *out, int32_t count)
+{
+    glowmcu_scale_literal_armv6m(p, sums, step, out, count);
+}
+#else
 GLOWMCU_CODE
 static void glowmcu_scale_literal(const glowmcu_scale *p, const int32_t *sums, int32_t step,
     int8_t *out, int32_t count)
@@ -83,6 +93,7 @@ static void glowmcu_scale_literal(const glowmcu_scale *p, const int32_t *sums, i
         factors += p->factor_step;
     }
 }
+#endif
 
 /* `count` sums, `step` words apart, to all channels of a pixel. */
 GLOWMCU_CODE

@@ -2,8 +2,9 @@
  * glowmcu_requantize.h: int32 accumulators to int8, exactly as TensorFlow Lite does.
  *
  * A real scale is multiplier * 2^(shift - 31), multiplier in [2^30, 2^31) or 0, shift in [-31, 30].
- * Double rounding (TensorFlow Lite Micro) unless GLOWMCU_SINGLE_ROUNDING is defined before this
- * file.
+ * Double rounding (TensorFlow Lite Micro) unless one of these is defined before this file:
+ * GLOWMCU_SINGLE_ROUNDING (XNNPACK), or GLOWMCU_MIXED_ROUNDING (LiteRT's reference kernels), where
+ * a layer that is rounded once has 64 added to its shifts.
  */
 #ifndef GLOWMCU_REQUANTIZE_H
 #define GLOWMCU_REQUANTIZE_H
@@ -46,16 +47,30 @@ static inline int32_t glowmcu_divide_by_pot(int32_t x, int32_t exponent)
     return (x >> exponent) + ((x & mask) > threshold ? 1 : 0);
 }
 
+#if defined(GLOWMCU_SINGLE_ROUNDING) || defined(GLOWMCU_MIXED_ROUNDING)
+/* x * multiplier * 2^(shift - 31), rounded once, halves up. */
+GLOWMCU_CODE
+static inline int32_t glowmcu_requantize_once(int32_t x, int32_t multiplier, int32_t shift)
+{
+    const int32_t total = 31 - shift;
+    const int64_t half = (int64_t)1 << (total - 1);
+
+    return (int32_t)(((int64_t)x * multiplier + half) >> total);
+}
+#endif
+
 /* x * multiplier * 2^(shift - 31), rounded. */
 GLOWMCU_CODE
 static inline int32_t glowmcu_requantize(int32_t x, int32_t multiplier, int32_t shift)
 {
 #ifdef GLOWMCU_SINGLE_ROUNDING
-    const int32_t total = 31 - shift;
-    const int64_t half = (int64_t)1 << (total - 1);
-
-    return (int32_t)(((int64_t)x * multiplier + half) >> total);
+    return glowmcu_requantize_once(x, multiplier, shift);
 #else
+#ifdef GLOWMCU_MIXED_ROUNDING
+    if (shift > 30) {
+        return glowmcu_requantize_once(x, multiplier, shift - 64);
+    }
+#endif
     if (shift > 0) {
         /* Modulo 2^32, as the reference kernels do when a scale is absurdly large. */
         return glowmcu_doubling_high_mul((int32_t)((uint32_t)x << shift), multiplier);

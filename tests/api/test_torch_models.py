@@ -133,3 +133,19 @@ def test_exported_programs_are_taken_as_they_are(
         for index, given in enumerate((program, made))
     ]
     assert names == ["model", "model"]
+
+
+def test_data_sets_and_loaders_are_samples_as_they_are() -> None:
+    net = TinyNet().eval()
+    images = torch.randn(24, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+    data = torch.utils.data.TensorDataset(images, torch.arange(24))
+    example = (images[:1],)
+    loaders = (data, torch.utils.data.DataLoader(data, batch_size=5, shuffle=False))
+    plain = glowmcu.profile(net, images.numpy(), example_inputs=example)
+    for samples in (images, *loaders):
+        made = glowmcu.profile(net, samples, example_inputs=example)
+        assert made.sample_count == 24
+        assert made.options == plain.options
+        assert made.tensors.keys() == plain.tensors.keys()
+        for name, tensor in made.tensors.items():
+            assert (tensor.low, tensor.high) == (plain.tensors[name].low, plain.tensors[name].high)

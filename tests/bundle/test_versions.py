@@ -130,6 +130,9 @@ def test_files_of_two_models_with_one_name_do_not_mix(bundle_of: BundleOf, tmp_p
     for file in files:
         mixed = tmp_path / file.replace("/", "_")
         shutil.copytree(bundle_of("digits"), mixed)
+        for header in other.files:
+            if header.startswith("glowmcu_") and not (mixed / header).exists():
+                (mixed / header).write_text(other.files[header], encoding="utf-8")
         (mixed / file).write_text(other.files[file], encoding="utf-8")
         program = with_model(selftest_program("digits", mixed), "digits")
         assert "error: #error" in preprocess(mixed, tmp_path, program), file

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.ci.fake_service import FakeService, serving
+from tests.ci.here import run_here
 from tests.conftest import REPO
 
 DIGITS = REPO / "examples" / "digits"
@@ -50,13 +51,17 @@ class UserRepository:
         return self.git("rev-parse", "HEAD")
 
     def job(
-        self, *arguments: str, cwd: Path | None = None, **settings: str
+        self, *arguments: str, cwd: Path | None = None, is_apart: bool = False, **settings: str
     ) -> subprocess.CompletedProcess[str]:
-        """`python -m glowmcu.ci` as a runner calls it."""
+        """`python -m glowmcu.ci` as a runner calls it; only where it `is_apart` are it and what it
+        starts processes of their own.
+        """
         variables = {f"GLOWMCU_{key.upper()}": value for key, value in settings.items()}
-        return subprocess.run(
-            [sys.executable, "-m", "glowmcu.ci", *arguments], cwd=cwd or self.path,
-            env={**self.environment, **variables}, capture_output=True, text=True, check=False,
+        command = [sys.executable, "-m", "glowmcu.ci", *arguments]
+        run = subprocess.run if is_apart else run_here
+        return run(
+            command, cwd=cwd or self.path, env={**self.environment, **variables},
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
 
     def event(self, **body: object) -> None:

@@ -30,7 +30,7 @@ def row(body: str, name: str) -> list[str]:
 
 @pytest.mark.arm
 def test_a_pull_request_is_told_what_it_changes(pull: UserRepository, service: FakeService) -> None:
-    done = pull.job(verify_on="host,cortex-m")
+    done = pull.job(verify_on="host,cortex-m", is_apart=True)
     assert done.returncode == 0, done.stdout + done.stderr
     body = only(service)
     assert body.startswith(MARK)
@@ -268,7 +268,7 @@ def test_gitlab_gets_a_note_that_is_updated(user: UserRepository, service: FakeS
 
 
 def test_outside_of_ci_it_compares_with_the_commit_before(user: UserRepository) -> None:
-    done = user.job("--model", "models/model.tflite", "--verify-on", "host")
+    done = user.job("--model", "models/model.tflite", "--verify-on", "host", is_apart=True)
     assert done.returncode == 0, done.stderr
     assert f"Compared with {user.git('rev-parse', 'HEAD~1')[:12]}." in done.stdout
 

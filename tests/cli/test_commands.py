@@ -280,6 +280,9 @@ def test_bench_shows_cycles_of_the_core_and_on_the_board(glowmcu_cli: Run, bundl
     layers = found["layers"]
     assert all(x["cycles"] <= x["board_cycles"]["low"] for x in layers)
     assert sum(x["board_cycles"]["low"] for x in layers) <= board["low"]
+    # 3.3 mA at 3 V for as long as the slower memories take.
+    assert found["nanojoules"] == pytest.approx(3.3e-3 * 3 * board["milliseconds_high"] * 1e6)
+    assert 0 < sum(x["nanojoules"] for x in layers) <= found["nanojoules"]
     shown = glowmcu_cli("bench", bundle).out
     assert re.search(r"cycles +on the board +share", shown)
     low, high = (f"{board[key]:,}".replace(",", " ") for key in ("low", "high"))

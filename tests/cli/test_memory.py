@@ -103,7 +103,7 @@ def test_no_smaller_arena_is_looked_for_where_constants_alone_are_too_large(
         compilations.append(options)
         return compile_model(data, name, options)
 
-    monkeypatch.setattr(glowmcu.api.pipeline_files, "compile_model", counted)
+    monkeypatch.setattr(glowmcu.api.compilation, "compile_model", counted)
     ended = glowmcu_cli("compile", "digits.tflite", "--board", str(board), "-o", "none")
     assert ended.exit_code == 4
     assert ended.err.count("GM401") == 2

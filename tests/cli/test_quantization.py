@@ -30,7 +30,7 @@ def cli(glowmcu_cli: Run, work: Path) -> Run:
         images = stored["inputs"].reshape(-1, 8, 8, 1)[:40]
     np.save(work / "samples.npy", images)
     np.savez(work / "labelled.npz", inputs=images, labels=np.arange(40))
-    np.savez(work / "nameless.npz", pictures=images, labels=np.arange(40))
+    np.savez(work / "nameless.npz", pictures=images, masks=images)
     np.save(work / "wrong_shape.npy", np.zeros((40, 8, 9, 1), np.float32))
     np.save(work / "nothing.npy", images[:0])
     np.save(work / "constant.npy", np.full((4, 8, 8, 1), 0.5, np.float32))
@@ -38,7 +38,7 @@ def cli(glowmcu_cli: Run, work: Path) -> Run:
     broken[3, 2, 1, 0] = np.nan
     np.save(work / "nan.npy", broken)
     (work / "empty_folder").mkdir()
-    (work / "samples.csv").write_text("1,2,3")
+    (work / "samples.txt").write_text("1,2,3")
     (work / "sample.bin").write_bytes(b"\0" * 255)
     return glowmcu_cli
 
@@ -173,6 +173,54 @@ def test_adaptive_rounding_takes_the_samples_again(cli: Run, profile: str) -> No
     assert unknown.err.startswith("error[GM616]: samples went into the bundle's weights")
 
 
+def test_weights_of_four_bits_are_rounded_to_suit_the_samples(cli: Run, profile: str) -> None:
+    arguments = ("compile", "float.tflite", "--profile", profile, "--weights", "4", "-o", "out")
+    alone = cli(*arguments)
+    assert alone.exit_code == 0
+    assert "four_bit_weights all" in alone.out
+    assert "weights of four bits were rounded one by one" in alone.err + alone.out
+    again = ("verify", "out", "--model", "float.tflite", "--profile", profile)
+    assert cli(*again).exit_code == 0
+    assert cli(*arguments, "--samples", "samples.npy").exit_code == 0
+    assert "adaround" in json.loads(Path("out/manifest.json").read_text())["options"]
+    assert cli(*again).err.startswith("error[GM616]: samples went into the bundle's weights")
+    as_told = cli(*arguments, "--samples", "samples.npy", "--weights", "4,pointer")
+    assert as_told.exit_code == 0
+    options = json.loads(Path("out/manifest.json").read_text())["options"]
+    assert options["weights"] == "pointer"
+    assert options["four_bit_weights"] == "all"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("5", "'5' is not one of 4, 8, mixed, linked, pointer"),
+        ("4,8", "4 and 8 exclude each other"),
+        ("linked,pointer", "linked and pointer exclude each other"),
+        ("4,", "'' is not one of"),
+    ],
+)
+def test_words_of_weights_that_make_no_sense_are_refused(words: str, said: str, cli: Run) -> None:
+    refused = cli("compile", "float.tflite", "--weights", words)
+    assert refused.exit_code == USAGE
+    assert said in refused.err
+
+
+@pytest.mark.parametrize("command", ["compile", "export"])
+def test_a_quantized_models_weights_keep_their_bits(command: str, cli: Run, profile: str) -> None:
+    assert cli("export", "float.tflite", "--profile", profile).exit_code == 0
+    refused = cli(command, "float_int8.tflite", "--weights", "4", "-o", "out")
+    assert refused.exit_code == USAGE
+    assert refused.err.startswith("error[GM349]: --weights chooses bits for a float model")
+    assert "give the float model that it was made of" in refused.err
+
+
+def test_mixed_weights_need_samples(cli: Run, profile: str) -> None:
+    refused = cli("compile", "float.tflite", "--profile", profile, "--weights", "mixed")
+    assert refused.exit_code == USAGE
+    assert refused.err.startswith("error[GM351]: --weights mixed chooses layers by what samples")
+
+
 @pytest.mark.parametrize(
     ("of_bundle", "to_verify", "said"),
     [
@@ -198,7 +246,7 @@ REFUSED: list[tuple[str, int, str]] = [
     ("samples from an empty folder", USAGE, "profile float.tflite --samples empty_folder"),
     ("samples that are not there", USAGE, "profile float.tflite --samples none.npy"),
     ("samples that are text", USAGE, "profile float.tflite --samples text.npy"),
-    ("samples of an unknown kind", USAGE, "profile float.tflite --samples samples.csv"),
+    ("samples of an unknown kind", USAGE, "profile float.tflite --samples samples.txt"),
     ("samples of other names", USAGE, "profile float.tflite --samples nameless.npz"),
     ("samples that are cut short", USAGE, "profile float.tflite --samples sample.bin"),
     ("preprocessing that is not there", USAGE,

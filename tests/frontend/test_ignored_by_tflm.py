@@ -47,6 +47,38 @@ def test_what_nobody_reads_is_no_reason_to_refuse(
     check_model(depthwise(bias, result), oracle=run_tflm)
 
 
+def product(zero_point: int, activation: str = "NONE", is_read: bool = False) -> bytes:
+    """A dense layer, or two, whose result has the zero point."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 8), "int8", 0.05, 4)
+    weights = model.constant("w", WEIGHTS[0, 0], 0.01)
+    y = model.tensor("y", (1, 3), "int8", 0.1, zero_point)
+    model.op("FULLY_CONNECTED", [x, weights, None], [y], {"fused_activation_function": activation})
+    if is_read:
+        other = model.constant("v", WEIGHTS[0, 0, :, :3], 0.01)
+        z = model.tensor("z", (1, 3), "int8", 0.1, 0)
+        model.op("FULLY_CONNECTED", [y, other, None], [z], {})
+        y = z
+    model.output(y)
+    return model.finish()
+
+
+def test_a_products_result_may_be_all_below_zero() -> None:
+    """A zero point of 128 is a summand to the layer that makes it; nobody else computes with it."""
+    check_model(product(128), oracle=run_tflm)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [product(129), product(-129), product(128, is_read=True), product(128, "RELU")],
+    ids=["one more", "one less than the least", "a layer reads it", "its activation cuts at zero"],
+)
+def test_zero_points_outside_the_type_are_refused_elsewhere(data: bytes) -> None:
+    with pytest.raises(GlowmcuError, match="zero point") as caught:
+        reference_graph(data, "m.tflite")
+    assert caught.value.code == "GM105"
+
+
 def test_scales_of_weights_that_do_not_fit_are_refused_still() -> None:
     model = ModelBuilder()
     x = model.input("x", (1, 6, 6, 8), "int8", 0.05, 4)

@@ -187,7 +187,8 @@ def test_mlir_tools_read_every_dump_of_a_real_model(
     name: str, goal: Goal, shared_dir: Path, tmp_path: Path
 ) -> None:
     data = (shared_dir / "models" / f"{name}_int8.tflite").read_bytes()
-    compile_model(data, f"{name}.tflite", Options(name, goal=goal, dump_ir=tmp_path))
+    options = Options(name, goal=goal, core="cortex-m4", dump_ir=tmp_path)
+    compile_model(data, f"{name}.tflite", options)
     files = sorted(tmp_path.glob("*.mlir"))
     assert ("glowmcu.cascade" in files[-1].read_text(encoding="utf-8")) == (goal is Goal.RAM)
     assert len(files) >= 3

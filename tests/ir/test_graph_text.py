@@ -182,7 +182,7 @@ BAD = [
     ("bad scale", "<i8:f32, 0.1:5>", "<i8:f32, abc:5>", "GM215", "expected a scale"),
     ("scale of zero", "<i8:f32, 0.1:5>", "<i8:f32, 0.0:5>", "GM215", "no positive float32"),
     ("huge scale", "<i8:f32, 0.1:5>", "<i8:f32, 1.0e99:5>", "GM215", "no positive float32"),
-    ("zero point", "<i8:f32, 0.1:5>", "<i8:f32, 0.1:500>", "GM215", "outside i8, -128 to 127"),
+    ("zero point", "<i8:f32, 0.1:5>", "<i8:f32, 0.1:500>", "GM215", "outside i8, -128 to 128"),
     ("scales and axis", "0.0625:0}", "0.0625:0, 0.1:0}", "GM215", "5 scales along axis 0"),
     ("element type", "tensor<3xi32>", "tensor<3xi33>", "GM215", "unknown element type 'i33'"),
     ("type alias", ", !w_1_type", ", !gone", "GM215", "!gone is not defined"),

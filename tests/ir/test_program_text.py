@@ -110,7 +110,7 @@ def test_text_marks_what_is_read_written_and_both() -> None:
 )
 def test_a_real_program_round_trips(name: str, goal: Goal, shared_dir: Path) -> None:
     data = (shared_dir / "models" / f"{name}_int8.tflite").read_bytes()
-    options = Options("m", goal=goal, rounding=Rounding.DOUBLE)
+    options = Options("m", goal=goal, core="cortex-m4", rounding=Rounding.DOUBLE)
     program = compile_model(data, name, options).plan.program
     assert any(isinstance(step, Cascade) for step in program.steps) == (goal is Goal.RAM)
     sidecar: dict[str, Any] = {}

@@ -137,7 +137,7 @@ def test_rows_at_odd_addresses_are_read_as_every_core_can(tmp_path: Path) -> Non
 
 
 def test_the_least_arena_of_a_dense_layer_is_its_operand_and_result() -> None:
-    data = dense_model(Dense(1, 640, 128, weights_type="int4"))
+    data = dense_model(Dense(1, 640, 128))
     options = replace(Options("m", core="cortex-m4"), goal=Goal.RAM)
     compilation = compile_model(data, "m.tflite", options)
     assert variants_of(compilation) == {NAME}

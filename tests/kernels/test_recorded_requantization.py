@@ -10,6 +10,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
 from glowmcu.ops.fixed_point import requantization
+from tests.support.roundings import ROUNDINGS
 
 #: Scales of channels, reach, zero point, clamp. Powers of two, scales above one, hardly any.
 TASKS: dict[str, tuple[list[float], tuple[int, int], int, tuple[int, int]]] = {
@@ -69,7 +70,7 @@ def narrow(form: NarrowForm | None) -> str:
 def test_the_search_finds_what_is_recorded(golden: Callable[..., None]) -> None:
     text = ""
     for name in TASKS:
-        for rounding in Rounding:
+        for rounding in ROUNDINGS:
             asked = task(name, rounding)
             text += f"{name}, {rounding.value}\n    best {told(find_form(asked))}\n"
             for kind in FormKind:

@@ -13,6 +13,7 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
 from glowmcu.ops.fixed_point import wrap_int32
+from tests.support.roundings import ROUNDINGS
 
 
 def computed(form: Form, task: RequantizationTask, accumulators: Int64Array) -> Int64Array:
@@ -132,6 +133,15 @@ def test_a_channel_without_influence_may_have_any_bias_and_scale(kind: FormKind)
     assert_exact(form, task)
 
 
+def test_a_scale_of_zero_divides_nothing() -> None:
+    task = task_of([0, 1 << 30], [0, -5], [3, 4], (-200, 300), 5)
+    with np.errstate(all="raise"):
+        for kind in FormKind:
+            for rounding in ROUNDINGS:
+                form = find_form(replace(task, rounding=rounding), kinds=(kind,))
+                assert form is None or form.kind is kind
+
+
 def test_a_left_shift_that_wraps_has_no_form() -> None:
     assert find_form(task_of([1 << 30], [12], [0], (-(2**20), 2**20))) is None
 
@@ -157,6 +167,53 @@ def test_an_addend_may_be_the_greatest_of_32_bits() -> None:
     assert form.addend.tolist() == [2**31 - 1]
     assert form.multiplier.tolist() == [1 << 30]
     assert_exact(form, task)
+
+
+def test_an_addend_may_be_the_least_of_32_bits() -> None:
+    """A bias that takes accumulators of which none is below zero there."""
+    bias = -(2**31) - 128
+    for moved, found in ((0, True), (-1, False)):
+        task = task_of(
+            [1 << 30], [-7], [bias + moved], (-bias - 300, -bias + 300), 0, rounding=Rounding.SINGLE
+        )
+        form = find_form(task, preshifts=(0,), kinds=(FormKind.FLOOR,))
+        assert (form is not None) == found
+        if form is not None:
+            assert form.addend.tolist() == [-(2**31)]
+            assert_exact(form, task)
+
+
+@pytest.mark.parametrize(("shift", "found"), [(-1, True), (0, False), (-22, True), (-23, False)])
+def test_the_literal_form_shifts_right_by_1_to_22(shift: int, found: bool) -> None:
+    span = 2**6 << -shift
+    task = task_of([2**30], [shift], [3], (-span, span), zero_point=5)
+    form = find_form(task, kinds=(FormKind.LITERAL,))
+    assert (form is not None) == found
+    if form is not None:
+        accumulators = np.unique(np.linspace(-span, span, 4001).astype(np.int64))[np.newaxis, :]
+        wanted = np.clip(task.outputs(accumulators), *task.clamp)
+        assert np.array_equal(computed(form, task, accumulators), wanted)
+
+
+@pytest.mark.parametrize("most", [2**30 - 1, 2**30])
+def test_the_literal_form_doubles_accumulators_of_less_than_30_bits(most: int) -> None:
+    for reach in ((0, most - 3), (-most - 3, 0)):
+        task = task_of([2**30], [-22], [3], reach, zero_point=5)
+        assert (find_form(task, kinds=(FormKind.LITERAL,)) is None) == (most == 2**30)
+
+
+@pytest.mark.parametrize("reach", [(0, 1), (-1, 0), (0, 2), (-2, 2), (-3, 4), (0, 7)])
+@pytest.mark.parametrize("scale", [2**31 - 1, 2_100_000_000, 2_000_000_000, 2**30])
+def test_multipliers_have_31_bits_however_short_the_reach_is(
+    reach: tuple[int, int], scale: int
+) -> None:
+    """Few thresholds leave a slope much freedom."""
+    for shift in (-5, -1, 0, 2):
+        task = task_of([scale], [shift], [1], reach)
+        form = find_form(task, preshifts=(0, 8), kinds=(FormKind.FLOOR,))
+        assert form is not None
+        assert 1 <= form.multiplier[0] < 2**31
+        assert_exact(form, task)
 
 
 def test_a_wrong_constant_would_be_seen() -> None:

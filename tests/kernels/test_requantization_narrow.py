@@ -13,9 +13,12 @@ from glowmcu.kernels.requantization.narrow import (
     NarrowForm,
     _holds,
     _layout,
+    _Points,
+    _widest,
     find_narrow_form,
 )
 from glowmcu.ops.fixed_point import quantize_multiplier
+from tests.support.roundings import ROUNDINGS
 
 
 def task_of(
@@ -60,7 +63,7 @@ SCALES = [0.0121, 0.0077, 0.0031, 0.0016]
 
 
 @pytest.mark.parametrize("reach", [3, 255, 4096, 300_000])
-@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_every_accumulator_of_the_reach_has_its_result(reach: int, rounding: Rounding) -> None:
     task = task_of(SCALES, reach, rounding=rounding, seed=reach)
     form = find_narrow_form(task)
@@ -125,7 +128,7 @@ WITHOUT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("clamp", [FULL, RELU6])
 @pytest.mark.parametrize("reach", [2, 3, 40, 700, 9_000])
 def test_scales_of_all_sizes_have_exact_lines(
@@ -166,7 +169,7 @@ FIELDS = ("low", "high", "fine", "addend", "span")
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_a_form_that_is_a_little_off_is_never_taken(field: str, rounding: Rounding) -> None:
     """The last check, by itself: what it lets through is exact everywhere and fits."""
     verdicts = set()
@@ -186,6 +189,51 @@ def test_a_form_that_is_a_little_off_is_never_taken(field: str, rounding: Roundi
             else:
                 assert not fits(task, moved) or mismatches(task, moved) > 0, step
     assert verdicts == {True, False}
+
+
+def test_where_a_sum_begins_the_output_is_the_least_one() -> None:
+    """There u = 0 takes a shortcut, be the addend as exact as it may."""
+    one = np.ones(1, np.int64)
+    task = RequantizationTask(
+        2**30 * one, one, 0 * one, 0 * one, -100 * one, 90 * one, 0, (-101, 127), Rounding.SINGLE
+    )
+    layout = _layout(task, task.stairs_to(task.clamp))
+    assert layout is not None
+    form = NarrowForm(-101, 8, 15, 0, -101 * one, 2**15 * one, 0 * one, 0 * one, 228 * one)
+    assert _holds(task, layout, form)
+    moved = replace(form, low=form.low + 1, addend=form.addend + 2**15)
+    assert mismatches(task, moved) == 0
+    assert not _holds(task, layout, moved)
+
+
+@pytest.mark.parametrize("nominal", [1, 5, 31, 32, 100, 1000])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_widest_room_is_found_among_multipliers_a_32nd_around(nominal: int, seed: int) -> None:
+    """Also where it still widens, or narrows, at both ends of these."""
+    generator = np.random.default_rng(seed)
+    at = np.sort(generator.integers(0, 60, (1, 8)), axis=1)
+    noise = generator.integers(0, 30 * nominal, (2, 1, 8))
+    tilt = (-(nominal // 4) - 1, 0, 0, nominal // 4 + 1)[seed] * at
+    points = _Points(at, at * nominal + noise[0] + tilt, at, at * nominal + noise[1] + 9 + tilt)
+
+    def room(multiplier: int) -> int:
+        least, end, _ = points.interval(np.array([multiplier]))
+        return int(end[0] - least[0])
+
+    around = range(nominal - (nominal >> 5) - 2, nominal + (nominal >> 5) + 3)
+    widths = {multiplier: room(multiplier) for multiplier in around}
+    (found,) = _widest(points, np.array([nominal])).tolist()
+    best = {multiplier for multiplier in around if widths[multiplier] == max(widths.values())}
+    assert found in {max(multiplier, 0) for multiplier in best}
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_a_scale_of_zero_divides_nothing(rounding: Rounding) -> None:
+    task = task_of([0.0, 0.01, 1e-12], 3_000, rounding=rounding)
+    with np.errstate(all="raise"):
+        form = find_narrow_form(task)
+    assert form is not None
+    assert mismatches(task, form) == 0
 
 
 def test_as_many_tasks_as_the_cache_holds_are_remembered() -> None:

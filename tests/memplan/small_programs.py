@@ -113,6 +113,7 @@ class Choice:
     scratch_bytes: int = 0
     kernel_name: str = "test"
     operand_align: int = 1
+    holds_pointers: bool = False
     overlaps: Mapping[int, Overlap] = field(default_factory=dict)
     rows: RowSupport | None = None
 

@@ -34,11 +34,17 @@ NETWORKS: dict[str, Callable[[], bytes]] = {
     "inverted residual blocks": lambda: inverted_chain(100),
     "dense connections": lambda: dense_net(166, 1, 6),
 }
+#: 200 nodes each: a search of plans takes a hundred times the steps of one plan.
+SHORTER: dict[str, Callable[[], bytes]] = {
+    "residual blocks": lambda: residual_chain(50),
+    "inverted residual blocks": NETWORKS["inverted residual blocks"],
+    "dense connections": lambda: dense_net(66, 1, 6),
+}
 #: The most steps, by goal: plans; stretches of runs that are looked at as cascades; offsets that
 #: are tried for blocks; prices of kernels for a layer. `balanced` streams nothing.
 BUDGETS = {
     Goal.BALANCED: {"plans": 1, "cascades": 0, "offsets": 5_000, "prices": 4_000},
-    Goal.RAM: {"plans": 30, "cascades": 9_000, "offsets": 2_500_000, "prices": 30_000},
+    Goal.RAM: {"plans": 30, "cascades": 9_000, "offsets": 900_000, "prices": 12_500},
 }
 
 
@@ -72,7 +78,8 @@ def steps_of(name: str, goal: Goal) -> tuple[Compilation, dict[str, int]]:
         for what, (owner, function) in places.items():
             patch.setattr(owner, function, calls[what].of(getattr(owner, function)))
         options = Options("m", core="cortex-m4", goal=goal)
-        compilation = compile_model(NETWORKS[name](), "m.tflite", options)
+        networks = SHORTER if goal is Goal.RAM else NETWORKS
+        compilation = compile_model(networks[name](), "m.tflite", options)
     return compilation, {what: item.count for what, item in calls.items()}
 
 
@@ -82,14 +89,13 @@ def lowered(name: str) -> Graph:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_network_of_500_nodes_is_planned_in_so_many_steps(name: str) -> None:
-    arenas = {}
-    for goal, budget in BUDGETS.items():
-        compilation, steps = steps_of(name, goal)
-        assert len(compilation.selections) > 370
-        assert {what: count for what, count in steps.items() if count > budget[what]} == {}
-        arenas[goal] = compilation.plan.arena_bytes
-    assert arenas[Goal.RAM] <= arenas[Goal.BALANCED]
+@pytest.mark.parametrize("goal", BUDGETS, ids=lambda goal: goal.value)
+def test_a_network_of_hundreds_of_nodes_is_planned_in_so_many_steps(name: str, goal: Goal) -> None:
+    compilation, steps = steps_of(name, goal)
+    assert len(compilation.selections) > (150 if goal is Goal.RAM else 370)
+    assert {what: n for what, n in steps.items() if n > BUDGETS[goal][what]} == {}
+    if goal is Goal.RAM and name == "inverted residual blocks":
+        assert compilation.plan.arena_bytes <= steps_of(name, Goal.BALANCED)[0].plan.arena_bytes
 
 
 @pytest.mark.slow

@@ -46,14 +46,14 @@ SLOW = (
 
 
 @cache
-def compiled(name: str, goal: Goal, core: str = "cortex-m4") -> Compilation:
+def compiled(name: str, goal: Goal, core: str) -> Compilation:
     return compile_model(NETWORKS[name](), "m.tflite", Options("m", core=core, goal=goal))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_balanced_arena_is_no_larger_than_the_interpreters_tensors(name: str) -> None:
     needs = tflm_arena(NETWORKS[name]())
-    assert compiled(name, Goal.BALANCED).plan.arena_bytes <= needs.tensors_bytes
+    assert compiled(name, Goal.BALANCED, "cortex-m4").plan.arena_bytes <= needs.tensors_bytes
 
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3"])
@@ -109,5 +109,5 @@ def test_tensors_alive_are_those_of_the_widest_node() -> None:
 @pytest.mark.parametrize("name", ["drawn 11"])
 def test_scratch_gives_way_to_the_tensors(name: str) -> None:
     """With the fastest kernels alone the arena would be 7,424 B."""
-    compilation = compiled(name, Goal.BALANCED)
+    compilation = compiled(name, Goal.BALANCED, "cortex-m4")
     assert compilation.plan.arena_bytes <= tensors_alive_bytes(compilation.graph)

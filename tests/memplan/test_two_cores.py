@@ -33,7 +33,7 @@ COSTS = Costs(100.0, 10.0, 5.0)
 
 
 @cache
-def compiled(name: str, core: str = "cortex-m33", cores: int = 2) -> Compilation:
+def compiled(name: str, core: str, cores: int) -> Compilation:
     options = Options("m", core=core, interface=InterfaceOptions(cores=cores))
     return compile_model(MODELS[name](), "m.tflite", options)
 
@@ -50,7 +50,7 @@ def with_run(program: Program, old: Run, new: Run) -> Program:
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("name", MODELS)
 def test_whichever_core_is_first_the_bytes_are_the_graphs(name: str, core: str) -> None:
-    made = compiled(name, core)
+    made = compiled(name, core, 2)
     plan = made.plan
     inputs = random_inputs(made, 1)[0]
     wanted = run_graph(made.graph, inputs)
@@ -65,12 +65,12 @@ def test_an_arena_for_two_cores_is_hardly_larger_than_for_one(core: str) -> None
     for name in _FEW:
         one, two = (compiled(name, core, count).manifest.arena_bytes for count in (1, 2))
         assert two <= one * 1.10 + ARENA_ALIGN
-        assert len(shared_runs(compiled(name, core).plan.program)) > 1
+        assert len(shared_runs(compiled(name, core, 2).plan.program)) > 1
 
 
 @pytest.mark.parametrize("core", CORES)
 def test_stashes_and_walks_are_among_the_plans(core: str) -> None:
-    runs = [run for name in MODELS for run in shared_runs(compiled(name, core).plan.program)]
+    runs = [run for name in MODELS for run in shared_runs(compiled(name, core, 2).plan.program)]
     divisions = [run.division for run in runs if run.division is not None]
     assert any(division.stash is not None and len(division.phases) == 2 for division in divisions)
     assert any(division.codes for division in divisions)
@@ -80,7 +80,7 @@ def test_stashes_and_walks_are_among_the_plans(core: str) -> None:
 def in_place() -> tuple[Program, Run, int]:
     """A plan, and a run in it whose cores need the stash that they have."""
     for name in MODELS:
-        made = compiled(name)
+        made = compiled(name, "cortex-m33", 2)
         for run in shared_runs(made.plan.program):
             assert run.division is not None
             if any(turn.place is Place.STASH for turn in run.division.phases[0][0]):
@@ -131,7 +131,7 @@ def test_rows_that_are_copied_while_the_other_core_computes_them_are_refused() -
 
 def test_cores_that_share_scratch_are_refused() -> None:
     for name in MODELS:
-        made = compiled(name)
+        made = compiled(name, "cortex-m33", 2)
         for run in shared_runs(made.plan.program):
             if run.scratch is None or run.division is None:
                 continue

@@ -78,6 +78,7 @@ NUMBERS = {
     "int4 weights": Case((1, 3, 4, 3), 6, (3, 3), weights_type="int4"),
 }  # fmt: skip
 CONV_CASES = {
+    "one pixel, weights of four bits": Case((1, 1, 1, 13), 9, (1, 1), weights_type="int4"),
     "one pixel, one channel": Case((1, 1, 1, 1), 1, (1, 1)),
     "1x1, three channels out": Case((1, 3, 3, 5), 3, (1, 1)),
     "1x1, four channels out": Case((1, 3, 3, 4), 4, (1, 1)),

@@ -10,7 +10,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.ir.operation import OperationError, Signature
+from glowmcu.ir.operation import OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.pipeline import compile_model
@@ -162,3 +162,17 @@ def test_numbers_go_between_the_types_that_are_named(
         return
     with pytest.raises(OperationError, match=words):
         op.verify(signature)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_constants_are_dequantized_by_the_scales_of_their_channels(axis: int) -> None:
+    shape = (2, 3, 4)
+    count = shape[axis]
+    scales, points = [0.5 + 0.25 * i for i in range(count)], [3 * i - 2 for i in range(count)]
+    stored = np.arange(-12, 12, dtype=np.int8).reshape(shape)
+    x = TensorType(shape, ElementType.I8, Quantization(tuple(scales), tuple(points), axis))
+    signature = Signature((x,), (TensorType(shape, ElementType.F32),))
+    (got,) = Dequantize().evaluate([stored], signature, Rounding.DOUBLE)
+    for channel in range(count):
+        want = scales[channel] * (stored.take(channel, axis) - float(points[channel]))
+        assert np.array_equal(got.take(channel, axis), want.astype(np.float32))

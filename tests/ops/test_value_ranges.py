@@ -22,6 +22,7 @@ from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.slicing import Split
 from tests.ir.graphs import GraphBuilder, int8
 from tests.ops.range_cases import CASES, EXACT, Case, inputs_within, int16, random_range
+from tests.support.roundings import ROUNDINGS
 
 
 def predicted(
@@ -43,7 +44,7 @@ def per_channel(array: Any) -> Any:
     return array.reshape(-1, array.shape[-1] if array.ndim else 1).astype(np.int64)
 
 
-@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
@@ -141,7 +142,7 @@ def test_a_function_of_one_byte_is_known_exactly(name: str) -> None:
     assert (result.max(axis=0) == found.high).all()
 
 
-@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_accumulators_that_may_wrap_leave_everything_possible(rounding: Rounding) -> None:
     """A left shift of 2^30: the results do not rise with the accumulators."""
     x, w = int8(1, 4, scale=2.0**14), int8(2, 4, scale=2.0**14, zero_point=0)

@@ -62,6 +62,18 @@ CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, str], str]] =
     "rounded to suit": (
         {"adaround": True}, {"adaptive_rounding": True}, {"adaround": "yes"}, "adaround",
     ),
+    "four bits": (
+        {"weights": 4}, {"four_bit_weights": ("all",)}, {"four_bit_weights": "all"},
+        "weights:4:all",
+    ),
+    "four bits, as a word": (
+        {"weights": "4"}, {"four_bit_weights": ("all",)}, {"four_bit_weights": "all"},
+        "weights:4:all",
+    ),
+    "four bits for some": (
+        {"weights": ["fc", "last"]}, {"four_bit_weights": ("fc", "last")},
+        {"four_bit_weights": "fc,last"}, "weights:4:fc weights:4:last",
+    ),
     "much at once": (
         {"schema": "symmetric", "equalize": True, "adaround": True, "int16": ["add"]},
         {"calibration": SYMMETRIC, "equalization": True, "adaptive_rounding": True,
@@ -123,6 +135,10 @@ def test_only_what_says_nothing_is_the_default() -> None:
     ("given", "words"),
     [
         ({"schema": "odd"}, ["schema must be one of", "symmetric", "got 'odd'"]),
+        *(
+            ({"weights": word}, ["weights must be one of 4, 8, mixed or a list", repr(str(word))])
+            for word in (3, 16, "", "int4", "4,8", "all")
+        ),
         ({"io": "int4"}, ["io must be one of int8, float; got 'int4'"]),
         *(
             ({"calibration": word}, ["calibration must be one of", "entropy", "percentile:P", word])

@@ -11,12 +11,14 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.elementwise import Add
 from glowmcu.ops.pooling import MaxPool2D
-from glowmcu.quant.comparison import Comparison, Meter, compare_graphs
+from glowmcu.quant.comparison import Comparison, Meter, _errors, compare_graphs
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.samples import samples_of
+from glowmcu.quant.side_by_side import SideBySide, real_values, run_tensors
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import RELU, convolutions, draw, perceptron, random_samples, real, sqnr_db
 
@@ -84,6 +86,33 @@ def test_moving_and_choosing_elements_adds_no_error() -> None:
     assert layers["pool"].alone_db == math.inf
     assert layers["pool"].isolated.sqnr_db < math.inf
     assert layers["conv"].alone_db < math.inf
+
+
+def test_a_layers_own_error_is_against_float_on_the_very_same_operands() -> None:
+    """Of two operands of different scales: what storing them loses is not the sum's doing."""
+    graph = GraphBuilder()
+    x, y = (graph.input(real(1, 64), name) for name in "xy")
+    total = graph.add(Add(), x, y, name="sum")
+    reference = graph.finish(total)
+    data = {"x": draw(1, 40, 64), "y": draw(2, 40, 64, scale=9.0)}
+    made = quantize(reference, profile_graph(reference, samples_of(reference, data))).graph
+    lanes = SideBySide(reference, made)
+    inputs = [data["x"][:1], data["y"][:1]]
+    plain, stored = (
+        run_tensors(reference, inputs),
+        run_tensors(made, lanes.quantized_inputs(inputs)),
+    )
+    own = {origin.name: each for origin, _, *each in _errors(lanes, plain, stored)}
+    result = real_values(stored[made.outputs[0]], made.outputs[0].type)
+    operands = [real_values(stored[value], value.type) for value in made.inputs]
+    for name, value, kept in zip("xy", inputs, operands, strict=True):
+        assert np.array_equal(own[name], [kept, kept])
+        assert not np.array_equal(value, kept)
+    got, spoiled = own["sum"]
+    assert np.array_equal(got, result)
+    wrong = result - (operands[0] + operands[1])
+    assert 0 < np.abs(wrong).max() < 0.55 * made.outputs[0].type.scale
+    np.testing.assert_allclose(spoiled, plain[total] + wrong, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("interface", list(Interface))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from glowmcu.quant.options import (
     options_of,
     options_record,
 )
-from glowmcu.quant.profile_file import read_profile, read_tuned_profile, write_profile
+from glowmcu.quant.profile_file import read_profile, write_profile
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.ranges import Calibration, Method
@@ -26,6 +27,7 @@ CHOSEN = QuantizationOptions(
     Interface.FLOAT,
     keep_float=("softmax", "first"),
     int16=("second",),
+    four_bit_weights=("third", "all"),
     per_channel=False,
     bias_correction=False,
     adaptive_rounding=True,
@@ -41,10 +43,10 @@ def test_options_come_back_from_json(options: QuantizationOptions) -> None:
 def test_options_travel_with_the_profile(tmp_path: Path) -> None:
     graph = convolutions()
     profile = profile_graph(graph, random_samples(graph, 4))
-    write_profile(profile, tmp_path / "tuned.json", CHOSEN)
+    write_profile(replace(profile, options=CHOSEN), tmp_path / "tuned.json")
     write_profile(profile, tmp_path / "plain.json")
-    assert read_tuned_profile(tmp_path / "tuned.json")[1] == CHOSEN
-    assert read_tuned_profile(tmp_path / "plain.json")[1] is None
+    assert read_profile(tmp_path / "tuned.json").options == CHOSEN
+    assert read_profile(tmp_path / "plain.json").options is None
     assert list(read_profile(tmp_path / "tuned.json").tensors) == list(profile.tensors)
 
 
@@ -57,6 +59,7 @@ def test_options_travel_with_the_profile(tmp_path: Path) -> None:
         ({"percentile": 40}, "percentile must be a number above 50, at most 100, got 40"),
         ({"percentile": True}, "percentile must be a number above 50, at most 100, got True"),
         ({"keep_float": "softmax"}, "keep_float must be a list of names, got 'softmax'"),
+        ({"four_bit_weights": 4}, "four_bit_weights must be a list of names, got 4"),
         ({"equalization": 1}, "equalization must be true or false, got 1"),
     ],
 )

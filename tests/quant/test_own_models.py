@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks import four_bits
 from glowmcu.frontend.tflite.exporter import export_tflite
 from glowmcu.frontend.tflite.reader import read_tflite
 from glowmcu.ir.graph import Graph
@@ -21,6 +22,7 @@ from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize, quantize_graph
 from glowmcu.quant.ranges import Calibration, Method
+from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.samples import Samples, samples_of
 from glowmcu.quant.schemas import Schema, quantize_array
 from tests.conftest import REPO
@@ -97,6 +99,51 @@ def test_adaptive_rounding_is_within_half_a_point_of_float(name: str) -> None:
     options = QuantizationOptions(adaptive_rounding=True)
     graph = quantize_graph(model.graph, model.profile, options, model.calibration)
     assert model.accuracy(model.graph) - model.accuracy(graph) <= LARGEST_LOSS
+
+
+@pytest.mark.parametrize("name", four_bits.MODELS)
+def test_weights_of_four_bits_keep_the_accuracy_that_was_asked_for(name: str) -> None:
+    case = four_bits.example(name)
+    wanted = four_bits.accuracy(
+        real_outputs(case.graph, samples_of(case.graph, case.inputs))[0], case.labels
+    )
+    graphs = {
+        label: quantize_graph(case.graph, case.profile, options, case.calibration)
+        for label, options in (
+            ("eight", four_bits.INT8),
+            ("four", four_bits.INT4),
+            ("mixed", four_bits.mixed_options(case)),
+        )
+    }
+    accuracy = {
+        label: four_bits.accuracy(
+            real_outputs(graph, stored_samples(graph, samples_of(case.graph, case.inputs)))[0],
+            case.labels,
+        )
+        for label, graph in graphs.items()
+    }
+    assert wanted - accuracy["four"] <= four_bits.MOST_LOST
+    assert wanted - accuracy["mixed"] <= four_bits.MOST_LOST_MIXED
+    sizes = {label: four_bits.constants_bytes(graph) for label, graph in graphs.items()}
+    assert sizes["mixed"] <= four_bits.MOST_SHARE_MIXED * sizes["eight"]
+
+
+@pytest.mark.parametrize("per_channel", [True, False], ids=["a scale a channel", "one scale"])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_an_exported_model_of_four_bits_gives_the_same_bytes_in_tflm(
+    name: str, per_channel: bool
+) -> None:
+    model = load(name)
+    options = replace(four_bits.INT4, per_channel=per_channel)
+    graph = quantize_graph(model.graph, model.profile, options, model.calibration)
+    data = export_tflite(graph)
+    assert len(data) < len(export_tflite(quantize_graph(model.graph, model.profile)))
+    run = open_tflm(data)
+    quantization = graph.inputs[0].type.quantization
+    assert quantization is not None
+    for row in quantize_array(model.inputs[:20], quantization):
+        sample = [row[np.newaxis]]
+        assert np.array_equal(run(sample)[0], run_graph(graph, sample)[0])
 
 
 @pytest.mark.parametrize("name", list(MODELS))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,26 @@ def test_each_option_lowers_the_error_of_a_network() -> None:
         )
     )
     assert plain < corrected < rounded
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_means_come_from_the_samples_where_rounding_looks_at_them(adaptive: bool) -> None:
+    graph = perceptron((24, 8))
+    samples = correlated(graph, 60)
+    profile = profile_graph(graph, samples)
+    moved = replace(
+        profile,
+        tensors={
+            name: replace(tensor, mean=9.0, channels=None)
+            for name, tensor in profile.tensors.items()
+        },
+    )
+    options = QuantizationOptions(adaptive_rounding=adaptive)
+    biases = []
+    for each in (profile, moved):
+        made = quantize_graph(graph, each, options, samples)
+        biases += [made.constant_data(n.inputs[2]) for n in made.nodes if len(n.inputs) == 3]
+    first, second = biases
+    assert first is not None
+    assert second is not None
+    assert np.array_equal(first, second) == adaptive

@@ -11,7 +11,9 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.shape import Reshape
 from glowmcu.quant.images import Preprocessing, read_preprocessing
 from glowmcu.quant.sample_files import read_samples
 from glowmcu.quant.samples import samples_of
@@ -43,6 +45,56 @@ def test_all_ways_to_hand_over_five_samples_give_the_same(data: Any) -> None:
         assert all(sample[0].dtype == np.float32 for sample in found)
 
 
+def test_a_data_set_has_inputs_beside_its_labels() -> None:
+    labels = np.zeros(5)
+    for data in ({"inputs": BATCH, "labels": labels}, {"features": BATCH, "inputs": labels}):
+        samples = samples_of(perceptron(), data)
+        assert samples.count == 5
+        assert np.array_equal(np.concatenate([sample[0] for sample in samples]), BATCH)
+    for wrong in ({"first": labels, "labels": labels}, {"a": BATCH, "labels": BATCH}, {}):
+        with pytest.raises(GlowmcuError, match="no samples for input 'features'") as caught:
+            samples_of(perceptron(), wrong)
+        assert "or call it 'inputs'" in str(caught.value)
+
+
+def integers(element: ElementType) -> Graph:
+    graph = GraphBuilder()
+    x = graph.input(TensorType((1, 2), element), "x")
+    return graph.finish(graph.add(Reshape((2,)), x))
+
+
+@pytest.mark.parametrize(
+    ("element", "data", "fits"),
+    [
+        (ElementType.I32, [[5, -7]], True), (ElementType.I32, [[2**31 - 1, -(2**31)]], True),
+        (ElementType.I32, [[2**31, 0]], False), (ElementType.I32, [[0, -(2**31) - 1]], False),
+        (ElementType.I32, [[5.0, 7.0]], False), (ElementType.UI8, [[0, 255]], True),
+        (ElementType.UI8, [[-1, 255]], False), (ElementType.UI8, [[0, 256]], False),
+        (ElementType.I32, [[True, False]], True),
+    ],
+)  # fmt: skip
+def test_inputs_of_integers_take_those_of_their_type(
+    element: ElementType, data: Any, fits: bool
+) -> None:
+    made = np.asarray(data)[np.newaxis]
+    if not fits:
+        with pytest.raises(GlowmcuError, match="expected integers from") as caught:
+            list(samples_of(integers(element), list(made)))
+        assert caught.value.code == "GM305"
+        return
+    ((found,),) = samples_of(integers(element), list(made))
+    assert found.dtype == element.numpy
+    assert found.tolist() == [[int(number) for number in data[0]]]
+
+
+def test_a_number_that_is_none_is_told_with_its_place() -> None:
+    rows = np.zeros((3, 24))
+    rows[1, 7] = rows[1, 9] = np.nan
+    with pytest.raises(GlowmcuError, match=r"nan at \(0, 7\)") as caught:
+        list(samples_of(perceptron(), rows, "data"))
+    assert "data, sample 1" in str(caught.value)
+
+
 def test_a_single_sample_is_one_sample() -> None:
     assert samples_of(perceptron(), BATCH[:1]).count == 1
 
@@ -69,7 +121,7 @@ def test_several_inputs_come_by_name() -> None:
         (two_inputs, np.zeros((5, 3)), "GM304", "2 inputs"),
         (two_inputs, {"a": np.zeros((5, 3))}, "GM304", "'b'"),
         (two_inputs, {"a": np.zeros((5, 3)), "b": np.zeros((4, 3))}, "GM304", "'a' 5, 'b' 4"),
-        (perceptron, [[np.zeros(24), np.zeros(24)]], "GM304", "expected 1 arrays"),
+        (perceptron, [[np.zeros(23), np.zeros(24)]], "GM304", "expected 1 arrays"),
         (perceptron, [np.full(24, np.nan)], "GM305", "nan"),
         (perceptron, [np.full(24, np.inf)], "GM305", "inf"),
         (perceptron, [np.full(24, 1e300)], "GM305", "inf"),
@@ -102,13 +154,45 @@ def test_files_and_folders_of_arrays(tmp_path: Path) -> None:
         assert np.array_equal(found, BATCH), source
 
 
+def test_folders_of_archives_hold_a_sample_each(tmp_path: Path) -> None:
+    for index, row in enumerate(BATCH):
+        np.savez(tmp_path / f"{index}.npz", any_name=row)
+    found = np.concatenate([sample[0] for sample in read_samples(perceptron(), tmp_path)])
+    assert np.array_equal(found, BATCH)
+    pairs = tmp_path / "pairs"
+    pairs.mkdir()
+    for index in range(3):
+        np.savez(pairs / f"{index}.npz", b=np.full(3, 10.0), a=np.full(3, index))
+    firsts = [[int(array[0, 0]) for array in each] for each in read_samples(two_inputs(), pairs)]
+    assert firsts == [[0, 10], [1, 10], [2, 10]]
+    np.savez(tmp_path / "0.npz", labels=np.zeros(3), features=BATCH[2])
+    first = next(iter(read_samples(perceptron(), tmp_path)))
+    assert np.array_equal(first[0], BATCH[2:3])
+
+
+def test_raw_files_have_the_size_of_the_input(tmp_path: Path) -> None:
+    path = tmp_path / "0.bin"
+    for size, fits in ((95, False), (96, True), (97, False), (5000, False)):
+        path.write_bytes(BATCH[0].tobytes()[:size].ljust(size, b"\0"))
+        if fits:
+            ((found,),) = read_samples(perceptron(), tmp_path)
+            assert np.array_equal(found, BATCH[:1])
+            continue
+        with pytest.raises(GlowmcuError, match=f"takes 96 bytes, got {size}") as caught:
+            list(read_samples(perceptron(), tmp_path))
+        assert caught.value.code == "GM307"
+    with pytest.raises(GlowmcuError, match="cannot feed 2 inputs"):
+        list(read_samples(two_inputs(), tmp_path))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "code"),
     [
         ("a.npy", b"no array", "GM307"),
         ("a.npz", b"no archive", "GM307"),
         ("a.bin", b"12345", "GM307"),
-        ("a.csv", b"1,2", "GM307"),
+        ("a.csv", b"1,2", "GM304"),
+        ("a.txt", b"1,2", "GM307"),
         (None, b"", "GM307"),
         ("empty", None, "GM306"),
     ],

@@ -149,6 +149,17 @@ def test_what_others_read_too_keeps_its_range() -> None:
     assert masked_ranges(graph, lambda value: (-1e9, 5.0)) == {}
 
 
+@pytest.mark.parametrize("how", ["add", "select"])
+@pytest.mark.parametrize("mask", [FORBIDS, None])
+def test_a_mask_that_an_output_shows_keeps_its_range(how: str, mask: Any) -> None:
+    graph = masked(how, mask)
+    (value,) = (v for node in graph.nodes for v in node.inputs if v.name == "mask")
+    measured = {**MEASURED, "masked": (-1e9, 5.0)}
+    assert masked_ranges(graph, lambda value: measured[value.name]) != {}
+    shown = graph.replace(outputs=(*graph.outputs, value))
+    assert masked_ranges(shown, lambda value: measured[value.name]) == {}
+
+
 def test_samples_of_two_inputs_are_of_one_number() -> None:
     graph = masked("add", None)
     good = {"scores": np.zeros((3, 4), np.float32), "mask": np.ones((3, 4), np.float32)}

@@ -72,7 +72,7 @@ def test_rounding_by_data_ends_where_no_single_step_helps(seed: int) -> None:
     outer = _damped(rows.T @ rows / 40, 40)
     target = random.normal(0, 60, (3, 5))
     start = np.clip(np.rint(target), -127, 127)
-    found = _descend(target, start, outer)
+    found = _descend(target, start, outer, 127)
     assert found is not start
     assert (found == np.rint(found)).all()
     assert (np.abs(found) <= 127).all()
@@ -90,7 +90,7 @@ def test_what_is_rounded_right_stays() -> None:
     """Without correlation the nearest numbers are the best."""
     target = np.array([[0.4, -0.6, 3.2, 200.0]])
     start = np.clip(np.rint(target), -127, 127)
-    assert _descend(target, start, np.eye(4)).tolist() == [[0, -1, 3, 127]]
+    assert _descend(target, start, np.eye(4), 127).tolist() == [[0, -1, 3, 127]]
 
 
 def test_little_data_says_little_about_many_directions() -> None:

@@ -21,7 +21,7 @@ from glowmcu.ops.real_functions import Power, Sin, Sqrt, Square
 from glowmcu.ops.reduction import Mean, ReduceSumSquare, Sum
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.signal_fft import Rfft
-from glowmcu.ops.slicing import Slice
+from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.transcendental import Log
 from glowmcu.ops.transpose import Transpose
 from glowmcu.quant.side_by_side import run_tensors
@@ -95,6 +95,8 @@ def both(graph: Graph, value: Value) -> tuple[Floats, Floats] | None:
 
 RANDOM = np.random.default_rng(1)
 BANK = np.abs(RANDOM.normal(size=(4, BINS))).astype(np.float32)
+#: Factors of real and imaginary parts that differ by the last bit, and by more.
+NEARLY = np.array([[0.3, 0.3 * (1 + 1e-7)], [0.3, 0.3 * (1 + 1e-5)]], np.float32)
 BIAS = np.full(4, 0.25, np.float32)
 WINDOW = RANDOM.normal(size=10).astype(np.float32)
 HALF = np.float32(0.5)
@@ -247,6 +249,16 @@ TRACED: dict[str, tuple[Kind, Make]] = {
         Kind.FEATURES,
         lambda b: b(BatchMatMul(adj_x=True, adj_y=True), b(Transpose((1, 0)), b.bins()), BANK),
     ),
+    "bins of parts that float32 scaled alike": (
+        Kind.FEATURES, lambda b: b(Sum((2,)), b(Square(), b(Mul(), b.pairs(), NEARLY[0]))),
+    ),
+    "a bank of bins with an axis more": (
+        Kind.FEATURES, lambda b: fully(b, b(Reshape((1, FRAMES, BINS)), b.bins())),
+    ),
+    "a bank with an axis more": (
+        Kind.FEATURES,
+        lambda b: b(BatchMatMul(), b(Reshape((1, FRAMES, BINS)), b.bins()), BANK.T[np.newaxis]),
+    ),
     "the logarithm of a bank, turned": (
         Kind.FEATURES, lambda b: b(Transpose((1, 0)), b(Log(), fully(b, b.bins()))),
     ),
@@ -273,7 +285,21 @@ LEFT: dict[str, Make] = {
     "a sum of squares of other shapes": lambda b: b(
         Add(), squared(b), b(Slice((0, 0), (1, 10), (1, 1)), squared(b))
     ),
+    "squares less squares": lambda b: b(Sub(), side(b, 0, squared(b)), side(b, 1, squared(b))),
+    "squares times squares": lambda b: b(Mul(), side(b, 0, squared(b)), side(b, 1, squared(b))),
+    "the greater of two squares": lambda b: b(
+        Maximum(), side(b, 0, squared(b)), side(b, 1, squared(b))
+    ),
     "the sum of a square and a part": lambda b: b(Add(), side(b, 0, squared(b)), side(b, 1)),
+    "a sum of squares scaled nearly alike": lambda b: b(
+        Sum((2,)), b(Square(), b(Mul(), b.pairs(), NEARLY[1]))
+    ),
+    "a sum of squares of nothing": lambda b: b(
+        Sum((2,)), b(Square(), b(Mul(), b.pairs(), np.float32(0)))
+    ),
+    "parts times others": lambda b: b(Mul(), side(b, 0), side(b, 1)),
+    "parts times themselves, clamped": lambda b: b(Mul((0.0, 9.0)), b.parts, b.parts),
+    "halves": lambda b: b.graph.add_many(Split(1, (4, 6)), b.parts, like=real(1))[0],
     "a mean": lambda b: b(Mean((2,)), b(Square(), b.pairs())),
     "a sum of all": lambda b: b(Sum((1, 2)), b(Square(), b.pairs())),
     "a sum of frames": lambda b: b(Sum((0,)), b(Square(), b.pairs())),
@@ -285,6 +311,10 @@ LEFT: dict[str, Make] = {
     "divided into": lambda b: b(Div(), HALF, b.bins()),
     "times other numbers": lambda b: b(Mul(), b.bins(), np.arange(1, 6, dtype="f4")),
     "squared bins": lambda b: b(Square(), b.bins()),
+    "magnitudes times others": lambda b: b(
+        Mul(), b(Sqrt(), b.bins()), b(Sqrt(), b(Mul(), b.bins(), HALF))
+    ),
+    "magnitudes times bins": lambda b: b(Mul(), b(Sqrt(), b.bins()), b.bins()),
     "the third root": lambda b: b(Power(1 / 3), b.bins()),
     "a power of a number": lambda b: b(Pow(), np.float32(0.5), b.bins()),
     "plus what was cut": lambda b: b(Add(), b(Maximum(), b.bins(), np.float32(3)), HALF),
@@ -300,6 +330,12 @@ LEFT: dict[str, Make] = {
     ),
     "bins plus bins": lambda b: b(Add(), b.bins(), b.bins()),
     "a bank with a number below nothing": lambda b: fully(b, b.bins(), -BANK),
+    "a bank with a number a little below nothing": lambda b: fully(
+        b, b.bins(), BANK - np.eye(4, BINS, dtype="f4") * (BANK + np.float32(0.01))
+    ),
+    "two banks beside each other": lambda b: b(
+        BatchMatMul(), b(Reshape((1, FRAMES, BINS)), b.bins()), np.stack([BANK.T, BANK.T])
+    ),
     "a bank with different biases": lambda b: fully(b, b.bins(), BANK, np.arange(4, dtype="f4")),
     "a bank with a bias below nothing": lambda b: fully(b, b.bins(), BANK, -BIAS),
     "two banks": lambda b: fully(b, fully(b, b.bins()), BANK[:, :4]),
@@ -323,9 +359,8 @@ LEFT: dict[str, Make] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TRACED)
-def test_what_is_traced_is_what_is_computed(name: str) -> None:
-    kind, make = TRACED[name]
+def expect_traced(kind: Kind, make: Make) -> None:
+    """That what is traced of a function is of its kind and what the function computes."""
     building = Building()
     value = make(building)
     graph = building.graph.finish(value)
@@ -333,6 +368,11 @@ def test_what_is_traced_is_what_is_computed(name: str) -> None:
     assert found is not None
     assert traces_of(graph)[value].kind is kind
     np.testing.assert_allclose(*found, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_what_is_traced_is_what_is_computed(name: str) -> None:
+    expect_traced(*TRACED[name])
 
 
 @pytest.mark.parametrize("name", LEFT)

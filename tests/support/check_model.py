@@ -21,8 +21,8 @@ from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model
 from glowmcu.test_vectors import FLOAT_TOLERANCE
 from glowmcu.verify.comparison import wrong_elements
-from glowmcu.verify.host import Host
-from tests.support.one_unit import QUICK_LINK, write_unit
+from tests.support.one_unit import write_unit
+from tests.support.quick_host import host_for
 
 Array = npt.NDArray[Any]
 Oracle = Callable[[bytes, Sequence[Array]], list[Array]]
@@ -88,7 +88,7 @@ def check_model(
     sets = inputs if inputs is not None else random_inputs(compilation, count)
     with tempfile.TemporaryDirectory() as work:
         folder = write_unit(compilation, Path(work))
-        measured = Host(("-O1", *QUICK_LINK)).run(folder, sets)
+        measured = host_for(data).run(folder, sets)
     for arrays, result in zip(sets, measured, strict=True):
         meaning = run_graph(compilation.imported, arrays)
         lowered = run_graph(compilation.graph, arrays)

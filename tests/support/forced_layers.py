@@ -94,6 +94,14 @@ class ForcedLayers(Generic[Case]):
         self._variant, self._core, self._count, self._inputs = variant, core, count, inputs
         self._cases, self._model = cases, model
 
+    def elsewhere(self, core: str) -> ForcedLayers[Case]:
+        """The same layers on another core, random inputs once."""
+        return ForcedLayers(self._variant, self._cases, self._model, core, inputs=self._inputs)
+
+    def check_all_on_core(self) -> None:
+        for name in self._cases:
+            self.check_on_core(name)
+
     def check(self, name: str) -> None:
         """AssertionError unless the variant computes the layer as it is meant in both places."""
         self.check_on_host(name)

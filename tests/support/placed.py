@@ -91,7 +91,7 @@ class PlacedLayer:
             arena_bytes=aligned(arena, ARENA_ALIGN),
             arena_lower_bound_bytes=0,
             arena_align=ARENA_ALIGN,
-            single_rounding=False,
+            rounding="double",
             exact_outputs=(True,) * len(self._compilation.graph.results),
         )
         program = self.program.with_offsets(offsets)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
+import pytest
+
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.schemas import Schema
@@ -106,6 +108,24 @@ def test_open_bounds_are_those_of_plain_int8_and_the_board_caps_all() -> None:
     budget = Budget(arena_bytes=11).completed(trial(40, 100), 1.25)
     assert budget == Budget(125, 11, 1250)
     assert budget.within(Budget(None, 5, 2000)) == Budget(125, 5, 1250)
+
+
+@pytest.mark.parametrize(
+    ("sqnr", "cycles", "dominates"),
+    [
+        (50.0, 100, False),
+        (50.0, 101, True),
+        (49.9, 100, True),
+        (49.9, 99, False),
+        (50.1, 101, False),
+    ],
+    ids=["the same", "as good, dearer", "worse, as dear", "worse, cheaper", "better, dearer"],
+)
+def test_a_trial_dominates_what_is_no_better_at_anything(
+    sqnr: float, cycles: int, dominates: bool
+) -> None:
+    other = Trial(DEFAULT, None, sqnr, Cost(cycles, 10, 1000))
+    assert Trial(DEFAULT, None, 50.0, Cost(100, 10, 1000)).dominates(other) is dominates
 
 
 def test_the_front_has_each_trial_that_no_other_beats_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 import glowmcu
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.profile_file import read_tuned_profile
+from glowmcu.quant.profile_file import read_profile
 from glowmcu.tuning.trial import BEST_DB, Trial
 from tests.tuning.jobs import DIGITS, EXAMPLES, GESTURES, gesture_samples
 
@@ -26,8 +26,8 @@ def test_tuning_labelled_gestures_ends_no_worse_than_the_defaults(tmp_path: Path
     assert result.best.quality >= result.plain.quality
     assert result.best.accuracy is not None
     assert result.best.accuracy > 0.95
-    profile, options = read_tuned_profile(output)
-    assert options == result.best.options
+    profile = read_profile(output)
+    assert profile.options == result.best.options
     assert profile.sample_count == 160
 
 
@@ -200,7 +200,7 @@ def test_ctrl_c_leaves_the_best_so_far_and_its_own_exit_code(
     samples, output = str(gesture_samples(tmp_path)), tmp_path / "g.json"
     assert main(["tune", str(GESTURES), "--samples", samples, "-o", str(output)]) == 130
     assert "3 trials on 160 labelled samples; interrupted" in capsys.readouterr().out
-    assert read_tuned_profile(output)[1] is not None
+    assert read_profile(output).options is not None
     assert len((tmp_path / "g.trials.jsonl").read_text().splitlines()) == 4
 
 

@@ -237,6 +237,10 @@ _ELEMENTS = {
 }
 
 
+#: Of constants alone, which become int8 of the same values.
+_FOUR_BITS = ("INT4", "UINT4")
+
+
 def element_of(data_type: int) -> tuple[ElementType | None, str]:
     """IR element type of an ONNX data type number, and its ONNX name."""
     onnx = _import_onnx()
@@ -273,8 +277,8 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
         kind = type(tensor).__name__
         raise Unsupported("GM101", f"an attribute that holds a tensor is a {kind}")
     element, type_name = element_of(tensor.data_type)
-    if element is None and type_name not in ("DOUBLE", "FLOAT16"):
-        known = ", ".join(_ELEMENTS)
+    if element is None and type_name not in ("DOUBLE", "FLOAT16", *_FOUR_BITS):
+        known = ", ".join((*_ELEMENTS, *_FOUR_BITS))
         raise Unsupported("GM105", f"tensor {tensor.name!r} is {type_name}; supported: {known}")
     shape: Shape = tuple(int(size) for size in tensor.dims)
     if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
@@ -289,11 +293,18 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
             limits.HINT,
         )
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        if type_name in _FOUR_BITS:
+            raise Unsupported(
+                "GM105", f"tensor {tensor.name!r} is {type_name} in a file of its own",
+                "save the model in one file: onnx.save(onnx.load(FILE), NEW_FILE)",
+            )  # fmt: skip
         return _external_data(tensor, shape, element, folder)
     try:
         data: Array = numpy_helper.to_array(tensor)
     except Exception as cause:
         raise Unsupported("GM105", f"tensor {tensor.name!r} is damaged: {cause}") from cause
+    if type_name in _FOUR_BITS:
+        data = data.astype(np.int8)
     return np.asarray(data, order="C")
 
 

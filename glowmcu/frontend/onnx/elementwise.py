@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 
 from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.fake_quantization import clip_stored
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
@@ -124,6 +125,10 @@ def import_clip(state: Import, op: NodeRecord) -> None:
             bounds[position - 1] = float(state.constant(op, position, "a bound").reshape(-1)[0])
         state.emit(op, Relu((bounds[0], bounds[1])), [x])
         return
+    if all(state.known(op, position) for position in given):
+        numbers = {p: float(state.constant(op, p, "a bound").reshape(-1)[0]) for p in given}
+        if clip_stored(state, op, x, (numbers.get(1, -np.inf), numbers.get(2, np.inf))):
+            return
     for position in given:
         operation = Maximum() if position == 1 else Minimum()
         x = state.add(op, operation, [x, state.value(op, position)])

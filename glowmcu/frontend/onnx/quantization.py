@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from glowmcu.frontend.onnx.axes import positive_axis
@@ -9,7 +11,7 @@ from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.graph import Value
-from glowmcu.ir.operation import Rounding, Signature
+from glowmcu.ir.operation import Array, Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.cast import Cast
@@ -20,6 +22,7 @@ from glowmcu.ops.real_functions import Round
 from glowmcu.ops.reduction import ReduceMax, ReduceMin
 from glowmcu.ops.shape import Reshape
 
+_UINT4_MAX = 15
 _STORED = (ElementType.I8, ElementType.UI8, ElementType.I16)
 
 
@@ -30,7 +33,11 @@ def import_quantize(state: Import, op: NodeRecord) -> None:
     element = state.value(op, 2).type.element if state.has(op, 2) else ElementType.UI8
     if element not in _STORED or not x.type.element.is_float:
         raise Unsupported("GM105", f"QuantizeLinear: {x.type} to {element.value} is not supported")
-    quantization = _quantization(state, op, None)
+    constants = x if state.known(op, 0) else None
+    quantization = _quantization(state, op, constants)
+    if quantization is not None and constants is not None:
+        _bind_quantized(state, op, state.builder.known[x], element, quantization)
+        return
     if quantization is not None and not quantization.per_channel:
         state.emit(op, Quantize(half_even=True), [x], element, quantization)
         return
@@ -39,6 +46,22 @@ def import_quantize(state: Import, op: NodeRecord) -> None:
     point = _aligned(state, op, state.value(op, 2), x) if state.has(op, 2) else None
     result = _stored(state, op, quotient, point, element)
     state.emit(op, Reshape(x.type.shape), [result])
+
+
+def _bind_quantized(
+    state: Import, op: NodeRecord, data: Array, element: ElementType, quantization: Quantization
+) -> None:
+    """The result is known: training leaves float weights in front of their pair."""
+    shape = [1] * data.ndim
+    if quantization.axis is not None:
+        shape[quantization.axis] = -1
+    scales = np.array(quantization.scales, np.float32).reshape(shape)
+    points = np.array(quantization.zero_points, np.float32).reshape(shape)
+    with np.errstate(invalid="ignore", over="ignore"):
+        steps = np.rint(np.float32(data) / scales) + points
+    if np.isnan(steps).any():
+        raise Unsupported("GM105", f"{op.kind}: a constant holds NaN")
+    state.bind_constant(op, np.clip(steps, *element.limits).astype(element.numpy))
 
 
 def _stored(
@@ -59,7 +82,7 @@ def import_dequantize(state: Import, op: NodeRecord) -> None:
     x, scale = state.value(op, 0), state.value(op, 1)
     quantization = _quantization(state, op, x)
     if quantization is not None and state.known(op, 0):
-        data = state.builder.known[x]
+        data, quantization = _around_zero(state.builder.known[x], quantization)
         stored = state.builder.add_constant(data, x.name, quantization)
         (real,) = state.emit(op, Dequantize(), [stored], ElementType.F32)
         signature = Signature((stored.type,), (real.type,))
@@ -78,6 +101,23 @@ def import_dequantize(state: Import, op: NodeRecord) -> None:
         wide = state.add(op, Sub(), [wide, _aligned(state, op, point, x)])
     result = state.add(op, Mul(), [wide, _aligned(state, op, scale, x)])
     state.emit(op, Reshape(x.type.shape), [result])
+
+
+def _around_zero(data: Array, quantization: Quantization) -> tuple[Array, Quantization]:
+    """Numbers of 0 to 15 around a zero point, as uint4 has them, as int8 around 0: the same real
+    values in a form that layers take for weights.
+    """
+    points = np.array(quantization.zero_points, np.int64)
+    if data.dtype != np.int8 or not points.any() or data.min(initial=0) < 0:
+        return data, quantization
+    shape = [1] * data.ndim
+    if quantization.axis is not None:
+        shape[quantization.axis] = -1
+    moved = data.astype(np.int64) - points.reshape(shape)
+    if np.abs(moved).max(initial=0) > _UINT4_MAX:
+        return data, quantization
+    zeros = (0,) * len(points)
+    return moved.astype(np.int8), replace(quantization, zero_points=zeros)
 
 
 def _in_blocks(state: Import, op: NodeRecord, x: Value) -> Value:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -112,8 +113,11 @@ def damaged_file(file_name: str, size_bytes: int) -> Iterator[None]:
         ) from cause
 
 
+@lru_cache(maxsize=1)
 def read_container(data: bytes, file_name: str) -> ModelRecord:
-    """Parse `data`. Raises GM101 (no flatbuffer, truncated, damaged)."""
+    """Parse `data`, once for all who look into a model. Raises GM101 (no flatbuffer, truncated,
+    damaged).
+    """
     if len(data) < 8 or data[4:8] != b"TFL3":
         found = f"got {data[4:8]!r}" if data else "the file is empty"
         raise error(

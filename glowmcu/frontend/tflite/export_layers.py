@@ -36,7 +36,7 @@ def export_convolution(state: Export, node: Node) -> None:
     if isinstance(op, DepthwiseConv2D):
         kind = "DEPTHWISE_CONV_2D"
         options["depth_multiplier"] = weights.type.shape[3] // x.type.shape[3]
-    state.emit_clamped(node, kind, [image, state.ref(weights), state.ref(bias)], **options)
+    state.emit_clamped(node, kind, [image, state.weights(node), state.ref(bias)], **options)
 
 
 def padding_name(
@@ -67,7 +67,8 @@ def _padded(state: Export, node: Node, padding: Padding, value: float) -> Tensor
 @exporter(FullyConnected)
 def export_fully_connected(state: Export, node: Node) -> None:
     """Any rank: the leading axes stay."""
-    operands = [state.ref(value) for value in node.inputs]
+    x, _, *bias = node.inputs
+    operands = [state.ref(x), state.weights(node), *map(state.ref, bias)]
     keep = node.output.type.rank != 2
     state.emit_clamped(node, "FULLY_CONNECTED", operands, keep_num_dims=keep)
 

@@ -21,7 +21,8 @@ from glowmcu.frontend.tflite.writer_options import OptionValue, schema_enum
 from glowmcu.frontend.tflite.writer_tables import TensorRef
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Operation
-from glowmcu.ir.types import TensorType
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.matmul import FullyConnected
 
 ExportFunction = Callable[["Export", Node], None]
 _EXPORTERS: dict[type[Operation], ExportFunction] = {}
@@ -91,6 +92,30 @@ class Export:
             )
         return self._refs[value]
 
+    def weights(self, node: Node) -> TensorRef:
+        """The file's tensor for the second operand of an int8 layer: two to a byte where all of it
+        is -8..7 and nobody else reads it. TensorFlow Lite Micro's FULLY_CONNECTED takes those of
+        one scale alone.
+        """
+        value = node.inputs[1]
+        data = self.graph.constant_data(value)
+        is_int8 = {each.type.element for each in node.inputs[:2]} == {ElementType.I8}
+        readers = [each for each in self.graph.nodes if value in each.inputs]
+        is_read = not (isinstance(node.op, FullyConnected) and _is_per_channel(value.type))
+        is_own = readers == [node] and value not in self.graph.outputs
+        if (
+            data is None
+            or not (is_int8 and is_read and is_own and data.size)
+            or value in self._refs
+        ):
+            return self.ref(value)
+        if data.min() < -8 or data.max() > 7:
+            return self.ref(value)
+        self._refs[value] = self.builder.constant(
+            value.name, data, *_quantization(value.type), dtype="int4"
+        )
+        return self._refs[value]
+
     def inner(self, type_: TensorType, name: str) -> TensorRef:
         """A tensor that an operator writes."""
         return self.builder.tensor(name, type_.shape, _dtype(type_), *_quantization(type_))
@@ -141,6 +166,10 @@ def _activation(clamp: tuple[float, float] | None, type_: TensorType) -> str | N
             return name
     full = not type_.element.is_float and clamp == type_.element.limits
     return "NONE" if full else None
+
+
+def _is_per_channel(type_: TensorType) -> bool:
+    return type_.quantization is not None and type_.quantization.axis is not None
 
 
 def _dtype(type_: TensorType) -> str:

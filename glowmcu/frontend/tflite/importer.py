@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
+import tflite
 
 from glowmcu.discovery import import_members
 from glowmcu.frontend.control_flow import Effort, expect_shallow
@@ -226,13 +227,24 @@ class Import:
 
     def output_type(self, op: OperatorRecord, position: int = 0) -> TensorType:
         """Type that the file declares for a result."""
-        type_ = tensor_type(self.model.tensors[op.outputs[position]])
+        index = op.outputs[position]
+        type_ = tensor_type(self.model.tensors[index], self._is_ending(op, index))
         if type_.quantization is not None and type_.quantization.per_channel:
             raise Unsupported(
                 "GM106",
                 f"{op.name.lower()}: a result is {type_}; only constants are quantized per channel",
             )
         return type_
+
+    def _is_ending(self, op: OperatorRecord, index: int) -> bool:
+        """Whether a matrix product without an activation makes the tensor, and nothing but the
+        application reads it.
+        """
+        if op.name != "FULLY_CONNECTED" or op.options_table is None or self.depth > 0:
+            return False
+        activation = op.options(tflite.FullyConnectedOptions).FusedActivationFunction()
+        is_read = any(index in other.inputs for other in self.model.operators)
+        return activation == tflite.ActivationFunctionType.NONE and not is_read
 
     def emit(
         self, op: OperatorRecord, operation: Operation, inputs: Sequence[Value]

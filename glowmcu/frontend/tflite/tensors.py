@@ -41,8 +41,12 @@ def dynamic_shape(record: TensorRecord) -> Unsupported:
     return open_shape(record.name, sizes, [max(size, 1) for size in record.shape])
 
 
-def tensor_type(record: TensorRecord) -> TensorType:
-    """IR type of a tensor. Raises Unsupported for types and quantization that we don't have."""
+def tensor_type(record: TensorRecord, is_ending: bool = False) -> TensorType:
+    """IR type of a tensor. Raises Unsupported for types and quantization that we don't have.
+
+    `is_ending`: a matrix product makes it and nothing computes with it. Then its zero point may be
+    one above its numbers, which means that all it holds is below 0: to the product it is a summand.
+    """
     element = _ELEMENTS.get(record.type_name)
     if element is None or (record.type_name == "FLOAT16" and record.data is None):
         known = ", ".join(name for name in _ELEMENTS if name != "FLOAT16")
@@ -52,21 +56,25 @@ def tensor_type(record: TensorRecord) -> TensorType:
     if any(size < 0 for size in record.shape):
         raise dynamic_shape(record)
     check_tensor_size(record.shape, element.size_bytes, f"tensor {record.name[:120]!r}")
-    return TensorType(record.shape, element, _quantization(record, element))
+    return TensorType(record.shape, element, _quantization(record, element, is_ending))
 
 
-def _quantization(record: TensorRecord, element: ElementType) -> Quantization | None:
+def _quantization(
+    record: TensorRecord, element: ElementType, is_ending: bool
+) -> Quantization | None:
     if not record.scales or element in _UNSCALED:
         return None
     try:
-        return _checked_quantization(record, element)
+        return _checked_quantization(record, element, is_ending)
     except Unsupported:
         if element is ElementType.I32 and record.data is not None:
             return None  # a bias is at the product of other scales: no interpreter reads its own
         raise
 
 
-def _checked_quantization(record: TensorRecord, element: ElementType) -> Quantization:
+def _checked_quantization(
+    record: TensorRecord, element: ElementType, is_ending: bool
+) -> Quantization:
     """Raises GM105 for parameters that do not fit the tensor."""
     if len(record.scales) > 1 and record.data is None:
         # What is computed has one scale: the first, as TensorFlow Lite Micro reads it.
@@ -86,7 +94,8 @@ def _checked_quantization(record: TensorRecord, element: ElementType) -> Quantiz
         zero_points = zero_points * len(record.scales)
     elif len(record.scales) == 1:
         zero_points = zero_points[:1]
-    outside = [point for point in zero_points if not lowest <= point <= highest]
+    most = highest + (is_ending and element is ElementType.I8)
+    outside = [point for point in zero_points if not lowest <= point <= most]
     if outside or len(zero_points) != len(record.scales):
         got = f"zero point {outside[0]}" if outside else f"{len(zero_points)} zero points"
         raise Unsupported(

@@ -162,7 +162,7 @@ def _parse_pair(scanner: Scanner, element: ElementType) -> tuple[float, int]:
     point = parse_integer(scanner, "a zero point") if scanner.accept(":") else 0
     if element.is_float:
         raise scanner.fail("GM215", "only integers are quantized", at=start)
-    low, high = element.limits
+    low, high = element.zero_point_limits
     if not low <= point <= high:
         message = f"zero point {point} is outside {element.value}, {low} to {high}"
         raise scanner.fail("GM215", message, at=start)

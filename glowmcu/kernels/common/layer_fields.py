@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from glowmcu.ir.operation import Array
+from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.kernel import ConstantArray, Field, Site
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
-from glowmcu.ops.fixed_point import Requantization
+from glowmcu.ops.fixed_point import Int64Array, Requantization
 from glowmcu.ops.real import FLOAT_MAX
 from glowmcu.ops.transpose_conv import TransposeConv2D
 
+#: What `glowmcu_requantize` finds added to a shift that rounds once, beside others that do not.
+_ROUNDED_ONCE = 64
 
-def requantization_arrays(scale: Requantization) -> tuple[ConstantArray, ConstantArray]:
+
+def literal_shifts(shifts: Int64Array, site: Site) -> Int64Array:
+    """`shifts` as the C requantize reads them."""
+    once = site.mixed_rounding and site.rounding is Rounding.SINGLE
+    return shifts + _ROUNDED_ONCE if once else shifts
+
+
+def requantization_arrays(scale: Requantization, site: Site) -> tuple[ConstantArray, ConstantArray]:
     """The two arrays that the C requantize reads."""
+    shifts = literal_shifts(scale.shifts.astype(np.int64), site)
+    comment = "left positive" if (shifts <= 30).all() else "left positive; + 64: rounded once"
     return (
         ConstantArray("multipliers", scale.multipliers, "Q31"),
-        ConstantArray("shifts", scale.shifts.astype(np.int8), "left positive"),
+        ConstantArray("shifts", shifts.astype(np.int8), comment),
     )
 
 
@@ -64,7 +75,7 @@ def int8_fields(site: Site, order: str) -> tuple[Field, ...]:
     """Zero points, clamp and constants, as the int8 structs end; `order` is that of the weights."""
     op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
     assert isinstance(op, Conv2D | DepthwiseConv2D | TransposeConv2D)
-    multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+    multipliers, shifts = requantization_arrays(op.requantization(site.signature), site)
     clamp_min, clamp_max = op.clamp_range(site.signature)
     return (
         Field("in_zero_point", x.zero_point),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from glowmcu.ir.operation import Array, Signature
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import (
     constant,
@@ -11,7 +14,7 @@ from glowmcu.kernels.common.layer_fields import (
     window_fields,
 )
 from glowmcu.kernels.common.overlap import window_overlaps
-from glowmcu.kernels.common.split_weights import group_count
+from glowmcu.kernels.common.split_weights import TAPS, group_count
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -24,7 +27,7 @@ from glowmcu.kernels.kernel import (
     once_a_site,
 )
 from glowmcu.kernels.nodsp import pixel_pairs as pairs
-from glowmcu.kernels.nodsp.scale import can_scale, scale_bytes, scale_field, scaled_outputs
+from glowmcu.kernels.nodsp.scale import can_scale, scale_bytes, scale_field, scale_kind
 from glowmcu.ops.convolution import Conv2D
 
 
@@ -46,17 +49,18 @@ class PairConv2D(Kernel):
         return not is_grouped and pairs.fits(taps, outputs) and can_scale(site)
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
-        pixels, taps, outputs = _shape(site)
-        pixel_pairs, groups = (pixels + 1) // 2, group_count(taps)
-        output_pairs = (outputs + 1) // 2
+        batches = site.signature.output.shape[0]
+        _, taps, outputs = _shape(site)
+        stream = _stream_work(site)
+        pixel_pairs = batches * stream["pixel pair"]
+        output_pairs = pixel_pairs * ((outputs + 1) // 2)
         return {
-            "call": 1.0,
-            "pixel pair": pixel_pairs,
-            "tap pair": pixel_pairs * taps,
-            "output pair": pixel_pairs * output_pairs,
-            "group": pixel_pairs * output_pairs * groups,
+            "call": batches,
+            **{name: batches * amount for name, amount in stream.items()},
+            "output pair": output_pairs,
+            "group": output_pairs * group_count(taps),
             "extra": pixel_pairs * _packed(site).extras.size,
-            "scaled output": scaled_outputs(site),
+            f"{scale_kind(site)} output": site.signature.output.element_count,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
@@ -96,7 +100,62 @@ class PairConv2D(Kernel):
             ),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
+            weight_passes=out.shape[0] * _stream_work(site)["pixel pair"],
         )
+
+
+@once_a_site
+def _stream_work(site: Site) -> dict[str, float]:
+    """What writing the streams of one image takes, as `glowmcu_pair_windows` goes: where a row of
+    both windows lies inside the image, it is written at once, else a position at a time; whole
+    groups are quicker than single taps.
+    """
+    op, out = site.node.op, site.signature.output.shape
+    assert isinstance(op, Conv2D)
+    _, height, width, depth = site.signature.inputs[1].shape
+    pixels = out[1] * out[2]
+    inside = _rows_inside(op, site.signature, (height, width)).reshape(pixels, height)
+    first, second = inside[::2], inside[1::2]
+    first[: len(second)] &= second
+    patterns, counts = np.unique(first, axis=0, return_counts=True)
+    writes = fours = singles = 0
+    for pattern, count in zip(patterns.tolist(), counts.tolist(), strict=True):
+        rows = [[width * depth] if whole else width * [depth] for whole in pattern]
+        lengths = [length for row in rows for length in row]
+        some = _fours(lengths)
+        writes += count * len(lengths)
+        fours += count * some
+        singles += count * (sum(lengths) - 4 * some)
+    pairs_of_pixels = len(first)
+    return {
+        "pixel pair": pairs_of_pixels,
+        "window row": pairs_of_pixels * height,
+        "write": writes,
+        "tap four": fours,
+        "tap": singles,
+    }
+
+
+def _fours(lengths: list[int]) -> int:
+    """Groups that are written whole when so many taps come after each other."""
+    found = place = 0
+    for length in lengths:
+        alone = min(-place % TAPS, length)
+        found += (length - alone) // TAPS
+        place += length
+    return found
+
+
+def _rows_inside(op: Conv2D, signature: Signature, kernel: tuple[int, int]) -> Array:
+    """Whether a window's row lies inside the image: (output rows, output columns, its rows)."""
+    x, out = signature.inputs[0].shape, signature.output.shape
+    tops = np.arange(out[1])[:, np.newaxis] * op.strides[0] - op.padding[0]
+    rows = tops + np.arange(kernel[0]) * op.dilations[0]
+    lefts = np.arange(out[2]) * op.strides[1] - op.padding[1]
+    along = (lefts >= 0) & (lefts + kernel[1] <= x[2]) & (op.dilations[1] == 1)
+    down = (rows >= 0) & (rows < x[1])
+    inside: Array = down[:, np.newaxis, :] & along[np.newaxis, :, np.newaxis]
+    return inside
 
 
 @once_a_site

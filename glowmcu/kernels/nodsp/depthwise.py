@@ -13,6 +13,7 @@ from glowmcu.kernels.common.layer_fields import (
     window_fields,
 )
 from glowmcu.kernels.common.overlap import window_overlaps
+from glowmcu.kernels.common.window_work import taps_inside
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Field,
@@ -23,7 +24,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
-from glowmcu.kernels.nodsp.scale import can_scale, scale_bytes, scale_field, scaled_outputs
+from glowmcu.kernels.nodsp.scale import can_scale, scale_bytes, scale_field, scale_kind
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 #: Unrolled code stays below half a kilobyte.
@@ -38,6 +39,24 @@ def _shape(site: Site) -> tuple[int, int, int]:
 
 def _multiplier(site: Site) -> int:
     return site.signature.output.shape[3] // site.signature.inputs[0].shape[3]
+
+
+def _moved_pixels(site: Site) -> int:
+    """Pixels whose window is inside the image, as that of the pixel before: all taps move on."""
+    op, x, out = _op(site), site.signature.inputs[0].shape, site.signature.output.shape
+    inside = [
+        taps_inside(size, places, kernel, stride, dilation, before) == kernel
+        for size, places, kernel, stride, dilation, before in zip(
+            x[1:3], out[1:3], site.signature.inputs[1].shape[1:3], op.strides, op.dilations,
+            op.padding[:2], strict=True,
+        )
+    ]  # fmt: skip
+    return int(out[0] * inside[0].sum() * (inside[1][1:] & inside[1][:-1]).sum())
+
+
+def _op(site: Site) -> DepthwiseConv2D:
+    assert isinstance(site.node.op, DepthwiseConv2D)
+    return site.node.op
 
 
 def _function(site: Site) -> str:
@@ -57,11 +76,17 @@ class TapsDepthwiseConv2D(Kernel):
 
     def work(self, site: Site, target: Target) -> dict[str, float]:
         pixels, taps, outputs = _shape(site)
+        out = site.signature.output.shape
+        moved = _moved_pixels(site)
+        kind = "" if _multiplier(site) == 1 else "multiplied "
         return {
-            "call": 1.0,
-            "place": pixels * taps,
-            "tap": pixels * taps * outputs,
-            "scaled output": scaled_outputs(site),
+            "row": out[0] * out[1],
+            "pixel": pixels,
+            "place": (pixels - moved) * taps,
+            "moved place": moved * taps,
+            f"{kind}tap": pixels * taps * outputs,
+            f"{kind}channel": pixels * outputs,
+            f"{scale_kind(site)} output": pixels * outputs,
         }
 
     def flash_bytes(self, site: Site, target: Target) -> int:
@@ -74,8 +99,7 @@ class TapsDepthwiseConv2D(Kernel):
         return _function(site)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        op, x, out = site.node.op, site.signature.inputs[0], site.signature.output
-        assert isinstance(op, DepthwiseConv2D)
+        op, x, out = _op(site), site.signature.inputs[0], site.signature.output
         weights, bias = constant(site, 1), constant(site, 2)
         _, taps, outputs = _shape(site)
         by_channel = np.ascontiguousarray(weights.reshape(taps, outputs).T)

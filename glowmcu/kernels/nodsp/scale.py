@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowmcu.ir.operation import Array
+from glowmcu.kernels.common.layer_fields import literal_shifts
 from glowmcu.kernels.kernel import ConstantArray, Field, Parameters, Site
-from glowmcu.kernels.requantization.forms import RequantizationTask, requantization_task
+from glowmcu.kernels.requantization.forms import requantization_task
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
 
 _NARROW_SHARE = 0.5
@@ -35,7 +36,7 @@ class Scale:
 
 def can_scale(site: Site) -> bool:
     """Whether the narrow or the literal form computes the layer."""
-    return _scale(requantization_task(site)) is not None
+    return _scale(site) is not None
 
 
 def scale_bytes(site: Site) -> int:
@@ -56,7 +57,7 @@ def scale_kind(site: Site) -> str:
 
 def scale_of(site: Site) -> Scale:
     """The constants of a layer that `can_scale`."""
-    scale = _scale(requantization_task(site))
+    scale = _scale(site)
     assert scale is not None
     return scale
 
@@ -81,12 +82,15 @@ def scale_field(site: Site) -> Field:
     return Field("scale", Parameters("glowmcu_scale", fields))
 
 
-def _scale(task: RequantizationTask) -> Scale | None:
+def _scale(site: Site) -> Scale | None:
+    task = requantization_task(site)
     form = find_narrow_form(task)
     if form is not None:
         return Scale(form.low.astype(np.int32), form.factors, form)
     start = task.bias + task.offset
     if not bool((np.abs(start) < 2**31).all()):
         return None
-    factors = np.stack([task.multipliers, task.shifts], axis=1).astype(np.int32)
+    factors = np.stack([task.multipliers, literal_shifts(task.shifts, site)], axis=1).astype(
+        np.int32
+    )
     return Scale(start.astype(np.int32), factors, None)

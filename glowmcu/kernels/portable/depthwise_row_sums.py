@@ -103,7 +103,7 @@ class RowSumsDepthwise(Kernel):
         weights, starts = constant(site, 1), _starts(site)
         channels = out.shape[3]
         bound = accumulator_bound(site, weights.reshape(-1, channels).T, constant(site, 2))
-        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+        multipliers, shifts = requantization_arrays(op.requantization(site.signature), site)
         clamp_min, clamp_max = op.clamp_range(site.signature)
         fields = (
             *depthwise_geometry(site),

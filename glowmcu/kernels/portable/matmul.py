@@ -92,7 +92,7 @@ def _fully_connected(
     # The C sums x * w and w_zp * x apart, so both magnitudes count.
     magnitude = np.abs(weights.astype(np.int64)) + np.abs(zero_points)[:, np.newaxis]
     bound = accumulator_bound(site, magnitude, bias.data)
-    multipliers, shifts = requantization_arrays(scale)
+    multipliers, shifts = requantization_arrays(scale, site)
     fields = (
         Field("rows", x.element_count // depth),
         Field("depth_in", depth),

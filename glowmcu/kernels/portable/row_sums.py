@@ -49,11 +49,12 @@ class RowLayout:
         return (8 if self.sums == "narrow" else 16) * -(-self.channels // 4)
 
 
-#: What it takes to go on with sums of the rows before: as many elements of a word, of a channel.
-_WORD_AGAIN, _CHANNEL_AGAIN = 11, 3
+#: What it takes to go on with sums of the rows before: as many elements of a word (cheap with DSP
+#: instructions, dear without), of a channel.
+_WORD_AGAIN_DSP, _WORD_AGAIN, _CHANNEL_AGAIN = 11, 3, 3
 
 
-def _work(layout: RowLayout, batches: int, calls: int) -> dict[str, float]:
+def _work(layout: RowLayout, batches: int, calls: int, has_dsp: bool) -> dict[str, float]:
     """Of all rows in `calls` calls. Names say how sums are kept: these have their own prices."""
     again = calls - 1
     if layout.sums == "few":
@@ -61,10 +62,11 @@ def _work(layout: RowLayout, batches: int, calls: int) -> dict[str, float]:
         elements = channels * (layout.pixels + _CHANNEL_AGAIN * again)
         return {"call": batches * calls, "channel": channels, "element": elements}
     words = batches * -(-layout.channels // 4)
+    again_elements = _WORD_AGAIN_DSP if has_dsp else _WORD_AGAIN
     return {
         "call": batches * calls,
         f"{layout.sums} word": words,
-        "word element": words * (layout.pixels + _WORD_AGAIN * again),
+        "word element": words * (layout.pixels + again_elements * again),
     }
 
 
@@ -85,7 +87,8 @@ class _RowSums(Kernel):
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         layout = self._known_layout(site)
-        return _work(layout, site.signature.inputs[0].shape[0], layout.rows if site.by_rows else 1)
+        calls = layout.rows if site.by_rows else 1
+        return _work(layout, site.signature.inputs[0].shape[0], calls, target.core.has_dsp)
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         return 36

@@ -113,8 +113,6 @@ def _search(
     pairs = tabulate(op, signature, limits, rounding)
     real = real_slopes(op, signature)
     unit = 2.0 ** (arithmetic.shift + arithmetic.extra)
-    if float(np.abs(real).max()) * unit >= INT32_END - arithmetic.tries - 1:
-        return None
     slopes = _best_slopes(pairs, real)
     if slopes is None:
         return None
@@ -230,7 +228,7 @@ def _form(pairs: Pairs, p: int, q: int, arithmetic: Arithmetic) -> LinearForm | 
     c = int(least + most) // 2
     # The first product joins c before the second does.
     partial = ((pairs.a * p) >> arithmetic.extra) + c
-    if max(np.abs(values).max() for values in (sums + c, partial)) >= INT32_END:
+    if max(np.abs(values).max() for values in (sums + c, partial, p, q, c)) >= INT32_END:
         return None
     equal = np.clip((sums + c) >> shift, LOWEST, HIGHEST) == results
-    return LinearForm(p, q, c) if abs(c) < INT32_END and bool(equal.all()) else None
+    return LinearForm(p, q, c) if bool(equal.all()) else None

@@ -71,11 +71,11 @@ class NarrowForm:
 _CACHE: OrderedDict[tuple[object, ...], NarrowForm | None] = OrderedDict()
 
 
-def find_narrow_form(task: RequantizationTask) -> NarrowForm | None:
-    """The form of a layer, None where some channel has no exact line."""
-    key = task.key
+def find_narrow_form(task: RequantizationTask, fine_bits: int = _HALF_BITS) -> NarrowForm | None:
+    """The form of a layer, None where some channel has no exact line; p is at most `fine_bits`."""
+    key = (task.key, fine_bits)
     if key not in _CACHE:
-        _CACHE[key] = _find(_alike(task))
+        _CACHE[key] = _find(_alike(task), fine_bits)
         if len(_CACHE) > _MOST_CACHED:
             _CACHE.popitem(last=False)
     return _CACHE[key]
@@ -89,11 +89,11 @@ def _alike(task: RequantizationTask) -> RequantizationTask:
     return replace(task, low=low - task.bias, high=high - task.bias)
 
 
-def _find(task: RequantizationTask) -> NarrowForm | None:
+def _find(task: RequantizationTask, fine_bits: int) -> NarrowForm | None:
     stairs = task.stairs_to(task.clamp)
     if task.wraps:
         return None
-    layout = _layout(task, stairs)
+    layout = _layout(task, stairs, fine_bits)
     if layout is None:
         return None
     multiplier, addend = np.zeros((2, len(task.bias)), np.int64)
@@ -132,7 +132,9 @@ class _Layout:
     nominal: Int64Array
 
 
-def _layout(task: RequantizationTask, stairs: Staircase) -> _Layout | None:
+def _layout(
+    task: RequantizationTask, stairs: Staircase, fine_bits: int = _HALF_BITS
+) -> _Layout | None:
     wanted, first, ends = stairs.outputs_above, stairs.firsts, task.ends
     used = (wanted > ends[:, :1]) & (wanted <= ends[:, 1:])
     is_constant = ends[:, 0] == ends[:, 1]
@@ -142,7 +144,7 @@ def _layout(task: RequantizationTask, stairs: Staircase) -> _Layout | None:
     most = int(span.max(initial=0))
     span_shift = max(most.bit_length() - _HALF_BITS, 0)
     span = -(-span >> span_shift)
-    fine_shift = min(_HALF_BITS, 32 - int(span.max(initial=0) << span_shift).bit_length())
+    fine_shift = min(fine_bits, 32 - int(span.max(initial=0) << span_shift).bit_length())
     postshift = _MOST_POSTSHIFT
     while scale.max(initial=0.0) * 2.0**postshift >= 2**_HALF_BITS - 2:
         postshift -= 1
@@ -290,13 +292,14 @@ def _holds(task: RequantizationTask, layout: _Layout, form: NarrowForm) -> bool:
     top = form.span << form.span_shift
     total = top * form.high + ((top * form.fine) >> form.fine_shift) + form.addend
     halves = np.stack([form.high, form.fine, form.span, form.addend])
-    fits = (
-        (total < 2**32).all()
-        and (top * form.fine < 2**32).all()
-        and (halves >= 0).all()
-        and (halves < 2**_HALF_BITS).all()
-        and (form.addend < 2**form.postshift).all()  # u = 0 may take a shortcut
-        and (np.abs(form.low) < 2**31).all()
-        and (np.abs(raw - form.low[:, np.newaxis]) < 2**31).all()
+    #: Numbers from 0 on, and their bits.
+    held = (
+        (total, 32),
+        (top * form.fine, 32),
+        (halves, _HALF_BITS),
+        (form.addend, form.postshift),  # u = 0 may take a shortcut
+        (np.abs(form.low), 31),
+        (np.abs(raw - form.low[:, np.newaxis]), 31),
     )
-    return bool(fits) and bool((form.outputs(raw) == want).all())
+    fits = not any((numbers >> bits).any() for numbers, bits in held)
+    return fits and bool((form.outputs(raw) == want).all())

@@ -12,8 +12,8 @@ behind another one at both ends of a range of candidates does so for all of them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -150,9 +150,10 @@ class _Constraints:
     upper: _Points
     spacing: int
 
-    def before(self, used: BoolArray) -> _Points:
-        """Where products are still less, of the stairs `used`."""
-        return _Points(self.stairs.at - self.spacing, self.stairs.least, used)
+    @cached_property
+    def before(self) -> _Points:
+        """Where products are still less."""
+        return _Points(self.stairs.at - self.spacing, self.stairs.least, self.stairs.used)
 
     def hold(self, addend: Int64Array, multiplier: Int64Array) -> BoolArray:
         """By the products themselves, a channel."""
@@ -160,7 +161,7 @@ class _Constraints:
         held: BoolArray = np.all(
             np.concatenate(
                 [
-                    ~used | self.stairs.at_least(*line) & ~self.before(used).at_least(*line),
+                    ~used | self.stairs.at_least(*line) & ~self.before.at_least(*line),
                     ~self.lower.used | self.lower.at_least(*line),
                     ~self.upper.used | ~self.upper.at_least(*line),
                 ],
@@ -298,9 +299,12 @@ def _solve(
     for near in np.split(
         slopes, [*_CUTS, *range(_CUTS[-1] + _AT_ONCE, slopes.shape[1], _AT_ONCE)], axis=1
     ):
-        foremost, hindmost = _outermost(points.stairs, near)
-        least = _bounds([replace(points.stairs, used=foremost), points.lower], near)
-        end = -_bounds([points.before(hindmost), points.upper], near, -1)
+        # A single slope asks all points once: to screen them first would ask them several times.
+        foremost = hindmost = points.stairs.used
+        if near.shape[1] > 1:
+            foremost, hindmost = _outermost(points.stairs, near)
+        least = _bounds((points.stairs, foremost), points.lower, near)
+        end = -_bounds((points.before, hindmost), points.upper, near, -1)
         floor = np.maximum(least, room[0][:, np.newaxis])
         ceiling = np.minimum(end - 1, room[1][:, np.newaxis])
         widest = (ceiling - floor).argmax(axis=1)
@@ -338,21 +342,23 @@ def _outermost(points: _Points, slopes: Int64Array) -> tuple[BoolArray, BoolArra
     return kept[0], kept[1]
 
 
-def _bounds(parts: Sequence[_Points], slopes: Int64Array, sign: int = 1) -> Int64Array:
+def _bounds(
+    screened: tuple[_Points, BoolArray], ends: _Points, slopes: Int64Array, sign: int = 1
+) -> Int64Array:
     """Greatest of the least addends that take each point's product to `least`, for every slope:
-    (channels, slopes). A negative sign is that of the points and of the result.
+    (channels, slopes). Of `screened` only the points chosen. A negative sign is that of the points
+    and of the result.
     """
-    used = np.concatenate([part.used for part in parts], axis=1)
-    at, least = (
-        np.concatenate(
-            [np.broadcast_to(getattr(part, name), part.used.shape) for part in parts], axis=1
-        )
-        for name in ("at", "least")
-    )
-    channel = np.nonzero(used)[0]
-    bounds = -((-least[used])[:, np.newaxis] // slopes[channel]) - at[used][:, np.newaxis]
+    points, chosen = screened
+    used = np.concatenate([chosen, ends.used], axis=1)
+    channel = used.nonzero()[0]
+    at = np.concatenate([points.at, ends.at], axis=1)[used]
+    least = np.concatenate([points.least, ends.least], axis=1)[used]
+    bounds = -(-least[:, np.newaxis] // slopes[channel]) - at[:, np.newaxis]
     result = np.full(slopes.shape, -_FAR)
-    has_any, starts = np.unique(channel, return_index=True)
+    counts = used.sum(axis=1)
+    has_any = counts.nonzero()[0]
+    starts = (counts.cumsum() - counts)[has_any]
     result[has_any] = np.maximum.reduceat(sign * bounds, starts, axis=0)
     return result
 

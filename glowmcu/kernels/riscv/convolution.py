@@ -90,6 +90,7 @@ class PairConv2D(Kernel):
             ),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(bound_note(site.node.macs, bound),),
+            weight_passes=self.work(site, target)["pixel pair"],
         )
 
 

@@ -31,6 +31,8 @@ _WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085
 #: The goal `size` accepts at most SIZE_SLOWDOWN times the cycles of `balanced` and aims for at most
 #: SIZE_CODE of its code bytes; where that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
+#: But a set with so much less flash in all may have more code: weights of four bits.
+_LESS_FLASH = 0.9
 _CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's worth: of a cycle to millions
 _ENDLESS = 1 << 62
@@ -133,7 +135,8 @@ def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen
     if not within:
         return min(sets, key=lambda item: item[0].flash_bytes)[1]
     if small:
-        return min(small, key=lambda item: _size(item[0]))[1]
+        best, least = (min(found, key=lambda item: _size(item[0])) for found in (small, quick))
+        return (least if _size(least[0]) < _LESS_FLASH * _size(best[0]) else best)[1]
     if quick:
         return min(quick, key=lambda item: item[0].code_bytes)[1]
     return min(within, key=lambda item: item[0].cycles)[1]

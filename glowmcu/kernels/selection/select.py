@@ -98,6 +98,11 @@ class Selection:
         return self.code.scratch_bytes
 
     @property
+    def holds_pointers(self) -> bool:
+        """Whether parameters lie in the scratch."""
+        return self.code.staged is not None
+
+    @property
     def row_cycles(self) -> float:
         """Estimate for the whole layer, computed row by row."""
         return self.cost.cycles if self.row_kernel is None else self.row_kernel.cost.cycles

@@ -19,6 +19,7 @@ from glowmcu.kernels.dsp.convolution.chunks_assembly import chunks_assembly
 from glowmcu.kernels.dsp.convolution.rows import is_plain_int8_conv
 from glowmcu.kernels.dsp.dense.stream import DenseStream, dense_stream
 from glowmcu.kernels.dsp.dense.stream_code import clamp_fields, stream_field, stream_view
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -97,13 +98,14 @@ class ChunksConv2D(Kernel):
             function=_function(walk, stream),
             operands=(0,),
             template="dsp/convolution/conv_2d_chunks_dsp.c.j2",
-            view=_view(walk, stream),
+            view=_view(walk, stream, target),
             parameters=Parameters("glowmcu_conv_2d_chunks", _fields(site, walk, stream)),
             rows=rows,
             batches=batches,
             scratch_bytes=self.scratch_bytes(site, target),
             overlaps=_overlaps(site, walk),
             notes=(layer_bound_note(site),),
+            weight_passes=self.work(site, target)["pair"],
         )
 
 
@@ -180,13 +182,12 @@ def _function(walk: ChunkWalk, stream: DenseStream) -> str:
     return f"glowmcu_conv_2d_chunks{names[_gather(walk)]}_{sizes}{stream.suffix}"
 
 
-def _view(walk: ChunkWalk, stream: DenseStream) -> dict[str, object]:
+def _view(walk: ChunkWalk, stream: DenseStream, target: Target) -> dict[str, object]:
+    lines = chunks_assembly(stream.layout, walk.distance, walk.offsets, stream.form.postshift)
     return {
         **stream_view(stream),
         "headers": ("glowmcu_conv_2d_chunks.h",),
-        "assembly": chunks_assembly(
-            stream.layout, walk.distance, walk.offsets, stream.form.postshift
-        ),
+        "assembly": ordered(lines, target),
         "distance": walk.distance,
         "fours": len(walk.offsets),
         "last": walk.offsets[-1],

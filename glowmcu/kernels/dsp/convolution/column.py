@@ -17,8 +17,9 @@ from glowmcu.kernels.dsp.dense.direct import (
     direct_work,
     known_stream,
 )
-from glowmcu.kernels.dsp.dense.direct_assembly import row_assembly
+from glowmcu.kernels.dsp.dense.direct_assembly import ENTERED, row_assembly
 from glowmcu.kernels.dsp.dense.stream_code import stream_view
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.ops.convolution import Conv2D
 
@@ -59,13 +60,14 @@ class ColumnDsp(Kernel):
         assert isinstance(op, Conv2D)
         out, kernel_size = site.signature.output, site.signature.inputs[1].shape[1:3]
         one_block = len(stream.weights) <= DIRECT_CHANNELS
+        lines = row_assembly(stream.layout, stream.form.postshift)
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
             template="dsp/convolution/conv_2d_column_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_column.h",),
-                "assembly": row_assembly(stream.layout, stream.form.postshift),
+                "assembly": ordered(lines, target, fixed=ENTERED, apart=("r1",)),
                 "gathers": _gathered_rows(site) > 0,
                 **stream_view(stream),
             },

@@ -25,6 +25,7 @@ from glowmcu.kernels.dsp.dense.pointwise import dense_fields
 from glowmcu.kernels.dsp.dense.pointwise_assembly import STEP_BYTES, pairs_assembly
 from glowmcu.kernels.dsp.dense.stream import BlockLayout, DenseStream, packs_badly
 from glowmcu.kernels.dsp.dense.stream_code import stream_view
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, Site, Target, kernel
 from glowmcu.kernels.requantization.forms import FormKind, find_form, requantization_task
 from glowmcu.ops.convolution import Conv2D
@@ -96,7 +97,9 @@ class CompactConv2D(Kernel):
             template="dsp/convolution/conv_2d_compact_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_compact.h",),
-                "assembly": pairs_assembly(stream.layout, stream.form.postshift, _ROUND_STEPS),
+                "assembly": ordered(
+                    pairs_assembly(stream.layout, stream.form.postshift, _ROUND_STEPS), target
+                ),
                 **stream_view(stream),
             },
             parameters=Parameters("glowmcu_conv_2d_compact", _compact_fields(site, stream)),
@@ -105,6 +108,7 @@ class CompactConv2D(Kernel):
             overlaps=_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
+            weight_passes=self.work(site, target)["pair"],
         )
 
     def _stream(self, site: Site) -> DenseStream:

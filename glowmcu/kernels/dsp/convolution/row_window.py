@@ -8,6 +8,7 @@ does without a branch is a chunk: rows of segments of steps; a step is two neigh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise, product
 
 from glowmcu.ir.operation import Signature
@@ -139,7 +140,7 @@ class RowWindow:
             return 1
         return -(-self.segment_values // self.chunk.values)
 
-    @property
+    @cached_property
     def chunk(self) -> Chunk:
         """The largest straight line that fits."""
         rows, segments, values = self.kernel[0], self.segments, self.segment_values

@@ -16,6 +16,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant, is_constant, is_int8
 from glowmcu.kernels.common.overlap import ahead_overlaps
+from glowmcu.kernels.dsp.convolution.macro_calls import pair_calls
 from glowmcu.kernels.dsp.convolution.pixel_pairs import (
     PairStream,
     needs_wide,
@@ -23,6 +24,7 @@ from glowmcu.kernels.dsp.convolution.pixel_pairs import (
     pair_stream,
 )
 from glowmcu.kernels.dsp.convolution.row_window import RowWindow, row_window
+from glowmcu.kernels.dsp.order.macros import in_statements
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -202,13 +204,14 @@ class RowsConv2D(Kernel):
             function=_function(window, stream),
             operands=(0,),
             template="dsp/convolution/conv_2d_rows_dsp.c.j2",
-            view=_view(window, stream),
+            view=_view(window, stream, target),
             parameters=Parameters("glowmcu_conv_2d_rows", _fields(site, window, stream, rows)),
             rows=window.out_rows,
             batches=site.signature.inputs[0].shape[0],
             overlaps=ahead_overlaps(site.node.op, site.signature, window.rows_at_once),
             scratch_bytes=window.scratch_bytes(rows),
             notes=(bound_note(site.node.macs, bound),),
+            weight_passes=window.pairs * site.signature.inputs[0].shape[0],
         )
 
 
@@ -247,15 +250,18 @@ def _function(window: RowWindow, stream: PairStream) -> str:
     return f"glowmcu_conv_2d_rows_{shape}{wide}_{stream.kind}{shift}"
 
 
-def _view(window: RowWindow, stream: PairStream) -> dict[str, object]:
+def _view(window: RowWindow, stream: PairStream, target: Target) -> dict[str, object]:
+    loops, offsets = bool(window.ways), window.chunk.offsets
+    calls = pair_calls(stream.form.kind, stream.shift, stream.wide, window.distance, loops, offsets)
     return {
         "headers": ("glowmcu_conv_2d_rows.h",),
+        **in_statements("glowmcu_pixel_pairs.h", calls, target),
         "form": stream.kind,
         "shift": stream.shift,
         "wide": stream.wide,
         "distance": window.distance,
-        "loops": bool(window.ways),
-        "offsets": window.chunk.offsets,
+        "loops": loops,
+        "offsets": offsets,
     }
 
 

@@ -20,8 +20,10 @@ from glowmcu.ir.value_range import Int64Array
 from glowmcu.kernels.common.bounds import accumulator_bound, bound_note
 from glowmcu.kernels.common.layer_fields import constant
 from glowmcu.kernels.common.overlap import ahead_overlaps
+from glowmcu.kernels.dsp.convolution.macro_calls import tile_calls
 from glowmcu.kernels.dsp.convolution.pixel_pairs import channel_order, pair_form
 from glowmcu.kernels.dsp.convolution.rows import TURNS_CODE_BYTES, is_plain_int8_conv
+from glowmcu.kernels.dsp.order.macros import in_statements
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -208,6 +210,7 @@ class WinogradConv2D(Kernel):
         walk, form = tile_walk(site), layer_form(site)
         assert form is not None
         weights = constant(site, 1)
+        calls = tile_calls(form.kind, form.postshift, walk.channels // 2)
         stream = group_stream(form, weights)
         bound = accumulator_bound(site, weights.reshape(len(weights), -1), constant(site, 2))
         return KernelCode(
@@ -216,6 +219,7 @@ class WinogradConv2D(Kernel):
             template="dsp/convolution/conv_2d_winograd_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_winograd.h",),
+                **in_statements("glowmcu_conv_2d_winograd.h", calls, target),
                 "form": form.kind.value,
                 "shift": form.postshift,
                 "words": walk.channels // 2,
@@ -227,6 +231,7 @@ class WinogradConv2D(Kernel):
             overlaps=ahead_overlaps(site.node.op, site.signature, rows_at_once=2),
             scratch_bytes=walk.scratch_bytes,
             notes=(bound_note(site.node.macs, bound),),
+            weight_passes=walk.tile_pairs * walk.turns * site.signature.inputs[0].shape[0],
         )
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from glowmcu.ir.operation import Array
 from glowmcu.kernels.common.dense_layer import dense_weights, layer_bound_note, row_count
 from glowmcu.kernels.common.overlap import matrix_overlaps
-from glowmcu.kernels.dsp.dense.direct_assembly import FOUR, row_assembly, walk
+from glowmcu.kernels.dsp.dense.direct_assembly import ENTERED, FOUR, row_assembly, walk
+from glowmcu.kernels.dsp.dense.direct_even_assembly import is_even
 from glowmcu.kernels.dsp.dense.layer import is_row_layer
 from glowmcu.kernels.dsp.dense.stream import DenseStream, dense_stream
 from glowmcu.kernels.dsp.dense.stream_code import (
@@ -22,6 +23,7 @@ from glowmcu.kernels.dsp.dense.stream_code import (
     stream_field,
     stream_view,
 )
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     Field,
     Kernel,
@@ -47,27 +49,35 @@ class FullyConnectedDirect(Kernel):
         return is_row_layer(site, target) and direct_stream(site) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        return direct_work(site, row_count(site))
+        work = direct_work(site, row_count(site))
+        if is_even_layer(site, target):
+            work["even four"] = work.pop("four")
+        return work
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         return known_stream(site).size_bytes
 
     def code_key(self, site: Site, target: Target) -> str:
-        return f"glowmcu_fully_connected_direct{known_stream(site).suffix}"
+        even = "_even" * is_even_layer(site, target)
+        return f"glowmcu_fully_connected_direct{known_stream(site).suffix}{even}"
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         stream, rows = known_stream(site), row_count(site)
-        outputs = len(stream.weights)
+        outputs, even = len(stream.weights), is_even_layer(site, target)
+        lines = row_assembly(stream.layout, stream.form.postshift, even)
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
             template="dsp/dense/fully_connected_direct_dsp.c.j2",
             view={
                 "headers": ("glowmcu_fully_connected_direct_dsp.h",),
-                "assembly": row_assembly(stream.layout, stream.form.postshift),
+                "assembly": ordered(lines, target, fixed="" if even else ENTERED, apart=("r1",)),
+                "even": even,
                 **stream_view(stream),
             },
-            parameters=Parameters("glowmcu_fully_connected_direct", direct_fields(site, stream)),
+            parameters=Parameters(
+                "glowmcu_fully_connected_direct", direct_fields(site, stream, even)
+            ),
             rows=rows,
             overlaps=matrix_overlaps(
                 site.signature, rows, 1, reads_first=outputs <= DIRECT_CHANNELS
@@ -99,9 +109,14 @@ def known_stream(site: Site) -> DenseStream:
 
 def direct_work(site: Site, rows: int) -> dict[str, float]:
     """Amounts of what takes time, for `rows` rows of the layer."""
-    stream = known_stream(site)
+    return stream_work(site, known_stream(site), rows)
+
+
+def stream_work(site: Site, stream: DenseStream, rows: int) -> dict[str, float]:
+    """The same with these constants."""
     kind = "uniform" if stream.layout.uniform else stream.form.kind.value
-    wide = " wide" if stream.layout.wide else ""
+    layout = stream.layout
+    wide = " wide" if layout.wide and not layout.nibbles else ""
     return {
         f"four{wide}": rows * stream.blocks * stream.depth // FOUR,
         f"block {kind}{wide}": rows * stream.blocks,
@@ -110,9 +125,15 @@ def direct_work(site: Site, rows: int) -> dict[str, float]:
     }
 
 
-def direct_fields(site: Site, stream: DenseStream) -> tuple[Field, ...]:
+def is_even_layer(site: Site, target: Target) -> bool:
+    """Whether the layer's function is the one for a multiple of eight inputs."""
     depth = int(dense_weights(site).shape[1])
-    way = walk(depth, stream.layout)
+    return target.core.dual_issue and is_even(depth, known_stream(site).layout)
+
+
+def direct_fields(site: Site, stream: DenseStream, even: bool = False) -> tuple[Field, ...]:
+    depth = int(dense_weights(site).shape[1])
+    way = walk(depth, stream.layout, even=even)
     return (
         stream_field(stream),
         Field("first_round", way.first_round),

@@ -3,7 +3,8 @@
 A four is a word of inputs, which two SXTB16 widen in registers for all eight channels; products are
 as in fully_connected_assembly.py. Registers: r0 inputs, r1 stream, r2-r5 words, the others sums.
 A block's fours come in rounds; the first is entered in its middle. Inputs that are no multiple of
-four begin with their rest, a word that is in r4 already: it is entered behind that load.
+four begin with their rest, a word that is in r4 already: it is entered behind that load. Weights of
+four bits (nibbles.py) are four words a four, from which r5 takes parts.
 """
 
 from __future__ import annotations
@@ -11,8 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from glowmcu.kernels.dsp.dense.direct_even_assembly import even_entry, even_unit
+from glowmcu.kernels.dsp.dense.nibbles import GROUP, MASKS
 from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
+
+#: What the loads begin with where a round is entered, before or behind them.
+ENTERED = "ldr r4, [r0, "
 
 #: Inputs of a word.
 FOUR = 4
@@ -26,6 +32,8 @@ _HIGH, _LOW = SUMS[:4], SUMS[4:]
 
 #: The stack frame, in the order of the registers that fill it.
 _OUT, _REST, _FIRST, _END, _ENTRY, _JUMP, _MULTIPLIER, _STEP, _SHIFT, _FRAME = range(0, 40, 4)
+#: Registers below it, and behind them the fifth argument: 8 times the sum of the inputs (nibbles).
+_SAVED_BYTES = 9 * 4
 
 #: Bytes of instructions, and what short loads reach.
 _SHORT, _LONG, _SHORT_REACH = 2, 4, 128
@@ -61,6 +69,12 @@ _WIDE_TURNS = (
     *(_Turn(("r2", "r4", "r5"), ("r3", "r3", "r3")),) * 2,
     _Turn(("r2", "r5"), ("r3", "r3")),
 )
+#: {x0, x2} of both groups of channels, then {x1, x3}.
+_NIBBLE_TURNS = (
+    _Turn(("r2",), ("r4",), has_inputs=True),
+    _Turn(("r2",), ("r4",)),
+    _Turn(("r2", "r4"), ("r3", "r3")),
+)
 
 
 @dataclass(frozen=True)
@@ -75,24 +89,26 @@ class Walk:
     jump: int
 
 
-def walk(depth: int, layout: BlockLayout, round_fours: int = ROUND_FOURS) -> Walk:
-    """The way of a block through `depth` inputs."""
+def walk(
+    depth: int, layout: BlockLayout, round_fours: int = ROUND_FOURS, even: bool = False
+) -> Walk:
+    """The way of a block through `depth` inputs; `even` in the code of direct_even_assembly.py."""
     fours, rest = -(-depth // FOUR), int(depth % FOUR > 0)
     skipped = -fours % round_fours
     return Walk(
         -FOUR * (skipped + rest),
         FOUR * (fours - rest),
-        _entry(layout, skipped) + rest * _SHORT + 1,
+        (even_entry(skipped) if even else _entry(layout, skipped)) + rest * _SHORT + 1,
         -skipped * _four_bytes(layout),
     )
 
 
-def row_assembly(layout: BlockLayout, postshift: int) -> tuple[str, ...]:
+def row_assembly(layout: BlockLayout, postshift: int, even: bool = False) -> tuple[str, ...]:
     """The whole function: r0 is the layer, r1 the inputs, r2 the result, r3 the inputs' rest."""
     return (
         *_enter(),
         *_start(layout),
-        *round_code(layout, _END),
+        *round_code(layout, _END, even=even),
         *_requantize(layout, postshift),
         "bne 8b",
         f"add sp, #{_FRAME}",
@@ -130,6 +146,8 @@ def _four_bytes(layout: BlockLayout) -> int:
 
 def _turns(layout: BlockLayout) -> tuple[_Turn, ...]:
     """Of a unit."""
+    if layout.nibbles:
+        return _NIBBLE_TURNS
     return _WIDE_TURNS if layout.wide else _PACKED_TURNS
 
 
@@ -158,17 +176,17 @@ def _turns_code(layout: BlockLayout, turns: Sequence[_Turn], unit: int) -> int:
     fours = sum(turn.has_inputs for turn in turns)
     words = sum(len(turn.weights) for turn in turns)
     load = _SHORT if unit < _short_units(layout) else _LONG
-    products = words if layout.wide else 3 * words
+    products = words * (2 * GROUP - 1 if layout.nibbles else 1 if layout.wide else 3)
     return _SHORT * fours + load * words + _LONG * (2 * fours + products)
 
 
 def round_code(
-    layout: BlockLayout, end_place: int, round_fours: int = ROUND_FOURS
+    layout: BlockLayout, end_place: int, round_fours: int = ROUND_FOURS, even: bool = False
 ) -> Iterator[str]:
     """Rounds until the input pointer is what the stack has at `end_place`."""
     units = round_fours // _unit_fours(layout)
     yield from ("7: /* a round */", f".irp x, {', '.join(map(str, range(units)))}")
-    yield from _unit(layout)
+    yield from even_unit(_HIGH, _LOW) if even else _unit(layout)
     yield from (".endr", f"ldr r2, [sp, #{end_place}]")
     yield f"add r1, r1, #{_four_bytes(layout) * round_fours}"
     yield from (f"adds r0, #{FOUR * round_fours}", "cmp r0, r2", "bne 7b")
@@ -196,6 +214,13 @@ def _unit(layout: BlockLayout) -> Iterator[str]:
 
 def _products(layout: BlockLayout, half: str, place: int, weights: str) -> Iterator[str]:
     """Two inputs with word `place` of their weights."""
+    if layout.nibbles:
+        sums = SUMS[place % 2 * GROUP :][:GROUP]
+        yield f"smlad {sums[3]}, {half}, {weights}, {sums[3]}"
+        for mask, sum_ in zip(reversed(MASKS), sums[2::-1], strict=True):
+            yield f"and r5, {weights}, #0x{mask:08X}"
+            yield f"smlad {sum_}, {half}, r5, {sum_}"
+        return
     if layout.wide:
         sum_ = SUMS[place % 8]
         yield f"smlad {sum_}, {half}, {weights}, {sum_}"
@@ -208,6 +233,8 @@ def _products(layout: BlockLayout, half: str, place: int, weights: str) -> Itera
 
 def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
     """Sums to int8 in memory; the place sets zero in the last block."""
+    if layout.nibbles:
+        yield from _parted_sums()
     yield "/* sums to int8 */"
     yield from ("ldr r5, [r1]", f"ldr r0, [sp, #{_OUT}]")
     if layout.uniform:
@@ -220,6 +247,18 @@ def _requantize(layout: BlockLayout, postshift: int) -> Iterator[str]:
                 yield f"ldm r1!, {{{', '.join(('r2', 'r3', 'r4')[:words])}}}"
             yield from lines
         yield from (f"strb {high}, [r0, #{2 * pair}]", f"strb {low}, [r0, #{2 * pair + 1}]")
+
+
+def _parted_sums() -> Iterator[str]:
+    """Those of each four channels, see nibbles.py."""
+    yield "/* sums of four channels apart */"
+    yield f"ldr r2, [sp, #{_FRAME + _SAVED_BYTES}]"
+    for first in range(0, len(SUMS), GROUP):
+        p0, p1, p2, p3 = SUMS[first : first + GROUP]
+        yield from (f"sub {p3}, {p3}, {part}" for part in (p2, p1, p0))
+        yield f"rsb {p2}, r2, {p2}, asr #8"
+        yield f"rsb {p1}, r2, {p1}, asr #4"
+        yield from (f"sub {p0}, {p0}, r2", f"asr {p3}, {p3}, #12")
 
 
 def _parts(

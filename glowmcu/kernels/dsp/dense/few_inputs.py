@@ -7,7 +7,7 @@ inputs most of the time would go into starting and ending sums. See few_inputs_a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from glowmcu.kernels.common.overlap import Overlaps, block_overlaps, first_pixel
 from glowmcu.kernels.dsp.dense.few_inputs_assembly import MOST_WORDS, FewShape, few_inputs_assembly
 from glowmcu.kernels.dsp.dense.stream import COMMON_POSTSHIFTS, PACKED_SCALE, input_steps
 from glowmcu.kernels.dsp.dense.stream_code import clamp_fields
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -174,13 +175,14 @@ class FewInputsDsp(Kernel):
             Field("is_dense", int(grid.is_dense)),
             *clamp_fields(form),
         )
+        chosen = replace(shape, single_loads=target.core.dual_issue)
         return KernelCode(
             function=self.code_key(site, target),
             operands=(0,),
             template="dsp/dense/conv_2d_few_inputs_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_few_inputs.h",),
-                "assembly": few_inputs_assembly(shape),
+                "assembly": ordered(few_inputs_assembly(chosen), target, apart=("r1",)),
                 "depth": shape.depth,
                 "out_step": shape.out_step,
                 "channels": shape.channels,
@@ -192,6 +194,7 @@ class FewInputsDsp(Kernel):
             batches=grid.batches,
             overlaps=_overlaps(site),
             notes=(layer_bound_note(site),),
+            weight_passes=self.work(site, target)["pair"],
         )
 
     @staticmethod

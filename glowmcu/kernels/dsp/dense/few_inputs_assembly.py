@@ -4,6 +4,9 @@ Up to eight inputs of two pixels are eight words, widened once a pair and never 
 is start, weights scaled by 2^8 and multiplier, read once in a row; what it ends with is SMMUL and
 SSAT, with nothing to unpack. r0 out, r1 stream, r2 and r3 sums, r4 to r12 and lr constants, then
 the words of both pixels.
+
+Where two instructions issue in a cycle, LDM keeps products waiting: there each constant is loaded
+by itself beside a product, twice where registers are few (`single_loads`).
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ MOST_WORDS = 4
 _POOL = ("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr")
 #: The stack frame: arguments, saved registers, the argument that came in memory.
 _IN, _STREAM, _OUT, _IN_STEP, _PAIRS, _ARGUMENTS = 0, 4, 8, 12, 52, 16
+#: Bytes that short loads reach.
+_SHORT_REACH = 128
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,7 @@ class FewShape:
     """What the loop is made for: inputs, bytes from pixel to pixel of the output, a block's size.
 
     `looped`: there are more blocks of `channels` than one; the stream has the way between them.
+    `single_loads`: constants come one by one.
     """
 
     depth: int
@@ -30,6 +36,7 @@ class FewShape:
     channels: int
     looped: bool
     postshift: int
+    single_loads: bool = False
 
     @property
     def words(self) -> int:
@@ -55,7 +62,7 @@ def few_inputs_assembly(shape: FewShape) -> tuple[str, ...]:
         "1: /* a pair of pixels */",
         *_load(shape),
         "2: /* a block of channels */",
-        *(line for channel in range(shape.channels) for line in _channel(shape, channel)),
+        *_channels(shape),
         *_next_block(shape),
         f"ldr r4, [sp, #{_PAIRS}]",
         "subs r4, #1",
@@ -98,6 +105,64 @@ def _load_rest(base: str, words: tuple[str, ...], at: int, count: int) -> Iterat
         yield f"ldrsb {words[1]}, [{base}, #{at + 2}]"
     if count > 1:
         yield f"pkhbt {words[0]}, {words[0]}, r3, lsl #16"
+
+
+def _channels(shape: FewShape) -> Iterator[str]:
+    """A block of channels; the stream's pointer ends behind it."""
+    if not shape.single_loads:
+        for channel in range(shape.channels):
+            yield from _channel(shape, channel)
+        return
+    size, at = 4 * (shape.words + 2), 0
+    for channel in range(shape.channels):
+        if at + size > _SHORT_REACH:
+            yield f"adds r1, #{at}"
+            at = 0
+        yield from _channel_singly(shape, channel, at)
+        at += size
+    yield f"adds r1, #{at}"
+
+
+def _channel_singly(shape: FewShape, channel: int, at: int) -> Iterator[str]:
+    """One channel of both pixels, its constants `at` from r1.
+
+    The second pixel's products hide what the first one waits for.
+    """
+    yield f"/* channel {channel} */"
+    start, last = f"[r1, #{at}]", f"[r1, #{at + 4 + 4 * shape.words}]"
+    weights = [f"[r1, #{at + 4 + 4 * word}]" for word in range(shape.words)]
+    yield from (f"ldr r2, {start}", f"ldr r3, {start}")
+    if len(shape.free) > shape.words:
+        *registers, multiplier = shape.free[: shape.words + 1]
+        for register, place in zip(registers, weights, strict=True):
+            yield f"ldr {register}, {place}"
+        yield f"ldr {multiplier}, {last}"
+        for total, words in zip(("r2", "r3"), shape.pixels, strict=True):
+            for word, register in zip(words, registers, strict=True):
+                yield f"smlad {total}, {word}, {register}, {total}"
+        yield from (f"smmul {total}, {total}, {multiplier}" for total in ("r2", "r3"))
+    else:
+        yield from _in_turns(shape, weights, last)
+    for total, to in (("r2", channel), ("r3", channel + shape.out_step)):
+        yield f"ssat {total}, #8, {total}, asr #{shape.postshift}"
+        yield f"strb {total}, [r0, #{to}]"
+
+
+def _in_turns(shape: FewShape, weights: list[str], last: str) -> Iterator[str]:
+    """Products of both pixels and their ends, with constants in the free registers in turn."""
+    first, second = (
+        [(total, words[i], place) for i, place in enumerate(weights)]
+        for total, words in zip(("r2", "r3"), shape.pixels, strict=True)
+    )
+    half = len(second) // 2
+    order = [*first, *second[:half], ("r2", "", last), *second[half:], ("r3", "", last)]
+    for number, (total, word, place) in enumerate(order):
+        register = shape.free[number % len(shape.free)]
+        yield f"ldr {register}, {place}"
+        if word:
+            yield f"smlad {total}, {word}, {register}, {total}"
+        else:
+            yield f"smmul {total}, {total}, {register}"
 
 
 def _channel(shape: FewShape, channel: int) -> Iterator[str]:

@@ -70,7 +70,7 @@ class FullyConnectedFewDsp(Kernel):
         op, (x, weights, _) = site.node.op, site.signature.inputs
         assert isinstance(op, FullyConnected)
         out, clamp = site.signature.output, op.clamp_range(site.signature)
-        multipliers, shifts = requantization_arrays(op.requantization(site.signature))
+        multipliers, shifts = requantization_arrays(op.requantization(site.signature), site)
         data = constant(site, 1)
         bound = accumulator_bound(site, np.abs(data.astype(np.int64)), constant(site, 2))
         fields = (

@@ -26,6 +26,7 @@ from glowmcu.kernels.dsp.dense.stream_code import (
     stream_field,
     stream_view,
 )
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     Cost,
     Field,
@@ -95,7 +96,11 @@ class FullyConnectedDsp(Kernel):
             template="dsp/dense/fully_connected_dsp.c.j2",
             view={
                 "headers": ("glowmcu_fully_connected_dsp.h",),
-                "assembly": row_assembly(stream.layout, stream.form.postshift, self.round_steps),
+                "assembly": ordered(
+                    row_assembly(stream.layout, stream.form.postshift, self.round_steps),
+                    target,
+                    apart=("r1",),
+                ),
                 **stream_view(stream),
             },
             parameters=Parameters(

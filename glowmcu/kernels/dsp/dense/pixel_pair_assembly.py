@@ -6,7 +6,7 @@ others sums. Labels: 1 a pair of pixels, 8 a block of channels, 9 the next pair,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from glowmcu.kernels.dsp.dense.requantization_assembly import floor_pair, one_channel
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
@@ -112,6 +112,19 @@ def _parts(layout: BlockLayout, postshift: int) -> Iterator[tuple[int, Iterator[
         packed = () if layout.wide else low
         yield layout.channel_words, one_channel(layout.kind, postshift, high, packed)
         yield layout.channel_words, one_channel(layout.kind, postshift, low)
+
+
+def preload(weights: int) -> Iterator[str]:
+    """What a block's first step begins with, before its label: inputs and `weights` from r1."""
+    yield from (f"ldr r2, [sp, #{SCRATCH}]", f"ldr r4, [r1, #{weights}]")
+    yield from ("ldr r3, [r2, #4]", "ldr r2, [r2]")
+
+
+def without_preloaded(step: Iterable[str]) -> Iterator[str]:
+    """A first step that finds its inputs and first weights loaded."""
+    return (
+        line for line in step if not line.startswith(("ldr r2, [r0]", "ldr r3, [r0, #4]", "ldr r4"))
+    )
 
 
 def store(layout: BlockLayout) -> Iterator[str]:

@@ -23,6 +23,7 @@ from glowmcu.kernels.dsp.dense.pointwise_assembly import (
 )
 from glowmcu.kernels.dsp.dense.stream import DenseStream
 from glowmcu.kernels.dsp.dense.stream_code import clamp_fields, stream_field, stream_view
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     Cost,
     Field,
@@ -36,6 +37,8 @@ from glowmcu.kernels.kernel import (
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
 
+#: Scratch and stream of all loops over pairs of pixels.
+APART = ("r0", "r1")
 #: Channels of a block.
 _CHANNELS = 4
 #: Weights from which on a single pixel is not worth looking for a form: it goes through twice.
@@ -50,9 +53,12 @@ class PointwiseDsp(Kernel):
         """The name, the same for all layers of one text."""
         return f"glowmcu_conv_2d_pointwise{stream.suffix}"
 
-    def assembly(self, stream: DenseStream) -> tuple[str, ...]:
+    def assembly(self, stream: DenseStream, target: Target) -> tuple[str, ...]:
         """The loop over pairs of pixels."""
-        return pairs_assembly(stream.layout, stream.form.postshift)
+        lines = pairs_assembly(
+            stream.layout, stream.form.postshift, carried=is_carried(stream, target)
+        )
+        return ordered(lines, target, apart=APART)
 
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_dsp or not is_dense_layer(site):
@@ -79,7 +85,9 @@ class PointwiseDsp(Kernel):
         }
 
     def scratch_bytes(self, site: Site, target: Target) -> int:
-        return STEP_BYTES * (-(-site.signature.inputs[1].shape[-1] // 2))
+        steps = -(-site.signature.inputs[1].shape[-1] // 2)
+        # What the first of several steps loads for the second one, a single step loads too.
+        return STEP_BYTES * max(steps, 2 if target.core.dual_issue else 1)
 
     def flash_bytes(self, site: Site, target: Target) -> int:
         return stream_of(site).size_bytes
@@ -107,15 +115,19 @@ class PointwiseDsp(Kernel):
             template="dsp/dense/conv_2d_pointwise_dsp.c.j2",
             view={
                 "headers": ("glowmcu_conv_2d_pointwise.h",),
-                "assembly": self.assembly(stream),
+                "assembly": self.assembly(stream, target),
                 **stream_view(stream),
             },
-            parameters=Parameters("glowmcu_conv_2d_pointwise", dense_fields(grid, stream)),
+            parameters=Parameters(
+                "glowmcu_conv_2d_pointwise",
+                dense_fields(grid, stream, carried=is_carried(stream, target)),
+            ),
             rows=grid.rows,
             batches=grid.batches,
             overlaps=pair_overlaps(site),
             scratch_bytes=self.scratch_bytes(site, target),
             notes=(layer_bound_note(site),),
+            weight_passes=self.work(site, target)["pair"],
         )
 
 
@@ -145,12 +157,17 @@ def stream_of(site: Site) -> DenseStream:
     return stream
 
 
+def is_carried(stream: DenseStream, target: Target) -> bool:
+    """Whether a step loads for the next one."""
+    return target.core.dual_issue and not stream.layout.wide
+
+
 def dense_fields(
-    grid: PixelGrid, stream: DenseStream, round_steps: int = ROUND_STEPS
+    grid: PixelGrid, stream: DenseStream, round_steps: int = ROUND_STEPS, carried: bool = False
 ) -> tuple[Field, ...]:
     """Of a `glowmcu_conv_2d_pointwise`, for a function with rounds of `round_steps`."""
     depth = stream.depth
-    way = walk(stream.steps, stream.layout, round_steps)
+    way = walk(stream.steps, stream.layout, round_steps, carried)
     return (
         stream_field(stream, way.is_single),
         Field("rest", depth % 8 + 8 * way.is_single),

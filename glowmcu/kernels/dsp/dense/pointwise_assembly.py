@@ -4,6 +4,9 @@ SMLAD of packed weights and two inputs gives 256 * H + L, SXTB16 and another SML
 instructions for 16 products (see stream.py). The scratch has two inputs of the first pixel,
 two of the second, and so on. Registers: r0 scratch, r1 stream, r2-r5 words, the others sums.
 A block's first step starts the sums, the next one enters the round (of 16, say) in its middle.
+
+Where two instructions issue in a cycle, a step's inputs and first weights are loaded by the step
+before (`carried`): 8 cycles, one for each SMLAD, and all else beside them.
 """
 
 from __future__ import annotations
@@ -31,14 +34,20 @@ from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     extend,
     multiply_weights,
     next_pair,
+    preload,
     requantize,
     starts,
     store,
+    without_preloaded,
 )
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
 
 #: Steps of a round, and the bytes of scratch that one takes.
 ROUND_STEPS, STEP_BYTES = 16, 8
+
+
+#: Bytes of code by which the last step of a round is shorter that loads nothing for another.
+_LAST_SHORTER = 6
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,9 @@ class Walk:
     jump: int
 
 
-def walk(steps: int, layout: BlockLayout, round_steps: int = ROUND_STEPS) -> Walk:
+def walk(
+    steps: int, layout: BlockLayout, round_steps: int = ROUND_STEPS, carried: bool = False
+) -> Walk:
     """The way of a block of `steps`."""
     rest = steps - 1
     entered = (rest - 1) % round_steps + 1 if rest else 0
@@ -65,29 +76,37 @@ def walk(steps: int, layout: BlockLayout, round_steps: int = ROUND_STEPS) -> Wal
         int(rest <= round_steps),
         STEP_BYTES * (1 - skipped),
         STEP_BYTES * (steps - round_steps),
-        skipped * (52 if layout.wide else 48) + 1,
+        skipped * (52 if layout.wide else 48) + 1 - _LAST_SHORTER * (carried and not entered),
         round_steps * layout.step_bytes + constants + (1 - skipped) * layout.step_bytes,
     )
 
 
 def pairs_assembly(
-    layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS
+    layout: BlockLayout, postshift: int, round_steps: int = ROUND_STEPS, carried: bool = False
 ) -> tuple[str, ...]:
-    """The whole function: r0 is the layer, r1 the run of pixels."""
+    """The whole function: r0 is the layer, r1 the run of pixels. Wide weights are not `carried`."""
+    assert not (carried and layout.wide)
     weights = round_steps * layout.step_bytes
+    first_weights = weights + 4 * (layout.after + layout.before)
     return (
         *_enter(layout, weights),
         "b 1f",
         *next_pair(),
-        *_expand(),
-        *_rounds(layout, round_steps),
+        *(_expand() if not carried else (line.replace("8f", "11f") for line in _expand())),
+        *(_carried_rounds if carried else _rounds)(layout, round_steps),
         *requantize(layout, postshift, weights),
+        *(preload(first_weights) if carried else ()),
         *store(layout),
         "beq 9b",
-        *_first_step(layout, weights),
+        *(_carried_first_step if carried else _first_step)(layout, weights),
         "10: /* no pair left */",
         f"add sp, #{FRAME}",
         "pop {r4-r11, pc}",
+        *(
+            ("11: /* the first block of a pair */", *preload(first_weights), "b 8b")
+            if carried
+            else ()
+        ),
     )
 
 
@@ -141,6 +160,56 @@ def _rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
     at, size = ("\\x * 2", ".w") if layout.wide else ("\\x", ".n")
     yield from multiply_weights(at, layout, HIGH, LOW, size)
     yield from (".endr", "bcc 6b")
+
+
+def _carried_rounds(layout: BlockLayout, round_steps: int) -> Iterator[str]:
+    """The same; a step finds r2 to r4 loaded and loads them for the next."""
+    yield from ("6: /* the next round */", f"adds r0, #{round_steps * STEP_BYTES}")
+    yield f"add r1, #{round_steps * layout.step_bytes}"
+    yield from (f"ldr r2, [sp, #{LAST}]", "cmp r0, r2")
+    yield from ("ldr r2, [r0]", "ldr r3, [r0, #4]", "ldr r4, [r1]")
+    yield "7: /* a round */"
+    steps = ", ".join(str(step * STEP_BYTES) for step in range(round_steps - 1))
+    yield f".irp x, {steps}"
+    step = _carried_step("\\x + 4")
+    following = (
+        "ldr.n r4, [r1, #\\x + 8]",
+        "ldr.n r2, [r0, #\\x + 8]",
+        "ldr.n r3, [r0, #\\x + 12]",
+    )
+    for place, line in enumerate(step):
+        yield line
+        if place >= len(step) - len(following):
+            yield following[place - len(step)]
+    yield ".endr"
+    yield from _carried_step((round_steps - 1) * STEP_BYTES + 4)
+    yield "bcc 6b"
+
+
+def _carried_step(at: int | str) -> tuple[str, ...]:
+    """Pairs as they issue: a product with a load behind it, or with an extension before it."""
+    (a, b), (c, d) = HIGH
+    (e, f), (g, h) = LOW
+    return (
+        *(f"smlad {a}, r2, r4, {a}", f"ldr.n r5, [r1, #{at}]", f"smlad {b}, r3, r4, {b}"),
+        *("sxtb16 r4, r4", f"smlad {c}, r2, r5, {c}", f"smlad {d}, r3, r5, {d}"),
+        *("sxtb16 r5, r5", f"smlad {e}, r2, r4, {e}", f"smlad {f}, r3, r4, {f}"),
+        *(f"smlad {g}, r2, r5, {g}", f"smlad {h}, r3, r5, {h}"),
+    )
+
+
+def _carried_first_step(layout: BlockLayout, round_bytes: int) -> Iterator[str]:
+    """The same, which loads for the step behind it; of a single one nothing uses what it finds."""
+    at = round_bytes + 4 * layout.after
+    places, high, low = starts(layout)
+    yield "8: /* a block of four channels */"
+    yield f"ldr r0, [sp, #{SCRATCH}]"
+    yield from (f"ldr {place}, [r1, #{at + 4 * i}]" for i, place in enumerate(places))
+    yield from without_preloaded(multiply_weights(at + 4 * layout.before, layout, high, low))
+    yield f"ldr r4, [r1, #{at + 4 * layout.before + layout.step_bytes}]"
+    yield from (f"ldr r2, [r0, #{STEP_BYTES}]", f"ldr r3, [r0, #{STEP_BYTES + 4}]")
+    yield from (f"ldr r0, [sp, #{JUMP}]", "add r1, r0", f"ldr r0, [sp, #{FIRST}]")
+    yield f"ldr pc, [sp, #{ENTRY}]"
 
 
 def _first_step(layout: BlockLayout, round_bytes: int) -> Iterator[str]:

@@ -6,9 +6,16 @@ longer costs cycles, but a function. See straight_assembly.py.
 
 from __future__ import annotations
 
-from glowmcu.kernels.dsp.dense.pointwise import PIXELS_CODE_BYTES, PointwiseDsp, stream_of
+from glowmcu.kernels.dsp.dense.pointwise import (
+    APART,
+    PIXELS_CODE_BYTES,
+    PointwiseDsp,
+    is_carried,
+    stream_of,
+)
 from glowmcu.kernels.dsp.dense.straight_assembly import straight_assembly
 from glowmcu.kernels.dsp.dense.stream import DenseStream
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import Cost, Site, Target, kernel
 from glowmcu.ops.convolution import Conv2D
 
@@ -23,8 +30,11 @@ class StraightDsp(PointwiseDsp):
     def function(self, stream: DenseStream) -> str:
         return f"glowmcu_conv_2d_straight_{stream.depth}{stream.suffix}"
 
-    def assembly(self, stream: DenseStream) -> tuple[str, ...]:
-        return straight_assembly(stream.layout, stream.depth, stream.form.postshift)
+    def assembly(self, stream: DenseStream, target: Target) -> tuple[str, ...]:
+        lines = straight_assembly(
+            stream.layout, stream.depth, stream.form.postshift, is_carried(stream, target)
+        )
+        return ordered(lines, target, unrolled=True, apart=APART)
 
     def accepts(self, site: Site, target: Target) -> bool:
         short = site.signature.inputs[1].shape[-1] <= 2 * _MOST_STEPS

@@ -21,9 +21,11 @@ from glowmcu.kernels.dsp.dense.pixel_pair_assembly import (
     extend,
     multiply_weights,
     next_pair,
+    preload,
     requantize,
     starts,
     store,
+    without_preloaded,
 )
 from glowmcu.kernels.dsp.dense.stream import BlockLayout
 
@@ -31,18 +33,26 @@ from glowmcu.kernels.dsp.dense.stream import BlockLayout
 _MOST_UNROLLED = 24
 
 
-def straight_assembly(layout: BlockLayout, depth: int, postshift: int) -> tuple[str, ...]:
-    """The whole function: r0 is the layer, r1 the run of pixels."""
+def straight_assembly(
+    layout: BlockLayout, depth: int, postshift: int, carried: bool = False
+) -> tuple[str, ...]:
+    """The whole function: r0 is the layer, r1 the run of pixels.
+
+    `carried`: what a block begins with is loaded where the one before waits for its results.
+    """
     steps = (depth + 1) // 2
+    block = 4 * layout.words(steps)
     return (
         *_enter(),
         "b 1f",
         *next_pair(),
         *_expand(depth),
-        *_steps(layout, steps),
+        *(preload(4 * layout.before) if carried else ()),
+        *_steps(layout, steps, carried),
         *requantize(layout, postshift, 4 * layout.before + steps * layout.step_bytes),
+        *(preload(block + 4 * layout.before) if carried else ()),
         *store(layout),
-        f"add r1, r1, #{4 * layout.words(steps)}",
+        f"add r1, r1, #{block}",
         "bne 8b",
         "b 9b",
         "10: /* no pair left */",
@@ -91,15 +101,15 @@ def _eight(at: int) -> Iterator[str]:
     yield "stm r0!, {r2-r5, r8-r11}"
 
 
-def _steps(layout: BlockLayout, steps: int) -> Iterator[str]:
+def _steps(layout: BlockLayout, steps: int, carried: bool) -> Iterator[str]:
     """The sums of a block; r1 is its first word."""
     places, high, low = starts(layout)
     weights = 4 * layout.before
     yield "8: /* a block of four channels */"
     yield f"ldr r0, [sp, #{SCRATCH}]"
     yield from (f"ldr {place}, [r1, #{4 * i}]" for i, place in enumerate(places))
-    yield from ("ldr r2, [r0]", "ldr r3, [r0, #4]")
-    yield from multiply_weights(weights, layout, high, low)
+    first = ("ldr r2, [r0]", "ldr r3, [r0, #4]", *multiply_weights(weights, layout, high, low))
+    yield from without_preloaded(first) if carried else first
     if steps > 1:
         yield f"/* steps 1 to {steps - 1}, as the first one */"
         yield f".irp i, {', '.join(map(str, range(1, steps)))}"

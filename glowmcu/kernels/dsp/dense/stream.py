@@ -3,7 +3,8 @@
 A block is for 4 or 8 output channels, two a pair. Words, in the order of the inner loops:
 
     starts      floor: of the high sums, S; else of S, then of the low sums, L; wide: of all sums
-    weights     for every step of two inputs a word a pair, 256 * high + low, or (wide) a channel
+    weights     for every step of two inputs a word a pair, 256 * high + low, or (wide) a channel,
+                or (nibbles) four channels, see nibbles.py
     place       twice the block's first channel, and 1 where `flag` is set
     constants   of requantization, channel by channel; none where all channels share theirs
 
@@ -20,6 +21,8 @@ import numpy.typing as npt
 
 from glowmcu.ir.operation import Array
 from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.common.four_bits import are_nibbles
+from glowmcu.kernels.dsp.dense.nibbles import nibble_halves, nibble_starts, sums_fit
 from glowmcu.kernels.requantization.forms import (
     Form,
     FormKind,
@@ -40,12 +43,15 @@ _MOST_SHIFT = 22
 
 @dataclass(frozen=True)
 class BlockLayout:
-    """Sizes of a block's parts. `channels` is how many it has; `uniform`: they share constants."""
+    """Sizes of a block's parts. `channels` is how many it has; `uniform`: they share constants.
+    `nibbles`: weights of four bits, whose sums are parted before requantization: they are `wide`.
+    """
 
     kind: FormKind
     wide: bool
     channels: int
     uniform: bool = False
+    nibbles: bool = False
 
     @property
     def started(self) -> bool:
@@ -73,6 +79,8 @@ class BlockLayout:
     @property
     def step_bytes(self) -> int:
         """Weights of a step."""
+        if self.nibbles:
+            return self.channels
         return 4 * self.channels if self.wide else 2 * self.channels
 
     def words(self, steps: int) -> int:
@@ -109,7 +117,7 @@ class DenseStream:
     @property
     def suffix(self) -> str:
         """What the names of functions for such streams end in."""
-        wide = "_wide" if self.layout.wide else ""
+        wide = "_nibbles" if self.layout.nibbles else "_wide" if self.layout.wide else ""
         kind = "uniform" if self.layout.uniform else self.form.kind.value
         shift = f"_s{self.form.postshift}" if self.form.postshift else ""
         return f"{wide}_{kind}{shift}"
@@ -126,6 +134,8 @@ class DenseStream:
         count, channels = self.blocks, self.layout.channels
         order = _channel_order(len(self.weights), channels)
         starts, constants = _form_words(self.form, self.layout, order)
+        if self.layout.nibbles:
+            starts = nibble_starts(starts)
         places = np.maximum(order.reshape(count, channels)[:, :1], 0) * 2 + flag
         words = np.empty((count, self.layout.words(self.steps)), np.uint32)
         ends = np.concatenate([places, constants.reshape(count, -1)], axis=1)
@@ -140,7 +150,9 @@ class DenseStream:
         """Of a block, step by step."""
         weights = _picked(self.weights, channels).astype(np.int32)
         halves = input_steps(weights)
-        if not self.layout.wide:
+        if self.layout.nibbles:
+            halves = nibble_halves(halves)
+        elif not self.layout.wide:
             halves = PACKED_SCALE * halves[0::2] + halves[1::2]
         assert np.abs(halves).max(initial=0) <= 2**15
         words = (halves[..., 0] & 0xFFFF) | ((halves[..., 1] & 0xFFFF) << 16)
@@ -148,20 +160,37 @@ class DenseStream:
 
 
 def dense_stream(
-    task: RequantizationTask, weights: Array, channels: int, uniform: bool = False
+    task: RequantizationTask,
+    weights: Array,
+    channels: int,
+    uniform: bool = False,
+    nibbles: bool = False,
 ) -> DenseStream | None:
     """The stream for blocks of `channels`; None where no requantization form is exact.
 
     `uniform` allows for channels that share their constants: no proof, no words of their own.
+    `nibbles` asks for weights of four bits: None, too, where they are not or a sum may overflow.
     """
+    if nibbles and not are_nibbles(weights):
+        return None
     form = uniform_form(task) if uniform else None
     is_uniform = form is not None
     if form is None:
         form = _own_form(task)
     if form is None:
         return None
-    wide = packs_badly(task, form, weights, channels)
-    return DenseStream(form, BlockLayout(form.kind, wide, channels, is_uniform), weights)
+    if nibbles:
+        order = _channel_order(len(weights), channels)
+        if not sums_fit(_picked(_largest_sums(task, form), order), weights.shape[1]):
+            return None
+    wide = nibbles or packs_badly(task, form, weights, channels)
+    return DenseStream(form, BlockLayout(form.kind, wide, channels, is_uniform, nibbles), weights)
+
+
+def _largest_sums(task: RequantizationTask, form: Form) -> Int64Array:
+    """Greatest |start + sum of products| of each channel."""
+    first = form.start - task.offset
+    return np.maximum(np.abs(task.low + first), np.abs(task.high + first))
 
 
 def _own_form(task: RequantizationTask) -> Form | None:
@@ -202,10 +231,8 @@ def packs_badly(task: RequantizationTask, form: Form, weights: Array, channels: 
         return True
     pairs = _channel_order(len(weights), channels).reshape(-1, 2)
     # -128 in the high half, and less than nothing in the low one; a low half may be nobody's.
-    found = (
-        ((weights[high] == -128) & (weights[low] < 0)).any() for high, low in pairs if low >= 0
-    )
-    return any(map(bool, found))
+    high, low = pairs[pairs[:, 1] >= 0].transpose()
+    return bool(((weights[high] == -128) & (weights[low] < 0)).any())
 
 
 def _channel_order(count: int, channels: int) -> Int64Array:

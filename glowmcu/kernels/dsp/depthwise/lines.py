@@ -31,6 +31,7 @@ from glowmcu.kernels.dsp.depthwise.lines_assembly import (
     PassShape,
     pass_assembly,
 )
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -276,9 +277,9 @@ class LinesDepthwise(Kernel):
 
     def view(self, site: Site, target: Target) -> dict[str, object]:
         """What the template needs."""
-        shape = self._shape(site)
+        shape = replace(self._shape(site), carried=target.core.dual_issue)
         return {
-            "assembly": pass_assembly(shape),
+            "assembly": ordered(pass_assembly(shape), target, apart=("r0",)),
             "stride": shape.stride,
             "form": shape.kind.name,
             "postshift": shape.postshift,

@@ -38,6 +38,8 @@ class PassShape:
     """What the loop is made for: steps along a line, and how sums become int8.
 
     `out_step` is the one number of bytes from output to output, 0 for any: then r2 has it.
+    `carried`: a block finds what sums start from in r10, where the one before has loaded it while
+    it waited for its own results.
     """
 
     stride: int
@@ -45,6 +47,7 @@ class PassShape:
     postshift: int
     clamped: bool
     out_step: int = 0
+    carried: bool = False
 
     @property
     def keeps_word(self) -> bool:
@@ -128,6 +131,8 @@ def _lines(shape: PassShape) -> Iterator[str]:
     yield f"ldr r12, [sp, #{FRAME_ENTRY}]"
     yield f"ldr r2, [sp, #{FRAME_ROUNDS}]"
     yield "ldr lr, [r0, lr]"
+    if shape.carried:
+        yield f"ldr r10, [sp, #{FRAME_START}]"
     yield "tbh [pc, r12, lsl #1]"
     yield "3: /* where the first round is entered */"
     for target in range(10, tail + 1):
@@ -173,13 +178,16 @@ def _block(shape: PassShape, number: int) -> Iterator[str]:
     for place, line in enumerate(order):
         words = [at + 4 * line + word * WORD_STEP for word in range(shape.stride + 1)]
         registers = _word_registers(shape, place)
-        if place == 0:
+        if place == 0 and not shape.carried:
             yield f"ldr r11, [sp, #{FRAME_START}]"
         for index, (register, offset) in enumerate(zip(registers, words, strict=True)):
             if place or index or not shape.keeps_word:
                 yield f"ldr {register}, [r0, #{offset}]"
         multiply = _multiply_1 if shape.stride == 1 else _multiply_2
-        yield from multiply(line, registers, "r11" if place == 0 else "r10")
+        if shape.carried:
+            yield from _carried_products(shape, place, line, registers)
+        else:
+            yield from multiply(line, registers, "r11" if place == 0 else "r10")
     yield from _finish(shape, 2, 2 * number * shape.out_step)
 
 
@@ -188,6 +196,21 @@ def _word_registers(shape: PassShape, place: int) -> tuple[str, ...]:
     if shape.stride == 1:
         return ("r12", "lr") if place == 2 else ("lr", "r12")
     return ("r12", "r7", "lr") if place == 2 else ("lr", "r12", "r7")
+
+
+def _carried_products(
+    shape: PassShape, place: int, line: int, words: tuple[str, ...]
+) -> Iterator[str]:
+    """Both sums begin with r10; of the last line the word that is there first goes first."""
+    if shape.stride == 2:
+        yield from ("mov r11, r10",) * (place == 0)
+        yield from _multiply_2(line, words, "r10")
+        return
+    (x01, x23), (k01, k12) = words, (f"r{4 + 2 * line}", f"r{5 + 2 * line}")
+    start = "r10" if place == 0 else "r11"
+    first = (f"smlatb r11, {x01}, {k01}, {start}", f"smlad r10, {x01}, {k01}, r10")
+    second = (f"smlabt r10, {x23}, {k12}, r10", f"smlad r11, {x23}, {k12}, r11")
+    yield from (*second, *first[::-1]) if place == 2 else (*first, *second)
 
 
 def _multiply_1(line: int, words: tuple[str, ...], start: str) -> Iterator[str]:
@@ -234,7 +257,12 @@ def _finish(shape: PassShape, outputs: int, at: int) -> Iterator[str]:
         yield from _scale(shape, sums)
     if shape.clamped:
         yield from _clamp(sums)
+    if outputs == 2 and shape.carried and shape.keeps_word:
+        yield from _carried_end(shape, at)
+        return
     yield f"strb r10, [r1, #{at}]"
+    if outputs == 2 and shape.carried:
+        yield f"ldr r10, [sp, #{FRAME_START}]"
     if outputs == 2:
         if not shape.out_step:
             yield "uxtah r1, r1, r2"
@@ -243,6 +271,17 @@ def _finish(shape: PassShape, outputs: int, at: int) -> Iterator[str]:
         yield f"strb r11, [r1, #{at + shape.out_step}]"
         if not shape.out_step:
             yield "uxtah r1, r1, r2"
+
+
+def _carried_end(shape: PassShape, at: int) -> Iterator[str]:
+    """Both results, the second one's place being known early; r12 is free."""
+    second = f"[r1, #{at + shape.out_step}]" if shape.out_step else "[r12]"
+    if not shape.out_step:
+        yield "uxtah r12, r1, r2"
+    yield from (f"strb r10, [r1, #{at}]", f"ldr r10, [sp, #{FRAME_START}]")
+    yield from (f"ssat r11, #8, r11, asr #{shape.postshift}", f"strb r11, {second}")
+    if not shape.out_step:
+        yield "uxtah r1, r12, r2"
 
 
 def _scale(shape: PassShape, sums: tuple[str, ...]) -> Iterator[str]:

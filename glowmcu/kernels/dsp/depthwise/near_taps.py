@@ -18,6 +18,7 @@ from glowmcu.kernels.dsp.depthwise.forms import (
 )
 from glowmcu.kernels.dsp.depthwise.near_taps_assembly import window_assembly
 from glowmcu.kernels.dsp.depthwise.taps import BLOCKS, tap_blocks, taps_form
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -117,7 +118,7 @@ class NearTapsDepthwise(Kernel):
             operands=(0,),
             template="dsp/depthwise/depthwise_near_taps_dsp.c.j2",
             view={
-                "assembly": window_assembly(form, _distances(site)),
+                "assembly": ordered(window_assembly(form, _distances(site)), target),
                 "distances": _distances(site),
                 "form": form.kind.name,
                 "preshift": form.preshift,

@@ -23,6 +23,7 @@ from glowmcu.kernels.dsp.depthwise.row import (
     row_shape,
 )
 from glowmcu.kernels.dsp.depthwise.row_assembly import instruction_count
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import Site, Target, kernel
 from glowmcu.ops.convolution import DepthwiseConv2D
 
@@ -100,10 +101,10 @@ class PlanesDepthwise(RowDepthwise):
     def template(self) -> str:
         return "dsp/depthwise/depthwise_planes_dsp.c.j2"
 
-    def view(self, site: Site) -> dict[str, object]:
+    def view(self, site: Site, target: Target) -> dict[str, object]:
         shape = self._plane(site)
         return {
-            "assembly": planes_assembly(shape),
+            "assembly": ordered(planes_assembly(shape), target),
             "form": shape.row.kind.name,
             "postshift": shape.row.postshift,
             "multiplier": shape.row.multiplier,

@@ -34,6 +34,7 @@ from glowmcu.kernels.dsp.depthwise.row_assembly import (
     row_assembly,
 )
 from glowmcu.kernels.dsp.depthwise.row_shape import RowShape
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -196,11 +197,11 @@ class RowDepthwise(Kernel):
         """The function's."""
         return "dsp/depthwise/depthwise_row_dsp.c.j2"
 
-    def view(self, site: Site) -> dict[str, object]:
+    def view(self, site: Site, target: Target) -> dict[str, object]:
         """What it needs."""
         shape = row_shape(site)
         return {
-            "assembly": row_assembly(shape),
+            "assembly": ordered(row_assembly(shape), target),
             "form": shape.kind.name,
             "postshift": shape.postshift,
             "pitch": shape.pitch,
@@ -223,7 +224,7 @@ class RowDepthwise(Kernel):
             function=self.code_key(site, target),
             operands=(0,),
             template=self.template(),
-            view=self.view(site),
+            view=self.view(site, target),
             parameters=Parameters("glowmcu_depthwise_row", self._fields(site, form, blocks)),
             rows=out.shape[1],
             batches=out.shape[0],

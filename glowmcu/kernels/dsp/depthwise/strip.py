@@ -26,6 +26,7 @@ from glowmcu.kernels.dsp.depthwise.forms import (
 )
 from glowmcu.kernels.dsp.depthwise.strip_assembly import StripShape, strip_assembly
 from glowmcu.kernels.dsp.depthwise.taps import block_starts
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -176,7 +177,7 @@ class StripDepthwise(Kernel):
         weights = constant(site, 1)
         taps = weights.reshape(-1, weights.shape[3])
         bound = accumulator_bound(site, taps.T, constant(site, 2))
-        shape = self._shape(site)
+        shape = replace(self._shape(site), overlaps=target.core.dual_issue)
         constants = form_constants(form, site.signature.output.zero_point)
         blocks = _blocks(weights_of(form, taps), constants)
         return KernelCode(
@@ -184,7 +185,7 @@ class StripDepthwise(Kernel):
             operands=(0,),
             template="dsp/depthwise/depthwise_strip_dsp.c.j2",
             view={
-                "assembly": strip_assembly(shape),
+                "assembly": ordered(strip_assembly(shape), target, apart=("r2", "r11")),
                 "form": shape.kind.name,
                 "postshift": shape.postshift,
                 "headers": ("glowmcu_depthwise_strip_dsp.h",),

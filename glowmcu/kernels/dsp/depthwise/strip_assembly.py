@@ -27,13 +27,14 @@ _OUTPUTS, _OUT_STEP, _WORDS, _WEIGHTS_STEP, _ROUNDING, _CLAMP = 0, 4, 8, 12, 16,
 @dataclass(frozen=True)
 class StripShape:
     """How sums become int8 (`postshift` is unused by the literal form), for how many words of
-    weights: 0 for any number.
+    weights: 0 for any number. `overlaps`: sums are rounded in two registers in turn.
     """
 
     kind: FormKind
     postshift: int
     clamped: bool
     words: int = 0
+    overlaps: bool = False
 
 
 def strip_assembly(shape: StripShape) -> tuple[str, ...]:
@@ -144,14 +145,15 @@ def _finish(shape: StripShape) -> Iterator[str]:
     yield "/* four sums to int8 */"
     yield f"add r3, sp, #{_MULTIPLIER}"
     yield "ldm r3, {r8, r9, r10}"
-    for sum_ in _SUMS:
+    for number, sum_ in enumerate(_SUMS):
+        rounded = "r0" if shape.overlaps and number % 2 else "r3"
         if shape.kind is FormKind.FLOOR:
             yield f"smmul {sum_}, {sum_}, r8"
             yield f"ssat {sum_}, #8, {sum_}, asr #{shape.postshift}"
         else:
             yield f"asrs {sum_}, {sum_}, #7"
-            yield f"smmlar r3, {sum_}, r8, r9"
-            yield f"add {sum_}, r3, {sum_}, asr #31"
+            yield f"smmlar {rounded}, {sum_}, r8, r9"
+            yield f"add {sum_}, {rounded}, {sum_}, asr #31"
             yield f"asrs {sum_}, r10"
             yield f"ssat {sum_}, #8, {sum_}, asr #1"
     if shape.clamped:

@@ -26,6 +26,7 @@ from glowmcu.kernels.dsp.depthwise.forms import (
     weights_of,
 )
 from glowmcu.kernels.dsp.depthwise.taps_assembly import pixel_assembly
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -197,7 +198,7 @@ class TapsDepthwise(Kernel):
             operands=(0,),
             template="dsp/depthwise/depthwise_taps_dsp.c.j2",
             view={
-                "assembly": pixel_assembly(form),
+                "assembly": ordered(pixel_assembly(form), target),
                 "form": form.kind.name,
                 "preshift": form.preshift,
                 "postshift": form.postshift,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[1]
 
 RIGHT = """
 from pathlib import Path
@@ -69,18 +69,21 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, st
     folder = tmp_path_factory.mktemp("types")
     (folder / "right.py").write_text(RIGHT)
     (folder / "wrong.py").write_text("\n".join(["import glowmcu", *WRONG]) + "\n")
+    # The options and the cache are the project's: what it knows of the package is not found anew.
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-error-summary",
-         "--cache-dir", folder / "cache", "right.py", "wrong.py"],
-        cwd=folder, env={"MYPYPATH": str(REPO), "PATH": ""}, capture_output=True, text=True,
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary",
+         folder / "right.py", folder / "wrong.py"],
+        cwd=REPO, env={"MYPYPATH": str(REPO), "PATH": ""}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert not done.stderr, done.stderr
     lines = list(WRONG)
     errors: dict[str, str] = {}
-    for number, text in re.findall(r"^wrong\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE):
+    for number, text in re.findall(
+        r"^.*\bwrong\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE
+    ):
         errors.setdefault(lines[int(number) - 2], text)
-    right = "\n".join(line for line in done.stdout.splitlines() if line.startswith("right.py"))
+    right = "\n".join(line for line in done.stdout.splitlines() if "right.py:" in line)
     return right, errors
 
 

@@ -1,0 +1,1 @@
+"""Orders of instructions for cores that issue two of them in a cycle."""

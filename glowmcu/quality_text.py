@@ -1,0 +1,95 @@
+"""What is said of a quantization's quality: in the terminal, in messages, in reports and notes."""
+
+from __future__ import annotations
+
+from glowmcu.number_text import count
+from glowmcu.quality import HarmfulLayer, Origin, QualityEntry, RemedyEntry, percent
+
+#: Of a quantization by a profile of which nobody has measured what it comes to.
+NOT_MEASURED = (
+    "what quantization loses was not measured for these options: --samples DATA beside the profile "
+    "does that, or a profile made by this version"
+)
+#: Of weights of four bits where no samples said which way to round them.
+ROUNDED_ALONE = (
+    "weights of four bits were rounded one by one: --samples DATA beside the profile rounds them "
+    "to suit the data, which loses less"
+)
+_LONGEST_NAME = 48
+#: Choices besides the one that was taken.
+_MOST_RIVALS = 2
+_SEEN = {
+    Origin.HELD_BACK.value: "samples held back from calibration",
+    Origin.CALIBRATION.value: "samples of the calibration itself: too few to hold any back",
+    Origin.GIVEN.value: "samples given beside the profile",
+}
+
+
+def quality_sentences(entry: QualityEntry) -> list[str]:
+    """The figures, and where the error comes from."""
+    stage = f"{entry.stage}: " if entry.stage else ""
+    lines = [f"{stage}{entry.figures.text}, on {count(entry.samples)} {_SEEN[entry.origin]}"]
+    lines += _choice_lines(entry)
+    lines += _bits_lines(entry)
+    if entry.worst:
+        lines.append(f"most of the error: {', '.join(map(_layer_text, entry.worst))}")
+    return lines
+
+
+def _choice_lines(entry: QualityEntry) -> list[str]:
+    """What was chosen, and what of."""
+    chosen = [one for one in entry.tried if one.is_chosen]
+    others = [one for one in entry.tried if not one.is_chosen]
+    if not chosen:
+        return []
+    rivals = ", ".join(f"{one.choice} {one.loss:.2f}" for one in others[:_MOST_RIVALS])
+    behind = f"; next {rivals}" if rivals else ""
+    return [f"chosen by the samples: {chosen[0].choice}, error {chosen[0].loss:.2f} of what "
+            f"defaults give{behind}"]  # fmt: skip
+
+
+def _bits_lines(entry: QualityEntry) -> list[str]:
+    """Which layers have weights of four bits, where that was chosen, and what others would lose."""
+    if not entry.bits:
+        return []
+    narrow = [layer.node for layer in entry.bits if layer.bits == 4]
+    share = sum(layer.weights for layer in entry.bits if layer.bits == 4)
+    share_text = percent(share / max(sum(layer.weights for layer in entry.bits), 1))
+    if not narrow:
+        return ["weights of four bits: no layer bears them"]
+    kept = [f"{one.node} {one.loss:.2f}" for one in entry.bits if one.bits != 4]
+    behind = f"; eight for {', '.join(kept)} (error with four alone)" if kept else ""
+    return [f"weights of four bits: {', '.join(narrow)}, {share_text} of the weights{behind}"]
+
+
+def warning_notes(entry: QualityEntry) -> list[str]:
+    """Questions about the samples, what is too low, and what helps; empty where all is well."""
+    asked = [f"{entry.stage}: {note}" if entry.stage else note for note in entry.notes]
+    if not entry.shortfalls:
+        return asked
+    stage = f" of {entry.stage}" if entry.stage else ""
+    helps = [remedy_text(remedy) for remedy in entry.remedies]
+    if not helps:
+        helps = ["nothing that was tried helps: glowmcu tune tries more"]
+    return [*asked, f"quantization{stage} loses much: {'; '.join((*entry.shortfalls, *helps))}"]
+
+
+def remedy_text(remedy: RemedyEntry) -> str:
+    """What to add to the command, what it gives and what it costs."""
+    begins = "add" if remedy.is_enough else "not enough, but the best that was tried: add"
+    return (
+        f"{begins} {remedy.arguments} for {remedy.figures.text}, at {_signed(remedy.cycles)} "
+        f"cycles, {_signed(remedy.arena_bytes)} B of arena and {_signed(remedy.flash_bytes)} B of "
+        "flash (estimated)"
+    )
+
+
+def _layer_text(layer: HarmfulLayer) -> str:
+    name = layer.node or f"storing {layer.tensor}"
+    if len(name) > _LONGEST_NAME:
+        name = f"…{name[-_LONGEST_NAME:]}"
+    return f"{name} {percent(layer.share)}"
+
+
+def _signed(number: int) -> str:
+    return ("+" if number >= 0 else "-") + count(abs(number))

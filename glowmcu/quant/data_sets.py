@@ -1,0 +1,181 @@
+"""What people's data sets hold, as arrays: tensors of frameworks, pairs with labels, batches, rows.
+
+No framework is imported. A tensor is what says how it becomes an array: `detach` and `numpy` of
+PyTorch, `numpy` of TensorFlow, the array protocol of JAX, Pillow and others, `to_numpy` of pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from typing import Any
+
+import numpy as np
+
+from glowmcu import limits
+from glowmcu.errors import error
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import Shape, TensorType
+
+#: What samples are called beside labels, where several arrays would fit; the first is taken.
+_USUAL = (
+    "inputs", "x", "x_train", "samples", "data", "features", "images", "image", "pixel_values",
+    "input_values", "audio",
+)  # fmt: skip
+
+#: An item is inputs, labels and weights at most.
+_MOST_PARTS = 3
+
+
+def as_array(data: object) -> object:
+    """An array where `data` is one in another library's clothes; `data` itself otherwise."""
+    found: Any = data
+    if isinstance(data, np.ndarray | Mapping | list | tuple | str | bytes):
+        return data
+    if hasattr(found, "detach"):
+        found = found.detach().cpu()
+    for name in ("to_numpy", "numpy"):
+        if callable(getattr(found, name, None)):
+            return np.asarray(getattr(found, name)())
+    if hasattr(found, "__array__") or hasattr(found, "__array_interface__"):
+        return np.asarray(found)
+    return data
+
+
+def items_of(data: Iterable[Any], where: str) -> Sequence[Any]:
+    """All items, read once: each pass over a loader that shuffles or augments would differ.
+
+    What has a length and gives its items by number stays where it is. Raises GM306 for more than
+    fit into memory.
+    """
+    if isinstance(data, Sequence):
+        return data
+    if isinstance(data, Sized) and hasattr(data, "__getitem__"):
+        return _ByNumber(data)
+    found, left = list[Any](), limits.memory_bytes() // 2
+    for item in data:
+        left -= _size_bytes(item)
+        if left < 0:
+            raise error(
+                "GM306",
+                f"more samples than fit into {limits.size_text(limits.memory_bytes() // 2)}: "
+                f"{len(found)} and no end",
+                where,
+                "take as many as calibrate well, a few hundred: itertools.islice(data, 500)",
+            )
+        found.append(item)
+    return found
+
+
+class _ByNumber(Sequence[Any]):
+    """A data set that gives its items by number."""
+
+    def __init__(self, data: Any) -> None:  # noqa: ANN401 - of whatever library
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - as `Sequence` has it
+        return self._data[index]
+
+
+def _size_bytes(item: object) -> int:
+    if isinstance(item, Mapping):
+        return sum(map(_size_bytes, item.values()))
+    if isinstance(item, list | tuple):
+        return 8 + sum(map(_size_bytes, item))
+    return max(int(getattr(item, "nbytes", 8)), 8)
+
+
+def samples_in(graph: Graph, item: object) -> Iterator[object]:
+    """The samples of one item, as `samples_of` takes them: itself, or those of a batch.
+
+    What stands behind the inputs of an item, its label, is left out.
+    """
+    arrays = _inputs_of(graph, item)
+    if arrays is None:
+        yield item
+        return
+    counts = {_batch(array, value.type) for array, value in zip(arrays, graph.inputs, strict=True)}
+    count = counts.pop() if len(counts) == 1 else None
+    if count is None:
+        yield arrays
+        return
+    for index in range(count):
+        yield [array[index] for array in arrays]
+
+
+def _inputs_of(graph: Graph, item: object) -> list[Array] | None:
+    """Arrays for the inputs; None where the item is nothing that is known here."""
+    types = [value.type for value in graph.inputs]
+    item = as_array(item)
+    if isinstance(item, Mapping):
+        by_name = {str(name): as_array(array) for name, array in item.items()}
+        if all(value.name in by_name for value in graph.inputs):
+            return [np.asarray(by_name[value.name]) for value in graph.inputs]
+        arrays = {n: a for n, a in by_name.items() if isinstance(a, np.ndarray)}
+        key = key_of_samples(arrays, types[0]) if len(types) == 1 else None
+        return None if key is None else [arrays[key]]
+    if isinstance(item, np.ndarray):
+        return [item] if len(types) == 1 else None
+    if not isinstance(item, list | tuple):
+        return None
+    if len(types) == 1 and item and isinstance(item[0], int | float | list):
+        plain = _of_plain_numbers(item, types[0])
+        if plain is not None:
+            return plain
+    if item and isinstance(item[0], Mapping | list | tuple) and len(item) <= _MOST_PARTS:
+        inner = _inputs_of(graph, item[0])
+        if inner is not None:
+            return inner
+    parts = [as_array(part) for part in item[: len(types)]]
+    fits = len(parts) == len(types) and all(
+        isinstance(part, np.ndarray) and _is_sample_or_batch(part.shape, type_)
+        for part, type_ in zip(parts, types, strict=True)
+    )
+    return [np.asarray(part) for part in parts] if fits else None
+
+
+def _of_plain_numbers(item: Sequence[Any], type_: TensorType) -> list[Array] | None:
+    try:
+        array = np.asarray(item)
+    except ValueError:
+        return None  # rows of different lengths
+    return [array] if _is_sample_or_batch(array.shape, type_) else None
+
+
+def key_of_samples(arrays: Mapping[str, Array], type_: TensorType) -> str | None:
+    """The name of the array that holds samples of the only input: the only one that fits it, or of
+    several the one that is called as samples usually are; None where that is not clear.
+    """
+    fitting = [name for name, array in arrays.items() if _is_sample_or_batch(array.shape, type_)]
+    if len(fitting) == 1:
+        return fitting[0]
+    by_lower = {name.lower(): name for name in reversed(fitting)}
+    return next((by_lower[name] for name in _USUAL if name in by_lower), None)
+
+
+def _is_sample_or_batch(shape: Shape, type_: TensorType) -> bool:
+    wanted = type_.shape
+    tail = wanted[1:] if wanted[:1] == (1,) else wanted
+    return shape in (wanted, tail) or (len(shape) > 0 and shape[1:] in (wanted, tail))
+
+
+def _batch(array: Array, type_: TensorType) -> int | None:
+    """How many samples an item's array has; None where it is a single one, or does not fit."""
+    wanted = type_.shape
+    tail = wanted[1:] if wanted[:1] == (1,) else wanted
+    if array.shape in (wanted, tail) or not array.ndim:
+        return None
+    return len(array) if array.shape[1:] in (wanted, tail) else None
+
+
+def unscaled(array: Array, name: str) -> tuple[str, ...]:
+    """A question where integers of 8 bits go to an input of real numbers: they may be pixels."""
+    if array.dtype != np.uint8:
+        return ()
+    return (
+        f"samples of input {name!r} are uint8 and the input is float: is the model trained on 0 to "
+        "255? If not, give the numbers that it was trained on, or --preprocess for images",
+    )

@@ -1,0 +1,160 @@
+"""What a quantization loses, measured on samples that its calibration has not seen.
+
+One of every four samples is held back. What is judged is the quantization that the other three
+give: the bundle's own, calibrated on all of them, is at least as good but for chance, and no figure
+flatters it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType
+from glowmcu.quality import BEST_DB, Demands, Figures, HarmfulLayer, Origin, QualityEntry
+from glowmcu.quant.comparison import compare_graphs, sqnr_db
+from glowmcu.quant.decisions import decisions_of, differing
+from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.profile import Profile
+from glowmcu.quant.profiling import Observer, profile_graph
+from glowmcu.quant.quantizer import Quantized, quantize
+from glowmcu.quant.real_outputs import real_outputs, stored_samples
+from glowmcu.quant.sample_source import evenly_picked
+from glowmcu.quant.samples import Sample, Samples
+
+#: One of so many samples is held back, where there are so many to hold back.
+_HOLD_ONE_OF = 4
+_LEAST_HELD = 4
+_MOST_JUDGED = 96
+#: Samples that show which layer is to blame, of which each costs a run for every layer.
+_MOST_RANKED = 8
+_WORST = 3
+#: A part of the error that is not worth a word.
+_LEAST_SHARE = 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Tells what options come to on `judged`, calibrated by `profile` and `calibration`."""
+
+    graph: Graph
+    profile: Profile
+    calibration: Samples
+    judged: Samples
+    origin: Origin
+
+    def figures(self, graph: Graph) -> Figures:
+        """Of a quantized graph."""
+        outputs = real_outputs(graph, stored_samples(graph, self.judged))
+        return figures_of(self.graph, self.wanted, outputs)
+
+    def quantized(self, options: QuantizationOptions) -> Quantized:
+        """By what the judge calibrates with. Raises what `quantize` does."""
+        return quantize(self.graph, self.profile, options, self.calibration)
+
+    def entry(self, options: QuantizationOptions, demands: Demands) -> QualityEntry:
+        """All that is to be said of them. Raises what `quantize` does."""
+        made = self.quantized(options)
+        found = self.figures(made.graph)
+        return QualityEntry(
+            found, len(self.wanted[0]), self.origin.value, self.worst(made)[:_WORST],
+            found.shortfalls(demands),
+        )  # fmt: skip
+
+    def worst(self, made: Quantized) -> tuple[HarmfulLayer, ...]:
+        """Layers that do harm, the worst first."""
+        few = evenly_picked(self.judged, _MOST_RANKED)
+        layers = compare_graphs(made.reference, made.graph, few).layers
+        return tuple(
+            HarmfulLayer(layer.node, layer.tensor, layer.operator, round(layer.share, 3))
+            for layer in layers
+            if layer.share >= _LEAST_SHARE
+        )
+
+    @cached_property
+    def wanted(self) -> list[Array]:
+        """What float gives on `judged`, `(samples, *shape)` an output."""
+        return real_outputs(self.graph, self.judged)
+
+
+def figures_of(graph: Graph, wanted: Sequence[Array], outputs: Sequence[Array]) -> Figures:
+    """Of `outputs` where the float `graph` gives those that are `wanted`, samples along axis 0."""
+    noises, counts, wrong = list[float](), list[int](), list[int]()
+    for value, want, got in zip(graph.outputs, wanted, outputs, strict=True):
+        if value.type.element is ElementType.F32:
+            real = want.astype(np.float64)
+            noises.append(_power(got - real) / max(_power(real), 1e-30))
+    for decision in decisions_of(graph):
+        errors, count = differing(decision, wanted[decision.index], outputs[decision.index])
+        counts.append(count)
+        wrong.append(errors)
+    decided, missed = sum(counts), sum(wrong)
+    agreement = round(1 - missed / decided, 4) if decided else None
+    return Figures(_decibels(noises), agreement, decided, missed)
+
+
+def _power(values: Array) -> float:
+    return float(np.sum(np.square(values, dtype=np.float64)))
+
+
+def _decibels(noises: list[float]) -> float | None:
+    """Each output counts alike, whatever its scale. Tenths: more would differ by the computer."""
+    if not noises:
+        return None
+    noise = sum(noises) / len(noises)
+    found = sqnr_db(1.0, noise) if math.isfinite(noise) else -BEST_DB
+    return round(min(max(found, -BEST_DB), BEST_DB), 1)
+
+
+def judge_of(
+    graph: Graph,
+    samples: Samples,
+    profile: Profile,
+    is_own: bool,
+    observer: Observer | None = None,
+) -> Judge:
+    """A judge of `profile`, which is of these very samples (`is_own`) or came from elsewhere."""
+    if not is_own:
+        few = evenly_picked(samples, _MOST_JUDGED)
+        return Judge(graph, profile, samples, few, Origin.GIVEN)
+    rest, held = parted(samples)
+    enough = sum(1 for _ in held.first(_LEAST_HELD)) >= _LEAST_HELD
+    if enough:
+        try:
+            of_rest = profile_graph(graph, rest, profile.model_sha256, observer)
+        except GlowmcuError:
+            enough = False  # the rest is constant: what varies is held back
+        else:
+            few = evenly_picked(held, _MOST_JUDGED)
+            return Judge(graph, of_rest, rest, few, Origin.HELD_BACK)
+    few = evenly_picked(samples, _MOST_JUDGED)
+    return Judge(graph, profile, samples, few, Origin.CALIBRATION)
+
+
+def parted(samples: Samples, turn: int = 0, parts: int = _HOLD_ONE_OF) -> tuple[Samples, Samples]:
+    """Three of four samples, and the others: one of each four that follow each other, at a place
+    that has nothing to do with an order that samples may be in. `turn` 0 to 3 give other quarters;
+    `parts` may be another number than four.
+    """
+
+    def is_held(index: int) -> bool:
+        block, place = divmod(index, parts)
+        # Multiplication by 2^32 over the golden ratio scatters the blocks' numbers.
+        return place == ((block * 2654435769 >> 28) + turn) % parts
+
+    def part(held: bool) -> Samples:
+        def make() -> Iterator[Sample]:
+            return (x for index, x in enumerate(samples) if is_held(index) == held)
+
+        count = samples.count
+        known = None if count is None else sum(is_held(i) == held for i in range(count))
+        return Samples(make, known)
+
+    return part(False), part(True)

@@ -1,0 +1,82 @@
+"""What a layer asks of its requantization, channel by channel, against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.types import Quantization
+from glowmcu.kernels.kernel import site_of
+from glowmcu.kernels.requantization.forms import RequantizationTask, requantization_task
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.matmul import FullyConnected
+from tests.ir.graphs import GraphBuilder, int8
+
+Layer = Conv2D | DepthwiseConv2D | FullyConnected
+ZERO_POINT = -7
+#: Operator; shapes of operand and weights; the axis of the channels.
+LAYERS: dict[str, tuple[Layer, tuple[int, ...], tuple[int, ...], int]] = {
+    "dense": (FullyConnected(), (1, 5), (3, 5), 0),
+    "convolution": (Conv2D(), (1, 2, 2, 3), (4, 2, 2, 3), 0),
+    "depthwise": (DepthwiseConv2D(), (1, 2, 2, 3), (1, 2, 2, 3), 3),
+}  # fmt: skip
+
+
+def layer(name: str, weight_point: int = 0) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """The layer with its weights as real steps, `(channels, inputs)`, and its bias."""
+    op, x_shape, w_shape, axis = LAYERS[name]
+    generator, graph = np.random.default_rng(3), GraphBuilder()
+    x = graph.input(int8(*x_shape, scale=0.5, zero_point=ZERO_POINT))
+    weights = generator.integers(-90, 91, w_shape).astype(np.int8)
+    count = w_shape[axis]
+    scales = tuple(2.0 ** -(2 + i) for i in range(count))
+    one = Quantization((0.25,), (weight_point,))
+    each = Quantization(scales, (0,) * count, axis)
+    w = graph.constant(weights, one if weight_point else each)
+    bias = generator.integers(-300, 300, count).astype(np.int32)
+    products = (0.125,) if weight_point else tuple(0.5 * scale for scale in scales)
+    how = Quantization(products, (0,) * len(products), None if weight_point else 0)
+    y = graph.add(op, x, w, graph.constant(bias, how), like=int8(1, scale=4.0, zero_point=11))
+    rows = np.moveaxis(weights.astype(np.int64) - weight_point, axis, 0).reshape(count, -1)
+    return graph.finish(y), rows, bias
+
+
+def task_of(graph: Graph) -> RequantizationTask:
+    return requantization_task(site_of(graph, graph.nodes[-1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "weight_point"),
+    [("dense", 0), ("dense", 5), ("dense", -20), ("convolution", 0), ("depthwise", 0)],
+)
+def test_a_task_has_the_sums_that_its_weights_can_make(name: str, weight_point: int) -> None:
+    """Raw sums are of inputs as they are stored, and less their zero point by the offset."""
+    graph, rows, bias = layer(name, weight_point)
+    task = task_of(graph)
+    assert task.offset.tolist() == (-ZERO_POINT * rows.sum(axis=1)).tolist()
+    ends = np.stack([rows * (limit - ZERO_POINT) for limit in (-128, 127)])
+    assert task.low.tolist() == ends.min(axis=0).sum(axis=1).tolist()
+    assert task.high.tolist() == ends.max(axis=0).sum(axis=1).tolist()
+    assert task.bias.tolist() == bias.tolist()
+    assert (task.zero_point, task.clamp) == (11, (-128, 127))
+    # 0.5 * 0.25 / 4 and the halves of that: multipliers of 1/2 with shifts.
+    halves = range(len(bias)) if not weight_point else [0] * len(bias)
+    assert task.multipliers.tolist() == [2**30] * len(bias)
+    assert task.shifts.tolist() == [-4 - half for half in halves]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_task_gives_what_the_layer_gives(name: str) -> None:
+    graph, rows, _ = layer(name)
+    task, node = task_of(graph), graph.nodes[-1]
+    shape = node.inputs[0].type.shape
+    x = np.random.default_rng(5).integers(-128, 128, shape).astype(np.int8)
+    constants = [graph.constant_data(value) for value in node.inputs[1:]]
+    assert all(data is not None for data in constants)
+    operands = [x, *(data for data in constants if data is not None)]
+    (want,) = node.op.evaluate(operands, node.signature, task.rounding)
+    flat = x.reshape(-1, 3).T if name == "depthwise" else x.reshape(1, -1)
+    raw = (rows * flat.astype(np.int64)).sum(axis=1)
+    got = np.clip(task.outputs((raw + task.offset)[:, np.newaxis]), *task.clamp)
+    assert got.reshape(-1).tolist() == want.reshape(-1).tolist()
