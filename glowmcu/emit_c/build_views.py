@@ -292,7 +292,7 @@ class _Body:
             assert same == text, f"{code.function} has two meanings"
             apart = region if known == self.default else known
             self.functions[code.function] = apart, text
-        stage = ("glowmcu_stage.h",) if code.staged is not None else ()
+        stage = (code.staged.header,) if code.staged is not None else ()
         for header in (code.header, *code.view.get("headers", ()), *stage):
             if header and self.headers.get(header, self.default) == self.default:
                 self.headers[header] = region

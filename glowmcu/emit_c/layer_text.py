@@ -12,7 +12,7 @@ from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import ResultView, StepView
 from glowmcu.emit_c.weights_blob import Fill, parameter_fills, parameter_numbers
 from glowmcu.interface_options import Weights
-from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters
+from glowmcu.ir.kernel_code import Coding, ConstantArray, KernelCode, Parameters
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import ElementType, TensorType
 
@@ -213,7 +213,10 @@ class LayerText:
         assert self.run.scratch is not None
         place = f"{self._place(self.run.scratch)} + {staged.end_bytes}"
         given = [place, f"p_{self.label}", parameters.struct, staged.field, str(staged.size_bytes)]
-        return f"GLOWMCU_STAGED({', '.join(given)})"
+        if staged.coding is Coding.COPY:
+            return f"GLOWMCU_STAGED({', '.join(given)})"
+        macro = f"GLOWMCU_STAGED_{staged.coding.name}"
+        return f"{macro}({', '.join([*given, str(staged.stored_bytes)])})"
 
     def call_of(self, function: str, given: list[str], pointers: list[str]) -> str:
         """A call with these pointers, once a batch item; for all rows where it takes rows."""

@@ -75,17 +75,34 @@ class Overlap:
         return self.least_gap_bytes is not None and gap_bytes >= self.least_gap_bytes
 
 
+class Coding(Enum):
+    """How an array that is decoded to scratch is stored: see `glowmcu.ir.coding`."""
+
+    COPY = "copy"
+    NIBBLES = "nibbles"
+    ENTROPY = "entropy"
+
+
 @dataclass(frozen=True)
 class StagedWeights:
     """The array `field` of the parameters is copied to the scratch before the kernel is called,
     which reads it there: `size_bytes` up to `end_bytes`, and behind them the parameters that point
-    to it. The kernel's own scratch has `own_bytes`.
+    to it. The kernel's own scratch has `own_bytes`. By a `coding` that is no copy the array of the
+    parameters is what flash holds, `stored_bytes`, and is decoded.
     """
 
     field: str
     own_bytes: int
     size_bytes: int
     end_bytes: int
+    coding: Coding = Coding.COPY
+    stored_bytes: int = 0
+
+    @property
+    def header(self) -> str:
+        """Of libjit, with the function that copies or decodes."""
+        kind = "" if self.coding is Coding.COPY else f"_{self.coding.value}"
+        return f"glowmcu_stage{kind}.h"
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,12 +87,12 @@ def staged(code: KernelCode) -> KernelCode | None:
     """
     if code.parameters is None or code.weight_passes <= 1 or code.staged is not None:
         return None
-    arrays = ((name, array.data.nbytes) for name, array in _arrays(code.parameters))
-    name, size = max(arrays, key=lambda item: item[1], default=("", 0))
+    name, array = largest_array(code.parameters)
+    size = 0 if array is None else int(array.data.nbytes)
     if size == 0 or size % BUFFER_ALIGN:
         return None
     end = aligned(aligned(code.scratch_bytes) + size, POINTER_ALIGN)
-    total = end + POINTER_ALIGN * _member_count(code.parameters)
+    total = end + POINTER_ALIGN * member_count(code.parameters)
     note = f"{name} is copied to RAM first: flash would make {code.weight_passes:.0f} passes wait"
     return replace(
         code,
@@ -100,6 +100,13 @@ def staged(code: KernelCode) -> KernelCode | None:
         staged=StagedWeights(name, code.scratch_bytes, size, end),
         notes=(*code.notes, note),
     )
+
+
+def largest_array(parameters: Parameters) -> tuple[str, ConstantArray | None]:
+    """With its name as `offsetof` takes it; None where there is none."""
+    named: list[tuple[str, ConstantArray | None]] = [*_arrays(parameters)]
+    size = {name: array.data.nbytes for name, array in _arrays(parameters)}
+    return max(named, key=lambda item: size[item[0]], default=("", None))
 
 
 def _arrays(parameters: Parameters, prefix: str = "") -> Iterator[tuple[str, ConstantArray]]:
@@ -111,10 +118,10 @@ def _arrays(parameters: Parameters, prefix: str = "") -> Iterator[tuple[str, Con
             yield from _arrays(item.value, f"{prefix}{item.name}.")
 
 
-def _member_count(parameters: Parameters) -> int:
+def member_count(parameters: Parameters) -> int:
     """Each at most as large as a pointer of the host."""
     return sum(
-        _member_count(item.value) if isinstance(item.value, Parameters) else 1
+        member_count(item.value) if isinstance(item.value, Parameters) else 1
         for item in parameters.fields
     )
 

@@ -1,0 +1,186 @@
+"""Bytes by a prefix code of their order-0 statistics, decoded by one table of halfwords.
+
+A class is a range of 2**x bytes; its canonical Huffman code, at most T bits, is followed by x bits
+that tell which byte of the range it is. The table has an entry for each T bits that may come next:
+(base << 8) | (32 - n), where n is the bits of code and rest together, and the byte is those n bits
++ base, modulo 256. The stream is T, 2**T entries, then the codes, first bit highest, in halfwords
+that are stored low byte first.
+
+A code of bytes without classes needs 256 codes, some of them long; arithmetic coding needs tables
+of as many states. Weights are smooth: within a class all bytes are about as frequent.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from glowmcu.ir.operation import Array
+
+#: Widths of the table's index that are tried: 2**7 entries take 256 B.
+TABLE_BITS = (3, 4, 5, 6, 7)
+#: Shares of the whole above which a class is halved, relative to what a code of T bits stands for.
+_SHARES = (0.35, 0.7, 1.0, 1.4, 2.0, 4.0)
+_HEADER_BYTES = 4
+#: Of codes that the decoder reads before the first byte.
+_FIRST_BYTES = 4
+
+
+@dataclass(frozen=True)
+class _Class:
+    """Bytes `first` to `first + 2**bits - 1`, which occur `weight` times."""
+
+    first: int
+    bits: int
+    weight: int
+
+
+@dataclass(frozen=True)
+class _Code:
+    """Classes with the lengths of their codes, the shortest first; bytes of table and codes."""
+
+    table_bits: int
+    classes: tuple[_Class, ...]
+    lengths: tuple[int, ...]
+    size_bytes: int
+
+
+def encode(data: bytes) -> bytes:
+    """The stream, a multiple of four bytes."""
+    histogram = np.bincount(np.frombuffer(data, np.uint8), minlength=256)
+    code = min(
+        (_code(histogram, bits, share) for bits in TABLE_BITS for share in _SHARES),
+        key=lambda item: item.size_bytes,
+    )
+    values = np.zeros(256, np.uint32)
+    sizes = np.zeros(256, np.int64)
+    table = np.zeros(1 << code.table_bits, np.uint16)
+    for (first, bits), length, word in _words(code):
+        size = length + bits
+        values[first : first + (1 << bits)] = (word << bits) + np.arange(1 << bits)
+        sizes[first : first + (1 << bits)] = size
+        start = word << (code.table_bits - length)
+        end = start + (1 << (code.table_bits - length))
+        table[start:end] = ((first - (word << bits)) & 0xFF) << 8 | (32 - size)
+    head = np.array([code.table_bits], "<u4").tobytes() + table.astype("<u2").tobytes()
+    stream = head + _bits(np.frombuffer(data, np.uint8), values, sizes)
+    least = len(head) + _FIRST_BYTES
+    stream += bytes(max(least - len(stream), 0))
+    return stream + bytes(-len(stream) % 4)
+
+
+def decode(stream: bytes, size_bytes: int) -> bytes:
+    """The bytes again, in the way of the C."""
+    table_bits = int.from_bytes(stream[:_HEADER_BYTES], "little")
+    end = _HEADER_BYTES + (2 << table_bits)
+    table = np.frombuffer(stream[_HEADER_BYTES:end], "<u2").tolist()
+    halves = np.frombuffer(stream[end : end + (len(stream) - end) // 2 * 2], "<u2").tolist()
+    coming = iter(halves)
+    window, spare = next(coming, 0) << 16 | next(coming, 0), 16
+    found = bytearray()
+    for _ in range(size_bytes):
+        entry = table[window >> (32 - table_bits)]
+        size = 32 - (entry & 31)
+        found.append(((window >> (32 - size)) + (entry >> 8)) & 0xFF)
+        window = window << size & 0xFFFFFFFF
+        spare -= size
+        if spare < 0:
+            window |= next(coming, 0) << -spare
+            spare += 16
+    return bytes(found)
+
+
+def _code(histogram: Array, table_bits: int, share: float) -> _Code:
+    """Classes that are halved while they are frequent, and their codes."""
+    least = share * float(histogram.sum()) / (1 << table_bits)
+    todo, classes = [(0, 8)], list[_Class]()
+    while todo:
+        first, bits = todo.pop()
+        weight = int(histogram[first : first + (1 << bits)].sum())
+        half = 1 << bits >> 1
+        lower = int(histogram[first : first + half].sum())
+        if weight == 0:
+            continue
+        if bits and (weight > least or lower in (0, weight)):
+            todo += [(first, bits - 1), (first + half, bits - 1)]
+        else:
+            classes.append(_Class(first, bits, weight))
+    most = 1 << table_bits
+    while len(classes) > most:  # the rarest halves go together again
+        classes = _merged(classes)
+    lengths = _lengths([item.weight for item in classes], table_bits)
+    order = sorted(range(len(classes)), key=lambda at: (lengths[at], classes[at].first))
+    sizes = zip(classes, lengths, strict=True)
+    total = sum(item.weight * (item.bits + size) for item, size in sizes)
+    size_bytes = _HEADER_BYTES + 2 * most + 2 * -(-total // 16)
+    return _Code(
+        table_bits,
+        tuple(classes[at] for at in order),
+        tuple(lengths[at] for at in order),
+        size_bytes,
+    )
+
+
+def _merged(classes: list[_Class]) -> list[_Class]:
+    """With the rarest of the smallest classes' parents in place of what it holds."""
+    parents: dict[tuple[int, int], int] = {}
+    for item in classes:
+        bits = item.bits + 1
+        key = item.first >> bits << bits, bits
+        parents[key] = 0
+    for first, bits in parents:
+        parents[first, bits] = sum(
+            item.weight for item in classes if first <= item.first < first + (1 << bits)
+        )
+    (first, bits), weight = min(parents.items(), key=lambda item: (item[1], item[0]))
+    rest = [item for item in classes if not first <= item.first < first + (1 << bits)]
+    return [*rest, _Class(first, bits, weight)]
+
+
+def _lengths(weights: list[int], most: int) -> list[int]:
+    """Lengths of codes of at most `most` bits with the least sum: package-merge.
+
+    Source: Larmore and Hirschberg 1990, A fast algorithm for optimal length-limited Huffman codes.
+    """
+    if len(weights) == 1:
+        return [1]
+    order = count()
+    coins: list[tuple[int, int, tuple[int, ...]]] = sorted(
+        (weight, next(order), (at,)) for at, weight in enumerate(weights)
+    )
+    row = coins
+    for _ in range(most - 1):
+        pairs = zip(row[::2], row[1::2], strict=False)
+        packages = [(a[0] + b[0], next(order), a[2] + b[2]) for a, b in pairs]
+        row = list(heapq.merge(coins, packages))
+    lengths = [0] * len(weights)
+    for _, _, members in row[: 2 * len(weights) - 2]:
+        for at in members:
+            lengths[at] += 1
+    return lengths
+
+
+def _words(code: _Code) -> list[tuple[tuple[int, int], int, int]]:
+    """Classes with their canonical codes."""
+    found, word, last = [], 0, code.lengths[0]
+    for item, length in zip(code.classes, code.lengths, strict=True):
+        word <<= length - last
+        found.append(((item.first, item.bits), length, word))
+        word, last = word + 1, length
+    return found
+
+
+def _bits(data: Array, values: Array, sizes: Array) -> bytes:
+    """Codes one after the other, in halfwords."""
+    each, long = values[data], sizes[data]
+    longest = int(sizes.max())
+    places = np.arange(longest)
+    # Bit `place` from the top of each code, which has `long` bits.
+    shifts = np.maximum(long[:, None] - 1 - places[None, :], 0).astype(np.uint32)
+    bits = (each[:, None] >> shifts) & 1
+    flat = bits[places[None, :] < long[:, None]].astype(np.uint8)
+    packed = np.packbits(np.concatenate([flat, np.zeros(-flat.size % 16, np.uint8)]))
+    return packed.view(">u2").astype("<u2").tobytes()
