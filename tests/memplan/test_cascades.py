@@ -206,6 +206,24 @@ def test_a_single_row_moved_into_the_ring_that_it_feeds_is_found_by_both() -> No
     assert tried
 
 
+def test_the_newest_row_of_a_ring_may_overwrite_the_row_that_a_sum_makes_it_of() -> None:
+    """Rows of 64 bytes, three in the ring: the two before the newest lie in front of that row."""
+    _, plan = planned("residual")
+    stages = [stage for cascade in cascades(plan.program) for stage in cascade.stages]
+    sums = [stage.result for stage in stages if stage.runs[-1].run.node.op.name == "add"]
+    (ring,) = [buffer for buffer in sums if buffer.size_bytes == 3 * 64]
+    (apart,) = [
+        intervals
+        for cascade in cascades(plan.program)
+        for (_, other), intervals in cascade.apart.items()
+        if other is ring and len(intervals) > 1
+    ]
+    allowed = [
+        gap for gap in range(-3 * 64, 65) if all(not low < gap < high for low, high in apart)
+    ]
+    assert allowed == [*range(-3 * 64, -2 * 64 + 1), 64]
+
+
 @settings(max_examples=15)
 @given(spatial_models())
 def test_the_verifier_finds_every_short_ring_and_every_early_turn(model: bytes) -> None:

@@ -1,0 +1,105 @@
+"""Concatenations in place where that is more than a question of bytes: states, other results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from glowmcu.ir.graph import Graph, State, Value
+from glowmcu.ir.operation import Array, Rounding, Signature
+from glowmcu.ir.program import Program, ViewRole
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.share_views import share_views
+from glowmcu.ops.assign import Assign
+from tests.memplan.small_programs import Builder, Join
+
+
+@dataclass(frozen=True)
+class JoinAndCount(Join):
+    """A concatenation, and how many elements it has."""
+
+    name = "join_and_count"
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        return (*super().infer(inputs), (1,))
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        joined = np.concatenate(inputs)
+        return joined, np.array([joined.size], joined.dtype)
+
+
+def test_who_makes_something_else_besides_runs_with_all_of_its_operands_in_place() -> None:
+    builder = Builder()
+    x = builder.input(4)
+    joined, count = builder.add(JoinAndCount(), builder.mix(3, x), builder.mix(5, x))
+    program = share_views(builder.program(builder.graph(joined, count)))
+    assert len(program.views) == 2
+    assert [run.outputs[-1].name for run in program.runs] == ["t0_0", "t1_0", "t2_1"]
+    verify_program(program)
+
+
+#: From a queue's old rows and the new ones to results, and to what the queue becomes.
+Use = Callable[[Builder, Value], tuple[Value, Value]]
+
+
+def moved_up(builder: Builder, joined: Value) -> Value:
+    return builder.add(Assign(), builder.cut(joined, 4, 8)[1])[0]
+
+
+def read_then_kept(builder: Builder, joined: Value) -> tuple[Value, Value]:
+    return builder.mix(5, joined), moved_up(builder, joined)
+
+
+def kept_then_read(builder: Builder, joined: Value) -> tuple[Value, Value]:
+    kept = moved_up(builder, joined)
+    return builder.mix(5, joined), kept
+
+
+def given_out(builder: Builder, joined: Value) -> tuple[Value, Value]:
+    return joined, moved_up(builder, joined)
+
+
+def others_kept_then_read(builder: Builder, joined: Value) -> tuple[Value, Value]:
+    kept = builder.mix(8, builder.inputs[0])
+    return builder.mix(5, joined), kept
+
+
+def kept_then_new_rows_read(builder: Builder, joined: Value) -> tuple[Value, Value]:
+    kept = moved_up(builder, joined)
+    return builder.mix(5, builder.cut(joined, 8, 4)[1]), kept
+
+
+def queue(use: Use) -> Program:
+    builder = Builder()
+    x, state = builder.input(4), builder.input(8)
+    result, kept = use(builder, builder.join(state, x))
+    graph = builder.graph(result, kept)
+    graph = replace(graph, states=(State(state, np.zeros(8, np.int8)),))
+    return builder.program(graph)
+
+
+@pytest.mark.parametrize(
+    ("use", "is_in_place"),
+    [
+        (read_then_kept, True), (kept_then_read, False), (given_out, False),
+        (others_kept_then_read, False), (kept_then_new_rows_read, True),
+    ],
+    ids=lambda item: getattr(item, "__name__", ""),
+)  # fmt: skip
+def test_a_queue_is_in_place_unless_its_old_rows_are_read_behind_the_new_value(
+    use: Use, is_in_place: bool
+) -> None:
+    """Its old rows and the new ones lie behind each other then, whatever the peak."""
+    program = share_views(queue(use))
+    parts = {
+        view.buffer.name: (view.base.name, view.offset_bytes)
+        for view in program.views.values()
+        if view.role is ViewRole.PART
+    }
+    assert parts == ({"in1": ("t0_0", 0), "in0": ("t0_0", 8)} if is_in_place else {})
