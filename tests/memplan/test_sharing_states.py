@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from glowmcu.ir.graph import Graph, State, Value
+from glowmcu.ir.graph import State, Value
 from glowmcu.ir.operation import Array, Rounding, Signature
 from glowmcu.ir.program import Program, ViewRole
-from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan.share_views import share_views
 from glowmcu.ops.assign import Assign
