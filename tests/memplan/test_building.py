@@ -9,18 +9,18 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.memplan.build_program import build_program
 from tests.memplan.small_programs import Builder, Choice
 
+I8, I64 = ElementType.I8, ElementType.I64
+
 
 @pytest.mark.parametrize(
-    ("size_bytes", "holds_pointers", "type_"),
+    ("size_bytes", "holds_pointers", "words"),
     [
-        (1, False, TensorType((1,), ElementType.I8)), (7, True, TensorType((7,), ElementType.I8)),
-        (8, False, TensorType((8,), ElementType.I8)), (8, True, TensorType((1,), ElementType.I64)),
-        (12, True, TensorType((12,), ElementType.I8)), (24, True, TensorType((3,), ElementType.I64)),
-        (0, True, None), (0, False, None),
+        (1, False, (1, I8)), (7, True, (7, I8)), (8, False, (8, I8)), (8, True, (1, I64)),
+        (12, True, (12, I8)), (24, True, (3, I64)), (0, True, None), (0, False, None),
     ],
 )  # fmt: skip
 def test_scratch_is_of_wide_words_where_it_holds_pointers_and_nothing_else_fits_in(
-    size_bytes: int, holds_pointers: bool, type_: TensorType | None
+    size_bytes: int, holds_pointers: bool, words: tuple[int, ElementType] | None
 ) -> None:
     builder = Builder()
     graph = builder.graph(builder.mix(4, builder.input(4)))
@@ -28,10 +28,12 @@ def test_scratch_is_of_wide_words_where_it_holds_pointers_and_nothing_else_fits_
     choice = Choice((0,), size_bytes, "k", 2, holds_pointers)
     (run,) = build_program(graph, {node: choice}).runs
     assert (run.node, run.kernel, run.operand_align, run.positions) == (node, "k", 2, (0,))
-    scratch = run.scratch
-    assert (None if scratch is None else (scratch.name, scratch.type)) == (
-        type_ and ("n0/scratch", type_)
-    )
+    if words is None:
+        assert run.scratch is None
+        return
+    count, element = words
+    assert run.scratch is not None
+    assert (run.scratch.name, run.scratch.type) == ("n0/scratch", TensorType((count,), element))
 
 
 @pytest.mark.parametrize("with_rows", [False, True])
