@@ -173,6 +173,16 @@ def test_the_widest_interval_is_as_wide_as_at_any_point_of_a_fine_grid(seed: int
     assert width >= best * (1 - 1e-3)  # more is not looked for
 
 
+@pytest.mark.parametrize("arithmetic", [PLAIN, HIGH_WORD], ids=["plain", "high word"])
+@pytest.mark.parametrize("point", [-128, 127])
+def test_sums_that_are_always_the_same_have_a_form(arithmetic: Arithmetic, point: int) -> None:
+    op, signature = Add(), signature_of((1e-5, 1e-5, 1.0), (0, 0, point))
+    assert set(literal(op, signature).ravel().tolist()) == {point}
+    results = form_results(op, signature, arithmetic)
+    assert results is not None
+    assert set(results.ravel().tolist()) == {point}
+
+
 def test_the_result_takes_the_place_of_an_operand() -> None:
     data = pair_model("ADD", [(1, 40), (1, 40)], scales=SCALES)
     compilation = compile_forced(data, "sum.linear_dsp", "cortex-m4")

@@ -38,6 +38,7 @@ TASKS: dict[str, tuple[list[float], tuple[int, int], int, tuple[int, int]]] = {
     "one accumulator": ([0.01, 0.02], (77, 77), 0, (-128, 127)),
     "all alike": ([0.0123] * 3, (-20_000, 20_000), -128, (-128, 127)),
     "all alike in the middle": ([0.0123] * 3, (-20_000, 20_000), 9, (-128, 127)),
+    "one that wraps": ([0.01, 4.0], (-(2**30), 2**30), 0, (-128, 127)),
     "what wraps": ([4.0], (-(2**30), 2**30), 0, (-128, 127)),
     "the largest accumulators": ([1e-7], (-(2**31) + 400, 2**31 - 400), -128, (-128, 127)),
 }
