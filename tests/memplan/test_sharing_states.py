@@ -103,3 +103,19 @@ def test_a_queue_is_in_place_unless_its_old_rows_are_read_behind_the_new_value(
         if view.role is ViewRole.PART
     }
     assert parts == ({"in1": ("t0_0", 0), "in0": ("t0_0", 8)} if is_in_place else {})
+
+
+@pytest.mark.parametrize("is_state", [False, True])
+def test_a_state_is_in_place_even_where_that_takes_more_bytes(is_state: bool) -> None:
+    """The new rows come late: until then their place in the queue is room that others had."""
+    builder = Builder()
+    x, old = builder.input(4), builder.input(8)
+    new = builder.mix(4, builder.mix(200, builder.mix(200, x)))
+    joined = builder.join(old, new)
+    ends = builder.mix(5, joined), moved_up(builder, joined)
+    graph = builder.graph(*ends)
+    if is_state:
+        graph = replace(graph, states=(State(old, np.zeros(8, np.int8)),))
+    program = builder.program(graph)
+    parts = [view for view in share_views(program).views.values() if view.role is ViewRole.PART]
+    assert [view.buffer.name for view in parts] == (["in1", "t2_0"] if is_state else [])
