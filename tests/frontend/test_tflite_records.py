@@ -92,6 +92,43 @@ def test_extra_operands_of_quantize_and_dequantize_are_not_theirs() -> None:
         assert [value.name for value in graph.producers[graph.outputs[0]].inputs] == ["x"]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("other_is_known", [False, True])
+def test_what_is_dequantized_is_the_first_operand(is_known: bool, other_is_known: bool) -> None:
+    """Of weights the real numbers are known at once, whatever an extra operand is."""
+    model = ModelBuilder()
+
+    def operand(name: str, known: bool, scale: float) -> Any:
+        if known:
+            return model.constant(name, np.int8([2, -4]), scale)
+        return model.input(name, (2,), "int8", scale)
+
+    operands = [operand("w", is_known, 0.5), operand("other", other_is_known, 0.25)]
+    x, w, y = (
+        model.input("x", (2,), "float32"),
+        model.tensor("real", (2,), "float32"),
+        model.tensor("y", (2,), "float32"),
+    )
+    model.op("DEQUANTIZE", operands, [w])
+    model.op("ADD", [x, w], [y])
+    model.output(y)
+    graph = reference_graph(model.finish(), "m.tflite")
+    value = graph.producers[graph.outputs[0]].inputs[1]
+    data = graph.constant_data(value)
+    assert (data is not None) == is_known
+    if data is not None:
+        assert data.tolist() == [1.0, -2.0]
+    else:
+        assert [each.name for each in graph.producers[value].inputs] == ["w"]
+
+
+@pytest.mark.parametrize("scales", [0.25, [0.25, 0.5]])
+def test_zero_points_that_are_left_out_are_zero(scales: Any) -> None:
+    count = np.size(scales)
+    found = read_container(small(scale=scales, points=[]), "m.tflite").tensors[1]
+    assert found.zero_points == (0,) * count
+
+
 def test_everything_that_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items and their bytes: parts of a file that lie in each other cost what they pretend."""
     paid: list[tuple[int, int]] = []
