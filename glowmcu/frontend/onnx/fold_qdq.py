@@ -318,7 +318,7 @@ class _Folding:
                 raise _Refused
             x = source.inputs[0]
             assert x.type.quantization is not None
-            if x.type.quantization.per_channel or x.type.element not in _BYTES:
+            if x.type.element not in _BYTES:
                 raise _Refused
             data = self._graph.constant_data(x)
             assert data is not None
