@@ -129,6 +129,12 @@ def test_zero_points_that_are_left_out_are_zero(scales: Any) -> None:
     assert found.zero_points == (0,) * count
 
 
+def test_what_has_no_scales_is_not_quantized() -> None:
+    """Exporters write tables of quantization in which nothing stands, or ranges alone."""
+    record = read_container(small(scale=[], points=[5]), "m.tflite").tensors[1]
+    assert (record.scales, record.zero_points, record.quantized_axis) == ((), (), 0)
+
+
 def test_everything_that_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items and their bytes: parts of a file that lie in each other cost what they pretend."""
     paid: list[tuple[int, int]] = []
@@ -156,7 +162,7 @@ def test_everything_that_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_costs_more_than_the_file_can_hold_is_damaged() -> None:
-    reader = container._Reader(b"x" * 100, "m.tflite")
+    reader = container._Reader(b"x" * 100)
     assert reader.spend(25) == 25
     with pytest.raises(ValueError, match="a vector claims 26 items in a file of 100 bytes"):
         reader.spend(26)
