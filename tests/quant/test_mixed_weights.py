@@ -122,7 +122,7 @@ def test_the_most_that_is_enough_is_found_by_halves(count: int) -> None:
         asked: list[int] = []
 
         def is_enough(many: int) -> bool:
-            asked.append(many)
+            asked.append(many)  # noqa: B023
             return many <= most  # noqa: B023
 
         assert _most(count, is_enough) == most
