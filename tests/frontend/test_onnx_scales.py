@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.onnx.quantization import _around_zero
 from glowmcu.frontend.read_model import read_model
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import Quantization
 from tests.support.onnx_models import onnx_model
 
 reference = pytest.importorskip("onnx.reference", reason="pip install onnx")
@@ -81,3 +84,41 @@ def test_every_form_means_what_onnx_says(
         assert np.abs(got.astype(int) - want.astype(int)).max() == 0
     else:
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("data", "points", "axis", "moved"),
+    [
+        (np.int8([0, 7, 15]), (8,), None, [-8, -1, 7]), (np.int8([0, 15]), (15,), None, [-15, 0]),
+        (np.int8([0, 16]), (1,), None, [-1, 15]), (np.int8([0, 17]), (1,), None, None),
+        (np.int8([-1, 15]), (8,), None, None), (np.int8([0, 15]), (0,), None, None),
+        (np.uint8([0, 15]), (8,), None, None), (np.int32([0, 15]), (8,), None, None),
+        (np.int8([[0, 9], [4, 15]]), (8, 0), 0, [[-8, 1], [4, 15]]),
+        (np.int8([[0, 9], [4, 15]]), (8, 0), 1, [[-8, 9], [-4, 15]]),
+        (np.int8([]), (8,), None, []),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_numbers_of_four_bits_lie_around_zero(
+    data: Any, points: tuple[int, ...], axis: int | None, moved: Any
+) -> None:
+    """int8 from 0 on, with zero points, where at most 15 is left on either side."""
+    before = Quantization((0.5,) * len(points), points, axis)
+    got, after = _around_zero(data, before)
+    if moved is None:
+        assert got is data
+        assert after == before
+        return
+    assert (got.dtype, got.tolist()) == (np.int8, moved)
+    assert after == Quantization(before.scales, (0,) * len(points), axis)
+
+
+@pytest.mark.parametrize("size", [-2, -1, 3, 5, 8])
+def test_blocks_are_parts_of_their_axis(size: int) -> None:
+    given = [("x", "int8", SHAPE), ("s", "float32", (2, 2, 6))]
+    data = onnx_model("DequantizeLinear", given, {"axis": 1, "block_size": size}, opset=21)
+    with pytest.raises(GlowmcuError) as caught:
+        read_model(data, "m.onnx")
+    (problem,) = caught.value.problems
+    assert problem.code == "GM105"
+    assert problem.message.endswith(f"blocks of {size} on an axis of 4")
