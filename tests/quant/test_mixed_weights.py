@@ -18,7 +18,7 @@ from glowmcu.quality import Demands, quality_of, quality_record
 from glowmcu.quality_text import quality_sentences
 from glowmcu.quant.automatic import Needs
 from glowmcu.quant.judgement import Judge, judge_of
-from glowmcu.quant.mixed_weights import MixedWeights, _most, _name, choose_four_bits
+from glowmcu.quant.mixed_weights import MixedWeights, _harm, _most, _name, choose_four_bits
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.samples import samples_of
@@ -114,6 +114,13 @@ def test_a_budget_that_cannot_be_met_names_the_nearest(judge: Judge) -> None:
     assert caught.value.code == "GM352"
     assert "with 3 of 3 layers it is 1 040 B" in str(caught.value).replace("\u202f", " ")
     assert "give flash_budget=1040 or more" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("loss", "weights", "harm"), [(1.0, 7, 0.0), (3.0, 4, 2.0), (0.5, 3, -0.25), (1.5, 1, 1.25)]
+)
+def test_the_harm_of_four_bits_is_noise_a_weight(loss: float, weights: int, harm: float) -> None:
+    assert _harm(loss, weights) == harm
 
 
 @pytest.mark.parametrize("count", range(9))
