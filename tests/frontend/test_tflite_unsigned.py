@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.frontend.tflite.container import read_container
+from glowmcu.frontend.tflite.importer import Import
 from glowmcu.frontend.tflite.unsigned import knows_int8_alone
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
@@ -89,3 +93,27 @@ def test_one_operator_may_know_uint8_and_have_int8_results() -> None:
     (y,) = state.emit(operator(), Relu((0.0, 6.0)), [x])
     assert (y.name, y.type.element) == ("y/int8", I8)
     assert state.tensor_value(1) is y
+
+
+@pytest.mark.parametrize(
+    ("kind", "activation", "is_read", "depth", "is_ending"),
+    [
+        ("FULLY_CONNECTED", "NONE", False, 0, True), ("FULLY_CONNECTED", "NONE", False, 1, False),
+        ("FULLY_CONNECTED", "NONE", False, 2, False), ("FULLY_CONNECTED", "RELU", False, 0, False),
+        ("FULLY_CONNECTED", "NONE", True, 0, False), ("ADD", "NONE", False, 0, False),
+    ],
+)  # fmt: skip
+def test_an_ending_is_a_product_that_only_the_application_reads(
+    kind: str, activation: str, is_read: bool, depth: int, is_ending: bool
+) -> None:
+    model = ModelBuilder()
+    x = model.input("x", (1, 4), "int8", 0.5)
+    w = model.constant("w", np.ones((4, 4), np.int8), 0.5)
+    y, z = (model.tensor(name, (1, 4), "int8", 0.5) for name in "yz")
+    model.op(kind, [x, w], [y], {"fused_activation_function": activation})
+    if is_read:
+        model.op("ADD", [y, x], [z], {})
+    model.output(y)
+    record = read_container(model.finish(), "m.tflite")
+    state = Import(record, InputOptions(), depth=depth)
+    assert state._is_ending(record.operators[0], y.index) == is_ending
