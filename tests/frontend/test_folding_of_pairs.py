@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.ir.operation import Constant
+from glowmcu.ir.operation import Constant, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.comparison import Greater, Select
@@ -36,6 +38,14 @@ RANDOM = np.random.default_rng(0)
 
 def stored(*shape: int, scale: float = 0.5, point: int = 3, element: str = "i8") -> TensorType:
     return TensorType(shape, ElementType(element), Quantization((scale,), (point,)))
+
+
+@dataclass(frozen=True)
+class OneScale(FullyConnected):
+    """A product whose weights must have one scale in all."""
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0,), {1: None}, {2: (0, 1)})
 
 
 class Pairs(GraphBuilder):
@@ -167,6 +177,13 @@ CASES: dict[str, Make] = {
     "a layer with scales along its inputs": (
         lambda p: fully(p, scales=(0.25, 0.5, 1.0), points=(0,) * 3, axis=1)
     ),
+    "a layer of one scale": (lambda p: p.pair(p.made(
+        OneScale(FREE), p.pair(p.real(1, 2), "x"), p.weights("w", 2, 2), p.floats("b", 1.0, 2.0)),
+        "z", 2.0)),
+    "a layer of one scale with a scale a channel": (lambda p: p.pair(p.made(
+        OneScale(FREE), p.pair(p.real(1, 2), "x"),
+        p.weights("w", 2, 2, scales=(0.25, 0.5), points=(0, 0), axis=0),
+        p.floats("b", 1.0, 2.0)), "z", 2.0)),
     "a layer with weights of uint8": (
         lambda p: fully(p, element="uint8", points=(131,))
     ),
