@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +14,11 @@ from glowmcu.ir.program import Program, ViewRole
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan.liveness import peak_bytes
+from glowmcu.memplan.order_model import OrderModel, old_values
+from glowmcu.memplan.reuse_in_place import overwritable
 from glowmcu.memplan.share_views import share_views
 from glowmcu.ops.assign import Assign
-from tests.memplan.small_programs import Builder, Join
+from tests.memplan.small_programs import Builder, Join, Mingle
 
 
 @dataclass(frozen=True)
@@ -123,3 +125,60 @@ def test_a_state_is_in_place_even_where_that_takes_more_bytes(is_state: bool) ->
     parts = [view.buffer.name for view in shared.views.values() if view.role is ViewRole.PART]
     assert parts == (["in1", "t0_0", "t3_0"] if is_state else [])
     assert (peak_bytes(shared) > peak_bytes(program)) == is_state
+
+
+@dataclass(frozen=True)
+class Framed(Mingle):
+    """As long as its first operand, which it may overwrite; the second stands at its beginning."""
+
+    name = "framed"
+
+    def in_place(self, signature: Signature) -> tuple[int, ...]:
+        return (0,)
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        first, second = inputs
+        return (np.concatenate([second, first[second.size :]]),)
+
+    def contained_operands(self, signature: Signature) -> Mapping[int, int]:
+        return {1: 0}
+
+
+def test_what_others_are_parts_of_overwrites_no_operand() -> None:
+    builder = Builder()
+    x = builder.input(4)
+    (y,) = builder.add(Framed(), builder.mix(8, x), builder.mix(4, x))
+    program = builder.program(builder.graph(y))
+    assert [buffer.name for buffer in overwritable(program, program.runs[-1])] == ["t0_0"]
+    shared = share_views(program)
+    assert [view.buffer.name for view in shared.views.values()] == ["t1_0"]
+    assert list(overwritable(shared, shared.runs[-1])) == []
+
+
+def test_an_old_value_is_seen_by_slices_of_it_and_of_what_it_is_a_part_of() -> None:
+    builder = Builder()
+    x, state = builder.input(8), builder.input(8)
+    (first, _), (other, _) = builder.cut(state, 4, 4), builder.cut(x, 4, 4)
+    joined = builder.join(state, builder.mix(4, first))
+    tail = builder.cut(joined, 8, 4)[1]
+    end = builder.mix(3, tail, other)
+    graph = builder.graph(end, builder.mix(8, x))
+    graph = replace(graph, states=(State(state, np.zeros(8, np.int8)),))
+    program = builder.program(graph)
+    (kept,) = program.states
+    before = {buffer.name for buffer in old_values(program, kept.buffer)}
+    assert before == {"in1", "t0_0", "t0_1"}
+    after = {buffer.name for buffer in old_values(share_views(program), kept.buffer)}
+    assert after == before | {joined.name, "t4_0", "t4_1"}
+
+
+@pytest.mark.parametrize(("is_output", "bound"), [(False, 12), (True, 16)])
+def test_what_is_given_out_is_not_overwritten_in_any_order(is_output: bool, bound: int) -> None:
+    """A sum of 8 bytes beside its operand, or over it, and a result of 4."""
+    builder = Builder()
+    x = builder.mix(8, builder.input(2))
+    end = builder.mix(4, builder.mingle(x))
+    graph = builder.graph(end, x) if is_output else builder.graph(end)
+    assert OrderModel(builder.program(graph)).bound_bytes == bound
