@@ -128,6 +128,26 @@ def test_a_larger_result_begins_a_distance_below_its_operand_that_the_last_row_n
     assert operand.size_bytes < 15 * 96 - 14 * 32 < cascade.outputs[0].size_bytes
 
 
+@pytest.mark.parametrize(
+    ("rows", "window", "gap"),
+    [(3, 5, None), (3, 3, 3 * 32 - 16), (5, 3, 5 * 32 - 3 * 16), (5, 5, 5 * 32 - 2 * 16)],
+)
+def test_a_result_that_saves_no_byte_has_no_place_beside_its_operand(
+    rows: int, window: int, gap: int | None
+) -> None:
+    """Rows of 16 bytes become rows of 32. The last one must not touch what it reads: where that is
+    from the first row on, nothing is left.
+    """
+    model = SpatialModel(3)
+    image = model.conv(model.input(rows, 4, 4), 8, Window((window, 1)))
+    program = program_of(lowered(model.finish(image)), Goal.RAM, 0)
+    segment = Partition(reuse_in_place(share_views(program))).segment(0, 0)
+    assert segment is not None
+    (operand,) = segment.inputs
+    assert segment.flow.gap_bytes(operand, 32) == gap
+    assert (operand in segment.overlaps) == (gap is not None)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_ring_with_a_row_less_is_found_by_both(name: str) -> None:
     graph, plan = planned(name)

@@ -182,3 +182,21 @@ def test_what_is_given_out_is_not_overwritten_in_any_order(is_output: bool, boun
     end = builder.mix(4, builder.mingle(x))
     graph = builder.graph(end, x) if is_output else builder.graph(end)
     assert OrderModel(builder.program(graph)).bound_bytes == bound
+
+
+def test_the_new_value_of_a_state_is_no_part_of_anything() -> None:
+    """It lies where the state does; who joins it copies it."""
+    builder = Builder()
+    x, state = builder.input(4), builder.input(8)
+    new = builder.mix(8, x)
+    joined = builder.join(new, builder.mix(4, x))
+    half = builder.join(builder.cut(new, 4, 4)[0], builder.mix(5, x))
+    graph = builder.graph(builder.mix(2, joined, half), new)
+    plain = share_views(builder.program(graph))
+    graph = replace(graph, states=(State(state, np.zeros(8, np.int8)),))
+    shared = share_views(builder.program(graph))
+    parts = [
+        [view.buffer.name for view in program.views.values() if view.role is ViewRole.PART]
+        for program in (plain, shared)
+    ]
+    assert parts == [["t0_0", "t1_0", "t4_0"], ["t1_0", "t4_0"]]
