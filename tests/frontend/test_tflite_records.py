@@ -129,9 +129,20 @@ def test_zero_points_that_are_left_out_are_zero(scales: Any) -> None:
     assert found.zero_points == (0,) * count
 
 
-def test_what_has_no_scales_is_not_quantized() -> None:
+@pytest.mark.parametrize("is_there", [False, True], ids=["no list", "an empty list"])
+def test_what_has_no_scales_is_not_quantized(is_there: bool) -> None:
     """Exporters write tables of quantization in which nothing stands, or ranges alone."""
-    record = read_container(small(scale=[], points=[5]), "m.tflite").tensors[1]
+    data = bytearray(small())
+    parameters = tflite.Model.GetRootAs(data, 0).Subgraphs(0).Tensors(1).Quantization()
+    assert parameters.ScaleLength() == 1
+    table = parameters._tab
+    if is_there:
+        length = table.Vector(table.Offset(8)) - 4
+        data[length : length + 4] = bytes(4)
+    else:
+        fields = table.Pos - int.from_bytes(data[table.Pos : table.Pos + 4], "little", signed=True)
+        data[fields + 8 : fields + 10] = bytes(2)
+    record = read_container(bytes(data), "m.tflite").tensors[1]
     assert (record.scales, record.zero_points, record.quantized_axis) == ((), (), 0)
 
 

@@ -22,7 +22,7 @@ from glowmcu.ops.slicing import Slice, Split
 from glowmcu.ops.tiling import Tile
 from glowmcu.ops.transpose import Reverse, Transpose
 from tests.ir.graphs import GraphBuilder
-from tests.lowering.layers import unit
+from tests.lowering.layers import UNIT, unit
 
 IMAGE = (1, 4, 5, 6)
 #: Operators and the shapes of their operands.
@@ -109,6 +109,20 @@ def test_masks_have_an_entry_for_every_channel(
             kept = rule.follows(read, wanted)
             assert [len(mask) for mask in kept] == [channel_count(v.type) for v in node.outputs]
             assert kept[which][channel]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [("110001", "110001"), ("010010", "010010"), ("000001", "100001"), ("111111", "111111")],
+)
+def test_of_a_constant_that_is_joined_a_channel_is_left(wanted: str, kept: str) -> None:
+    """Four channels of a constant in front of two of an input."""
+    builder = GraphBuilder()
+    parts = builder.constant(np.ones((1, 4), np.int8), UNIT), builder.input(unit(1, 2))
+    graph = builder.finish(builder.add(Concatenation(1), *parts))
+    asked = np.array([each == "1" for each in wanted])
+    (found,) = rule_of(builder.nodes[-1], graph).follows([None, asked[4:]], [asked])
+    assert "".join("01"[int(each)] for each in found) == kept
 
 
 @dataclass(frozen=True)
