@@ -70,7 +70,7 @@ def test_rings_that_take_more_than_whole_tensors_are_not_made() -> None:
     assert not cascades(plan.program)
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(spatial_models(), st.sampled_from(list(Goal)), st.data())
 def test_cascades_that_nobody_needs_give_what_the_graph_gives_too(
     model: bytes, goal: Goal, data: st.DataObject
