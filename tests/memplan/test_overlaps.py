@@ -222,9 +222,9 @@ def test_a_cascade_knows_of_a_root_that_one_input_alone_fills(
 ) -> None:
     """What it says of rows that were read is of all bytes of the root then."""
     builder = Builder()
-    x = builder.input(16)
+    x, y = builder.input(16), builder.input(4)
     parts = builder.cut(x, *sizes)
-    result = builder.mix(8, parts[0])
+    result = builder.mix(8, parts[0], y)
     program = builder.program(builder.graph(result))
     (run,) = program.runs
     cascade = Cascade((), (), run.inputs, run.outputs, {}, {(run.inputs[0], run.outputs[0]): ()})

@@ -119,7 +119,7 @@ def test_bytes_that_nobody_reads_are_alive_at_the_start_alone() -> None:
 def test_stages_follow_each_other_but_those_that_always_compute_come_anywhere(
     rates: tuple[tuple[int, int], ...], needed: list[str]
 ) -> None:
-    """Three runs of one value, of stages 1, 2 and 0 in the given order."""
+    """Three runs that read one value, of stages 1, 2 and 0 in this order."""
     builder = Builder()
     x = builder.mix(4, builder.input(2))
     ends = [builder.mix(4, x) for _ in range(3)]
