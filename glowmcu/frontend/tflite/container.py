@@ -127,13 +127,12 @@ def read_container(data: bytes, file_name: str) -> ModelRecord:
             "pass a .tflite as the TensorFlow Lite converter writes it, or an ONNX model as .onnx",
         )
     with damaged_file(file_name, len(data)):
-        return _Reader(data, file_name).read()
+        return _Reader(data).read()
 
 
 class _Reader:
-    def __init__(self, data: bytes, file_name: str) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
-        self.file_name = file_name
         self.budget = 8 * len(data) + 4096
 
     def spend(self, count: int, item_bytes: int = 4) -> int:
