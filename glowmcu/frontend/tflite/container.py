@@ -20,6 +20,7 @@ import tflite
 from tflite.utils import BUILTIN_OPCODE2NAME
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.frontend.tflite.schema import schema_names
 from glowmcu.ir.types import Shape
 
 MAX_RANK = 8
@@ -252,9 +253,7 @@ def _vector(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.atleast_1d(np.asarray(values, dtype))
 
 
-_TYPE_NAMES = {
-    number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)
-}
+_TYPE_NAMES = schema_names("TensorType")
 
 
 def _type_name(number: int) -> str:
