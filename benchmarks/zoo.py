@@ -34,7 +34,6 @@ NETWORKS_DIR = Path(__file__).resolve().parent / "zoo_networks"
 BOARD = "nucleo-l4r5zi"
 SAMPLES, BATCHES = 32, 4
 _NAMED = re.compile(r'^@?network\("([^"]+)"', re.MULTILINE)
-_FLOAT = re.compile(r"f32|float")
 
 
 def names() -> list[str]:
@@ -104,7 +103,7 @@ def measure(name: str) -> Row:
     quality = manifest.quality[0]
     return Row(
         name, nodes, "", empty.kernels, len(manifest.layers),
-        [layer.name for layer in manifest.layers if _FLOAT.search(layer.kernel)],
+        [layer.name for layer in manifest.layers if layer.kernel.endswith("_f32")],
         quality.figures.sqnr_db, list(quality.shortfalls), manifest.arena_bytes,
         manifest.weights_bytes, manifest.costs.cycles_estimate, manifest.macs,
     )  # fmt: skip

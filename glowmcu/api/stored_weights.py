@@ -38,8 +38,8 @@ def stored_weights_note(
     if not wide:
         return None
     return (
-        f"weights of four bits: {count(wide)} of {count(layers)} layers store a byte each (no "
-        f"kernel that reads two weights from a byte was chosen for them on {core})"
+        f"weights of four bits: {count(wide)} of {count(layers)} layers with a byte for each, as "
+        f"their kernels on {core} do not read two from a byte"
     )
 
 

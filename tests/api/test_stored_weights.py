@@ -26,7 +26,7 @@ def test_layers_that_store_a_byte_each_are_counted(board: str, tmp_path: Path) -
     narrow = [layer for layer in layers if "nibbles" in layer.kernel]
     assert len(told) == (len(narrow) < len(layers)), bundle.notes
     if told:
-        expected = f"{len(layers) - len(narrow)} of {len(layers)} layers store a byte each"
+        expected = f"{len(layers) - len(narrow)} of {len(layers)} layers with a byte for each"
         assert expected in told[0]
 
 
@@ -50,7 +50,7 @@ def test_a_layer_with_two_weights_in_a_byte_is_not_counted(tmp_path: Path) -> No
             quantization=glowmcu.Quantization(weights=4),
         )  # fmt: skip
         kernels = [layer.kernel for layer in bundle.manifest.layers]
-        told[board] = [note for note in bundle.notes if "store a byte each" in note]
+        told[board] = [note for note in bundle.notes if "with a byte for each" in note]
         assert ("fully_connected.nibbles_dsp" in kernels) == (board == "nucleo-l4r5zi")
     assert told["nucleo-l4r5zi"] == []
-    assert "1 of 1 layers store a byte each" in told["rp2040"][0]
+    assert "1 of 1 layers with a byte for each" in told["rp2040"][0]
