@@ -1,5 +1,5 @@
 # Every target does its own set-up (scripts/setup.sh); without make, call the scripts directly.
-.PHONY: demo test test-quick golden clean
+.PHONY: demo test test-quick test-long golden clean
 
 demo:
 	@scripts/demo
@@ -9,6 +9,10 @@ test:
 
 test-quick:
 	@scripts/test --quick
+
+test-long:
+	@scripts/setup.sh test
+	@.venv/bin/python -m benchmarks.long_tests
 
 golden:
 	@scripts/test --update-golden

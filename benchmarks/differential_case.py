@@ -19,7 +19,7 @@ import glowmcu
 from benchmarks.random_draws import Generator, pick
 from benchmarks.random_networks import random_network
 from glowmcu.errors import ExitCode, GlowmcuError
-from glowmcu.frontend.tflite.writer_options import schema_enum
+from glowmcu.frontend.tflite.schema import schema_enum
 from glowmcu.goals import Goal
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host

@@ -49,7 +49,8 @@ many as leave nothing to warn of, those of least harm a weight first; with `--fl
 few as meet it. The bundle's quality lists every layer. `--require-sqnr` and `--require-agreement`
 are the bound where they are given: here mixed had to keep {DEMANDS.agreement:g} % of float's
 decisions. `glowmcu export` writes such weights as int4 where TensorFlow Lite Micro takes them
-(CONV_2D, DEPTHWISE_CONV_2D; FULLY_CONNECTED with one scale, `--per-tensor-weights`).
+(CONV_2D, DEPTHWISE_CONV_2D; FULLY_CONNECTED with one scale, `--per-tensor-weights`). A note says
+how many layers store a byte for such a weight, as the kernels that were chosen do.
 
 This section alone: `python -m benchmarks.four_bits`. A cell is accuracy on held-out samples in per
 cent / SQNR of the outputs in dB / constants in bytes: weights, two to a byte where they have four

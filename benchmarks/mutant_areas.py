@@ -58,7 +58,7 @@ AREAS = {
         ("lowering/channel_*.py", "lowering/remove_unread_channels.py",
          "lowering/fold_constant_channels.py"),
         ("tests/lowering/test_channels.py", "tests/lowering/test_channels_of_operators.py",
-         "tests/lowering/test_simplify.py",
+         "tests/lowering/test_channel_rules.py", "tests/lowering/test_simplify.py",
          "tests/lowering/test_simplification.py"),
     ),
     "tflite": Area(

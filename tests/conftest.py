@@ -11,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from benchmarks.long_tests import long_tests
 from glowmcu.verify import toolchain
 
 REPO = Path(__file__).resolve().parents[1]
@@ -27,6 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden from today's output"
     )
+    parser.addoption(
+        "--long", choices=("no", "also", "only"), default="no",
+        help="tests of long_tests.txt: left out unless named, run as well, or nothing else",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,6 +49,20 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+# --- long tests ----------------------------------------------------------------------------------
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    which = config.getoption("--long")
+    if which == "also" or any("::" in argument for argument in config.args):
+        return
+    listed = set(long_tests())
+    left_out = [item for item in items if (item.nodeid in listed) != (which == "only")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if (item.nodeid in listed) == (which == "only")]
 
 
 # --- tools ---------------------------------------------------------------------------------------

@@ -188,8 +188,9 @@ def test_the_generic_board_has_no_limits() -> None:
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("nrf53", "nrf5340 or nrf52"), ("h743", "nucleo-h743zi"), ("NRF52", "nrf52"),
-     ("mps2_an386", "mps2-an386")],
+    [("nrf53", "nrf5340?"), ("h743", "nucleo-h743zi?"), ("NRF52", "nrf52?"), ("pico", "rp2040 or"),
+     ("mps2_an386", "mps2-an386?"), ("STM32F407", "stm32f4-discovery?"), ("rp2350riscv", "rp2350-"),
+     ("Arduino Nano 33", "arduino-nano33ble?"), ("rp2400", "rp2040")],
 )  # fmt: skip
 def test_an_unknown_board_is_answered_with_the_nearest_names(name: str, nearest: str) -> None:
     with pytest.raises(GlowmcuError) as caught:

@@ -14,6 +14,7 @@ from glowmcu.api.fitting import Compile, compile_within
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven
 from glowmcu.api.kernel_choices import kernel_choices
 from glowmcu.api.pipeline_files import read_source
+from glowmcu.api.stored_weights import stored_weights_note
 from glowmcu.asked_in_python import in_python
 from glowmcu.board import Board, PlacementRequest, find_board
 from glowmcu.bundle import Bundle, MemoryPass
@@ -191,7 +192,7 @@ def _written(
         compilation.manifest,
         board,
         code,
-        notes=(*told, *_notes(compilation, given)),
+        notes=(*told, *_notes(compilation, given, board.core)),
         choices=kernel_choices(compilation),
         curve=compilation.curve,
         memory_passes=tuple(
@@ -215,7 +216,7 @@ def _keep_facts(bundle: Bundle, compilation: Compilation) -> None:
     keep_facts(bundle.path, compile=told, code=bundle.code_by_region, graphs=graphs)
 
 
-def _notes(compilation: Compilation, given: GivenModel) -> tuple[str, ...]:
+def _notes(compilation: Compilation, given: GivenModel, core_name: str) -> tuple[str, ...]:
     """What a user should know who expected int8."""
     quality = compilation.manifest.quality
     notes = [note for entry in quality for note in warning_notes(entry)]
@@ -226,6 +227,9 @@ def _notes(compilation: Compilation, given: GivenModel) -> tuple[str, ...]:
         and "adaround" not in compilation.manifest.options
     ):
         notes.append(ROUNDED_ALONE)
+    if "four_bit_weights" in compilation.manifest.options:
+        stored = stored_weights_note(compilation.graph, compilation.selections, core_name)
+        notes += [stored] if stored else []
     notes += compilation.notes
     if compilation.float_graph is not None:
         kept = compilation.float_nodes.items()

@@ -30,11 +30,30 @@ def find_board(name_or_path: str) -> Board:
     files = _files()
     if name_or_path in files:
         return read_board(files[name_or_path])
-    near = difflib.get_close_matches(name_or_path.lower(), files, n=3, cutoff=0.4)
-    near += [name for name in board_names() if name_or_path.lower() in name and name not in near]
+    near = _described_as(name_or_path) or _spelled_like(name_or_path)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     hint = meant + "`glowmcu boards` lists all; a path to a .toml file of your own works, too"
     raise error("GM701", f"unknown board {name_or_path!r}", hint=hint)
+
+
+def _described_as(words: str) -> list[str]:
+    """Boards whose name, else title or microcontroller has it, whatever separates its parts:
+    `h743`, `pico`, `STM32F407`, `Arduino Nano`.
+    """
+    wanted = _plain(words)
+    if len(wanted) < 3:
+        return []
+    named = [name for name in board_names() if wanted in _plain(name)]
+    boards = (read_board(path) for path in _files().values())
+    return named or [board.name for board in boards if wanted in _plain(board.title + board.mcu)]
+
+
+def _spelled_like(name: str) -> list[str]:
+    return difflib.get_close_matches(name.lower(), _files(), n=3, cutoff=0.4)
+
+
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _files() -> dict[str, Path]:

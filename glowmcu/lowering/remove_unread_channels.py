@@ -28,7 +28,7 @@ def run(graph: Graph) -> Graph:
     renamed: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        if node not in live.rules or live.is_whole(node):
+        if live.is_whole(node):
             nodes.append(node)
         else:
             nodes += _shrunk(graph, node, live, renamed)

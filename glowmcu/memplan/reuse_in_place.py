@@ -113,9 +113,6 @@ def _overlap(a: _Span, b: _Span) -> bool:
 
 def _overwrite_part(program: Program, step: int, run: Run, operand: Buffer) -> Program | None:
     span = program.span(operand)
-    root, start, end = span
-    if (start, end) == (0, root.size_bytes) and program.lives[root].last == step:
-        return None
     readers = [*(item.inputs for item in program.runs[step + 1 :]), program.lasting]
     if any(_overlap(program.span(buffer), span) for buffers in readers for buffer in buffers):
         return None

@@ -261,7 +261,7 @@ def _alone(
         plain = real[origin]
         if lanes.reference.constant_data(origin) is not None:
             operands.append(stored[value])
-        elif origin.type.element is ElementType.F32 and value.type.quantization is not None:
+        elif origin.type.element is ElementType.F32:
             operands.append(stored_values(plain, value.type))
             plain = real_values(operands[-1], value.type)
         else:

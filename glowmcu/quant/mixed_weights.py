@@ -51,7 +51,7 @@ def choose_four_bits(judge: Judge, start: QuantizationOptions, needs: Needs) -> 
     layers = _candidates(judge, plain)
     alone = {layer: search.loss((layer,)) for layer in layers}
     losses = {layer: loss for layer, loss in alone.items() if loss is not None}
-    order = sorted(losses, key=lambda layer: (losses[layer] ** 2 - 1.0) / layer.weights)
+    order = sorted(losses, key=lambda layer: _harm(losses[layer], layer.weights))
     if needs.flash_budget is None or needs.flash_bytes is None:
         taken = _most(len(order), lambda many: search.bears(order[:many]))
     else:
@@ -68,6 +68,11 @@ def choose_four_bits(judge: Judge, start: QuantizationOptions, needs: Needs) -> 
         for layer in losses
     )
     return MixedWeights(search.options(chosen), entries)
+
+
+def _harm(loss: float, weights: int) -> float:
+    """The noise that four bits add for each weight, where it was 1 without."""
+    return (loss**2 - 1.0) / weights
 
 
 class _Search:

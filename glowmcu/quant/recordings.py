@@ -123,8 +123,9 @@ def _rows(path: Path) -> tuple[list[str], Array]:
     aside = {at for at, name in enumerate(names) if name.strip().lower() in _ASIDE}
     rows = list[list[float]]()
     for number, line in enumerate(lines, 2 if names else 1):
-        if len(line) != len(lines[0]) or (names and len(line) != len(names)):
-            raise _unreadable(path, f"row {number} has {len(line)} columns, others {len(lines[0])}")
+        wanted = len(names or lines[0])
+        if len(line) != wanted:
+            raise _unreadable(path, f"row {number} has {len(line)} columns, the first {wanted}")
         try:
             rows.append([0.0 if at in aside and not _is_number(text) else float(text)
                          for at, text in enumerate(line)])  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.interpreter import run_graph
-from glowmcu.ir.operation import Constant
+from glowmcu.ir.operation import Constant, Signature
+from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.activation import Relu
-from glowmcu.ops.comparison import Greater
+from glowmcu.ops.comparison import Greater, Select
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.elementwise import Add, Maximum, Mul
 from glowmcu.ops.joining import Concatenation
@@ -36,6 +38,14 @@ RANDOM = np.random.default_rng(0)
 
 def stored(*shape: int, scale: float = 0.5, point: int = 3, element: str = "i8") -> TensorType:
     return TensorType(shape, ElementType(element), Quantization((scale,), (point,)))
+
+
+@dataclass(frozen=True)
+class OneScale(FullyConnected):
+    """A product whose weights must have one scale in all."""
+
+    def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
+        return QuantizationRule((0,), {1: None}, {2: (0, 1)})
 
 
 class Pairs(GraphBuilder):
@@ -167,6 +177,13 @@ CASES: dict[str, Make] = {
     "a layer with scales along its inputs": (
         lambda p: fully(p, scales=(0.25, 0.5, 1.0), points=(0,) * 3, axis=1)
     ),
+    "a layer of one scale": (lambda p: p.pair(p.made(
+        OneScale(FREE), p.pair(p.real(1, 2), "x"), p.weights("w", 2, 2), p.floats("b", 1.0, 2.0)),
+        "z", 2.0)),
+    "a layer of one scale with a scale a channel": (lambda p: p.pair(p.made(
+        OneScale(FREE), p.pair(p.real(1, 2), "x"),
+        p.weights("w", 2, 2, scales=(0.25, 0.5), points=(0, 0), axis=0),
+        p.floats("b", 1.0, 2.0)), "z", 2.0)),
     "a layer with weights of uint8": (
         lambda p: fully(p, element="uint8", points=(131,))
     ),
@@ -201,6 +218,8 @@ CASES: dict[str, Make] = {
     "a sum with a constant of two scales": (lambda p: p.pair(
         p.made(Add(), p.pair(p.real(2), "x"),
                p.weights("w", 2, scales=(0.5, 0.25), points=(0, 0), axis=0)), "z")),
+    "a sum into int16": (lambda p: p.pair(
+        p.made(Add(), p.pair(p.real(2), "x"), p.pair(p.real(2), "w")), "z", 0.5, 0, "i16")),
     "a sum without a pair behind": (
         lambda p: p.made(Add(), p.pair(p.real(2), "x"), p.pair(p.real(2), "w"))
     ),
@@ -220,6 +239,8 @@ CASES: dict[str, Make] = {
         p.made(Maximum(), p.pair(p.real(2), "x"), p.pair(p.real(2), "w", 0.25)), "z")),
     "parts of two scales joined": (lambda p: p.pair(
         p.made(Concatenation(0), p.pair(p.real(2), "x"), p.pair(p.real(2), "w", 0.25)), "z")),
+    "parts joined in a third scale": (lambda p: p.pair(
+        p.made(Concatenation(0), p.pair(p.real(2), "x"), p.pair(p.real(2), "w", 0.25)), "z", 1.0)),
     "a function": (lambda p: p.pair(p.made(Tanh(), p.pair(p.real(2), "x")), "z", 1 / 64)),
     "a function of uint8": (lambda p: p.pair(
         p.made(Sin(), p.pair(p.real(2), "x", 0.5, 130, "ui8")), "z", 1 / 64, 128, "ui8")),
@@ -266,6 +287,13 @@ CASES: dict[str, Make] = {
     "a comparison of two zero points": (lambda p: p.add(
         Greater(), p.pair(p.real(2), "x"), p.pair(p.real(2), "w", 0.5, 4),
         like=TensorType((1,), ElementType.BOOL), name="y")),
+    "a choice by a comparison": (lambda p: p.pair(p.made(Select(), p.add(
+        Greater(), p.pair(p.real(2), "x"), p.pair(p.real(2), "w"),
+        like=TensorType((1,), ElementType.BOOL), name="g"),
+        p.pair(p.real(2), "v"), p.pair(p.real(2), "u")), "z")),
+    "a choice of floats by a comparison": (lambda p: p.made(Select(), p.add(
+        Greater(), p.pair(p.real(2), "x"), p.pair(p.real(2), "w"),
+        like=TensorType((1,), ElementType.BOOL), name="g"), p.real(2), p.real(2))),
     "bytes that are moved": (lambda p: moved_bytes(p, Reshape((4,)))),
     "bytes that are moved, and int8 already": (
         lambda p: moved_bytes(p, Transpose((0, 2, 1, 3)), "i8", 7)

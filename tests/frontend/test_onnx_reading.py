@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import ExitCode, GlowmcuError
-from glowmcu.frontend.onnx import container
+from glowmcu.frontend.onnx import container, reader
 from glowmcu.frontend.onnx.container import read_onnx_container
 from glowmcu.frontend.onnx.importer import load_importers
 from glowmcu.frontend.read_model import read_model
@@ -164,3 +164,35 @@ def test_a_part_without_elements_inside_of_a_model_costs_nothing() -> None:
     ]
     sizes = np.array([4, 0], np.int64)
     check_model(model_of(nodes, [tensor("x", [3, 4])], [tensor("y", [3, 4])], sizes=sizes), count=1)
+
+
+@pytest.mark.parametrize(
+    ("cause", "code", "text"),
+    [
+        (ValueError("no such size"), "GM101", "Relu is damaged: no such size"),
+        (TypeError("a text"), "GM101", "Relu is damaged: a text"),
+        (KeyError("k" * 300), "GM101", f"Relu is damaged: '{'k' * 199}"),
+        (ZeroDivisionError("0"), "GM101", "Relu is damaged: 0"),
+        (AttributeError("none"), "GM101", "Relu is damaged: none"),
+        (MemoryError("b" * 300), "GM114", f"Relu needs more memory than there is: {'b' * 200}"),
+    ],
+    ids=lambda item: type(item).__name__ if isinstance(item, Exception) else "",
+)
+def test_what_an_operator_stumbles_over_is_said_of_its_node_and_of_no_other(
+    cause: Exception, code: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(state: object, op: object) -> None:
+        raise cause
+
+    importers = {**load_importers(), ("ai.onnx", "Relu"): stumble}
+    monkeypatch.setattr(reader, "load_importers", lambda: importers)
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="first"),
+        helper.make_node("Relu", ["a"], ["b"], name="second"),
+        helper.make_node("Relu", ["x"], ["c"], name="third"),
+    ]
+    found = refusal(model_of(nodes, [tensor("x", [2])], [tensor("b", [2]), tensor("c", [2])]))
+    assert [(item.code, item.message) for item in found.problems] == [(code, text)] * 2
+    assert [item.where for item in found.problems] == [
+        f'm.onnx, node {index} "{name}"' for index, name in ((0, "first"), (2, "third"))
+    ]

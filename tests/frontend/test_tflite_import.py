@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.errors import Problem
 from glowmcu.frontend.graph_builder import GraphBuilder
 from glowmcu.frontend.tflite.activation_range import fused_clamp, quantize_bound
 from glowmcu.frontend.tflite.axes import axes_operand, axis_operand, integer_list, positive_axis
@@ -51,10 +52,14 @@ def importing(*tensors: TensorRecord, inputs: Sequence[int] = (0,), **options: A
     return Import(ModelRecord(numbered, (), tuple(inputs), ()), InputOptions(**options))
 
 
-def refused(call: Callable[..., object], *arguments: Any) -> str:
+def unsupported(call: Callable[..., object], *arguments: Any) -> Problem:
     with pytest.raises(Unsupported) as caught:
         call(*arguments)
-    problem = caught.value.problem("")
+    return caught.value.problem("")
+
+
+def refused(call: Callable[..., object], *arguments: Any) -> str:
+    problem = unsupported(call, *arguments)
     return f"{problem.code} {problem.message}"
 
 
@@ -129,6 +134,8 @@ def test_operands_are_found_by_their_places() -> None:
         assert refused(state.value, op, position) == f"GM105 FOO lacks operand {position}"
         assert "its data" in refused(state.constant, op, position, "its data")
     assert "its data" in refused(state.constant, op, 0, "its data")
+    hint = "make it a constant in the model"
+    assert hint in str(unsupported(state.constant, operator([2]), 0, "its data").hint)
     assert refused(state.value, operator([2]), 0) == (
         "GM105 tensor 'z' is read before it is computed"
     )
@@ -187,46 +194,6 @@ def test_a_result_of_another_type_is_not_what_was_declared() -> None:
     state = importing(tensor("x", 2), tensor("y", 2, kind="INT32"))
     x = state.graph_input(0)
     assert refused(state.expect_declared, operator(), 0, x).startswith("GM106 FOO: result 0 is ")
-
-
-def test_uint8_is_computed_as_int8_and_comes_back() -> None:
-    kind: dict[str, Any] = {"kind": "UINT8", "scale": 0.5}
-    state = importing(
-        tensor("x", 2, point=130, **kind), tensor("y", 2, point=120, **kind),
-        tensor("w", 2, point=128, data=np.uint8([1, 255]), **kind), tensor("z", 2, **kind),
-    )  # fmt: skip
-    x, w = state.graph_input(0), state.tensor_value(2)
-    (y,) = state.emit(operator([0, 2], [1]), Add((0, 200)), [x, w])
-    (z,) = state.emit(operator([1, 2], [3]), Add(), [y, w])
-    graph = state.builder.graph([x], [z])
-    told = {
-        node.output.name: (node.op.name, node.output.type.element, [v.name for v in node.inputs])
-        for node in graph.nodes
-        if node.inputs
-    }
-    assert told == {
-        "x/int8": ("requantize", I8, ["x"]),
-        "y/int8": ("add", I8, ["x/int8", "w"]),
-        "y": ("requantize", UI8, ["y/int8"]),
-        "z/int8": ("add", I8, ["y/int8", "w"]),
-        "z": ("requantize", UI8, ["z/int8"]),
-    }
-    (add, *_) = [node for node in graph.nodes if node.op.name == "add"]
-    assert isinstance(add.op, Add)
-    assert add.op.clamp == (-128, 72)
-    points = [value.type.zero_point for value in (*add.inputs, add.output)]
-    assert points == [2, 0, -8]
-    assert state.builder.known[add.inputs[1]].tolist() == [-127, 127]
-
-
-def test_one_operator_may_know_uint8_and_have_int8_results() -> None:
-    state = importing(
-        tensor("x", 2, kind="UINT8", scale=0.5, point=128), tensor("y", 2, kind="INT8", scale=0.5)
-    )
-    x = state.graph_input(0)
-    (y,) = state.emit(operator(), Relu((0.0, 6.0)), [x])
-    assert (y.name, y.type.element) == ("y/int8", I8)
-    assert state.tensor_value(1) is y
 
 
 def test_what_is_emitted_in_front_has_the_results_name_and_its_own() -> None:

@@ -92,6 +92,60 @@ def test_extra_operands_of_quantize_and_dequantize_are_not_theirs() -> None:
         assert [value.name for value in graph.producers[graph.outputs[0]].inputs] == ["x"]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("other_is_known", [False, True])
+def test_what_is_dequantized_is_the_first_operand(is_known: bool, other_is_known: bool) -> None:
+    """Of weights the real numbers are known at once, whatever an extra operand is."""
+    model = ModelBuilder()
+
+    def operand(name: str, known: bool, scale: float) -> Any:
+        if known:
+            return model.constant(name, np.int8([2, -4]), scale)
+        return model.input(name, (2,), "int8", scale)
+
+    operands = [operand("w", is_known, 0.5), operand("other", other_is_known, 0.25)]
+    x, w, y = (
+        model.input("x", (2,), "float32"),
+        model.tensor("real", (2,), "float32"),
+        model.tensor("y", (2,), "float32"),
+    )
+    model.op("DEQUANTIZE", operands, [w])
+    model.op("ADD", [x, w], [y])
+    model.output(y)
+    graph = reference_graph(model.finish(), "m.tflite")
+    value = graph.producers[graph.outputs[0]].inputs[1]
+    data = graph.constant_data(value)
+    assert (data is not None) == is_known
+    if data is not None:
+        assert data.tolist() == [1.0, -2.0]
+    else:
+        assert [each.name for each in graph.producers[value].inputs] == ["w"]
+
+
+@pytest.mark.parametrize("scales", [0.25, [0.25, 0.5]])
+def test_zero_points_that_are_left_out_are_zero(scales: Any) -> None:
+    count = np.size(scales)
+    found = read_container(small(scale=scales, points=[]), "m.tflite").tensors[1]
+    assert found.zero_points == (0,) * count
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["no list", "an empty list"])
+def test_what_has_no_scales_is_not_quantized(is_there: bool) -> None:
+    """Exporters write tables of quantization in which nothing stands, or ranges alone."""
+    data = bytearray(small())
+    parameters = tflite.Model.GetRootAs(data, 0).Subgraphs(0).Tensors(1).Quantization()
+    assert parameters.ScaleLength() == 1
+    table = parameters._tab
+    if is_there:
+        length = table.Vector(table.Offset(8)) - 4
+        data[length : length + 4] = bytes(4)
+    else:
+        fields = table.Pos - int.from_bytes(data[table.Pos : table.Pos + 4], "little", signed=True)
+        data[fields + 8 : fields + 10] = bytes(2)
+    record = read_container(bytes(data), "m.tflite").tensors[1]
+    assert (record.scales, record.zero_points, record.quantized_axis) == ((), (), 0)
+
+
 def test_everything_that_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Items and their bytes: parts of a file that lie in each other cost what they pretend."""
     paid: list[tuple[int, int]] = []
@@ -119,7 +173,7 @@ def test_everything_that_is_read_is_paid_for(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_costs_more_than_the_file_can_hold_is_damaged() -> None:
-    reader = container._Reader(b"x" * 100, "m.tflite")
+    reader = container._Reader(b"x" * 100)
     assert reader.spend(25) == 25
     with pytest.raises(ValueError, match="a vector claims 26 items in a file of 100 bytes"):
         reader.spend(26)

@@ -11,8 +11,9 @@ import pytest
 import tflite
 
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.tflite.schema import schema_enum
 from glowmcu.frontend.tflite.writer import ModelBuilder, TensorRef
-from glowmcu.frontend.tflite.writer_options import option_names, schema_enum, write_options
+from glowmcu.frontend.tflite.writer_options import option_names, write_options
 from tests.support.oracle import run_litert_reference, run_tflm
 
 INT32 = np.int32

@@ -11,6 +11,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
+from glowmcu.frontend.onnx.container import tensor_data
 from glowmcu.pipeline import compile_model
 from tests.hostile.test_mutants import run_worker
 
@@ -86,6 +87,24 @@ def folder(tmp_path: Path) -> Path:
 
 def test_data_beside_the_model_is_read(folder: Path) -> None:
     compile_model(with_external_data("w.bin"), str(folder / "m.onnx"), Options("m"))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
+)
+def test_data_beside_the_model_is_read_in_every_type_that_a_model_may_hold(
+    dtype: str, folder: Path
+) -> None:
+    numbers = np.array([[1, 0, 2], [3, 1, 0]]).astype(dtype)
+    (folder / "w.bin").write_bytes(b"12345" + numbers.tobytes())
+    tensor = numpy_helper.from_array(numbers, "w")
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", "w.bin"), ("offset", "5")):
+        tensor.external_data.add(key=key, value=value)
+    found = tensor_data(tensor, folder)
+    assert found.dtype == numbers.dtype
+    assert np.array_equal(found, numbers)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation, constant
+from glowmcu.ir.text.fields import aliased
 from glowmcu.ir.types import ElementType, Quantization, TensorType, element_type_of
 
 
@@ -91,6 +92,7 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1)
 
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
     """Values of a dataclass field's type."""
+    hint = aliased(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return st.one_of([values_of(choice) for choice in arguments])

@@ -8,7 +8,15 @@ import pytest
 from glowmcu.ir.operation import Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.kernels.requantization.linear_form import HIGH_WORD, PLAIN, Arithmetic, linear_form
+from glowmcu.kernels.requantization.linear_form import (
+    _REACH,
+    HIGH_WORD,
+    PLAIN,
+    Arithmetic,
+    _Bounds,
+    _widest,
+    linear_form,
+)
 from glowmcu.ops.elementwise import Add, Sub
 from tests.ops.test_elementwise import ALL_PAIRS, NONE, RELU, RELU6, pair_model
 from tests.support.forced_layers import ForcedLayers
@@ -141,6 +149,38 @@ def test_operands_that_are_never_negative_make_a_form_possible(arithmetic: Arith
     results = form_results(op, signature, arithmetic, low=-100)
     assert results is not None
     assert np.array_equal(results, literal(op, signature, low=-100))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_widest_interval_is_as_wide_as_at_any_point_of_a_fine_grid(seed: int) -> None:
+    """Of c, by slopes that move within reach; some optima lie at the reach's edge."""
+    generator = np.random.default_rng(seed)
+    below, above = (
+        _Bounds(generator.integers(-128, 128, (2, 9)).astype(float), side + generator.random(9) / 8)
+        for side in (-0.25, 0.25)
+    )
+    move, width = _widest(below, above)
+
+    def widths(moves: np.ndarray) -> np.ndarray:
+        first, last = ((each.values - moves @ each.points) for each in (below, above))
+        found: np.ndarray = last.min(axis=-1) - first.max(axis=-1)
+        return found
+
+    steps = np.linspace(-_REACH, _REACH, 121)
+    best = widths(np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)).max()
+    assert np.abs(move).max() <= _REACH
+    assert width == pytest.approx(widths(move), abs=1e-12)
+    assert width >= best * (1 - 1e-3)  # more is not looked for
+
+
+@pytest.mark.parametrize("arithmetic", [PLAIN, HIGH_WORD], ids=["plain", "high word"])
+@pytest.mark.parametrize("point", [-128, 127])
+def test_sums_that_are_always_the_same_have_a_form(arithmetic: Arithmetic, point: int) -> None:
+    op, signature = Add(), signature_of((1e-5, 1e-5, 1.0), (0, 0, point))
+    assert set(literal(op, signature).ravel().tolist()) == {point}
+    results = form_results(op, signature, arithmetic)
+    assert results is not None
+    assert set(results.ravel().tolist()) == {point}
 
 
 def test_the_result_takes_the_place_of_an_operand() -> None:

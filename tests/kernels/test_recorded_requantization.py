@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from glowmcu.ir.operation import Rounding
+from glowmcu.ir.operation import Rounding, Signature
+from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.kernels.requantization.bent_form import bent_form
 from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
+from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.ops.fixed_point import requantization
 from tests.support.roundings import ROUNDINGS
 
@@ -35,6 +38,7 @@ TASKS: dict[str, tuple[list[float], tuple[int, int], int, tuple[int, int]]] = {
     "one accumulator": ([0.01, 0.02], (77, 77), 0, (-128, 127)),
     "all alike": ([0.0123] * 3, (-20_000, 20_000), -128, (-128, 127)),
     "all alike in the middle": ([0.0123] * 3, (-20_000, 20_000), 9, (-128, 127)),
+    "one that wraps": ([0.01, 4.0], (-(2**30), 2**30), 0, (-128, 127)),
     "what wraps": ([4.0], (-(2**30), 2**30), 0, (-128, 127)),
     "the largest accumulators": ([1e-7], (-(2**31) + 400, 2**31 - 400), -128, (-128, 127)),
 }
@@ -78,3 +82,35 @@ def test_the_search_finds_what_is_recorded(golden: Callable[..., None]) -> None:
             text += f"    7, 4 bits {told(find_form(asked, (7, 4), (3, 5, 9)))}\n"
             text += f"    narrow {narrow(find_narrow_form(asked))}\n\n"
     golden("requantization_forms.txt", text)
+
+
+#: Scales of both operands and of the result, zero points.
+SUMS: dict[str, tuple[tuple[float, float, float], tuple[int, int, int]]] = {
+    "residual": ((0.0613729, 0.0837187, 0.0926431), (-128, 4, -128)),
+    "in the middle": ((0.0513717, 0.0251173, 0.0601337), (3, -7, 5)),
+    "equal scales": ((0.1, 0.1, 0.1), (-1, 0, 0)),
+    "halves": ((0.1, 0.1, 0.2), (0, 0, 0)),
+    "a common divisor": ((0.5, 0.25, 0.6), (-100, -100, 5)),
+    "saturation of most pairs": ((0.9133717, 0.8221173, 0.7101337), (100, -90, 0)),
+    "hardly anything": ((0.011, 0.37, 41.0), (-5, 9, 100)),
+    "one of them hardly": ((0.0001, 0.3, 0.31), (-128, 127, 0)),
+    "always the least": ((1e-5, 1e-5, 1.0), (0, 0, -128)),
+    "far beyond": ((4.0, 3.0, 0.01), (0, 0, 0)),
+}
+
+
+def summands(name: str) -> Signature:
+    types = [
+        TensorType((), ElementType.I8, Quantization((float(np.float32(scale)),), (point,)))
+        for scale, point in zip(*SUMS[name], strict=True)
+    ]
+    return Signature(tuple(types[:2]), (types[2],))
+
+
+def test_the_bent_lines_of_sums_are_those_recorded(golden: Callable[..., None]) -> None:
+    text = ""
+    for name in SUMS:
+        for op, rounding in ((Add(), Rounding.DOUBLE), (Sub(), Rounding.SINGLE)):
+            form = bent_form(op, summands(name), rounding)
+            text += f"{name}, {op.name}, {rounding.value}: {form}\n"
+    golden("requantization_sums.txt", text)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.types import Quantization
 from glowmcu.kernels.kernel import site_of
+from glowmcu.kernels.requantization import forms
 from glowmcu.kernels.requantization.forms import RequantizationTask, requantization_task
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
@@ -80,3 +83,20 @@ def test_a_task_gives_what_the_layer_gives(name: str) -> None:
     raw = (rows * flat.astype(np.int64)).sum(axis=1)
     got = np.clip(task.outputs((raw + task.offset)[:, np.newaxis]), *task.clamp)
     assert got.reshape(-1).tolist() == want.reshape(-1).tolist()
+
+
+def test_the_oldest_of_too_many_findings_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "_MOST_CACHED", 2)
+    cache: OrderedDict[tuple[object, ...], int] = OrderedDict()
+    asked: list[int] = []
+
+    def find(number: int) -> int:
+        def found() -> int:
+            asked.append(number)
+            return number * number
+
+        return forms.remembered(cache, (number,), found)
+
+    assert [find(number) for number in (1, 2, 1, 3, 2, 1)] == [1, 4, 1, 9, 4, 1]
+    assert asked == [1, 2, 3, 1]
+    assert list(cache) == [(3,), (1,)]

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from glowmcu.ir.graph import Value
+from glowmcu.ir.operation import Constant
 from glowmcu.ir.types import ElementType, Quantization, TensorType
+from glowmcu.ir.value_range import ValueRange
 from glowmcu.lowering import fold_constant_channels, remove_unread_channels, simplify
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.elementwise import Add
@@ -307,3 +309,30 @@ def test_a_graph_without_layers_is_handed_back(run_pass: Any) -> None:
     b, x = started()
     graph = b.finish(b.add(Softmax(), x, like=int8(scale=1 / 256, zero_point=-128)))
     assert run_pass(graph) is graph
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias", "folded"),
+    [
+        (3, 2**31 - 1 - 6, 2**31 - 1), (3, 2**31 - 6, None), (-3, -(2**31) + 6, -(2**31)),
+        (-3, -(2**31) + 5, None), (3, 0, 6), (0, 7, None),
+    ],
+)  # fmt: skip
+def test_a_constant_is_folded_where_the_bias_has_room(
+    weight: int, bias: int, folded: int | None
+) -> None:
+    """The first channel is always 2; the second one is anything."""
+    b = GraphBuilder()
+    dense(b, b.input(unit(1, 2)), [[weight, 1]], [bias])
+    node = b.nodes[-1]
+    assert isinstance(node.op, FullyConnected)
+    layer = fold_constant_channels._Layer(
+        node, node.op, np.array([[weight, 1]], np.int8), np.array([bias], np.int32)
+    )
+    layer.fold_constant_operands(ValueRange(np.array([2, -128]), np.array([2, 127])))
+    assert layer.changed == (folded is not None)
+    weights, biases, _ = layer.nodes()
+    assert isinstance(weights.op, Constant)
+    assert isinstance(biases.op, Constant)
+    assert weights.op.data.tolist() == [[weight if folded is None else 0, 1]]
+    assert biases.op.data.tolist() == [bias if folded is None else folded]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.lowering.channel_rules import _keeps_channels_apart
 from glowmcu.ops.copy import Copy
 from glowmcu.ops.elementwise import Add, Mul
 from glowmcu.ops.joining import Concatenation
@@ -72,6 +73,45 @@ def test_all_channels_are_read_by_operators_that_move_or_mix_them(name: str) -> 
     weights = [[1] + [0] * (mixed.type.shape[3] - 1)]
     after = simplified(b, conv(b, mixed, weights, [0]))
     assert shapes(after)[0] == (1, 3, 3, 3)
+
+
+#: Operators on 4 rows, 5 columns and 3 channels, and whether these stay apart from each other.
+APART: dict[str, tuple[Any, bool]] = {
+    "a slice of all channels": (Slice((0, 1, 0, 0), (1, 2, 5, 3), (1, 1, 1, 1)), True),
+    "a slice of two channels": (Slice((0, 0, 0, 1), (1, 4, 5, 2), (1, 1, 1, 1)), False),
+    "channels backwards": (Slice((0, 0, 0, 2), (1, 4, 5, 3), (1, 1, 1, -1)), False),
+    "as many columns as channels": (Slice((0, 0, 1, 0), (1, 4, 3, 3), (1, 1, 1, 1)), True),
+    "rows joined": (Concatenation(1), True),
+    "columns joined": (Concatenation(2), True),
+    "channels joined": (Concatenation(3), False),
+    "columns split": (Split(2, (2, 3)), True),
+    "channels split": (Split(3, (1, 2)), False),
+    "columns padded": (Pad(((0, 0), (0, 0), (1, 2), (0, 0)), 4), True),
+    "channels padded in front": (Pad(((0, 0), (0, 0), (0, 0), (1, 0)), 4), False),
+    "channels padded behind": (Pad(((0, 0), (0, 0), (0, 0), (0, 1)), 4), False),
+    "rows and columns turned": (Transpose((0, 2, 1, 3)), True),
+    "columns and channels turned": (Transpose((0, 1, 3, 2)), False),
+    "channels before all": (Transpose((3, 0, 1, 2)), False),
+    "columns reversed": (Reverse((2,)), True),
+    "columns and channels reversed": (Reverse((2, 3)), False),
+    "a mean of pixels": (Mean((1, 2), True), True),
+    "a mean of columns and channels": (Mean((2, 3), True), False),
+    "columns twice": (Tile((1, 1, 2, 1)), True),
+    "channels twice": (Tile((1, 1, 1, 2)), False),
+    "a copy": (Copy(), True),
+    "a pool": (MaxPool2D((2, 2)), True),
+    "a sum": (Add(), True),
+    "another shape": (Reshape((1, 5, 4, 3)), False),
+}
+
+
+@pytest.mark.parametrize(("op", "apart"), APART.values(), ids=APART)
+def test_an_operator_keeps_channels_apart_or_does_not(op: Any, apart: bool) -> None:
+    b = GraphBuilder()
+    x = b.input(unit(1, 4, 5, 3))
+    operands = (x, x) if isinstance(op, Add | Concatenation) else (x,)
+    b.add_many(op, *operands)
+    assert _keeps_channels_apart(b.nodes[-1]) == apart
 
 
 def test_a_vector_has_channels() -> None:

@@ -8,8 +8,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from glowmcu.ir.kernel_code import RowRule
+from glowmcu.ir.kernel_code import RowCall, RowRule, RowSupport
+from glowmcu.ir.program import Run
 from glowmcu.memplan.flow_times import FlowTimes, Read, StageReads, first_needed, flow_times
+from glowmcu.memplan.row_flow import _window_rows
+from tests.memplan.small_programs import Builder
 
 SEEDS = pytest.mark.parametrize("seed", range(40))
 
@@ -154,3 +157,15 @@ def test_rows_before_one_that_is_needed_are_passed_over() -> None:
 def test_equal_flows_are_computed_once() -> None:
     assert flow_times(stages_of(3)) is flow_times(stages_of(3))
     assert flow_times(stages_of(3)) is not flow_times(stages_of(4))
+
+
+@pytest.mark.parametrize("extents", [(1, 3), (3, 1), (5, 3, 1), (2,)])
+def test_a_stage_needs_the_rows_of_its_tallest_window(extents: tuple[int, ...]) -> None:
+    builder = Builder()
+    x = builder.input(4)
+    node = builder.graph(builder.mix(4, x)).nodes[0]
+    runs = [
+        Run(node, "k", (), (), rows=RowSupport(RowCall.RANGE, 4, (RowRule(1, 0, extent, 4),)))
+        for extent in extents
+    ]
+    assert _window_rows(runs) == max(extents)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import event, given, settings
 
 from glowmcu.cores import core
 from glowmcu.goals import Goal
-from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.cascade import Cascade
+from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.program import Buffer, Program, Run, View, ViewRole
 from glowmcu.ir.verify_program import verify_program
@@ -18,6 +21,8 @@ from glowmcu.kernels.selection.select import select_kernels
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.overlap import Relation, forbidden_differences, relations
 from glowmcu.memplan.planner import plan_memory
+from glowmcu.memplan.share_views import share_views
+from glowmcu.ops.assign import Assign
 from tests.memplan.small_programs import Builder, Choice, Mingle, Mix, i8
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.memplan.streamed import (
@@ -207,6 +212,43 @@ def test_a_part_of_a_result_counts_from_where_it_begins() -> None:
     program = program.with_instructions([view, *program.instructions])
     found = {item.operand.name: item.forbidden for item in relations(program)}
     assert found["in0"] == ((-4 - 12, 16 - 12),)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_related"), [((16,), True), ((8, 8), False), ((4, 8, 4), False)]
+)
+def test_a_cascade_knows_of_a_root_that_one_input_alone_fills(
+    sizes: tuple[int, ...], is_related: bool
+) -> None:
+    """What it says of rows that were read is of all bytes of the root then."""
+    builder = Builder()
+    x, y = builder.input(16), builder.input(4)
+    parts = builder.cut(x, *sizes)
+    result = builder.mix(8, parts[0], y)
+    program = builder.program(builder.graph(result))
+    (run,) = program.runs
+    cascade = Cascade((), (), run.inputs, run.outputs, {}, {(run.inputs[0], run.outputs[0]): ()})
+    program = replace(
+        program, instructions=tuple(cascade if i is run else i for i in program.instructions)
+    )
+    assert (() in [item.forbidden for item in relations(program)]) == is_related
+
+
+def test_each_pair_of_buffers_of_which_one_has_a_state_is_related_once() -> None:
+    """Beside the state's 8 bytes new ones are there from the first run to the second."""
+    builder = Builder()
+    x, old = builder.input(12), builder.input(8)
+    joined = builder.join(old, builder.mix(4, x))
+    graph = builder.graph(builder.mix(5, joined), builder.add(Assign(), old)[0])
+    graph = replace(graph, states=(State(old, np.zeros(8, np.int8)),))
+    program = share_views(builder.program(graph))
+    found = {(item.operand.name, item.result.name): item.forbidden for item in relations(program)}
+    assert len(found) == len(relations(program))
+    assert found == {
+        ("in0", "t1_0"): ((-8, 12), (-12, 4)),  # 12 bytes, before 8 and before 4 at place 8
+        ("t1_0", "mark of a stream"): ((-4, 8), (4, 12)),
+        ("t1_0", "t2_0"): ((-8, 8), (0, 12)),  # 5 bytes, which begin at words
+    }
 
 
 @pytest.mark.parametrize("gaps", [(4, 8), (8, 4), (4, 4, 8), (4, 8, 4), (8, 4, 4)])

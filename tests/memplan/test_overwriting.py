@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from glowmcu.ir.graph import Value
+from glowmcu.ir.graph import Rate, Value
 from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.memplan.instructions import arranged
 from glowmcu.memplan.order_model import OrderModel
 from glowmcu.memplan.reuse_in_place import overwritable, reuse_in_place
 from tests.memplan.small_programs import Builder, Mingle
@@ -102,3 +103,39 @@ def test_bytes_that_nobody_reads_are_alive_at_the_start_alone() -> None:
     assert (model.start_bytes, model.first_bytes, model.end_bytes) == (72, 8, 4)
     assert model.bound_bytes == 72
     assert model.peak([0]) == 72
+
+
+@pytest.mark.parametrize(
+    ("rates", "needed"),
+    [
+        ((), ["x", "x", "x"]),
+        (((0, 1), (0, 1), (0, 1)), ["x", "x", "x"]),
+        (((0, 1), (0, 2), (1, 2)), ["x", "x first", "x"]),
+        (((0, 2), (0, 2), (1, 2)), ["x last", "x first last", "x"]),
+        (((1, 1), (0, 1), (0, 3)), ["x", "x last", "x"]),
+    ],
+    ids=["one rate", "always due", "one of the first", "each", "the middle anywhere"],
+)
+def test_stages_follow_each_other_but_those_that_always_compute_come_anywhere(
+    rates: tuple[tuple[int, int], ...], needed: list[str]
+) -> None:
+    """Three runs that read one value, of stages 1, 2 and 0 in this order."""
+    builder = Builder()
+    x = builder.mix(4, builder.input(2))
+    ends = [builder.mix(4, x) for _ in range(3)]
+    graph = builder.graph(*ends)
+    stages = {"n1": 1, "n2": 2, "n3": 0}
+    program = builder.program(graph)
+    runs = [
+        replace(run, node=replace(run.node, stage=stages.get(run.node.name, 0)))
+        for run in program.runs
+    ]
+    program = arranged(program, runs, program.views.values())
+    named = [Rate(f"stage {number}", *rate) for number, rate in enumerate(rates)]
+    model = OrderModel(replace(program, rates=tuple(named)))
+    words = {1: "x", 2: "first", 3: "second", 4: "last"}
+    found = [
+        " ".join(word for bit, word in words.items() if facts.needs >> bit & 1)
+        for facts in model.runs[1:]
+    ]
+    assert found == needed

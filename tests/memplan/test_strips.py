@@ -20,11 +20,18 @@ from glowmcu.ir.text import parse_program, print_program
 from glowmcu.ir.types import Shape
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan.planner import plan_memory
-from glowmcu.memplan.strips import StripArea, extra_macs, split_into_strips, strip_areas
+from glowmcu.memplan.strips import (
+    StripArea,
+    _narrowed,
+    extra_macs,
+    split_into_strips,
+    strip_areas,
+)
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.pooling import MaxPool2D
 from glowmcu.ops.registry import load_operations
 from glowmcu.ops.slicing import Slice
+from glowmcu.ops.stack import Member, Stack
 from glowmcu.verify.cortex_m.executor import CortexM
 from tests.ir.graphs import GraphBuilder
 from tests.lowering.layers import UNIT, unit
@@ -187,6 +194,17 @@ def test_a_seam_that_lacks_a_column_is_noticed(shift: int) -> None:
     changed.verify()
     with pytest.raises(AssertionError):
         assert_same_results(graph, changed)
+
+
+def test_members_of_a_stack_are_as_narrow_as_its_result() -> None:
+    wide = unit(1, 4, 6, 2)
+    stack = Stack((Member(Add(), (0, 0), wide), Member(Add(), (1, 0), wide)))
+    b = GraphBuilder()
+    graph = b.finish(b.add(stack, b.input(wide)))
+    op, columns = _narrowed(graph.nodes[0], (2, 5))
+    assert columns == (2, 5)
+    assert isinstance(op, Stack)
+    assert [member.type for member in op.members] == [unit(1, 4, 3, 2)] * 2
 
 
 def strip_plan() -> tuple[Graph, Placed]:

@@ -222,17 +222,24 @@ def test_a_row_of_a_table_is_a_moment_where_it_has_a_number_a_channel(tmp_path: 
     assert "'time' left out" in samples.notes[0]
 
 
+def named() -> str:
+    return ",".join(f"x{index}" for index in range(24))
+
+
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
         ("1,2,3\n4,5,6\n", "GM304", "a row has 3 numbers; expected 24"),
-        (table() + "1,2\n", "GM307", "row 6 has 2 columns"),
+        (table() + "1,2\n", "GM307", "row 6 has 2 columns, the first 24"),
+        (f"{named()}\n1,2\n", "GM307", "row 2 has 2 columns, the first 24"),
+        (f"{named()}\n{table()}1,2\n", "GM307", "row 7 has 2 columns, the first 24"),
         (table() + table().split("\n")[0].replace(".", "x"), "GM307", "row 6"),
         (table().replace(str(BATCH.tolist()[0][0]), "nan", 1), "GM305", "nan"),
         ("", "GM306", "no rows"), ("a,b\n", "GM306", "no rows"),
         ("\x00\x01", "GM306", "no rows"),
     ],
-    ids=["too narrow", "a short row", "a word", "no number", "nothing", "names alone", "no table"],
+    ids=["too narrow", "a short row", "rows shorter than names", "a short row below names",
+         "a word", "no number", "nothing", "names alone", "no table"],
 )  # fmt: skip
 def test_a_table_that_fits_no_input_is_refused(
     text: str, code: str, words: str, tmp_path: Path

@@ -118,6 +118,23 @@ def test_without_samples_the_weights_themselves_decide_what_is_cut_off() -> None
     assert errors[1].sum() < errors[0].sum()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_each_channel_takes_the_fortieth_part_of_its_scale_that_is_best(seed: int) -> None:
+    """From the whole scale down to two fifths of it; of equal ones the largest."""
+    node, _ = only_layer(LAYERS["dense"])
+    layer = four_bit_layer("dense")
+    random = np.random.default_rng(seed)
+    weights = random.standard_t(2, layer.weights.shape).astype(np.float32)
+    scales = (np.abs(weights).max(axis=1) / 7).astype(np.float32)
+    wanted = []
+    for row, scale in zip(weights.astype(np.float64), scales, strict=True):
+        tried = [np.float32(np.float64(scale) * (1 - 0.025 * step)) for step in range(25)]
+        cut = [np.clip(np.rint(row / float(each)), -7, 7) * float(each) for each in tried]
+        wanted.append(tried[int(np.argmin([np.square(each - row).sum() for each in cut]))])
+    got = clipped_scales(node, replace(layer, weights=weights, scales=scales), None)
+    assert got.tolist() == [float(each) for each in wanted]
+
+
 def test_weights_all_on_the_grid_are_not_cut_off() -> None:
     node, _ = only_layer(LAYERS["dense"])
     layer = four_bit_layer("dense")

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glowmcu.ir.graph import Graph, State, Value
+from glowmcu.ir.graph import Graph, Node, State, Value
+from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange, StateRule
 from glowmcu.ir.types import ElementType, Quantization
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add
@@ -15,12 +16,16 @@ from glowmcu.ops.shape import Reshape
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.parameters import (
     _fixed_parameters,
+    _group,
+    _group_wide_states,
     _Groups,
     _holds,
     _join_if_free,
     _Ranges,
     _unify,
+    wide_states,
 )
+from glowmcu.quant.parameters import samples_of as samples_of_node
 from glowmcu.quant.profiling import BATCH_SIZE, profile_graph
 from glowmcu.quant.quantizer import quantize_graph
 from glowmcu.quant.ranges import Calibration, Method
@@ -84,6 +89,48 @@ def test_operands_are_unified_but_those_that_are_fixed_to_something_else(
     results = [values["r"]] if with_result else []
     _unify(groups, [values["a"], values["b"]], results)
     assert sorted("".join(sorted(each)) for each in told(groups)) == wanted
+
+
+ALONE = ["a", "b", "r", "s"]
+#: Rules of a node that makes `r` and `s` of `a` and `b`: who goes together, what is int16 anyway.
+RULES: dict[str, tuple[QuantizationRule, list[str], str]] = {
+    "a range each": (QuantizationRule((0, 1)), ALONE, ""),
+    "one operand": (QuantizationRule((1,)), ["b", "r", "s"], ""),
+    "the same range": (QuantizationRule((0, 1), result=ResultRange.SAME), ["ars", "b"], ""),
+    "one range for all": (QuantizationRule((0, 1), unified=True), ["abrs"], ""),
+    "samples": (QuantizationRule((0, 1), samples=(1,)), ["a", "r", "s"], ""),
+    "a state": (QuantizationRule((0, 1), states=(StateRule(1, 1),)), ["a", "brs"], ""),
+    "a state of the first operand": (
+        QuantizationRule((0, 1), states=(StateRule(0, 1),)), ["ars", "b"], "",
+    ),
+    "a state that begins anew": (
+        QuantizationRule((0, 1), states=(StateRule(None, 1),)), ["a", "b", "rs"], "",
+    ),
+    "a wide state": (
+        QuantizationRule((0, 1), states=(StateRule(1, 1, wide=True),)), ["a", "bs", "r"], "",
+    ),
+    "a wide state that begins anew": (
+        QuantizationRule((0, 1), states=(StateRule(None, 1, wide=True),)), ALONE, "",
+    ),
+    "a wide power of two": (
+        QuantizationRule((0, 1), states=(StateRule(1, 1, True, True),)), ["a", "bs", "r"], "s",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "wanted", "powers"), RULES.values(), ids=RULES)
+def test_a_rule_says_which_tensors_of_a_node_go_together(
+    rule: QuantizationRule, wanted: list[str], powers: str
+) -> None:
+    values = {name: Value(real(1), name) for name in "abrs"}
+    node = Node(Add(), (values["a"], values["b"]), (values["r"], values["s"]), "n")
+    groups = _Groups(_fixed_parameters)
+    _group(groups, node, rule)
+    found = _group_wide_states(groups, node, rule)
+    assert sorted("".join(sorted(each)) for each in told(groups)) == wanted
+    assert {value.name for value in found} == set(powers)
+    assert wide_states(node, rule) == {values["s"] for state in rule.states if state.wide}
+    assert samples_of_node(node, rule) == {values["b"] for _ in rule.samples}
 
 
 def test_groups_of_groups_have_one_root_and_what_is_fixed_of_either() -> None:

@@ -13,9 +13,10 @@ from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add, Mul
+from glowmcu.ops.gather import Gather
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
-from glowmcu.ops.scan import CumSum
+from glowmcu.ops.scan import ArgMax, CumSum
 from glowmcu.ops.shape import Reshape
 from glowmcu.quant.islands import border_nodes, choose_int8_nodes, is_real, nodes_named, why_float
 from glowmcu.quant.mask_values import possible_values
@@ -163,6 +164,19 @@ def test_regions_know_the_nodes_around_them() -> None:
         for region, around in border_nodes(graph, lambda node: node.name in "abr")
     ]
     assert moves == [(["a", "b"], ["d", "s"]), (["r"], ["s", "t"])]
+
+
+def test_constants_and_integers_make_nobody_a_neighbour() -> None:
+    """A layer with weights, then the places of its largest results, which a gather reads."""
+    graph = GraphBuilder()
+    x, table = graph.input(real(1, 4), "x"), graph.input(real(4, 2), "table")
+    w, b = graph.constant(draw(1, 4, 4)), graph.constant(draw(2, 4))
+    y = graph.add(FullyConnected(), x, w, b, name="layer")
+    places = graph.add(ArgMax(1), y, name="places", like=TensorType((1,), ElementType.I32))
+    picked = graph.add(Gather(0), table, places, name="picked", like=real(1))
+    for name, around in (("layer", ["places"]), ("places", ["layer"]), ("picked", [])):
+        (found,) = border_nodes(graph.finish(picked), lambda node: node.name == name)  # noqa: B023
+        assert [node.name for node in found[1]] == around
 
 
 def measured(low: float, high: float) -> Callable[[Value], tuple[float, float]]:

@@ -18,7 +18,7 @@ from glowmcu.quality import Demands, quality_of, quality_record
 from glowmcu.quality_text import quality_sentences
 from glowmcu.quant.automatic import Needs
 from glowmcu.quant.judgement import Judge, judge_of
-from glowmcu.quant.mixed_weights import MixedWeights, choose_four_bits
+from glowmcu.quant.mixed_weights import MixedWeights, _harm, _most, _name, choose_four_bits
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.samples import samples_of
@@ -114,6 +114,40 @@ def test_a_budget_that_cannot_be_met_names_the_nearest(judge: Judge) -> None:
     assert caught.value.code == "GM352"
     assert "with 3 of 3 layers it is 1 040 B" in str(caught.value).replace("\u202f", " ")
     assert "give flash_budget=1040 or more" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("loss", "weights", "harm"), [(1.0, 7, 0.0), (3.0, 4, 2.0), (0.5, 3, -0.25), (1.5, 1, 1.25)]
+)
+def test_the_harm_of_four_bits_is_noise_a_weight(loss: float, weights: int, harm: float) -> None:
+    assert _harm(loss, weights) == harm
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_the_most_that_is_enough_is_found_by_halves(count: int) -> None:
+    for most in range(count + 1):
+        asked: list[int] = []
+
+        def is_enough(many: int) -> bool:
+            asked.append(many)  # noqa: B023
+            return many <= most  # noqa: B023
+
+        assert _most(count, is_enough) == most
+        assert len(asked) <= 1 + count.bit_length()
+    assert _most(count, lambda many: False) == 0
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "name"),
+    [("a", "b", "a"), ("", "b", "b"), ("a,1", "b", "b"), ("a,1", "b,2", ""), ("", "", "")],
+)
+def test_a_layer_is_called_by_a_name_without_a_comma(node: str, value: str, name: str) -> None:
+    graph = GraphBuilder()
+    x, w, b = graph.input(real(1, 2)), graph.constant(draw(1, 2, 2)), graph.constant(draw(2, 2))
+    graph.add(FullyConnected(), x, w, b, name="layer")
+    layer = graph.nodes[-1]
+    outputs = (replace(layer.output, name=value),)
+    assert _name(replace(layer, name=node, outputs=outputs)) == name
 
 
 def test_a_bundle_says_which_layers_have_four_bits(tmp_path: Path) -> None:

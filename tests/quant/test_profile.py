@@ -99,9 +99,17 @@ def test_a_profile_is_json_that_names_the_model_and_the_version(profile: Profile
         lambda text: text.replace('"channel_high": [', '"channel_high": [1.0,', 1),
         lambda text: re.sub(r'"channel_high": \[[^,]*', '"channel_high": [1e999', text, count=1),
         lambda text: text.replace('"count"', '"number"'),
+        lambda text: re.sub(r'"low": [^,]*', '"low": 1e6', text, count=1),
+        *(lambda text, key=key: re.sub(rf'"{key}": [^,\n]*', f'"{key}": Infinity', text, count=1)
+          for key in ("low", "high", "mean", "variance")),
+        lambda text: re.sub(r'"bins": \[[^]]*', '"bins": [', text, count=1),
+        lambda text: re.sub(r'"bins": \[[^]]*', '"bins": [[1],[2]', text, count=1),
+        lambda text: re.sub(r'"bins": \[[^]]*', f'"bins": [{"1," * 2048}1', text, count=1),
     ],
     ids=["cut off", "no table", "another format", "NaN", "negative count", "a channel too many",
-         "a channel that is infinite", "a field missing"],
+         "a channel that is infinite", "a field missing", "low above high", "infinite low",
+         "infinite high", "infinite mean", "infinite variance", "no bins", "rows of bins",
+         "a bin too many"],
 )  # fmt: skip
 def test_a_damaged_profile_is_refused(profile: Profile, damage: object) -> None:
     assert callable(damage)
@@ -109,6 +117,17 @@ def test_a_damaged_profile_is_refused(profile: Profile, damage: object) -> None:
         parse_profile(damage(profile_text(profile)), "p.json")
     assert code_of(caught) == "GM303"
     assert "p.json" in str(caught.value)
+
+
+def test_the_ends_of_what_a_profile_may_hold_are_read(profile: Profile) -> None:
+    """A range of one number, as many bins as there may be, one of them empty."""
+    text = profile_text(profile)
+    text = re.sub(r'"low": [^,]*, "high": [^,\n]*', '"low": 0.5, "high": 0.5', text)
+    text = re.sub(r'"bins": \[[^]]*', f'"bins": [{"1," * 2047}0', text)
+    for tensor in parse_profile(text).tensors.values():
+        assert (tensor.low, tensor.high) == (0.5, 0.5)
+        assert tensor.histogram is not None
+        assert tensor.histogram.counts.tolist() == [1] * 2047 + [0]
 
 
 def test_a_missing_profile_is_refused(tmp_path: Path) -> None:

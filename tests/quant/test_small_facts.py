@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from glowmcu.errors import GlowmcuError
-from glowmcu.ir.graph import Graph
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.ops.activation import Relu
 from glowmcu.ops.comparison import Select
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.ops.normalization import Softmax
@@ -147,6 +148,19 @@ def test_a_mask_reaches_eight_below_all_scores(name: str) -> None:
 def test_what_others_read_too_keeps_its_range() -> None:
     graph = masked("add", FORBIDS, shown=True)
     assert masked_ranges(graph, lambda value: (-1e9, 5.0)) == {}
+
+
+@pytest.mark.parametrize("read_by", ["a node", "the softmax again"])
+def test_what_another_node_reads_too_keeps_its_range(read_by: str) -> None:
+    graph = masked("add", FORBIDS)
+    (softmax,) = (node for node in graph.nodes if isinstance(node.op, Softmax))
+    (x,) = softmax.inputs
+    measured = {**MEASURED, "masked": (-1e9, 5.0)}
+    assert x in masked_ranges(graph, lambda value: measured[value.name])
+    op = Relu((0.0, 6.0)) if read_by == "a node" else Softmax()
+    other = Node(op, (x,), (replace(x, name="other"),), "other")
+    changed = graph.replace((*graph.nodes, other), (*graph.outputs, other.output))
+    assert masked_ranges(changed, lambda value: measured[value.name]) == {}
 
 
 @pytest.mark.parametrize("how", ["add", "select"])

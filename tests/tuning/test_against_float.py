@@ -150,7 +150,7 @@ def test_words_for_samples_are_refused_where_a_number_or_data_is_needed(
 ) -> None:
     code, _, err = run("verify", folder / "bundle", "--samples", "data.npz")
     assert code == 2
-    assert "expected a number up to 100000, got 'data.npz'; data go with --against float" in err
+    assert "expected a number up to 100000, got 'data.npz'; data go with --against\n" in err
     code, _, err = run("verify", GESTURES, "--against", "float")
     assert code == 2
     assert "error[GM719]: --against float needs real data" in err

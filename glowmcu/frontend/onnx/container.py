@@ -298,7 +298,8 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
                 "GM105", f"tensor {tensor.name!r} is {type_name} in a file of its own",
                 "save the model in one file: onnx.save(onnx.load(FILE), NEW_FILE)",
             )  # fmt: skip
-        return _external_data(tensor, shape, element, folder)
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        return _external_data(tensor, shape, dtype, folder)
     try:
         data: Array = numpy_helper.to_array(tensor)
     except Exception as cause:
@@ -308,9 +309,7 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
     return np.asarray(data, order="C")
 
 
-def _external_data(
-    tensor: Any, shape: Shape, element: ElementType | None, folder: Path | None
-) -> Array:
+def _external_data(tensor: Any, shape: Shape, dtype: np.dtype[Any], folder: Path | None) -> Array:
     """External data from a file in the model's own folder; nothing else is opened."""
     entries = {item.key: item.value for item in tensor.external_data}
     location = entries.get("location", "")
@@ -318,12 +317,12 @@ def _external_data(
         path = None if folder is None else (folder / location).resolve()
     except (ValueError, OSError):
         path = None
-    if folder is None or path is None or not path.is_relative_to(folder) or element is None:
+    if folder is None or path is None or not path.is_relative_to(folder):
         raise Unsupported(
             "GM105", f"tensor {tensor.name!r} keeps its data in {location!r}, outside the model's "
             "folder", "put the data file beside the model",
         )  # fmt: skip
-    size = math.prod(shape) * element.size_bytes
+    size = math.prod(shape) * dtype.itemsize
     try:
         offset = int(entries.get("offset", "0"))
         if offset < 0 or not path.is_file():
@@ -337,5 +336,5 @@ def _external_data(
         raise Unsupported(
             "GM105", f"external data {location!r} holds {len(raw)} bytes; {size} are needed"
         )
-    little: Array = np.frombuffer(raw, element.numpy.newbyteorder("<"))
-    return little.astype(element.numpy).reshape(shape)
+    little: Array = np.frombuffer(raw, dtype.newbyteorder("<"))
+    return little.astype(dtype).reshape(shape)

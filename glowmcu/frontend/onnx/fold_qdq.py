@@ -155,7 +155,7 @@ class _Folding:
         return (
             isinstance(node.op, Movement | Reshape | MaxPool2D)
             and all(value in self._stored for value in node.inputs)
-            and all(_stands_for_real(value) for value in (*node.inputs, *node.outputs))
+            and _stands_for_real(node.outputs[0])
             and not _has_fill(node.op)
         )
 
@@ -274,8 +274,7 @@ class _Folding:
         )
         op.verify(new.signature)
         self._nodes.append(new)
-        for old, value in zip(node.outputs, outputs, strict=True):
-            (self._stored if _is_real(old) else self._real)[old] = value
+        self._stored.update(zip(node.outputs, outputs, strict=True))
 
     def _result(self, node: Node, rule: QuantizationRule) -> Quantization | None:
         """Parameters of the results; None where they are no real numbers."""
@@ -318,7 +317,7 @@ class _Folding:
                 raise _Refused
             x = source.inputs[0]
             assert x.type.quantization is not None
-            if x.type.quantization.per_channel or x.type.element not in _BYTES:
+            if x.type.element not in _BYTES:
                 raise _Refused
             data = self._graph.constant_data(x)
             assert data is not None

@@ -6,6 +6,7 @@ import numpy as np
 import tflite
 
 from glowmcu.frontend.tflite.importer import Unsupported
+from glowmcu.frontend.tflite.schema import schema_names
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.fixed_point import round_half_away
 from glowmcu.ops.real import FLOAT_MAX
@@ -16,11 +17,7 @@ _REAL_RANGES: dict[int, tuple[float | None, float | None]] = {
     tflite.ActivationFunctionType.RELU6: (0.0, 6.0),
     tflite.ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
 }
-_NAMES = {
-    number: name
-    for name, number in vars(tflite.ActivationFunctionType).items()
-    if isinstance(number, int)
-}
+_NAMES = schema_names("ActivationFunctionType")
 
 
 def quantize_bound(real: float, type_: TensorType) -> int:

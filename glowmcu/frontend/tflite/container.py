@@ -20,6 +20,7 @@ import tflite
 from tflite.utils import BUILTIN_OPCODE2NAME
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.frontend.tflite.schema import schema_names
 from glowmcu.ir.types import Shape
 
 MAX_RANK = 8
@@ -127,13 +128,12 @@ def read_container(data: bytes, file_name: str) -> ModelRecord:
             "pass a .tflite as the TensorFlow Lite converter writes it, or an ONNX model as .onnx",
         )
     with damaged_file(file_name, len(data)):
-        return _Reader(data, file_name).read()
+        return _Reader(data).read()
 
 
 class _Reader:
-    def __init__(self, data: bytes, file_name: str) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
-        self.file_name = file_name
         self.budget = 8 * len(data) + 4096
 
     def spend(self, count: int, item_bytes: int = 4) -> int:
@@ -253,9 +253,7 @@ def _vector(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.atleast_1d(np.asarray(values, dtype))
 
 
-_TYPE_NAMES = {
-    number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)
-}
+_TYPE_NAMES = schema_names("TensorType")
 
 
 def _type_name(number: int) -> str:

@@ -16,8 +16,9 @@ from glowmcu.discovery import import_members
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.importer import Unsupported
+from glowmcu.frontend.tflite.schema import schema_enum
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.frontend.tflite.writer_options import OptionValue, schema_enum
+from glowmcu.frontend.tflite.writer_options import OptionValue
 from glowmcu.frontend.tflite.writer_tables import TensorRef
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Operation

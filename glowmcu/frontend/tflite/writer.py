@@ -16,7 +16,8 @@ import numpy.typing as npt
 import tflite
 
 from glowmcu.errors import error
-from glowmcu.frontend.tflite.writer_options import OptionValue, operator_code, schema_enum
+from glowmcu.frontend.tflite.schema import schema_enum
+from glowmcu.frontend.tflite.writer_options import OptionValue, operator_code
 from glowmcu.frontend.tflite.writer_tables import (
     OperatorCode,
     OperatorRef,

@@ -8,7 +8,6 @@ for. So a new operator of the schema works here without a line of ours.
 from __future__ import annotations
 
 import difflib
-import importlib
 import struct
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu.errors import error
+from glowmcu.frontend.tflite.schema import schema_enum, schema_module
 
 _FLOAT_VECTORS = ("BucketizeOptions.boundaries",)
 """Vectors that do not hold integers; the generated functions tell element sizes, not types."""
@@ -65,12 +65,6 @@ _FIELD_ENUMS = {
 """Fields whose values may be given by the schema's name: `"SAME"`, `"RELU6"`, `"INT32"`."""
 
 
-def schema_enum(name: str) -> dict[str, int]:
-    """Name -> number of a schema enum such as `TensorType`, in the schema's order."""
-    members = vars(getattr(_schema_module(name), name))
-    return {key: value for key, value in members.items() if isinstance(value, int)}
-
-
 def operator_code(kind: str) -> int:
     """Number of the builtin operator `kind` (`"CONV_2D"`). Raises GM190 for an unknown name."""
     codes = schema_enum("BuiltinOperator")
@@ -83,7 +77,7 @@ def operator_code(kind: str) -> int:
 def option_names(kind: str) -> list[str]:
     """Options that the operator `kind` takes, in the schema's spelling; none for many."""
     _, table = _options_table(kind)
-    return sorted(_fields_of(_schema_module(table), table)) if table else []
+    return sorted(_fields_of(schema_module(table), table)) if table else []
 
 
 def write_options(
@@ -99,7 +93,7 @@ def write_options(
     _refuse_unknown(kind, options)
     if not table:
         return union, 0, 0
-    module = _schema_module(table)
+    module = schema_module(table)
     fields = _fields_of(module, table)
     values = {
         name: _prepare(builder, module, f"{table}.{name}", fields[name], value)
@@ -197,7 +191,3 @@ def _write_vector(builder: Any, start_vector: Any, where: str, value: OptionValu
     if len(stored) != len(value) or (kind == "i" and not np.array_equal(stored, given)):
         raise error("GM192", f"{where} cannot hold {value!r}")
     return int(builder.CreateNumpyVector(stored))
-
-
-def _schema_module(name: str) -> ModuleType:
-    return importlib.import_module(f"tflite.{name}")

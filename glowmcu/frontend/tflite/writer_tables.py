@@ -12,12 +12,8 @@ from typing import Any
 import numpy as np
 import tflite
 
-from glowmcu.frontend.tflite.writer_options import (
-    OptionValue,
-    operator_code,
-    schema_enum,
-    write_options,
-)
+from glowmcu.frontend.tflite.schema import schema_enum
+from glowmcu.frontend.tflite.writer_options import OptionValue, operator_code, write_options
 
 BUFFER_ALIGNMENT_BYTES = 16
 _LAST_OLD_CODE = 127

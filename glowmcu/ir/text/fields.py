@@ -26,6 +26,11 @@ Hint = Any
 _WHOLE = re.compile(r"0|[1-9]\d{0,8}")
 
 
+def aliased(hint: Hint) -> Hint:
+    """What an alias of a `type` statement stands for; NumPy 2.5 has one for arrays."""
+    return getattr(get_origin(hint) or hint, "__value__", hint)
+
+
 class FieldError(Exception):
     """Attributes that do not make an operator: code, message and hint of the error to raise."""
 
@@ -83,6 +88,7 @@ class FieldReader:
             raise FieldError("GM214", f"{what}: {cause}") from cause
 
     def _convert(self, raw: Raw, hint: Hint, what: str) -> Raw:
+        hint = aliased(hint)
         origin: Hint = get_origin(hint)
         arguments = get_args(hint)
         if origin in (Union, types.UnionType):

@@ -77,7 +77,7 @@ def _form(pairs: Pairs, p: int, q: int, c: int) -> BentForm | None:
         ends.append((low + high) // 2)
     form = BentForm(p, q, c, ends[0], ends[0] - ends[1])
     bent = sums + form.addend
-    total = bent - np.where(below, form.bend, 0)
+    total = sums + np.where(below, *ends[::-1])
     partial = pairs.a * p + c
     reach = max(int(np.abs(values).max()) for values in (sums, partial, bent, total))
     if max(reach, abs(c), abs(form.addend), abs(form.bend)) >= INT32_END:

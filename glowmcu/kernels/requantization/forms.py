@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -182,6 +183,7 @@ def inputs_of_rows(inputs: ValueRange, length: int) -> ValueRange:
     return inputs
 
 
+_Found = TypeVar("_Found")
 _CACHE: OrderedDict[tuple[object, ...], Form | None] = OrderedDict()
 #: Lines, or that there are none: requests for several kinds ask for the same ones.
 _LINES: OrderedDict[tuple[object, ...], Form | None] = OrderedDict()
@@ -202,14 +204,15 @@ def find_form(
     have the finest multipliers.
     """
     key = (task.key, tuple(preshifts), postshifts and tuple(postshifts), tuple(kinds))
-    return _remembered(_CACHE, key, lambda: _find_form(task, preshifts, postshifts, kinds))
+    return remembered(_CACHE, key, lambda: _find_form(task, preshifts, postshifts, kinds))
 
 
-def _remembered(
-    cache: OrderedDict[tuple[object, ...], Form | None],
+def remembered(
+    cache: OrderedDict[tuple[object, ...], _Found],
     key: tuple[object, ...],
-    find: Callable[[], Form | None],
-) -> Form | None:
+    find: Callable[[], _Found],
+) -> _Found:
+    """What is found for a key, once; the oldest is forgotten where there are too many."""
     if key not in cache:
         cache[key] = find()
         if len(cache) > _MOST_CACHED:
@@ -272,7 +275,7 @@ def _line_form(
     task: RequantizationTask, kind: FormKind, preshift: int, postshift: int
 ) -> Form | None:
     key = (task.key, kind, preshift, postshift)
-    return _remembered(_LINES, key, lambda: _new_line_form(task, kind, preshift, postshift))
+    return remembered(_LINES, key, lambda: _new_line_form(task, kind, preshift, postshift))
 
 
 def _new_line_form(

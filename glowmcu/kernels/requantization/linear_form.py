@@ -27,9 +27,9 @@ _Ints = npt.NDArray[np.int64]
 LOWEST, HIGHEST = -128, 127
 INT32_END = 2**31
 
-#: Slopes are looked for within _REACH of the real factors, by _ZOOMS grids of _GRID points a side,
+#: Slopes are looked for within _REACH of the real factors, by _ZOOMS grids of _STEPS on each side,
 #: each a third of the one before.
-_REACH, _GRID, _ZOOMS = 2.0**-14, 13, 14
+_REACH, _STEPS, _ZOOMS = 2.0**-14, np.linspace(-1.0, 1.0, 13), 14
 #: No pair further from bounding c than this can bound it within reach: 2 * 2 * 128 * _REACH.
 _NEAR = 2.0**-5
 _CUTS = 40
@@ -206,8 +206,7 @@ def _bounds(pairs: Pairs, values: _Floats, chosen: npt.NDArray[np.bool_]) -> _Bo
 
 def _widest(below: _Bounds, above: _Bounds) -> tuple[_Floats, float]:
     """The move within reach that leaves the widest interval, and its width."""
-    steps = np.linspace(-1.0, 1.0, _GRID)
-    grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+    grid = np.stack(np.meshgrid(_STEPS, _STEPS), axis=-1).reshape(-1, 2)
     best, reach, width = np.zeros(2), _REACH, 0.0
     for _ in range(_ZOOMS):
         moves = np.vstack([best, np.clip(best + reach * grid, -_REACH, _REACH)])

@@ -23,14 +23,13 @@ import numpy.typing as npt
 
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.value_range import Int64Array
-from glowmcu.kernels.requantization.forms import RequantizationTask
+from glowmcu.kernels.requantization.forms import RequantizationTask, remembered
 from glowmcu.kernels.requantization.thresholds import Staircase, picked
 
 _HALF_BITS = 16
 _MOST_POSTSHIFT = 24
 _FAR = np.int64(2**60)
 _BISECTIONS = 40
-_MOST_CACHED = 4096
 #: Channels.
 _AT_ONCE = 128
 
@@ -74,11 +73,7 @@ _CACHE: OrderedDict[tuple[object, ...], NarrowForm | None] = OrderedDict()
 def find_narrow_form(task: RequantizationTask, fine_bits: int = _HALF_BITS) -> NarrowForm | None:
     """The form of a layer, None where some channel has no exact line; p is at most `fine_bits`."""
     key = (task.key, fine_bits)
-    if key not in _CACHE:
-        _CACHE[key] = _find(_alike(task), fine_bits)
-        if len(_CACHE) > _MOST_CACHED:
-            _CACHE.popitem(last=False)
-    return _CACHE[key]
+    return remembered(_CACHE, key, lambda: _find(_alike(task), fine_bits))
 
 
 def _alike(task: RequantizationTask) -> RequantizationTask:

@@ -40,6 +40,8 @@ _MOST_RIGHT = 22
 _CUTS, _AT_ONCE = (1, 13), 32
 #: Channels that are looked at together: each has some hundred points for every slope.
 _CHANNELS_AT_ONCE = 128
+#: Share of a bound's terms by which it may be wrong in float64, and some more.
+_FLOAT_ERROR = 2.0**-48
 _STEPS_AROUND = (0, 1, -1, 2, -2, 3, -3)
 
 _Channels = TypeVar("_Channels", bound="DataclassInstance")
@@ -336,7 +338,7 @@ def _outermost(points: _Points, slopes: Int64Array) -> tuple[BoolArray, BoolArra
         outside = points.used.copy()
         for view in (first, (first + last) / 2, last):
             leader = row, view.argmax(axis=1)
-            limits = [each[leader][:, np.newaxis] - wrong * 2.0**-48 for each in (first, last)]
+            limits = [each[leader][:, np.newaxis] - wrong * _FLOAT_ERROR for each in (first, last)]
             outside &= (first >= limits[0]) | (last >= limits[1])
         kept.append(outside)
     return kept[0], kept[1]

@@ -1,0 +1,82 @@
+"""Tests that take seconds each: run here, with a record, and not by `make test`.
+
+    python -m benchmarks.long_tests [--jobs N]
+
+`tests/long_tests.txt` lists them. The record, `long_tests.json`, says how many passed and were
+skipped, which failed, and of which kernels that is true (`kernel_sources.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from glowmcu.file_writing import write_text_file
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST_FILE = ROOT / "tests" / "long_tests.txt"
+RECORD_FILE = Path(__file__).with_suffix(".json")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of the listed tests with the kernels whose digest is `kernels`."""
+
+    kernels: str
+    passed: int
+    skipped: int
+    failed: tuple[str, ...]
+
+
+def long_tests() -> list[str]:
+    """Node IDs, as pytest prints them."""
+    lines = LIST_FILE.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def stored() -> Record:
+    """The last run."""
+    found = json.loads(RECORD_FILE.read_text(encoding="utf-8"))
+    return Record(**{**found, "failed": tuple(found["failed"])})
+
+
+def run(jobs: int) -> Record:
+    """Run them all, in `jobs` processes."""
+    from benchmarks.kernel_sources import kernel_sources_digest, list_sources
+
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "--long", "only", "-n", str(jobs),
+                   f"--junit-xml={report}", "tests"]  # fmt: skip
+        subprocess.run(command, cwd=ROOT, check=False)
+        # A module that is skipped as a whole is a case without a class.
+        cases = [
+            case for case in ElementTree.parse(report).iter("testcase") if case.get("classname")
+        ]
+    outcomes = [(case, next((child.tag for child in case), "passed")) for case in cases]
+    count = Counter(outcome for _, outcome in outcomes)
+    bad = [f"{case.get('classname')}::{case.get('name')}" for case, outcome in outcomes
+           if outcome in ("failure", "error")]  # fmt: skip
+    list_sources()
+    return Record(kernel_sources_digest(), count["passed"], count["skipped"], tuple(bad))
+
+
+def main() -> None:
+    """Run and record."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.long_tests", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    record = run(parser.parse_args().jobs)
+    write_text_file(RECORD_FILE, json.dumps(asdict(record), indent=1) + "\n")
+    print(f"{record.passed} passed, {record.skipped} skipped, {len(record.failed)} failed")
+    sys.exit(1 if record.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

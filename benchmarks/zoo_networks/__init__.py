@@ -1,0 +1,1 @@
+"""Architectures that people put on microcontrollers, a few lines each. Needs PyTorch."""

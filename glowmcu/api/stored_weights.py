@@ -1,0 +1,61 @@
+"""How weights of four bits are stored: what the constant arrays of the chosen kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from glowmcu.ir.graph import Graph, Node
+from glowmcu.ir.kernel_code import KernelCode
+from glowmcu.kernels.selection.select import Selection
+from glowmcu.number_text import count
+from glowmcu.quant.linear_layers import is_linear
+
+#: Arrays of a layer without any weights in them.
+_OTHERS = ("bias", "no_bias", "multipliers", "shifts", "scales", "offsets")
+
+
+def four_bit_weights_stored(graph: Graph, selections: Mapping[Node, Selection]) -> tuple[int, int]:
+    """Of layers whose constant weights are all -8..7: how many store a byte for each, and how many
+    there are. A layer whose kernel has no array of weights is in neither.
+    """
+    wide = layers = 0
+    for node, selection in selections.items():
+        weights = _four_bit_weights(graph, node)
+        stored = _weights_bytes(selection.code)
+        if weights and stored is not None:
+            layers += 1
+            wide += stored >= weights
+    return wide, layers
+
+
+def stored_weights_note(
+    graph: Graph, selections: Mapping[Node, Selection], core: str
+) -> str | None:
+    """A sentence for the user; None where every layer stores two to a byte."""
+    wide, layers = four_bit_weights_stored(graph, selections)
+    if not wide:
+        return None
+    return (
+        f"weights of four bits: {count(wide)} of {count(layers)} layers with a byte for each, as "
+        f"their kernels on {core} do not read two from a byte"
+    )
+
+
+def _four_bit_weights(graph: Graph, node: Node) -> int:
+    """How many the layer has; 0 where it has none of four bits."""
+    if not is_linear(node):
+        return 0
+    data = graph.constant_data(node.inputs[1])
+    if data is None or data.dtype != np.int8 or data.min() < -8 or data.max() > 7:
+        return 0
+    return int(data.size)
+
+
+def _weights_bytes(code: KernelCode) -> int | None:
+    """Of the largest array with weights, which may have what sums start from as well."""
+    if code.parameters is None:
+        return None
+    arrays = [array for array in code.parameters.constants if array.name not in _OTHERS]
+    return max((array.data.nbytes for array in arrays), default=None)
