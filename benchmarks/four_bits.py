@@ -52,6 +52,12 @@ decisions. `glowmcu export` writes such weights as int4 where TensorFlow Lite Mi
 (CONV_2D, DEPTHWISE_CONV_2D; FULLY_CONNECTED with one scale, `--per-tensor-weights`). A note says
 how many layers store a byte for such a weight, as the kernels that were chosen do.
 
+Where a kernel reads a byte or a half for each weight, they are two to a byte in flash all the same,
+and unpacked to the arena right before the layer: at `balanced` where two bytes of flash are saved
+for a byte that the arena grows by and the layer takes at most 15 % more cycles, at `size` where one
+is. `ram` and `speed` keep a byte each, and so do layers that stream rows, `--weights pointer`,
+`--steps`, `--cores 2` and sizes of the run. What unpacks is a function of some 300 bytes.
+
 This section alone: `python -m benchmarks.four_bits`. A cell is accuracy on held-out samples in per
 cent / SQNR of the outputs in dB / constants in bytes: weights, two to a byte where they have four
 bits, and biases.

@@ -36,7 +36,7 @@ from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
 from glowmcu.input_options import InputOptions, pushed_input
-from glowmcu.interface_options import InterfaceOptions
+from glowmcu.interface_options import InterfaceOptions, Weights
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph, Value
@@ -58,6 +58,7 @@ from glowmcu.memory_fit import (
     fit_in_steps,
     fit_memory,
     memory_curve,
+    pack_weights,
     share_between_cores,
     stage_weights,
 )
@@ -271,6 +272,10 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
             free = options.kernels is None
             fit = share_between_cores(fit, options.budgets, model.outside, free)
         elif not options.interface.steps:
+            if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
+                room = room_for_arena(options.placement, fit.arena_bytes)
+                wishes = options.goal, options.budgets
+                fit = pack_weights(fit, *wishes, pushed, model.outside, room)
             fit = _staged(fit, options, pushed, model.outside)
     else:
         fit, sized = fit_open(

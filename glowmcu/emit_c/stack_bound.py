@@ -40,6 +40,8 @@ _TENSOR_BYTES = 8
 _STAGE_BYTES = 48
 #: Frame of what either core computes of a layer between two meetings.
 _SHARE_BYTES = 24
+#: What copies or unpacks weights before a layer, with `memcpy`; 64 bytes at most on any core.
+_COPY_BYTES = 96
 #: What makes an inference.
 _INFERS = ("run", "push", "steps")
 
@@ -141,6 +143,8 @@ def stack_bounds(
         caller = replace(caller, added_bytes=caller.added_bytes + _STAGE_BYTES)
     if program.meetings is not None:
         caller = replace(caller, added_bytes=caller.added_bytes + _SHARE_BYTES)
+    if any(item.code.staged is not None for item in chosen.values()):
+        caller = replace(caller, below_bytes=max(caller.below_bytes, _COPY_BYTES))
     depths = _depths(caller, measured.frames, pointers)
     inference = max(depths[entry] for entry in entries if entry in _INFERS)
     depths["infer"] = inference + measured.frames.infer

@@ -1,5 +1,6 @@
 """Kernels and memory together: which scratch and which streaming an arena has room for."""
 
+from glowmcu.memory_fit.coded_weights import pack_weights
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.fit_in_steps import fit_in_steps
 from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
@@ -13,6 +14,7 @@ __all__ = [
     "fit_in_steps",
     "fit_memory",
     "memory_curve",
+    "pack_weights",
     "share_between_cores",
     "stage_weights",
 ]

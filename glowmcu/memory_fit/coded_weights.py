@@ -1,13 +1,77 @@
-"""A layer whose largest constant array is stored in fewer bytes and decoded to its scratch."""
+"""Layers whose largest constant array is stored in fewer bytes and decoded to their scratch."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from glowmcu.goals import Budgets, Goal
 from glowmcu.ir.coding import encoded
+from glowmcu.ir.graph import Value
 from glowmcu.ir.instructions import POINTER_ALIGN, aligned
 from glowmcu.ir.kernel_code import Coding, ConstantArray, KernelCode, Parameters, StagedWeights
-from glowmcu.memory_fit.staging import largest_array, member_count
+from glowmcu.kernels.selection.select import Selection
+from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.staging import Copy, largest_array, member_count, with_copies
+
+#: Cycles of an unpacked byte, and of a call and the first words.
+_BYTE_CYCLES, _CALL_CYCLES = 2.2, 150.0
+#: Bytes of the function that unpacks, which layers share.
+_CODE_BYTES = 300
+#: What a layer's cycles may grow by, and the share of its array that must be saved.
+_MOST_SLOWER, _LEAST_SAVED = 0.15, 0.4
+#: Bytes of flash that have to be saved for a byte of arena.
+_FLASH_FOR_ARENA = {Goal.BALANCED: 2, Goal.SIZE: 1}
+
+
+def pack_weights(
+    fit: Fit,
+    goal: Goal,
+    budgets: Budgets,
+    pushed: str | None = None,
+    outside: frozenset[Value] = frozenset(),
+    room_bytes: int | None = None,
+) -> Fit:
+    """The plan with weights of four bits stored two to a byte where their kernels read a byte each:
+    unpacked to the arena while a layer runs. `fit` itself where that does not pay.
+
+    `room_bytes` is what the arena may take at most on the board.
+    """
+    if goal not in _FLASH_FOR_ARENA:
+        return fit
+    packed = {
+        node: copy
+        for node, chosen in fit.selections.items()
+        if node not in fit.streamed
+        for copy in [_packed(chosen, goal)]
+        if copy is not None
+    }
+    price = _FLASH_FOR_ARENA[goal]
+    most = fit.arena_bytes + int(sum(copy.saved for copy in packed.values())) // price
+    for limit in (budgets.arena_bytes, room_bytes):
+        most = most if limit is None else max(min(most, limit), fit.arena_bytes)
+    found = with_copies(fit, packed, most, pushed, outside)
+    taken = [copy for node, copy in packed.items() if found.selections[node].holds_pointers]
+    saved = sum(copy.saved for copy in taken)
+    grown = price * (found.arena_bytes - fit.arena_bytes)
+    return found if saved - _CODE_BYTES > grown else fit
+
+
+def _packed(chosen: Selection, goal: Goal) -> Copy | None:
+    code = coded(chosen.code, Coding.NIBBLES)
+    if code is None or code.staged is None:
+        return None
+    size, stored = code.staged.size_bytes, code.staged.stored_bytes
+    cycles = _BYTE_CYCLES * size + _CALL_CYCLES
+    is_slow = goal is Goal.BALANCED and cycles > _MOST_SLOWER * chosen.cost.cycles
+    if is_slow or size - stored < _LEAST_SAVED * size:
+        return None
+    cost = replace(
+        chosen.cost,
+        cycles=chosen.cost.cycles + cycles,
+        flash_bytes=chosen.cost.flash_bytes - (size - stored),
+        scratch_bytes=code.scratch_bytes,
+    )
+    return Copy(replace(chosen, code=code, cost=cost), float(size - stored), size)
 
 
 def coded(code: KernelCode, coding: Coding) -> KernelCode | None:

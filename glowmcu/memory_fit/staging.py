@@ -39,8 +39,8 @@ class FlashWaits:
 
 
 @dataclass(frozen=True, eq=False)
-class _Copy:
-    """A layer with its weights in scratch, and the cycles that this saves on the board."""
+class Copy:
+    """A layer with its weights in scratch, and what this saves: cycles on the board, or flash."""
 
     selection: Selection
     saved: float
@@ -70,6 +70,19 @@ def stage_weights(
     most = int(fit.arena_bytes * _GROWTH.get(goal, 1.0)) // ARENA_ALIGN * ARENA_ALIGN
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
+    return with_copies(fit, copies, most, pushed, outside)
+
+
+def with_copies(
+    fit: Fit,
+    copies: Mapping[Node, Copy],
+    most: int,
+    pushed: str | None,
+    outside: frozenset[Value],
+) -> Fit:
+    """The plan with as many of these as an arena of `most` bytes has room for, those that win most
+    for a byte; `fit` itself where it has room for none.
+    """
     taken = _with_room(fit, copies, most)
     for _ in range(_MOST_PLANS):
         if not taken:
@@ -126,7 +139,7 @@ def member_count(parameters: Parameters) -> int:
     )
 
 
-def _copy(chosen: Selection, waits: FlashWaits) -> _Copy | None:
+def _copy(chosen: Selection, waits: FlashWaits) -> Copy | None:
     code = staged(chosen.code)
     if code is None or code.staged is None:
         return None
@@ -137,10 +150,10 @@ def _copy(chosen: Selection, waits: FlashWaits) -> _Copy | None:
     saved = (read - 1.0) * words * waits.word_cycles - copied
     # Without wait states a copy takes about what loads from the memory of the rest save.
     cost = replace(chosen.cost, scratch_bytes=code.scratch_bytes)
-    return _Copy(replace(chosen, code=code, cost=cost), saved, size)
+    return Copy(replace(chosen, code=code, cost=cost), saved, size)
 
 
-def _with_room(fit: Fit, copies: Mapping[Node, _Copy], most: int) -> list[Node]:
+def _with_room(fit: Fit, copies: Mapping[Node, Copy], most: int) -> list[Node]:
     """Those for which there is room beside what is alive at their step."""
     program = fit.plan.program
     return [
@@ -176,7 +189,7 @@ def _planned(
 
 
 def _fewer(
-    found: Fit, copies: Mapping[Node, _Copy], taken: Sequence[Node], most: int
+    found: Fit, copies: Mapping[Node, Copy], taken: Sequence[Node], most: int
 ) -> list[Node]:
     """Without the one that wins least for its bytes, of those at steps that are too full."""
     ends = tops(found.plan.program)

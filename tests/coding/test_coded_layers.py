@@ -1,6 +1,6 @@
 """Layers that read decoded weights compute the same, on this computer and on modelled cores.
 
-No option asks for coded weights yet: the plan's kernels are exchanged here.
+The plan's kernels are exchanged here, whatever a goal would choose.
 """
 
 from __future__ import annotations
