@@ -274,8 +274,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         elif not options.interface.steps:
             if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
                 room = room_for_arena(options.placement, fit.arena_bytes)
-                wishes = options.goal, options.budgets
-                fit = pack_weights(fit, *wishes, pushed, model.outside, room)
+                fit = pack_weights(fit, options.goal, options.budgets, pushed, model.outside, room)
             fit = _staged(fit, options, pushed, model.outside)
     else:
         fit, sized = fit_open(
@@ -307,9 +306,9 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     files, manifest = listed(files, manifest)
     curve = memory_curve(*wanted, planning) if options.wants_curve else ()
     done = Compilation(
-        model.imported, graph, selections, plan, files, manifest, model.notes, fit.cycles, curve
-    )
-    done = replace(done, places=places)
+        model.imported, graph, selections, plan, files, manifest, model.notes, fit.cycles, curve,
+        places=places,
+    )  # fmt: skip
     return done if model.quantized is None else _with_float_side(done, model.quantized.quantized)
 
 
@@ -338,9 +337,8 @@ def _staged(fit: Fit, options: Options, pushed: str | None, outside: frozenset[V
     rules = options.placement.rules
     board = options.placement.board or find_board(options.board)
     waits = constant_waits(board)
-    if waits is None or options.budgets.flash_bytes is not None:
-        return fit
-    if AUTO in rules or any(rule.partition(":")[0] == "weights" for rule in rules):
+    placed = AUTO in rules or any(rule.partition(":")[0] == "weights" for rule in rules)
+    if placed or waits is None or options.budgets.flash_bytes is not None:
         return fit
     room = room_for_arena(options.placement, fit.arena_bytes)
     return stage_weights(
@@ -355,10 +353,8 @@ def _places(fit: Fit, options: Options) -> Places:
         chosen = fit.selections[run.node]
         rows = chosen.row_kernel if run.node in fit.streamed else None
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
-        facts = LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes)
-        layers.append(facts)
-    code = code_bytes(fit.selections.values())
-    return place(options.placement, layers, fit.arena_bytes, code)
+        layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
+    return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
 
 
 def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
