@@ -3,8 +3,9 @@
     python -m benchmarks.compile_time [--model M]
 
 Each model is compiled by a process of its own: seconds are user and system, of the process and of
-the compilers that it starts, from start to end; so is the peak of memory. Seconds depend on the
-machine and on what else runs there, so that tests hold the counts alone.
+the compilers that it starts, from start to end, and so are the milliseconds for each node of the
+model file; so is the peak of memory. Seconds depend on the machine and on what else runs there, so
+that tests hold the counts alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from benchmarks.mcunet import mcunet_vww
 from benchmarks.models import MODELS, REPO
 from glowmcu.compilation import Options
 from glowmcu.errors import ExitCode
+from glowmcu.frontend.read_model import read_model
 from glowmcu.goals import Goal
+from glowmcu.ir.operation import Constant
 from glowmcu.kernels.kernel import Kernel
 from glowmcu.pipeline import compile_model
 from tests.memplan.foreign_models import residual_chain
@@ -113,10 +116,14 @@ def main() -> None:
             continue
         data = build()
         cost, steps = cost_of(data), steps_of(data)
+        nodes = sum(
+            not isinstance(node.op, Constant) for node in read_model(data, "m.tflite").nodes
+        )
         counts = ", ".join(f"{count} {what}" for what, count in steps.items())
         print(
-            f"{name:28} {len(data) / 1e6:6.2f} MB of file {cost.seconds:7.2f} s "
-            f"{cost.peak_mb:6.0f} MB at most; {counts}",
+            f"{name:28} {len(data) / 1e6:6.2f} MB of file {cost.seconds:7.2f} s, "
+            f"{1000 * cost.seconds / nodes:5.1f} ms for each of {nodes} nodes, "
+            f"{cost.peak_mb:4.0f} MB at most; {counts}",
             flush=True,
         )
 

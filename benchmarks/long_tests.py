@@ -1,4 +1,4 @@
-"""Tests that take seconds each: run here, with a record, and not by `make test`.
+"""Tests that take a second or more each: run here, with a record, and not by `make test`.
 
     python -m benchmarks.long_tests [--jobs N]
 
