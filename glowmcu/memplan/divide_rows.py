@@ -114,9 +114,7 @@ def best_phases(
     whole = one_phase(layout, promise)
     if whole is not None:
         return whole
-    ways = [walk(layout, promise, costs)]
-    if stash_units:
-        ways.append(with_stash(layout, promise, stash_units))
+    ways = (walk(layout, promise, costs), with_stash(layout, promise, stash_units))
     known = [way for way in ways if way is not None]
     return min(known, key=costs.of, default=None)
 

@@ -45,8 +45,7 @@ def insert_lifetimes(program: Program) -> Program:
     dead: dict[int, list[Buffer]] = {}
     for buffer, life in program.lives.items():
         born.setdefault(life.first, []).append(buffer)
-        if life.last < len(program.steps):
-            dead.setdefault(life.last, []).append(buffer)
+        dead.setdefault(life.last, []).append(buffer)
     instructions: list[Instruction] = [
         *map(Alloc, born.get(-1, ())),
         *map(Dealloc, dead.get(-1, ())),

@@ -222,12 +222,14 @@ def _run_facts(
 
 def _stage_by_stage(runs: list[_RunFacts], stages: list[int]) -> list[_RunFacts]:
     """All of a stage comes before all of the next; what has none (-1) comes anywhere."""
-    earlier = [
-        sum(facts.bit for facts, other in zip(runs, stages, strict=True) if 0 <= other < stage)
-        for stage in range(max(stages, default=-1) + 1)
-    ]
+    earlier = {
+        stage: sum(
+            facts.bit for facts, other in zip(runs, stages, strict=True) if 0 <= other < stage
+        )
+        for stage in set(stages)
+    }
     return [
-        replace(facts, needs=facts.needs | earlier[stage]) if stage >= 0 else facts
+        replace(facts, needs=facts.needs | earlier[stage])
         for facts, stage in zip(runs, stages, strict=True)
     ]
 

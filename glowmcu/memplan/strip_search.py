@@ -39,8 +39,6 @@ def promising_strips(
     found: list[tuple[int, int, Graph]] = []
     for area in strip_areas(graph, outside):
         last = max(i for i, run in enumerate(partition.runs) if run.node in area.inside)
-        if any(run.rows is None for run in partition.runs[: last + 1]):
-            continue
         segment, rest = partition.segment(0, last), partition.rest_peak_bytes(last + 1)
         if segment is None or rest >= limit_bytes:
             continue

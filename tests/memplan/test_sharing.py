@@ -10,6 +10,7 @@ from glowmcu.ir.graph import VerificationError
 from glowmcu.ir.program import Alloc, Dealloc, Instruction, Program, Run, View, ViewRole
 from glowmcu.ir.types import ElementType
 from glowmcu.ir.verify_program import verify_program
+from glowmcu.memplan.alignment import required_align
 from glowmcu.memplan.instructions import arranged, insert_lifetimes
 from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.reuse_in_place import reuse_in_place
@@ -189,6 +190,16 @@ def test_the_verifier_refuses_lifetimes_that_differ_from_the_uses(missing: type)
     rest = [item for item in program.instructions if item is not victim]
     with pytest.raises(VerificationError, match=r"alloc and dealloc differ|never allocated"):
         verify_program(program.with_instructions(rest))
+
+
+def test_bytes_are_aligned_for_who_points_at_them_and_for_nobody_else() -> None:
+    builder = Builder()
+    words, octets, other = builder.input(4, ElementType.I32), builder.input(8), builder.input(8)
+    builder.mix(2, builder.cut(words, 1, 3)[0])
+    out = builder.mix(2, builder.cut(octets, 5, 3)[1])
+    program = builder.program(builder.graph(out, builder.mix(2, other, align=8)))
+    roots = {buffer.name: buffer for buffer in program.lives}
+    assert [required_align(program, roots[f"in{i}"]) for i in range(3)] == [4, 1, 8]
 
 
 def test_the_plan_says_what_each_pass_saved() -> None:
