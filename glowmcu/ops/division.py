@@ -1,20 +1,35 @@
 """Division, remainders and powers of two tensors: real numbers, or plain integers that wrap.
 
-An integer divided by 0 gives 0, where C leaves it open.
+An integer divided by 0 gives 0, where C leaves it open. Quotients of int8 tensors are quantized as
+TensorFlow Lite's are. Source: `kernels/internal/reference/div.h`. It leaves two things open:
+dividing by 0, which is dividing by one half here, and shifts of 31 bits and more, whose results
+are 0 here and arbitrary there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from glowmcu.ir.operation import Array, OperationError, Signature
+from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.quantization_rule import QuantizationRule
+from glowmcu.ir.types import ElementType
 from glowmcu.ops.broadcasting import is_plain_integer
-from glowmcu.ops.elementwise import Arithmetic
+from glowmcu.ops.elementwise import Arithmetic, Scale
+from glowmcu.ops.fixed_functions import count_leading_zeros, reciprocal
+from glowmcu.ops.fixed_point import (
+    INT32_MAX,
+    Int64Array,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
 from glowmcu.ops.real import verify_float
 from glowmcu.ops.registry import operation
+
+#: With the least headroom of an int8 dividend, 23 bits, no quotient is shifted to the left.
+_MOST_SHIFT = 23
 
 
 @dataclass(frozen=True)
@@ -40,10 +55,52 @@ def _truncated_quotient(a: Array, b: Array) -> Array:
 @operation("div")
 @dataclass(frozen=True)
 class Div(PlainArithmetic):
-    """a / b; the quotient of integers is cut towards zero."""
+    """a / b; the quotient of plain integers is cut towards zero."""
+
+    def verify(self, signature: Signature) -> None:
+        if signature.output.quantization is None:
+            super().verify(signature)
+        else:
+            Arithmetic.verify(self, signature)
+
+    def _verify_scales(self, signature: Signature) -> None:
+        if any(x.element is not ElementType.I8 for x in (*signature.inputs, signature.output)):
+            raise OperationError(f"expected i8 or real numbers, got {signature.output}")
+        if self.scale(signature).shift > _MOST_SHIFT:
+            raise OperationError("the output scale is so small that quotients leave int32")
+
+    def scale(self, signature: Signature) -> Scale:
+        """Of stored quotients."""
+        a, b = signature.inputs
+        return Scale(*quantize_multiplier(a.scale / (b.scale * signature.output.scale)))
 
     def _plain(self, a: Array, b: Array) -> Array:
         return a / b if a.dtype.kind == "f" else np.where(b == 0, 0, _truncated_quotient(a, b))
+
+    def _quantized(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> Array:
+        a, b = (
+            x.astype(np.int64) - type_.zero_point
+            for x, type_ in zip(inputs, signature.inputs, strict=True)
+        )
+        a, b = np.where(b < 0, -a, a), np.abs(b)
+        inverse, bits = reciprocal(np.maximum(b, 1), 31)
+        inverse, bits = np.where(b == 0, INT32_MAX, inverse), np.where(b == 0, -1, bits)
+        headroom = _headroom(a)
+        scale = self.scale(signature)
+        shift = scale.shift - bits - headroom
+        quotient = multiply_by_quantized_multiplier(a, inverse, headroom, rounding)
+        scaled = multiply_by_quantized_multiplier(
+            quotient, scale.multiplier, np.maximum(shift, -31), rounding
+        )
+        return np.where(shift < -31, 0, scaled)
+
+
+def _headroom(x: Array) -> Int64Array:
+    """By how many bits an int32 can be shifted to the left, 30 for 0: `CountLeadingSignBits`."""
+    size = np.where(x > 0, x, -2 * x - 1)
+    return count_leading_zeros(np.maximum(size, 1)) - 1
 
 
 @operation("floor_mod")

@@ -1,11 +1,13 @@
-"""One element of divisions, remainders and powers in C: float32 and plain integers."""
+"""One element of divisions, remainders and powers in C: float32, plain integers, int8 quotients."""
 
 from __future__ import annotations
 
 from glowmcu.ir.operation import Signature
 from glowmcu.kernels.common.element_code import ElementCode, element_code
 from glowmcu.kernels.common.wrapping import narrowed
+from glowmcu.kernels.kernel import Parameters
 from glowmcu.kernels.portable.activation import clamped
+from glowmcu.kernels.portable.elementwise import pair_fields
 from glowmcu.ops.division import Div, FloorDiv, FloorMod, PlainArithmetic, Pow, TruncMod
 
 #: float: expression, cycles, bytes, header; integers: function and header.
@@ -30,6 +32,9 @@ _WORDS = ("word_quotient", "word_division")
 @element_code(*_REAL)
 def division_code(op: PlainArithmetic, signature: Signature) -> ElementCode:
     element = signature.output.element
+    if signature.output.quantization is not None:
+        assert isinstance(op, Div)
+        return _quantized_code(op, signature)
     if not element.is_float:
         is_word = type(op) is Div and element.size_bytes <= 4
         function, header = _WORDS if is_word else _INTEGER[type(op)]
@@ -45,3 +50,9 @@ def division_code(op: PlainArithmetic, signature: Signature) -> ElementCode:
         headers,
         limited.parameters,
     )
+
+
+def _quantized_code(op: Div, signature: Signature) -> ElementCode:
+    fields = pair_fields(op.scale(signature), signature, op.clamp_range(signature))
+    parameters = Parameters("glowmcu_ratio", fields)
+    return ElementCode("glowmcu_div_one({p}, {0}, {1})", 170, 300, ("glowmcu_ratio.h",), parameters)

@@ -26,6 +26,7 @@ from glowmcu.ops.elementwise import (
     Minimum,
     Mul,
     Prelu,
+    Scale,
     SquaredDifference,
     Sub,
 )
@@ -88,22 +89,25 @@ def sum_code(op: Add | Sub | SquaredDifference, signature: Signature) -> Element
     return ElementCode(function, 22, 110, ("glowmcu_sum.h",), parameters)
 
 
-@element_code(Mul)
-def mul_code(op: Mul, signature: Signature) -> ElementCode:
-    if _is_plain(signature):
-        return _plain_code(op, signature)
+def pair_fields(scale: Scale, signature: Signature, clamp: tuple[int, int]) -> tuple[Field, ...]:
+    """Of an operator on two elements less their zero points, whose result `scale` rescales."""
     a, b = signature.inputs
-    scale = op.scale(signature)
-    clamp_min, clamp_max = op.clamp_range(signature)
-    fields = (
+    return (
         Field("a_zero_point", a.zero_point),
         Field("b_zero_point", b.zero_point),
         Field("out_multiplier", scale.multiplier),
         Field("out_shift", scale.shift),
         Field("out_zero_point", signature.output.zero_point),
-        Field("clamp_min", clamp_min),
-        Field("clamp_max", clamp_max),
+        Field("clamp_min", clamp[0]),
+        Field("clamp_max", clamp[1]),
     )
+
+
+@element_code(Mul)
+def mul_code(op: Mul, signature: Signature) -> ElementCode:
+    if _is_plain(signature):
+        return _plain_code(op, signature)
+    fields = pair_fields(op.scale(signature), signature, op.clamp_range(signature))
     parameters = Parameters("glowmcu_product", fields)
     return ElementCode("glowmcu_mul_one({p}, {0}, {1})", 18, 70, ("glowmcu_product.h",), parameters)
 
