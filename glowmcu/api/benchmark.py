@@ -148,7 +148,7 @@ class Benchmark(Shown):
         return f"{low if low == high else f'{low} to {high}'} ms at {self.clock_hz // 10**6} MHz"
 
     def nanojoules(self, cycles: float) -> float | None:
-        """An estimate for so many of these cycles, by what the board's file says of its chip; None
+        """Estimated energy of `cycles`, by what the board's file says of its chip; None
         where that or the clock is unknown.
         """
         if self.power is None or not self.clock_hz:

@@ -125,7 +125,7 @@ class Power:
     note: str
 
     def nanojoules(self, cycles: float, clock_hz: int) -> float:
-        """Of so many cycles at that clock."""
+        """Energy of `cycles` cycles at a clock of `clock_hz`."""
         watts = 1e-6 * self.active_microamperes * 1e-3 * self.supply_millivolts
         return 1e9 * watts * cycles / clock_hz
 

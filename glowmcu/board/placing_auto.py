@@ -16,7 +16,7 @@ from glowmcu.board.model import Board, Region
 _CODE_MARGIN = 1.25
 #: Stack that a firmware needs besides the arena; measured runs stay far below.
 STACK_RESERVE_BYTES = 1024
-#: Of RAM that the application has variables in, weights take at most so much of what is left.
+#: Of RAM that the application has variables in, weights take at most this part of the rest.
 _MOST_OF_RAM = 0.75
 
 

@@ -130,7 +130,7 @@ def _options() -> list[Callable[[Any], Any]]:
         click.option("--require-sqnr", type=float, metavar="DB",
                      help="Fail unless outputs keep this signal to quantization noise."),
         click.option("--require-agreement", type=float, metavar="PERCENT",
-                     help="Fail unless so many decisions are those of the float model."),
+                     help="Fail unless this part of all decisions is the float model's."),
     ]  # fmt: skip
 
 

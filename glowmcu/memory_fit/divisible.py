@@ -33,7 +33,7 @@ from glowmcu.memplan.divide_rows import (
 MEETING_CYCLES, CALL_CYCLES, LEAST_CYCLES = 60.0, 150.0, 1200.0
 #: A division that saves less of a layer than this is not worth its memory.
 _LEAST_GAIN = 0.05
-#: Kernels with less scratch are tried where they take no more than so many times the cycles.
+#: Kernels with less scratch are tried where they take at most 1.7 times the cycles.
 _MOST_SLOWDOWN = 1.7
 #: Rows that a stash may have.
 _MOST_STASHED = 8

@@ -26,7 +26,7 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.divide_rows import stash_range
 from glowmcu.memplan.planner import plan_memory
 
-#: The arena may be so much larger than that of one core.
+#: The arena is at most this many times as large as that of one core.
 MOST_GROWTH = 1.10
 #: Plans that are made at most.
 _MOST_PLANS = 64

@@ -22,7 +22,7 @@ from glowmcu.memplan.stretches import Stretch, Stretches
 
 #: Longer cascades are not tried: planning takes the square of this.
 MOST_RUNS = 40
-#: Bytes of what cannot be.
+#: Cost in bytes of an infeasible choice.
 NEVER = 1 << 62
 
 

@@ -66,7 +66,7 @@ class FlowTimes:
     def __init__(self, stages: tuple[StageReads, ...]) -> None:
         self.stages = stages
         self.order = np.array(self._order(), np.int64)
-        self.births = [np.flatnonzero(self.order == index) for index in range(len(stages))]
+        self.writes = [np.flatnonzero(self.order == index) for index in range(len(stages))]
 
     def _order(self) -> list[int]:
         """Whose turn it is, until the last stage is done."""
@@ -102,11 +102,11 @@ class FlowTimes:
     def _last(self, count_early: bool) -> dict[int, Ints]:
         found: dict[int, Ints] = {}
         for index, stage in enumerate(self.stages):
-            births, is_final = self.births[index], index == len(self.stages) - 1
+            writes, is_final = self.writes[index], index == len(self.stages) - 1
             for read in stage.reads:
-                turns, is_read = _last_readers(read.rule, len(births))
+                turns, is_read = _last_readers(read.rule, len(writes))
                 early = int(count_early and is_final and read.is_early)
-                times = np.where(is_read, births[turns] - early, -1)
+                times = np.where(is_read, writes[turns] - early, -1)
                 known = found.get(read.operand)
                 found[read.operand] = times if known is None else np.maximum(known, times)
         return found
@@ -117,39 +117,39 @@ class FlowTimes:
         return tuple(map(self._ring_rows, range(len(self.stages))))
 
     def _ring_rows(self, index: int) -> int:
-        last, births = self.last_reads.get(index), self.births[index]
-        if last is None or len(births) == 0:
+        last, writes = self.last_reads.get(index), self.writes[index]
+        if last is None or len(writes) == 0:
             return 1
-        rows = np.arange(len(births))
-        oldest = np.minimum(rows, first_needed(last, births))
+        rows = np.arange(len(writes))
+        oldest = np.minimum(rows, first_needed(last, writes))
         return int((rows - oldest).max()) + 1
 
     @cached_property
     def ends(self) -> Ints:
         """For each turn the one that last reads the row that it makes; itself where nobody does."""
         ends = np.arange(len(self.order))
-        for index, births in enumerate(self.births):
+        for index, writes in enumerate(self.writes):
             last = self.last_reads.get(index)
             if last is not None:
-                ends[births] = np.maximum(last[: len(births)], births)
+                ends[writes] = np.maximum(last[: len(writes)], writes)
         return ends
 
     @cached_property
     def spans(self) -> tuple[tuple[int, int] | None, ...]:
         """Of stages with sums or several rows: the first and the last turn in which they exist."""
         return tuple(
-            (int(births[0]), int(self.ends[births].max()))
+            (int(writes[0]), int(self.ends[writes].max()))
             if stage.accumulates or self.ring_rows[index] > 1
             else None
-            for index, (stage, births) in enumerate(zip(self.stages, self.births, strict=True))
+            for index, (stage, writes) in enumerate(zip(self.stages, self.writes, strict=True))
         )
 
     def alive(self, index: int) -> npt.NDArray[np.bool_]:
         """For each turn, whether anything is there that a stage makes for others, or sums."""
         turns = np.zeros(len(self.order), np.bool_)
         span = self.spans[index]
-        births = self.births[index]
-        pairs = [span] if span else list(zip(births, self.ends[births], strict=True))
+        writes = self.writes[index]
+        pairs = [span] if span else list(zip(writes, self.ends[writes], strict=True))
         for first, end in pairs:
             turns[first : end + 1] = True
         return turns
@@ -174,4 +174,4 @@ class FlowTimes:
     @cached_property
     def first_unread(self) -> dict[int, Ints]:
         """For each operand the first row that is needed at or after each write of the result."""
-        return {at: first_needed(last, self.births[-1]) for at, last in self.last_needs.items()}
+        return {at: first_needed(last, self.writes[-1]) for at, last in self.last_needs.items()}

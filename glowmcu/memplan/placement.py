@@ -89,10 +89,10 @@ class Problem:
     @cached_property
     def crowds(self) -> tuple[tuple[int, ...], ...]:
         """Blocks alive at each step where one is born: the fullest is the lower bound."""
-        births = sorted({block.first for block in self.blocks})
+        first_steps = sorted({block.first for block in self.blocks})
         return tuple(
             tuple(i for i, block in enumerate(self.blocks) if block.first <= step <= block.last)
-            for step in births
+            for step in first_steps
         )
 
     @cached_property

@@ -102,11 +102,11 @@ class Flow:
         """Whose turn it is, until the last stage is done."""
         return tuple(self.times.order.tolist())
 
-    def birth(self, index: int) -> int:
-        """The first turn of stage `index`: from then on its buffers are in use."""
-        return int(self.times.births[index][0])
+    def first_write(self, index: int) -> int:
+        """The turn that writes the first row of stage `index`: its buffers live from then on."""
+        return int(self.times.writes[index][0])
 
-    def unread_row(self, operand: Buffer, time: int) -> int:
+    def first_live_row(self, operand: Buffer, time: int) -> int:
         """The first row of an operand from outside that turns from `time` on read."""
         return int(first_needed(self.times.last_reads[self._numbers[operand]], time))
 
@@ -124,10 +124,10 @@ class Flow:
 
     def written_rows(self, time: int) -> int:
         """Rows of the result that are written by the end of a turn; a sum is one, written last."""
-        births = self.times.births[-1]
+        writes = self.times.writes[-1]
         if self.stages[-1].accumulates:
-            return int(time >= births[-1])
-        return int(np.searchsorted(births, time, "right"))
+            return int(time >= writes[-1])
+        return int(np.searchsorted(writes, time, "right"))
 
     def gap_bytes(self, operand: Buffer, row_bytes: int) -> int | None:
         """How far below `operand` the result may start: None if that would not save a byte.

@@ -158,12 +158,12 @@ def _free_bytes(segment: Segment) -> int:
     (operand,) = segment.inputs
     rows, pitch = operand.type.shape[1], row_bytes_of(operand)
     needs = sorted(
-        (flow.birth(index), segment.stage_bytes(index)) for index in range(len(flow.stages))
+        (flow.first_write(index), segment.stage_bytes(index)) for index in range(len(flow.stages))
     )
     worst, total = 0, 0
-    for birth, size in needs:
+    for write, size in needs:
         total += size
-        worst = max(worst, total + (rows - flow.unread_row(operand, birth)) * pitch)
+        worst = max(worst, total + (rows - flow.first_live_row(operand, write)) * pitch)
     return max(0, total + operand.size_bytes - worst)
 
 

@@ -140,7 +140,7 @@ class _Builder:
         flow = self.segment.flow
         for operand in self.segment.inputs:
             rows = operand.type.shape[1]
-            unread = flow.unread_row(operand, flow.birth(number))
+            unread = flow.first_live_row(operand, flow.first_write(number))
             start = unread * (operand.size_bytes // rows) if unread < rows else operand.size_bytes
             if start > 0:
                 for buffer in self._own(stage):

@@ -22,7 +22,7 @@ from glowmcu.memplan.strips import (
 
 #: Numbers of strips that are tried.
 _LEAST_COUNT, _MOST_COUNT = 2, 4
-#: No more than such a part of the multiply-accumulates is computed again.
+#: At most this part of the multiply-accumulates is computed twice, in the halo.
 _MOST_EXTRA = 0.25
 
 

@@ -115,7 +115,7 @@ class Arithmetic:
         return Complex(self.rounded(ar * br - ai * bi), self.rounded(ar * bi + ai * br))
 
     def shared(self, x: Complex, parts: int) -> Complex:
-        """`x / parts` for integers, so that a sum of so many fits; real numbers as they are."""
+        """`x / parts` for integers, so that a sum of `parts` fits; real numbers as they are."""
         if self.is_float:
             return x
         share = np.array((2**self.fraction_bits - 1) // parts, self.dtype)

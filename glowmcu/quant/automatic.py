@@ -33,11 +33,11 @@ from glowmcu.quant.search_space import SearchSpace
 _PARTS = 3
 #: Samples of each third that judge, at least and at most.
 _LEAST_JUDGED, _MOST_JUDGED = 4, 24
-#: All samples lie in memory for the search: so many bytes of them at most.
+#: Bytes of samples that the search keeps in memory at most: 128 MB.
 _MOST_BYTES = 1 << 27
 #: Choices that the second and third part of the samples judge, too.
 _FINALISTS = 3
-#: Choices that lose so many times what the default loses are not looked at further.
+#: Choices that lose more than 1.05 times what the default loses are not looked at further.
 _NEAR = 1.05
 #: Layers that are given 16 bits, and what all cycles may grow by for that.
 _MOST_WIDE, _MOST_CYCLES = 3, 1.1

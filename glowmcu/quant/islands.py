@@ -2,7 +2,7 @@
 
 A node becomes int8 when its operator has a quantization rule, its weights are constants and nobody
 wants it float. Two kinds of node go with their neighbours: those that only move elements, and int8
-islands without a single multiplication in a float sea (two conversions cost more than they save).
+islands without a single multiplication in a float graph (two conversions cost more than they save).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def choose_int8_nodes(
         rule = None if node in kept else _applicable_rule(graph, node)
         if rule is not None:
             rules[node] = rule
-    sea = _Sea(graph, int8_interface)
-    _follow_neighbours(sea, rules)
-    _drown_idle_islands(sea, rules)
+    adjacency = _Adjacency(graph, int8_interface)
+    _follow_neighbours(adjacency, rules)
+    _demote_idle_partitions(adjacency, rules)
     return rules
 
 
@@ -123,7 +123,7 @@ def is_real(node: Node) -> bool:
     return any(v.type.element is ElementType.F32 for v in (*node.inputs, *node.outputs))
 
 
-class _Sea:
+class _Adjacency:
     """Who borders on whom by a float32 tensor that is not constant."""
 
     def __init__(self, graph: Graph, int8_interface: bool) -> None:
@@ -177,30 +177,30 @@ def border_nodes(
     graph: Graph, belongs: Callable[[Node], bool]
 ) -> list[tuple[list[Node], list[Node]]]:
     """Connected sets of the nodes for which `belongs` holds, each with the nodes around it."""
-    sea = _Sea(graph, False)
+    adjacency = _Adjacency(graph, False)
     found = []
-    for region in sea.regions(belongs):
+    for region in adjacency.regions(belongs):
         inside = set(region)
-        around = [n for node in region for n in sea.neighbours(node) if n not in inside]
+        around = [n for node in region for n in adjacency.neighbours(node) if n not in inside]
         found.append((region, around))
     return found
 
 
-def _follow_neighbours(sea: _Sea, rules: Rules) -> None:
+def _follow_neighbours(adjacency: _Adjacency, rules: Rules) -> None:
     """Nodes that only move elements stay float where all around them is."""
     neutral = {node for node, rule in rules.items() if rule.result is ResultRange.SAME}
-    for region, around in border_nodes(sea.graph, neutral.__contains__):
-        has_int8 = any(node in rules for node in around) if around else sea.int8_interface
+    for region, around in border_nodes(adjacency.graph, neutral.__contains__):
+        has_int8 = any(node in rules for node in around) if around else adjacency.int8_interface
         if not has_int8:
             _remove(rules, region)
 
 
-def _drown_idle_islands(sea: _Sea, rules: Rules) -> None:
+def _demote_idle_partitions(adjacency: _Adjacency, rules: Rules) -> None:
     """int8 regions without work and without an int8 border become float."""
     members: Mapping[Node, QuantizationRule] = dict(rules)
-    for region in sea.regions(members.__contains__):
+    for region in adjacency.regions(members.__contains__):
         idle = not any(node.macs for node in region)
-        if idle and not any(map(sea.touches_int8_interface, region)):
+        if idle and not any(map(adjacency.touches_int8_interface, region)):
             _remove(rules, region)
 
 

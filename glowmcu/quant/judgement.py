@@ -29,7 +29,7 @@ from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Sample, Samples
 
-#: One of so many samples is held back, where there are so many to hold back.
+#: One sample in four is held back, where that makes at least `_LEAST_HELD`.
 _HOLD_ONE_OF = 4
 _LEAST_HELD = 4
 _MOST_JUDGED = 96

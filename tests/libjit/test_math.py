@@ -54,6 +54,7 @@ BINARY: dict[str, tuple[str, Callable[[Array, Array], Array]]] = {
     "powf": ("powf", np.power),
     "fmodf": ("fmodf", np.fmod),
     "floor_modf": ("fmodf", np.mod),
+    "atan2f": ("atan2f", np.arctan2),
 }
 
 
@@ -162,7 +163,7 @@ def argument_pairs(name: str) -> tuple[Array, Array]:
     return np.concatenate([x, a]), np.concatenate([y, b])
 
 
-@pytest.mark.parametrize("name", ["powf", "fmodf"])
+@pytest.mark.parametrize("name", ["powf", "fmodf", "atan2f"])
 def test_functions_of_two_numbers_are_as_numpy(library, name) -> None:
     x, y = argument_pairs(name)
     with np.errstate(all="ignore"):

@@ -73,8 +73,8 @@ def read_at(times: FlowTimes, early_before: bool) -> dict[int, dict[int, int]]:
 def test_rows_are_made_when_they_are_asked_for(seed: int) -> None:
     times = FlowTimes(stages_of(seed))
     assert times.order.tolist() == demanded(times.stages)
-    for index, births in enumerate(times.births):
-        assert births.tolist() == [t for t, who in enumerate(times.order) if who == index]
+    for index, writes in enumerate(times.writes):
+        assert writes.tolist() == [t for t, who in enumerate(times.order) if who == index]
 
 
 @SEEDS
@@ -94,10 +94,10 @@ def test_the_last_turn_that_reads_a_row_is_known(seed: int) -> None:
 def test_a_ring_has_the_rows_that_exist_at_once(seed: int) -> None:
     times = FlowTimes(stages_of(seed))
     reads = read_at(times, False)
-    for index, births in enumerate(times.births):
+    for index, writes in enumerate(times.writes):
         most = 1
-        for row, birth in enumerate(births.tolist()):
-            needed = [i for i, last in reads.get(index, {}).items() if last >= birth and i <= row]
+        for row, write in enumerate(writes.tolist()):
+            needed = [i for i, last in reads.get(index, {}).items() if last >= write and i <= row]
             most = max(most, row - min(needed, default=row) + 1)
         assert times.ring_rows[index] == most
 
@@ -111,8 +111,8 @@ def test_what_is_alive_is_so_from_its_turn_to_its_last_reader(seed: int) -> None
         ends.append(max(time, reads.get(index, {}).get(count[index], -1)))
         count[index] += 1
     assert times.ends.tolist() == ends
-    for index, births in enumerate(times.births):
-        own = [(birth, ends[birth]) for birth in births.tolist()]
+    for index, writes in enumerate(times.writes):
+        own = [(write, ends[write]) for write in writes.tolist()]
         if times.stages[index].accumulates or times.ring_rows[index] > 1:
             own = [(own[0][0], max(end for _, end in own))]
             assert times.spans[index] == own[0]
@@ -143,8 +143,8 @@ def test_the_first_row_that_is_still_needed_is_known_at_every_write(seed: int) -
     needs = read_at(times, True)
     for operand, rows in times.first_unread.items():
         count = len(times.last_needs[operand])
-        for birth, row in zip(times.births[-1].tolist(), rows.tolist(), strict=True):
-            later = [i for i, last in needs.get(operand, {}).items() if last >= birth]
+        for write, row in zip(times.writes[-1].tolist(), rows.tolist(), strict=True):
+            later = [i for i, last in needs.get(operand, {}).items() if last >= write]
             assert row == min(later, default=count)
 
 

@@ -31,7 +31,7 @@ _WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085
 #: The goal `size` accepts at most SIZE_SLOWDOWN times the cycles of `balanced` and aims for at most
 #: SIZE_CODE of its code bytes; where that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
-#: But a set with so much less flash in all may have more code: weights of four bits.
+#: But a set with at most 0.9 times the flash may have more code: weights of four bits.
 _LESS_FLASH = 0.9
 _CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's worth: of a cycle to millions

@@ -128,7 +128,7 @@ class InFlight:
     buffered: float = 0.0
 
 
-#: Results are there for every use after so many cycles.
+#: Cycles after which any result is there for any use.
 _LONGEST = 8
 
 

@@ -174,7 +174,7 @@ class ChunkWalk:
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Of the fours in a chunk."""
+        """Byte offset of each 4-byte group in a chunk."""
         return tuple(min(at, self.chunk_values - 4) for at in range(0, self.chunk_values, 4))
 
     @property

@@ -21,7 +21,7 @@ _NEXT_INPUTS = 3
 
 
 def even_entry(skipped_fours: int) -> int:
-    """Where in the code of a round the unit after so many fours is."""
+    """Where in the code of a round the unit after `skipped_fours` 4-byte groups is."""
     units = skipped_fours // _FOURS
     short = min(units, _SHORT_UNITS)
     return units * _UNIT_CODE + _LOADS * (2 * short + 4 * (units - short))

@@ -34,7 +34,7 @@ _UNITS = {
     Kind.PRODUCT: _PORTS, Kind.STORE: _PORTS, Kind.SIMD: _SIMD_UNIT,
     Kind.TAKEN_APART: _SIMD_UNIT | _SHIFTER, Kind.SHIFT: _SHIFTER,
 }  # fmt: skip
-#: So many of what is ready are looked at, so much more a cycle with a product or a store is worth.
+#: Ready instructions that are compared; what a cycle with a product or a store is worth more.
 _LOOKED_AT, _WORTHS = 6, (0, 3, 12)
 #: How often it is tried with heights that are off by up to so many cycles: as often as many
 #: instructions are looked at.
