@@ -107,7 +107,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--rounding": Argument("rounding", r"double\b|single\b|litert\b", _word),
     "--name": Argument("name", r"\w+", _word),
     "--on": Argument("on", r"host\b|cortex-m\b|riscv\b|qemu\b|renode\b|serial:\w+", _word),
-    "--optimize": Argument("optimize", r"(?:balanced|speed|size|ram)\b", _word),
+    "--optimize": Argument("optimize", r"(?:balanced|speed|size|ram|flash)\b", _word),
     "--weights": Argument("weights", r"(?:pointer|linked|4|8|mixed)\b", _word),
     "--wait-states": Argument("wait_states", rf"board\b|{_NUMBER}", _word),
     **{

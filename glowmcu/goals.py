@@ -13,6 +13,17 @@ class Goal(Enum):
     SPEED = "speed"
     SIZE = "size"
     RAM = "ram"
+    FLASH = "flash"
+
+    @property
+    def of_kernels(self) -> Goal:
+        """What kernels are chosen by where one set is asked for: `flash` looks at two of them."""
+        return Goal.SIZE if self is Goal.FLASH else self
+
+    @property
+    def optimizes_size(self) -> bool:
+        """Whether the bundle's C asks the compiler for little code."""
+        return self.of_kernels is Goal.SIZE
 
 
 @dataclass(frozen=True)

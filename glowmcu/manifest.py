@@ -89,9 +89,21 @@ class TensorEntry:
 
 
 @dataclass(frozen=True)
+class ConstantsEntry:
+    """Constants of one `kind` that a layer is the first to read: `bytes` in flash; by a `coding`
+    other than "" they are decoded to `unpacked_bytes` of the arena while the layer runs.
+    """
+
+    kind: str
+    coding: str
+    bytes: int
+    unpacked_bytes: int
+
+
+@dataclass(frozen=True)
 class LayerEntry:
     """One step of `<name>_run`: `index` is its turn and the number of its step marker in the C
-    code.
+    code. `constants` are what `weights_bytes` is the sum of.
     """
 
     index: int
@@ -101,6 +113,7 @@ class LayerEntry:
     macs: int
     weights_bytes: int
     scratch_bytes: int
+    constants: tuple[ConstantsEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -313,6 +326,11 @@ def with_files(manifest: Manifest, digests: Mapping[str, str]) -> Manifest:
     return dataclasses.replace(manifest, files=listed)
 
 
+def _layer(row: dict[str, Any]) -> LayerEntry:
+    constants = tuple(ConstantsEntry(**part) for part in row.get("constants", ()))
+    return LayerEntry(**{**row, "constants": constants})
+
+
 def read_manifest(bundle_dir: Path) -> Manifest:
     """The manifest of the bundle in `bundle_dir`. Raises GM601 when there is none or it is
     damaged.
@@ -342,7 +360,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
         return tuple(map(_tensor, body[key]))
 
     body["inputs"], body["outputs"] = tensors("inputs"), tensors("outputs")
-    body["layers"] = tuple(LayerEntry(**row) for row in body["layers"])
+    body["layers"] = tuple(map(_layer, body["layers"]))
     body["buffers"] = tuple(BufferEntry(**row) for row in body["buffers"])
     body["sources"], body["headers"] = tuple(body["sources"]), tuple(body["headers"])
     body["packages"] = tuple(body.get("packages", ()))

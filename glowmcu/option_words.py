@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal, NewType
 
 #: What kernel selection and memory planning minimise first.
-Optimize = Literal["balanced", "speed", "size", "ram"]
+Optimize = Literal["balanced", "speed", "size", "ram", "flash"]
 #: Whose numbers. double: TensorFlow Lite Micro; single: XNNPACK, which LiteRT uses by default;
 #: litert: LiteRT's reference kernels.
 RoundingWord = Literal["double", "single", "litert"]

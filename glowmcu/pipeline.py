@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glowmcu.board import Places, constant_waits, find_board, place
-from glowmcu.board.placing import AUTO, room_for_arena
+from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
@@ -30,16 +29,17 @@ from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error
+from glowmcu.fit_as_asked import fit_as_asked
 from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
 from glowmcu.input_options import InputOptions, pushed_input
-from glowmcu.interface_options import InterfaceOptions, Weights
+from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
-from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.vector_search import vector_runs
 from glowmcu.kept_layers import fit_kept_layers
@@ -52,20 +52,10 @@ from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
-from glowmcu.memory_fit import (
-    Fit,
-    FlashWaits,
-    fit_in_steps,
-    fit_memory,
-    memory_curve,
-    pack_weights,
-    share_between_cores,
-    stage_weights,
-)
+from glowmcu.memory_fit import Fit, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
-from glowmcu.open_size.fit import fit_open
 from glowmcu.planning_progress import PlanningWatch
 from glowmcu.version import __version__
 
@@ -265,21 +255,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     target = Target(core(options.core), options.goal)
     wanted = model.lowered, target, options.budgets, options.kernels, pushed, model.outside
     planning = PlanningWatch(options.planning_observer)
-    sized = None
-    if model.sizes is None:
-        fit = (fit_in_steps if options.interface.steps else fit_memory)(*wanted, planning)
-        if options.interface.cores > 1:
-            free = options.kernels is None
-            fit = share_between_cores(fit, options.budgets, model.outside, free)
-        elif not options.interface.steps:
-            if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
-                room = room_for_arena(options.placement, fit.arena_bytes)
-                fit = pack_weights(fit, options.goal, options.budgets, pushed, model.outside, room)
-            fit = _staged(fit, options, pushed, model.outside)
-    else:
-        fit, sized = fit_open(
-            model.sizes, target, options.budgets, options.kernels, model.model_file
-        )
+    fitted = fit_as_asked(model, options, pushed, planning)
+    fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)
     unplanned = build_program(graph, selections, pushed=pushed, outside=model.outside)
@@ -297,7 +274,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
         costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
-        weights=options.interface.weights, pipeline=model.pipeline, sized=sized,
+        weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
         quality=model.quality,
     )  # fmt: skip
     files, manifest = unlisted_files(plan.program, selections, facts)
@@ -306,8 +283,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     files, manifest = listed(files, manifest)
     curve = memory_curve(*wanted, planning) if options.wants_curve else ()
     done = Compilation(
-        model.imported, graph, selections, plan, files, manifest, model.notes, fit.cycles, curve,
-        places=places,
+        model.imported, graph, selections, plan, files, manifest, (*model.notes, *fitted.notes),
+        fit.cycles, curve, places=places,
     )  # fmt: skip
     return done if model.quantized is None else _with_float_side(done, model.quantized.quantized)
 
@@ -328,22 +305,6 @@ def _firmware_files(
     if "serial" in names:
         files |= serial_files(manifest, board)
     return files
-
-
-def _staged(fit: Fit, options: Options, pushed: str | None, outside: frozenset[Value]) -> Fit:
-    """With weights copied to scratch where the board's flash makes the core wait for them, unless
-    the user has placed them.
-    """
-    rules = options.placement.rules
-    board = options.placement.board or find_board(options.board)
-    waits = constant_waits(board)
-    placed = AUTO in rules or any(rule.partition(":")[0] == "weights" for rule in rules)
-    if placed or waits is None or options.budgets.flash_bytes is not None:
-        return fit
-    room = room_for_arena(options.placement, fit.arena_bytes)
-    return stage_weights(
-        fit, options.goal, options.budgets, FlashWaits(*waits), pushed, outside, room
-    )
 
 
 def _places(fit: Fit, options: Options) -> Places:

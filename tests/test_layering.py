@@ -46,11 +46,15 @@ ALLOWED: dict[str, set[str]] = {
     # One model at all the sizes that a run may be given: graphs, kernels, one plan.
     "open_size": SHARED | MEANING | {"emit_c", "kernels", "memory_fit", "memplan"},
     "given_size": SHARED | MEANING | {"compilation", "emit_c", "open_size"},
+    # The stage between lowering and files: which fit the options ask for.
+    "fit_as_asked": SHARED
+    | MEANING
+    | {"compilation", "emit_c", "kernels", "memory_fit", "open_size"},
     # Alone knows the order of the stages.
     "pipeline": SHARED
     | MEANING
     | STAGES
-    | {"compilation", "given_size", "kept_layers", "memory_fit", "open_size"},
+    | {"compilation", "fit_as_asked", "given_size", "kept_layers", "memory_fit", "open_size"},
     # Several models behind each other: each through the stages, then all as one.
     "multirate": SHARED | MEANING | {"compilation", "lowering", "pipeline", "quant"},
     # Selection and planning, again and again until the arena fits: a part of the pipeline.

@@ -76,7 +76,7 @@ GROUPS = {
 @click.option("--name", help="Prefix of the C API. Default: the model file's name.")
 @click.option(
     "--optimize",
-    type=click.Choice(["balanced", "speed", "size", "ram"]),
+    type=click.Choice(["balanced", "speed", "size", "ram", "flash"]),
     default="balanced",
     show_default=True,
     help="What to minimise first.",
@@ -210,6 +210,7 @@ def _next_command(bundle: Bundle) -> str:
 def _explain(bundle: Bundle, out: Console) -> None:
     """All kernels, what was simplified, what each memory pass saved, and the arena over time."""
     from glowmcu.report.arena_map import arena_map_text
+    from glowmcu.report.flash_table import flash_table
     from glowmcu.report.kernels import choice_table
     from glowmcu.report.memory_passes import memory_pass_table
     from glowmcu.report.simplification import simplification_table
@@ -217,6 +218,7 @@ def _explain(bundle: Bundle, out: Console) -> None:
     out.print(choice_table(bundle.choices))
     if bundle.manifest.simplification is not None:
         out.print(simplification_table(bundle.manifest.simplification))
+    out.print(flash_table(bundle))
     out.print(memory_pass_table(bundle.memory_passes))
     out.print(arena_map_text(bundle.manifest), markup=False)
 

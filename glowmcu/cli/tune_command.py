@@ -58,7 +58,7 @@ _INTERRUPTED = 130
     "--optimize",
     default="balanced",
     show_default=True,
-    type=click.Choice(["balanced", "speed", "size", "ram"]),
+    type=click.Choice(["balanced", "speed", "size", "ram", "flash"]),
     help="As for `compile`.",
 )
 @click.option(

@@ -28,7 +28,7 @@ from glowmcu.emit_c.code_places import (
     placed_functions,
     placed_steps,
 )
-from glowmcu.emit_c.constant_pool import ConstantPool
+from glowmcu.emit_c.constant_pool import ConstantPart, ConstantPool
 from glowmcu.emit_c.contract import libjit_closure
 from glowmcu.emit_c.divided_text import MEETINGS, piece_runs, shared_text, with_pieces
 from glowmcu.emit_c.integrity import (
@@ -99,6 +99,8 @@ class Layers:
     fills: tuple[Fill, ...] = ()
     forms: tuple[str, ...] = ()
     stream: StreamView | None = None
+    #: By step: what its `weights_bytes` are.
+    parts: tuple[tuple[ConstantPart, ...], ...] = ()
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -244,6 +246,7 @@ class _Body:
         return Layers(
             functions, steps, views, groups, last, sizes, self.regions, integrity,
             tuple(self.fills), tuple(self.forms), stream,
+            tuple(map(self.pool.parts, range(len(sizes)))),
         )  # fmt: skip
 
     def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:

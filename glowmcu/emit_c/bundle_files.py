@@ -162,7 +162,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         rounding=facts.rounding,
         is_instrumented=facts.instrument is not Instrument.OFF,
         shows_tensors=facts.instrument is Instrument.TENSORS,
-        for_size=facts.options.get("optimize") == Goal.SIZE.value,
+        for_size=Goal(facts.options.get("optimize", Goal.BALANCED.value)).optimizes_size,
         inputs=inputs,
         outputs=outputs,
         buffers=_arena_map(program, facts.progress),

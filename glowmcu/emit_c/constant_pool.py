@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,11 +15,22 @@ from glowmcu.emit_c.c_text import c_identifier, comment_text
 from glowmcu.emit_c.placement_text import section_of
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.interface_options import Weights
+from glowmcu.ir.constant_kinds import ConstantKind, constant_kind
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.types import element_type_of
 
 #: Kernels read bytes of constants as words; an element as wide as it is.
 _LEAST_ALIGN = 4
+
+
+@dataclass(frozen=True)
+class ConstantPart:
+    """Of a step's constants: bytes in flash of one kind and coding ("" for none), and decoded."""
+
+    kind: str
+    coding: str
+    bytes: int = 0
+    unpacked_bytes: int = 0
 
 
 class ConstantPool:
@@ -36,6 +48,7 @@ class ConstantPool:
         self._symbols: dict[tuple[object, ...], str] = {}
         self._arrays: dict[str, ConstantArray] = {}
         self.size_bytes = 0
+        self._of_step: dict[int, list[ConstantArray]] = {}
 
     def symbol(self, constant: ConstantArray, step: int, inner: str = "") -> str:
         """The C name of `constant`, which step `step` reads, there the layer `inner` of a body."""
@@ -52,7 +65,21 @@ class ConstantPool:
             self._arrays[symbol] = constant
             self._regions[symbol] = self._region_of_step[step] if self._region_of_step else ""
             self.size_bytes += int(constant.data.nbytes)
+            self._of_step.setdefault(step, []).append(constant)
         return self._symbols[key]
+
+    def parts(self, step: int) -> tuple[ConstantPart, ...]:
+        """Of the arrays that this step is the first to read, by kind in the order of kinds."""
+        found: dict[tuple[str, str], ConstantPart] = {}
+        for array in self._of_step.get(step, ()):
+            key = constant_kind(array.name).value, array.coding.value if array.coding else ""
+            known = found.get(key, ConstantPart(*key))
+            size = int(array.data.nbytes)
+            found[key] = ConstantPart(
+                *key, known.bytes + size, known.unpacked_bytes + (array.unpacked_bytes or size)
+            )
+        order = [kind.value for kind in ConstantKind]
+        return tuple(sorted(found.values(), key=lambda part: order.index(part.kind)))
 
     def linked(self, symbol: str) -> str:
         """Where the constant is in the firmware, an address that a linker knows."""

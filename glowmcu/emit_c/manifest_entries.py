@@ -15,7 +15,7 @@ from glowmcu.emit_c.stream_view import state_entries
 from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.ir.program import Program
 from glowmcu.ir.run_progress import Progress
-from glowmcu.manifest import BufferEntry, LayerEntry, Manifest, TensorEntry
+from glowmcu.manifest import BufferEntry, ConstantsEntry, LayerEntry, Manifest, TensorEntry
 
 
 def _tensor_entries(
@@ -118,8 +118,12 @@ def _layer_entries(program: Program, body: Layers) -> tuple[LayerEntry, ...]:
             macs=run.node.macs,
             weights_bytes=weights_bytes,
             scratch_bytes=run.scratch.size_bytes if run.scratch else 0,
+            constants=tuple(
+                ConstantsEntry(part.kind, part.coding, part.bytes, part.unpacked_bytes)
+                for part in parts
+            ),
         )
-        for index, (run, weights_bytes) in enumerate(
-            zip(program.runs, body.weights_bytes, strict=True)
+        for index, (run, weights_bytes, parts) in enumerate(
+            zip(program.runs, body.weights_bytes, body.parts, strict=True)
         )
     )

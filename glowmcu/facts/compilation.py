@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 
 from glowmcu.bundle import Bundle, LayerChoice
+from glowmcu.facts.flash_parts import flash_parts
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.quality import quality_record
 
@@ -26,6 +27,9 @@ def compile_json(bundle: Bundle) -> Json:
         "arena_optimal": report.arena_optimal,
         "weights_bytes": report.weights_bytes,
         "code_bytes": report.code_bytes,
+        "flash": [
+            dataclasses.asdict(part) for part in flash_parts(manifest, report.code_bytes)
+        ],
         "macs": report.macs,
         "costs": dataclasses.asdict(manifest.costs),
         "extra_macs": manifest.extra_macs,

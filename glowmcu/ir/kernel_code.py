@@ -15,13 +15,26 @@ from typing import Any
 from glowmcu.ir.operation import Array
 
 
+class Coding(Enum):
+    """How an array that is decoded to scratch is stored: see `glowmcu.ir.coding`."""
+
+    COPY = "copy"
+    NIBBLES = "nibbles"
+    ENTROPY = "entropy"
+
+
 @dataclass(frozen=True, eq=False)
 class ConstantArray:
-    """A constant of the bundle: `name` says what it is (`weights`, `bias`), data as C stores it."""
+    """A constant of the bundle: `name` says what it is (`weights`, `bias`), data as C stores it.
+
+    By a `coding` the data is that of an array of `unpacked_bytes`.
+    """
 
     name: str
     data: Array
     comment: str = ""
+    coding: Coding | None = None
+    unpacked_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,14 +86,6 @@ class Overlap:
         if gap_bytes == self.only_gap_bytes:
             return True
         return self.least_gap_bytes is not None and gap_bytes >= self.least_gap_bytes
-
-
-class Coding(Enum):
-    """How an array that is decoded to scratch is stored: see `glowmcu.ir.coding`."""
-
-    COPY = "copy"
-    NIBBLES = "nibbles"
-    ENTROPY = "entropy"
 
 
 @dataclass(frozen=True)

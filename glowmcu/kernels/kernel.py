@@ -43,10 +43,16 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Target:
-    """What selection knows of the machine and of the user's wish."""
+    """What selection knows of the machine and of the user's wish.
+
+    `flash` is `size` to kernels: of two sets the one that is shorter with coded constants is taken.
+    """
 
     core: Core
     goal: Goal = Goal.BALANCED
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "goal", self.goal.of_kernels)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,22 @@
 """Kernels and memory together: which scratch and which streaming an arena has room for."""
 
 from glowmcu.memory_fit.coded_weights import pack_weights
+from glowmcu.memory_fit.dense_parts import in_dense_parts
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.fit_in_steps import fit_in_steps
 from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
+from glowmcu.memory_fit.least_flash import FlashSaver
 from glowmcu.memory_fit.staging import FlashWaits, stage_weights
 from glowmcu.memory_fit.two_cores import share_between_cores
 
 __all__ = [
     "RAM_SLOWDOWN",
     "Fit",
+    "FlashSaver",
     "FlashWaits",
     "fit_in_steps",
     "fit_memory",
+    "in_dense_parts",
     "memory_curve",
     "pack_weights",
     "share_between_cores",

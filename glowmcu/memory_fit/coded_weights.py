@@ -13,8 +13,14 @@ from glowmcu.kernels.selection.select import Selection
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.staging import Copy, largest_array, member_count, with_copies
 
-#: Cycles of an unpacked byte, and of a call and the first words.
-_BYTE_CYCLES, _CALL_CYCLES = 2.2, 150.0
+#: Cycles of a byte of nibbles, and of a call and the first words.
+_NIBBLE_CYCLES, _CALL_CYCLES = 2.2, 150.0
+#: Cycles of a byte by the prefix code, measured on the models of cores with MLPerf Tiny's weights.
+_ENTROPY_CYCLES = {
+    "cortex-m0": 34.0, "cortex-m0plus": 33.0, "cortex-m3": 22.0, "cortex-m4": 22.0,
+    "cortex-m7": 15.0, "cortex-m33": 17.5, "cortex-m55": 22.0, "cortex-m85": 22.0,
+}  # fmt: skip
+_OTHER_CYCLES = 22.0
 #: Bytes of the function that unpacks, which layers share.
 _CODE_BYTES = 300
 #: What a layer's cycles may grow by, and the share of its array that must be saved.
@@ -61,7 +67,7 @@ def _packed(chosen: Selection, goal: Goal) -> Copy | None:
     if code is None or code.staged is None:
         return None
     size, stored = code.staged.size_bytes, code.staged.stored_bytes
-    cycles = _BYTE_CYCLES * size + _CALL_CYCLES
+    cycles = _NIBBLE_CYCLES * size + _CALL_CYCLES
     is_slow = goal is Goal.BALANCED and cycles > _MOST_SLOWER * chosen.cost.cycles
     if is_slow or size - stored < _LEAST_SAVED * size:
         return None
@@ -74,6 +80,14 @@ def _packed(chosen: Selection, goal: Goal) -> Copy | None:
     return Copy(replace(chosen, code=code, cost=cost), float(size - stored), size)
 
 
+def decoding_cycles(coding: Coding, size_bytes: int, core_name: str) -> float:
+    """Of an array of so many bytes, decoded once a run."""
+    each = _NIBBLE_CYCLES
+    if coding is Coding.ENTROPY:
+        each = _ENTROPY_CYCLES.get(core_name, _OTHER_CYCLES)
+    return each * size_bytes + _CALL_CYCLES
+
+
 def coded(code: KernelCode, coding: Coding) -> KernelCode | None:
     """The same with its largest array by `coding`; None where that takes no fewer bytes, or where
     the function is called more than once: it would decode as often.
@@ -84,7 +98,9 @@ def coded(code: KernelCode, coding: Coding) -> KernelCode | None:
     made = encoded(coding, array.data) if array is not None else None
     if array is None or made is None or made.data.nbytes >= array.data.nbytes:
         return None
-    stored = replace(array, data=made.data, comment=f"{coding.value} of {array.data.nbytes} B")
+    size = int(array.data.nbytes)
+    comment = f"{coding.value} of {size} B"
+    stored = replace(array, data=made.data, comment=comment, coding=coding, unpacked_bytes=size)
     end = aligned(aligned(code.scratch_bytes) + made.size_bytes, POINTER_ALIGN)
     note = f"{name}: {made.data.nbytes} B in flash ({coding.value}), {array.data.nbytes} B in RAM"
     size_bytes, stored_bytes = made.size_bytes, int(made.data.nbytes)

@@ -8,7 +8,7 @@ from functools import cached_property
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.run_progress import Progress
-from glowmcu.kernels.selection.select import Selection
+from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 
 #: Of a cascade, on a Cortex-M4, at least: a turn, and a byte of a row that moves up for the next.
@@ -53,6 +53,15 @@ class Fit:
             for node, item in self.selections.items()
         )
         return whole - self.saved_cycles
+
+    @cached_property
+    def flash_bytes(self) -> int:
+        """Estimate: constants and code."""
+        constants = 0
+        for node, chosen in self.selections.items():
+            rows = chosen.row_kernel if node in self.streamed else None
+            constants += (rows.cost if rows is not None else chosen.cost).flash_bytes
+        return constants + code_bytes(self.selections.values())
 
     @cached_property
     def streamed(self) -> frozenset[Node]:

@@ -20,7 +20,6 @@ from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import (
     Selection,
     SelectionMemory,
-    code_bytes,
     select_kernels,
 )
 from glowmcu.memory_fit.bodies import BodyPlanner
@@ -103,13 +102,11 @@ def memory_curve(
 
 
 def _point(item: Fit) -> PlanPoint:
-    flash = code_bytes(item.selections.values())
-    for node, chosen in item.selections.items():
-        rows = chosen.row_kernel if node in item.streamed else None
-        flash += (rows.cost if rows is not None else chosen.cost).flash_bytes
     macs = sum(run.node.macs for run in item.plan.program.runs)
     streamed = len(item.streamed)
-    return PlanPoint(item.arena_bytes, item.cycles, flash, streamed, macs, item.extra_macs)
+    return PlanPoint(
+        item.arena_bytes, item.cycles, item.flash_bytes, streamed, macs, item.extra_macs
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,15 +79,16 @@ def with_copies(
     most: int,
     pushed: str | None,
     outside: frozenset[Value],
+    most_plans: int = _MOST_PLANS,
 ) -> Fit:
     """The plan with as many of these as an arena of `most` bytes has room for, those that win most
     for a byte; `fit` itself where it has room for none.
     """
     taken = _with_room(fit, copies, most)
-    for _ in range(_MOST_PLANS):
+    for _ in range(most_plans):
         if not taken:
             return fit
-        found = _planned(fit, {node: copies[node].selection for node in taken}, pushed, outside)
+        found = replanned(fit, {node: copies[node].selection for node in taken}, pushed, outside)
         if found.arena_bytes <= most:
             return found
         taken = _fewer(found, copies, taken, most)
@@ -179,9 +180,10 @@ def _covered_bytes(program: Program, index: int) -> int:
     return covered
 
 
-def _planned(
+def replanned(
     fit: Fit, exchanged: Mapping[Node, Selection], pushed: str | None, outside: frozenset[Value]
 ) -> Fit:
+    """The plan with other kernels for some layers."""
     selections = {**fit.selections, **exchanged}
     with_rows = fit.stream_to is not None or pushed is not None
     program = build_program(fit.graph, selections, with_rows, pushed, outside)

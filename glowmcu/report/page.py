@@ -7,6 +7,7 @@ with them a click on a layer opens its row.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from markupsafe import Markup
 from glowmcu.bundle import Bundle
 from glowmcu.errors import error
 from glowmcu.facts.document import FILE_NAME, Facts, read_facts
+from glowmcu.facts.flash_parts import flash_parts, layer_parts
 from glowmcu.notebook import writable
 from glowmcu.report.arena_view import arena_view
 from glowmcu.report.graph_view import graph_view
@@ -66,6 +68,12 @@ def _page(bundle: Bundle, facts: Facts) -> str:
                 (title, graph_view(graphs[key]["nodes"]), graphs[key]["node_count"])
                 for key, title in (("compiled", "as compiled"), ("model", "as in the model"))
                 if key in graphs
+            ],
+            flash=flash_parts(bundle.manifest, bundle.report.code_bytes),
+            flash_layers=[
+                (layer, name, part)
+                for layer, name in zip(bundle.manifest.layers, _names(bundle), strict=True)
+                for part in layer_parts(layer)
             ],
             arena=arena_view(bundle.manifest),
             code=_usage(bundle.path),
@@ -160,6 +168,10 @@ def _usage(folder: Path) -> str:
     except (OSError, ValueError):
         return ""
     return found.group(1) if found else ""
+
+
+def _names(bundle: Bundle) -> Sequence[str]:
+    return layer_names([layer.name for layer in bundle.manifest.layers])
 
 
 def _simplified(bundle: Bundle) -> list[str]:

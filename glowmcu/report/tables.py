@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from glowmcu.board import Board
+from glowmcu.facts.flash_parts import unpacked_bytes
 from glowmcu.labels import labels_text
 from glowmcu.manifest import Manifest
 from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows things looks here
@@ -45,7 +46,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
         f"[bold]{escape(manifest.name)}[/] for {escape(board.title)} ({board.core})",
         f"  arena    {count(report.arena_bytes)} B, "
         f"lower bound {count(report.arena_lower_bound_bytes)} B, {proof}",
-        f"  weights  {count(report.weights_bytes)} B",
+        f"  weights  {count(report.weights_bytes)} B{_decoded(manifest)}",
     ]
     if manifest.states:
         # The first is the mark of a stream.
@@ -80,6 +81,14 @@ def summary_lines(bundle: Bundle) -> list[str]:
             f"  note     … and {len(bundle.notes) - _MOST_NOTES} more: --json has them all"
         )
     return lines
+
+
+def _decoded(manifest: Manifest) -> str:
+    """What coded constants come to where they are decoded."""
+    whole = unpacked_bytes(manifest)
+    if whole == manifest.weights_bytes:
+        return ""
+    return f", {count(whole)} B decoded: layer by layer, in the arena"
 
 
 def _cost_lines(manifest: Manifest) -> list[str]:

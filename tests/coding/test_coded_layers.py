@@ -14,6 +14,7 @@ import pytest
 from benchmarks.random_networks import random_network
 from glowmcu import pipeline
 from glowmcu.compilation import Compilation, Options
+from glowmcu.fit_as_asked import _Asked
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.kernel_code import Coding
 from glowmcu.memory_fit import Fit
@@ -42,7 +43,7 @@ def with_coding(fit: Fit, coding: Coding) -> Fit:
 
 
 def compiled(seed: int, core: str, coding: Coding, monkeypatch: pytest.MonkeyPatch) -> Compilation:
-    monkeypatch.setattr(pipeline, "_staged", lambda fit, *_: with_coding(fit, coding))
+    monkeypatch.setattr(_Asked, "_staged", lambda _, fit: with_coding(fit, coding))
     return pipeline.compile_model(
         random_network(seed), "m.tflite", Options("m", core=core, simplify=False)
     )

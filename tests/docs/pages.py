@@ -132,6 +132,7 @@ BROUGHT = {
     "docs/portability.md": KWS,
     "docs/python.md": Brought(needs=("torch", "onnxscript")),
     "docs/renode.md": KWS,
+    "docs/flash.md": Brought({"ad_int8.tflite": DIGITS / "digits_int8.tflite"}),
     "docs/report.md": KWS,
     "docs/states.md": Brought(
         names="import numpy as np\nwindows = np.zeros((5, 1, 480), np.int16)\n"

@@ -39,7 +39,7 @@ def compiled(
     return bundle, file, profile
 
 
-@pytest.mark.parametrize("optimize", ["balanced", "ram", "speed", "size"])
+@pytest.mark.parametrize("optimize", ["balanced", "ram", "speed", "size", "flash"])
 @pytest.mark.parametrize("name", STREAMS)
 def test_chunks_of_any_length_are_one_stream(name: str, optimize: str, tmp_path: Path) -> None:
     bundle, file, _ = compiled(name, tmp_path, optimize=optimize)

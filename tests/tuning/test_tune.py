@@ -122,7 +122,10 @@ def input_name() -> str:
         ({"jobs": 0}, "error[GM344]: jobs must be greater than 0, got 0"),
         ({"flash_budget": 0}, "error[GM344]: flash_budget must be greater than 0, got 0"),
         ({"io": "int4"}, "error[GM347]: io must be one of int8, float, got 'int4'"),
-        ({"optimize": "best"}, "error[GM347]: optimize must be one of balanced, speed, size, ram"),
+        (
+            {"optimize": "best"},
+            "error[GM347]: optimize must be one of balanced, speed, size, ram, flash",
+        ),
         ({"labels": "none.npy"}, "error[GM345]: cannot read labels: No such file"),
     ],
 )

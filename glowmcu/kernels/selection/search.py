@@ -98,7 +98,7 @@ def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = 
 
     The smallest set that was found where none is within the budget.
     """
-    search = _Search(candidates)
+    search, goal = _Search(candidates), goal.of_kernels
     worth = goal_worth(candidates, goal)
     if goal is not Goal.SIZE and flash_budget is None:
         return search.cheapest(worth)
@@ -142,10 +142,18 @@ def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen
     return min(within, key=lambda item: item[0].cycles)[1]
 
 
+def least_flash_set(candidates: Candidates, most_cycles: float) -> Chosen:
+    """The set with the least flash that was found, among those of at most so many cycles."""
+    search = _Search(candidates)
+    sets = list(search.frontier(goal_worth(candidates, Goal.SIZE), (1.0,)))
+    within = [item for item in sets if item[0].cycles <= most_cycles]
+    return min(within or sets[:1], key=lambda item: item[0].flash_bytes)[1]
+
+
 def goal_worth(candidates: Candidates, goal: Goal) -> Worth:
     """What the goal gives for a byte, by the cycles of the quickest set."""
     fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
-    flash = fastest * _WORTH_OF_KILOBYTE[goal] / 1024.0
+    flash = fastest * _WORTH_OF_KILOBYTE[goal.of_kernels] / 1024.0
     return Worth(flash, flash, flash)
 
 

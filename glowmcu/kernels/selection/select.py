@@ -10,7 +10,7 @@ from functools import cached_property
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.kernel_code import Overlap, RowSupport
+from glowmcu.ir.kernel_code import Coding, Overlap, RowSupport
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.program import Program
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
@@ -18,8 +18,11 @@ from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_
 from glowmcu.kernels.selection.choices import Candidates, KernelChoices
 from glowmcu.kernels.selection.lying import can_lie, lying, standing
 from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
-from glowmcu.kernels.selection.search import Totals, cheapest_set, set_totals, shared_code
+from glowmcu.kernels.selection.search import cheapest_set, set_totals, shared_code
 from glowmcu.planning_progress import PlanningWatch, Stage
+
+#: Bytes of the function that decodes weights to scratch, which layers share: measured.
+_DECODER_BYTES = {Coding.NIBBLES: 300, Coding.ENTROPY: 190}
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def select_kernels(
     chosen = cheapest_set(candidates, target.goal, flash_budget)
     totals = set_totals(candidates, chosen)
     if flash_budget is not None and totals.flash_bytes > flash_budget:
-        raise _over_flash_budget(graph, totals, flash_budget)
+        raise over_flash_budget(graph.name, totals.flash_bytes, totals.code_bytes, flash_budget)
     selections: dict[Node, Selection] = {}
     problems: list[Problem] = []
     for node, variant in chosen.items():
@@ -243,14 +246,14 @@ def _limited(candidates: Candidates, limits: Mapping[str, int]) -> Candidates:
     return limited
 
 
-def _over_flash_budget(graph: Graph, totals: Totals, budget: int) -> GlowmcuError:
-    constants = totals.flash_bytes - totals.code_bytes
+def over_flash_budget(model: str, flash: int, code: int, budget: int) -> GlowmcuError:
+    """GM402 of a model whose least set needs so many bytes, of which `code` are code."""
     return error(
         "GM402",
         f"the flash budget is {budget} B, the smallest set of kernels needs about "
-        f"{totals.flash_bytes} B: {constants} B of constants and {totals.code_bytes} B of code",
-        graph.name,
-        f"give at least --flash-budget {totals.flash_bytes}; constants shrink with the model only",
+        f"{flash} B: {flash - code} B of constants and {code} B of code",
+        model,
+        f"give at least --flash-budget {flash}; constants shrink with the model only",
         ExitCode.DOES_NOT_FIT,
     )
 
@@ -299,6 +302,9 @@ def code_bytes(selections: Iterable[Selection]) -> int:
     shared: dict[Hashable, int] = {}
     for item in items:
         shared |= shared_code(item.kernel, item.cost)
+        if item.code.staged is not None:
+            coding = item.code.staged.coding
+            shared["decoder", coding] = _DECODER_BYTES.get(coding, 0)
     return own + sum(shared.values())
 
 

@@ -19,7 +19,7 @@ TABLE_FILE = Path(__file__).with_name("stack_table.json")
 
 def optimization(goal: Goal) -> str:
     """How a bundle's C is compiled: `-Os` by a pragma where little code was asked for."""
-    return "-Os" if goal is Goal.SIZE else "-O2"
+    return "-Os" if goal.optimizes_size else "-O2"
 
 
 #: Cores of which gcc makes the same machine code as of another one that was measured.

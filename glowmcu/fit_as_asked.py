@@ -1,0 +1,216 @@
+"""Kernels and plan of a model as its options ask for them: which fit is made, and what is done to
+constants afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from glowmcu.board import constant_waits, find_board
+from glowmcu.board.placing import AUTO, room_for_arena
+from glowmcu.compilation import Options, Prepared
+from glowmcu.cores import core
+from glowmcu.emit_c.sized_layers import SizedProgram
+from glowmcu.errors import GlowmcuError
+from glowmcu.goals import Goal
+from glowmcu.interface_options import Weights
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.kernel_code import Coding
+from glowmcu.kernels.kernel import Target
+from glowmcu.kernels.selection.select import Selection, code_bytes, over_flash_budget
+from glowmcu.memory_fit import (
+    Fit,
+    FlashSaver,
+    FlashWaits,
+    fit_in_steps,
+    fit_memory,
+    in_dense_parts,
+    pack_weights,
+    share_between_cores,
+    stage_weights,
+)
+from glowmcu.open_size.fit import fit_open
+from glowmcu.planning_progress import PlanningWatch
+
+#: The least flash of kernels and plans for these goals is looked for.
+_TRIED = (Goal.SIZE, Goal.BALANCED)
+#: Weights of a part of a dense layer: as much scratch as a microcontroller has, or where the arena
+#: has room for less than some times that.
+_PART_BYTES, _SMALL_PART_BYTES, _ROOM_FOR_PARTS = 16384, 4096, 3
+#: What an array that stays as it is could have saved of all flash, to be worth a note.
+_WORTH_A_NOTE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A plan; of a model whose runs are given a size, what is one for every size besides. `notes`
+    say what of the goal had to be left.
+    """
+
+    fit: Fit
+    sized: SizedProgram | None = None
+    notes: tuple[str, ...] = ()
+
+
+def fit_as_asked(
+    model: Prepared, options: Options, pushed: str | None, planning: PlanningWatch
+) -> Fitted:
+    """Raises GM145, GM146, GM402, GM403, GM409, GM5xx."""
+    return _Asked(model, options, pushed, planning).fitted()
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    model: Prepared
+    options: Options
+    pushed: str | None
+    planning: PlanningWatch
+
+    def fitted(self) -> Fitted:
+        options, model = self.options, self.model
+        why = _why_uncoded(options, model) if options.goal is Goal.FLASH else ""
+        notes = (f"constants are stored as for --optimize size: {why}",) if why else ()
+        if model.sizes is not None:
+            target = self._target(options.goal)
+            wanted = options.budgets, options.kernels, model.model_file
+            return Fitted(*fit_open(model.sizes, target, *wanted), notes)
+        if options.goal is Goal.FLASH and not why:
+            return self._least_flash()
+        fit = self._plain(options.goal)
+        if options.interface.cores > 1:
+            free = options.kernels is None
+            return Fitted(
+                share_between_cores(fit, options.budgets, model.outside, free), None, notes
+            )
+        if options.interface.steps:
+            return Fitted(fit, None, notes)
+        if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
+            room = room_for_arena(options.placement, fit.arena_bytes)
+            goal, budgets = options.goal, options.budgets
+            fit = pack_weights(fit, goal, budgets, self.pushed, model.outside, room)
+        return Fitted(self._staged(fit), None, notes)
+
+    def _target(self, goal: Goal) -> Target:
+        return Target(core(self.options.core), goal)
+
+    def _plain(self, goal: Goal, graph: Graph | None = None) -> Fit:
+        """Constants as kernels store them."""
+        options, model = self.options, self.model
+        planned = fit_in_steps if options.interface.steps else fit_memory
+        return planned(
+            graph or model.lowered, self._target(goal), options.budgets, options.kernels,
+            self.pushed, model.outside, self.planning,
+        )  # fmt: skip
+
+    def _least_flash(self) -> Fitted:
+        """A budget of flash is looked at when constants are coded. Raises GM402, GM403."""
+        budgets = replace(self.options.budgets, flash_bytes=None)
+        free = replace(self, options=replace(self.options, budgets=budgets))
+        fits = free._fits()
+        room = room_for_arena(self.options.placement, max(fit.arena_bytes for fit in fits))
+        saver = FlashSaver(self.options.core, budgets, room, self.pushed, self.model.outside)
+        best = saver.best(fits)
+        most = self.options.budgets.flash_bytes
+        if most is not None and best.flash_bytes > most:
+            raise over_flash_budget(
+                self.model.lowered.name,
+                best.flash_bytes,
+                code_bytes(best.selections.values()),
+                most,
+            )
+        plain = min((fit for fit in fits if fit.graph is best.graph), key=_flash_bytes)
+        return Fitted(free._staged(best), None, _what_it_takes(best, plain, saver))
+
+    def _fits(self) -> list[Fit]:
+        """Plans that are coded and compared: by two goals, with dense layers as they are and in
+        parts that may be decoded one by one. Raises GM403 where there is none within the budget.
+        """
+        found, problems = [], []
+        for graph in self._graphs():
+            for goal in _TRIED:
+                try:
+                    found.append(self._plain(goal, graph))
+                except GlowmcuError as cause:
+                    problems.append(cause)
+        if not found:
+            raise problems[0]
+        return found
+
+    def _graphs(self) -> list[Graph]:
+        """Where somebody has chosen kernels for the layers, these stay as they are."""
+        whole, options = self.model.lowered, self.options
+        if options.kernels is not None:
+            return [whole]
+        rooms = [room_for_arena(options.placement, 0), options.budgets.arena_bytes]
+        small = any(room is not None and room < _ROOM_FOR_PARTS * _PART_BYTES for room in rooms)
+        parts = in_dense_parts(whole, _SMALL_PART_BYTES if small else _PART_BYTES)
+        return [whole] if parts is whole else [whole, parts]
+
+    def _staged(self, fit: Fit) -> Fit:
+        """With weights copied to scratch where the board's flash makes the core wait for them,
+        unless the user has placed them.
+        """
+        options = self.options
+        rules = options.placement.rules
+        board = options.placement.board or find_board(options.board)
+        waits = constant_waits(board)
+        placed = AUTO in rules or any(rule.partition(":")[0] == "weights" for rule in rules)
+        if placed or waits is None or options.budgets.flash_bytes is not None:
+            return fit
+        room = room_for_arena(options.placement, fit.arena_bytes)
+        return stage_weights(
+            fit, options.goal, options.budgets, FlashWaits(*waits), self.pushed,
+            self.model.outside, room,
+        )  # fmt: skip
+
+
+def _why_uncoded(options: Options, model: Prepared) -> str:
+    """Why no constants are coded; nothing where they may be."""
+    if model.sizes is not None:
+        return "each run is given a size"
+    if options.interface.cores > 1:
+        return "two cores read them at the same time"
+    if options.interface.steps:
+        return "a run that is done in steps would decode in one of them for long"
+    if options.interface.weights is not Weights.LINKED:
+        return "others that take their place need not be as short"
+    return ""
+
+
+def _what_it_takes(fit: Fit, plain: Fit, saver: FlashSaver) -> tuple[str, ...]:
+    """Sentences: what decoding takes and saves, and the layers that stay as they are."""
+    taken = [node for node, chosen in fit.selections.items() if _is_coded(chosen)]
+    saved = plain.flash_bytes - fit.flash_bytes
+    slower = fit.cycles / max(plain.cycles, 1.0)
+    notes = []
+    if taken:
+        notes.append(
+            f"constants of {len(taken)} layers are coded: about {saved} B of flash less than the "
+            f"least without, {fit.arena_bytes} B of arena in place of {plain.arena_bytes} B, about "
+            f"{slower:.2f} times the cycles"
+        )
+    left = {
+        node: size
+        for node, size in saver.could_save(fit).items()
+        if size > _WORTH_A_NOTE * fit.flash_bytes
+    }
+    for node, size in sorted(left.items(), key=lambda item: -item[1]):
+        notes.append(
+            f'"{node.name}" keeps its constants as they are: decoded they would save {size} B of '
+            "flash and need more of the arena than there is, or than that is worth"
+        )
+    if fit.streamed:
+        notes.append(
+            f"{len(fit.streamed)} layers hand on rows: theirs stay as they are, since each row "
+            "would decode them again"
+        )
+    return tuple(notes)
+
+
+def _is_coded(chosen: Selection) -> bool:
+    staged = chosen.code.staged
+    return staged is not None and staged.coding is not Coding.COPY
+
+
+def _flash_bytes(fit: Fit) -> int:
+    return fit.flash_bytes
