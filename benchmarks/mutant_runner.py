@@ -73,7 +73,9 @@ class Runner:
     def run(self) -> int:
         """pytest's exit code, 0 where tests could be collected."""
         options = ["--import-mode=importlib", "-q", "-s", "-p", "no:cacheprovider"]
-        arguments = [*options, "-o", "addopts=", "-m", "not slow", *self.area.tests]
+        # A case that `make test` leaves out for its second is quick enough for one mutant.
+        options += ["-o", "addopts=", "-m", "not slow", "--long", "also"]
+        arguments = [*options, *self.area.tests]
         return int(pytest.main(arguments, plugins=[self]))
 
     @pytest.hookimpl(tryfirst=True)
