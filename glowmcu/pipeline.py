@@ -110,9 +110,13 @@ def float_graph(
     return prepare_for_quantization(imported, observer)
 
 
-def model_notes(data: bytes, file_name: str, inputs: InputOptions | None = None) -> tuple[str, ...]:
-    """What is taken for granted where the file leaves it open, in sentences."""
-    return notes_on_file(data, file_name, inputs)
+def model_notes(
+    data: bytes, file_name: str, inputs: InputOptions | None = None, quantizing: bool = False
+) -> tuple[str, ...]:
+    """What is taken for granted where the file leaves it open, in sentences; `quantizing` as in
+    `notes_on_file`.
+    """
+    return notes_on_file(data, file_name, inputs, quantizing)
 
 
 def profile_model(
@@ -238,7 +242,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     dump.finish(lowered)
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
-        *model_notes(data, file_name, options.inputs), *side_notes,
+        *model_notes(data, file_name, options.inputs, quantized is not None), *side_notes,
         *state_notes(imported, options.inputs),
     )  # fmt: skip
     return Prepared(

@@ -97,10 +97,12 @@ def notes_on(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """What a model file leaves open and is taken for granted, in sentences."""
+    """What a model file that is going to be quantized leaves open and is taken for granted, in
+    sentences.
+    """
     inputs = inputs_of(input_shapes, define, bind, states)
     given = read_given(model)
-    return model_notes(given.data, given.name, inputs)
+    return model_notes(given.data, given.name, inputs, quantizing=True)
 
 
 def known_quality(profile: str | Path) -> tuple[QualityEntry, ...]:

@@ -15,9 +15,11 @@ from glowmcu.input_options import InputOptions
 
 
 def notes_on_file(
-    data: bytes, file_name: str, options: InputOptions | None = None
+    data: bytes, file_name: str, options: InputOptions | None = None, quantizing: bool = False
 ) -> tuple[str, ...]:
-    """Sentences for whoever compiles, inspects or profiles the model. Raises GM101, GM103."""
+    """Sentences for whoever compiles, inspects or profiles the model; `quantizing` says that float
+    layers are going to be int8. Raises GM101, GM103.
+    """
     options = options or InputOptions()
     if is_onnx(data, file_name):
         onnx = read_onnx_container(data, file_name)
@@ -25,7 +27,8 @@ def notes_on_file(
         notes = _batch_note(sizes, options, file_name)
     else:
         model = read_container(data, file_name)
-        notes = _batch_note(input_sizes(model), options, file_name) + _weights_note(model)
+        notes = _batch_note(input_sizes(model), options, file_name)
+        notes += _weights_note(model, quantizing)
     return tuple(map(in_python, notes)) if is_in_memory(file_name) else notes
 
 
@@ -46,7 +49,7 @@ def _batch_note(
     )
 
 
-def _weights_note(model: ModelRecord) -> tuple[str, ...]:
+def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
     """Bytes of weights that the file stores smaller than float32 for float layers: a converter's
     dynamic-range or float16 quantization.
     """
@@ -70,6 +73,11 @@ def _weights_note(model: ModelRecord) -> tuple[str, ...]:
     stored = sum(len(record.data or b"") for record in small)
     real = 4 * sum(math.prod(record.shape) for record in small)
     kinds = " and ".join(sorted({record.type_name.lower() for record in small}))
+    if quantizing:
+        return (
+            f"{stored} B of weights are rounded to {kinds} in the file, and these are what is "
+            "quantized; the float model that it was made of may lose less",
+        )
     return (
         f"the file holds {stored} B of weights as {kinds}, but activations are float and stay "
         "exact (LiteRT rounds them to int8 for some layers): int8 weights of CONV_2D and "

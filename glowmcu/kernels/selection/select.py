@@ -22,7 +22,7 @@ from glowmcu.kernels.selection.search import cheapest_set, set_totals, shared_co
 from glowmcu.planning_progress import PlanningWatch, Stage
 
 #: Bytes of the function that decodes weights to scratch, which layers share: measured.
-_DECODER_BYTES = {Coding.NIBBLES: 300, Coding.ENTROPY: 190}
+_DECODER_BYTES = {Coding.NIBBLES: 300, Coding.ENTROPY: 340}
 
 
 @dataclass(frozen=True)
