@@ -23,7 +23,7 @@ from tests.support.check_model import write_bundle
 #: Kernels for DSP and Helium have a portable branch that must not depend on the size of int.
 CORES = ("generic", "cortex-m4", "cortex-m55")
 #: Models whose kernels for these cores pack constants.
-PACKED = ("digits", "convolution", "matmul", "elementwise", "pooling")
+PACKED = ("digits", "convolution", "matmul", "elementwise", "pooling", "strides_in_time")
 REFUSAL = "glowmcu_little_endian.h"
 MODELS: dict[str, Callable[[], bytes]] = {**BUILT, **OPERATOR_MODELS}
 
