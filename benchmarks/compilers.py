@@ -2,8 +2,9 @@
 
     python -m benchmarks.compilers [--bundles N] [--first SEED] [--core CORE] [--arm64]
 
-Every build runs the bundle's self test, those for Arm64 in QEMU. The arena is no better aligned than the header demands and
-ends where the heap block does; for MemorySanitizer it holds nothing but what was written.
+Every build runs the bundle's self test, those for Arm64 in QEMU. The arena is no better aligned
+than the header demands and ends where the heap block does; for MemorySanitizer it holds nothing but
+what was written.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ DARING = (
     Build("gcc", ("-O3", "-flto", "-march=native", "-fstrict-aliasing")),
     Build("clang", ("-O3", "-march=native", "-fstrict-aliasing")),
 )
-#: Another processor that hosts have: `char` has no sign, sums of products are fused where C lets them
-#: be, NaN becomes 0 and not the smallest integer.
+#: Another processor that hosts have: `char` has no sign, products and sums are fused where C lets
+#: them be, NaN becomes 0 and not the smallest integer.
 ARM64 = (
     *(
         Build("aarch64-linux-gnu-gcc", ("-static", *flags), emulator="qemu-aarch64")

@@ -50,6 +50,10 @@ has_powerpc_libc() {
     echo '#include <stdio.h>' | powerpc-linux-gnu-gcc -x c -fsyntax-only - >/dev/null 2>&1
 }
 
+has_arm64_libc() {
+    echo '#include <stdio.h>' | aarch64-linux-gnu-gcc -x c -fsyntax-only - >/dev/null 2>&1
+}
+
 has_picolibc() {
     echo '#include <stdio.h>' \
         | riscv64-unknown-elf-gcc --specs=picolibc.specs -x c -fsyntax-only - >/dev/null 2>&1
@@ -114,6 +118,9 @@ missing_packages_of_tests() {
     has simavr || echo simavr
     has powerpc-linux-gnu-gcc || echo gcc-powerpc-linux-gnu
     has_powerpc_libc || echo libc6-dev-powerpc-cross
+    # Where this computer is one, its own compiler has this name, too.
+    has aarch64-linux-gnu-gcc || echo gcc-aarch64-linux-gnu
+    has_arm64_libc || echo libc6-dev-arm64-cross
     has qemu-ppc || echo qemu-user
     has chromium || has google-chrome || echo chromium
 }
