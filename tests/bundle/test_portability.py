@@ -1,5 +1,5 @@
-"""The same bytes where `int` has 16 bits (AVR), where the high byte comes first (PowerPC), and where
-`char` has no sign and products and sums are fused (Arm64).
+"""The same bytes where `int` has 16 bits (AVR), where the high byte comes first (PowerPC), and
+where `char` has no sign and products and sums are fused (Arm64).
 
 The self test of every model runs in an emulator: it holds the outputs of the Python reference.
 """

@@ -34,7 +34,7 @@ def test_random_bundles_pass_their_self_test_at_every_optimization(seed: int) ->
     assert list(failures(seed, chosen)) == []
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(2 * len(CORES), 3 * len(CORES)))
 def test_random_bundles_pass_their_self_test_on_arm64(seed: int) -> None:
     builds = available(ARM64)
     if not builds:
