@@ -73,6 +73,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vmov.32 r, q[1]": ("vmov.32 r4, q1[1]",),
     "vmov.32 r, q[2]": ("vmov.32 r4, q1[2]",),
     "vmov.32 r, q[3]": ("vmov.32 r4, q1[3]",),
+    "vmov.i16 q, #": ("vmov.i16 q2, #0x7f", "vmov.i16 q2, #0xff00"),
     "vmov.i32 q, #": ("vmov.i32 q2, #0x7f", "vmov.i32 q2, #0xff00"),
     "vmovnt.i32 q, q": ("vmovnt.i32 q2, q0",),
     "vmul.f32 q, q, q": (
