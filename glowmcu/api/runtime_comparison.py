@@ -179,7 +179,8 @@ def _check(
         wrong = 0
         for entry, got, given in zip(bundle.manifest.outputs, mine, its, strict=True):
             want = given.reshape(got.shape)
-            wrong += int(wrong_elements(np.atleast_1d(got), np.atleast_1d(want), entry.exact).sum())
+            arrays = np.atleast_1d(got), np.atleast_1d(want)
+            wrong += int(wrong_elements(*arrays, entry.exact, absolute=entry.leeway).sum())
             largest = max(largest, largest_difference(got, want))
             elements += got.size
         different += wrong
