@@ -51,8 +51,8 @@ class TensorEntry:
     `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
     whether every byte is defined; one that is computed in float may differ in the last bits, and by
     `leeway` where larger numbers cancelled in it. `kept` tells of an input that it is the same
-    after a run. Where a run is given a size, `shape` and `bytes` are the largest, and `shape_forms` say
-    the shape for each size.
+    after a run. Where a run is given a size, `shape` and `bytes` are the largest, and `shape_forms`
+    say the shape for each size.
     """
 
     name: str

@@ -34,8 +34,8 @@ _UNSCALED = (
     *(ElementType.F32, ElementType.BOOL, ElementType.I64),
     *(ElementType.UI32, ElementType.UI64),
 )
-#: In the place of 0, which converters write for a constant of zeros: whatever is multiplied by it is 0
-#: in int32, as it is in TensorFlow Lite's kernels. With a scale of 1 a bias would not be.
+#: In the place of 0, which converters write for a constant of zeros: whatever is multiplied by it
+#: is 0 in int32, as it is in TensorFlow Lite's kernels. With a scale of 1 a bias would not be.
 _SCALE_OF_NOTHING = 2.0**-100
 
 
