@@ -9,7 +9,7 @@ from glowmcu.asked_in_python import in_python, is_in_memory
 from glowmcu.frontend.known_inputs import Sizes, open_batches
 from glowmcu.frontend.onnx.container import read_onnx_container
 from glowmcu.frontend.read_model import is_onnx
-from glowmcu.frontend.tflite.container import ModelRecord, read_container
+from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.frontend.tflite.importer import input_sizes
 from glowmcu.input_options import InputOptions
 
@@ -49,8 +49,16 @@ def _batch_note(
     )
 
 
-def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
-    """Bytes of weights that the file stores smaller than float32 for float layers: a converter's
+def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
+    """Whether a `.tflite` file has integer weights of float layers, whose activations a runtime
+    quantizes as it runs, or not at all. Raises GM101.
+    """
+    records = _small_weights(read_container(data, file_name))
+    return any("INT" in record.type_name for record in records)
+
+
+def _small_weights(model: ModelRecord) -> list[TensorRecord]:
+    """Weights that the file stores smaller than float32 for float layers: a converter's
     dynamic-range or float16 quantization.
     """
     read = {
@@ -61,13 +69,18 @@ def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
         if index >= 0
     }
     records = [model.tensors[index] for index in sorted(read)]
-    small = [
+    return [
         record
         for record in records
         if record.data is not None
         and (record.type_name == "FLOAT16" or (record.scales and "INT" in record.type_name))
         and record.type_name != "INT32"
     ]
+
+
+def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
+    """Bytes of weights that the file stores smaller than float32 for float layers."""
+    small = _small_weights(model)
     if not small:
         return ()
     stored = sum(len(record.data or b"") for record in small)
