@@ -13,7 +13,6 @@ pytest.importorskip("ipykernel")
 
 from scripts.notebooks import differences, execute, names, read  # noqa: E402
 
-
 #: What notebooks take besides the package and its tests' packages.
 NEEDS = {"train_for_two_bits": ("torch", "brevitas", "onnxoptimizer")}
 
