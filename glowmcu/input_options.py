@@ -253,7 +253,7 @@ def channels_last(layouts: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
-    """The input to be streamed, if any. Raises GM405 for more than one, or one that is bound."""
+    """The streamed input's name, if any. Raises GM410 for more than one, or a bound or kept one."""
     names = tuple(dict.fromkeys(inputs.streamed))
     if len(names) > 1:
         raise error(

@@ -1,4 +1,4 @@
-"""What `glowmcu.compile` is told about types: of inputs and outputs, and of weights."""
+"""Arguments of `glowmcu.compile` that choose types: of inputs and outputs, and of weights."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _check_fit(compilation: Compilation, board: Board) -> Code:
 
 
 def _code_files(compilation: Compilation) -> dict[str, str]:
-    """What the compiler must see to tell how large the code is."""
+    """The bundle's source and headers by file name: all that decides the size of its code."""
     manifest = compilation.manifest
     return {name: compilation.files[name] for name in (f"{manifest.name}.c", *manifest.headers)}
 

@@ -70,7 +70,7 @@ def onnx_bytes(proto: Foreign) -> bytes:
 
 
 def torch_name(module: Foreign) -> str:
-    """What its class is called; nothing of an exported program."""
+    """The name of the module's class; `model` for an exported program."""
     name = getattr(module, "original_name", type(module).__name__)
     return "model" if name == "ExportedProgram" else str(name)
 
@@ -241,7 +241,7 @@ def _forget_traces(graph: Foreign) -> None:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """What an exporter raises, whatever that is, in the words of this package."""
+    """Turn whatever an exporter raises into GM118."""
     try:
         yield
     except (GlowmcuError, KeyboardInterrupt):
@@ -251,7 +251,7 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _cannot_export(name: str, cause: Exception) -> GlowmcuError:
-    """What it all began with is the reason: exporters wrap it in advice about themselves."""
+    """The first exception of the chain: exporters wrap it in advice about themselves."""
     first: BaseException = cause
     while first.__cause__ is not None:
         first = first.__cause__

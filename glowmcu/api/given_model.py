@@ -65,7 +65,7 @@ class GivenModel:
 
     @property
     def stem(self) -> str:
-        """What a bundle is called after."""
+        """The name without folder and suffix, from which a bundle's name is made."""
         return Path(self.name).stem
 
     def check_output(self, output: str | Path | None) -> None:

@@ -1,4 +1,4 @@
-"""What a quantization lost is measured before anything is written, and what would help is tried."""
+"""Measure what a quantization lost before anything is written, and try what would help."""
 
 from __future__ import annotations
 

@@ -111,12 +111,13 @@ def tune_kernels(
     example_inputs: ExampleInputs | None = None,
 ) -> KernelTuningResult:
     """Run every kernel that can compute a layer of the model on the board's modelled core, with
-    what its memories make it wait where the board's file says so, and keep the set that is best
-    for the goal, in a file for `compile(kernels=...)`.
+    waits for its memories if the board's file describes them, and keep the set that is best for
+    the goal `optimize`, in the file `output` for `compile(kernels=...)`.
 
-    What was measured once is in `cache`, a folder (default: the user's cache folder). A float model
-    is quantized by `profile`. Options are those of `compile`; those that decide the layers must be
-    the same there. Raises GM348 where the cache cannot be written, and as `compile` does.
+    Measurements are kept in `cache`, a folder (default: the user's cache folder). A float model
+    is quantized by `profile`. `observer` is called with a `Progress` for each measurement. Options
+    are those of `compile`; those that decide the layers must be the same there. Raises GM348 if
+    the cache cannot be written, and as `compile` does.
 
     >>> found = glowmcu.tune_kernels(
     ...     "digits_int8.tflite", board="nrf52", output="kernels.json", cache="cache"

@@ -1,4 +1,4 @@
-"""What `glowmcu.compile` is given: a model file, or a pipeline with all that it names."""
+"""Read the source that `glowmcu.compile` is given: a model, or a pipeline with all it names."""
 
 from __future__ import annotations
 
