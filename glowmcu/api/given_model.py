@@ -28,7 +28,7 @@ class OnnxModel(Protocol):
 
 
 class OnnxProgram(Protocol):
-    """What `torch.onnx.export(…, dynamo=True)` returns."""
+    """The result of `torch.onnx.export(…, dynamo=True)`."""
 
     @property
     def model_proto(self) -> Any: ...  # noqa: ANN401 - onnx has no types

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from glowmcu.board.model import Board, Region
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 
-#: What lies in a region because the user or `auto` put it there.
+#: Purpose of bytes that are in a region because the user or `auto` put them there.
 PLACED = "placed code and weights"
 # What helps in general when the caller knows nothing better.
 _FLASH_OPTIONS = ("--optimize size shares code between layers of one kind",)
@@ -20,7 +20,7 @@ _PLACED_OPTIONS = ("place less there with --place",)
 
 @dataclass(frozen=True)
 class RegionUse:
-    """What is asked of one region; `excess_bytes` is 0 where it fits."""
+    """Bytes that a bundle needs in one region, and for what; `excess_bytes` is 0 if they fit."""
 
     purpose: str
     region: Region

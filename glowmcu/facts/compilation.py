@@ -27,9 +27,7 @@ def compile_json(bundle: Bundle) -> Json:
         "arena_optimal": report.arena_optimal,
         "weights_bytes": report.weights_bytes,
         "code_bytes": report.code_bytes,
-        "flash": [
-            dataclasses.asdict(part) for part in flash_parts(manifest, report.code_bytes)
-        ],
+        "flash": [dataclasses.asdict(part) for part in flash_parts(manifest, report.code_bytes)],
         "macs": report.macs,
         "costs": dataclasses.asdict(manifest.costs),
         "extra_macs": manifest.extra_macs,

@@ -42,7 +42,7 @@ class Stage:
 
     @property
     def result(self) -> Buffer:
-        """What the last kernel writes: a ring, the cascade's result, or what it accumulates."""
+        """The buffer that the last kernel writes: a ring, the cascade's result, or accumulators."""
         return self.runs[-1].run.outputs[0] if self.source is None else self.source
 
 

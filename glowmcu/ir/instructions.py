@@ -16,7 +16,7 @@ from glowmcu.ir.types import TensorType
 BUFFER_ALIGN = 4
 #: Where a structure that holds pointers may start, on cores and on the host.
 POINTER_ALIGN = 8
-#: What the caller's arena must be aligned to: enough for int64 and for Helium loads.
+#: Alignment of the caller's arena in bytes: enough for int64 and for Helium loads.
 ARENA_ALIGN = 16
 
 
@@ -48,7 +48,7 @@ class Buffer:
 
     @property
     def align(self) -> int:
-        """What the offset of a root buffer must be a multiple of."""
+        """Bytes that the offset of a root buffer is a multiple of."""
         return max(BUFFER_ALIGN, self.type.element.size_bytes)
 
 
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def own_memory(self) -> tuple[Buffer, ...]:
-        """What nobody else reads or writes."""
+        """Buffers that no other run reads or writes."""
         scratch = () if self.scratch is None else (self.scratch,)
         return scratch if self.division is None else (*scratch, *self.division.memory)
 

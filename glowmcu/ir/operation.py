@@ -1,4 +1,4 @@
-"""What every operator class says about itself: shapes, meaning, memory and work.
+"""The interface of operator classes: shapes, meaning, memory and work.
 
 An operator is a frozen dataclass whose fields are its attributes; the classes live in
 `glowmcu.ops`.
@@ -116,9 +116,9 @@ class Operation:
         signature: Signature,
         rounding: Rounding,
     ) -> tuple[ValueRange | None, ...]:
-        """What the results can hold when operand i stays within `inputs[i]`.
+        """Ranges of the results when operand i stays within `inputs[i]`.
 
-        `constants[i]` is operand i's data where it is known. Must hold for every such input; the
+        `constants[i]` is operand i's data if it is known. Must hold for every such input; the
         default is all that the results' types can store.
         """
         return tuple(map(full_range, signature.outputs))

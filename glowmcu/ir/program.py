@@ -46,7 +46,7 @@ __all__ = [
     "aligned",
 ]
 
-#: What computes.
+#: An instruction that computes.
 Step = Run | Cascade
 Instruction = Alloc | Dealloc | View | Run | Cascade
 
@@ -112,26 +112,26 @@ class Program:
 
     @property
     def lasting(self) -> tuple[Buffer, ...]:
-        """What must be there after the run, for the application or the next run."""
+        """Buffers that must be there after the run, for the application or the next run."""
         return (*self.outputs, *self.kept, *(state.updated for state in self.states))
 
     @property
     def constantly_there(self) -> tuple[Buffer, ...]:
-        """What steps leave alone, and is there before, in and after a run."""
+        """Buffers that no step touches and that exist before, in and after a run."""
         counter = () if self.pushed is None else (self.pushed.counter,)
         marks = (buffer for buffer in (self.mark, self.meetings) if buffer is not None)
         return (*counter, *marks)
 
     @cached_property
     def written_before(self) -> tuple[Buffer, ...]:
-        """What is in memory before the first step: inputs but for one that is pushed, states."""
+        """Buffers written before the first step: states, and inputs except a streamed one."""
         pushed = None if self.pushed is None else self.pushed.buffer
         whole = (buffer for buffer in self.inputs if buffer is not pushed)
         return (*whole, *(state.buffer for state in self.states), *self.constantly_there)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What computes, in order; lives count in indices here."""
+        """The instructions that compute, in order; lives count in indices of these."""
         return tuple(item for item in self.instructions if isinstance(item, Run | Cascade))
 
     @cached_property
@@ -165,7 +165,7 @@ class Program:
 
     @cached_property
     def joined(self) -> frozenset[Buffer]:
-        """What others are parts of."""
+        """Buffers that others are parts of."""
         views = self.views.values()
         return frozenset(view.base for view in views if view.role is ViewRole.PART)
 

@@ -16,7 +16,7 @@ from glowmcu.ir.types import Quantization, TensorType, element_type_of
 
 
 class Context:
-    """What a rule may ask and make while it looks at one node."""
+    """Reads values and adds nodes for a rule that looks at one node."""
 
     def __init__(self, draft: _Draft, node: Node) -> None:
         self._draft = draft

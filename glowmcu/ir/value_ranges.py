@@ -38,7 +38,7 @@ def value_ranges(graph: Graph) -> ValueRanges:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """What a node's results can hold, and what that was found from."""
+    """Ranges of a node's results, with the operands that they were found from."""
 
     operands: tuple[ValueRange | None, ...]
     constants: tuple[Array | None, ...]

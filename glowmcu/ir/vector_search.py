@@ -33,7 +33,7 @@ _PATTERNS = (
 #: is no larger, and of a larger one.
 _SEARCH_MACS = 40_000_000
 _FEWEST, _OF_LARGE = 4, 2
-#: What it takes to interpret a node of a loop's body, in multiply-accumulates.
+#: Cost of interpreting a node of a loop's body, in multiply-accumulates.
 _NODE_MACS = 2000
 #: How often the vectors of a graph with states are gone through.
 _TURNS_OF_STREAM = 3
@@ -104,7 +104,7 @@ def _gain(shown: Shown, hidden: Shown, sizes: Mapping[Node, int]) -> float:
 
 
 def pattern_inputs(graph: Graph, seed: int) -> list[Array]:
-    """What the self test writes for a seed, in the order of the graph's arguments."""
+    """Inputs that the self test writes for a seed, in the order of the graph's arguments."""
     return [
         pattern_tensor(value.type.shape, str(value.type.element.numpy), seed + number)
         for number, value in enumerate(graph.arguments)

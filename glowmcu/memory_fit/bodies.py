@@ -25,7 +25,7 @@ _TRIP_CYCLES = 15.0
 
 @dataclass(frozen=True)
 class BodyPlanner:
-    """Plans bodies once a node; `target` and `rounding` are those of the whole."""
+    """Plans the bodies of each node once; `target` and `rounding` are those of the whole graph."""
 
     target: Target
     rounding: Rounding

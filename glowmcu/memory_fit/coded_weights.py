@@ -23,7 +23,7 @@ _ENTROPY_CYCLES = {
 _OTHER_CYCLES = 22.0
 #: Bytes of the function that unpacks, which layers share.
 _CODE_BYTES = 300
-#: What a layer's cycles may grow by, and the share of its array that must be saved.
+#: Largest growth of a layer's cycles, and the least share of its array that must be saved.
 _MOST_SLOWER, _LEAST_SAVED = 0.15, 0.4
 #: Bytes of flash that have to be saved for a byte of arena.
 _FLASH_FOR_ARENA = {Goal.BALANCED: 2, Goal.SIZE: 1}
@@ -37,10 +37,10 @@ def pack_weights(
     outside: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
 ) -> Fit:
-    """The plan with weights of four bits stored two to a byte where their kernels read a byte each:
-    unpacked to the arena while a layer runs. `fit` itself where that does not pay.
+    """The plan with weights of four bits stored two to a byte if their kernels read a byte each:
+    unpacked to the arena while a layer runs. `fit` itself if that does not pay.
 
-    `room_bytes` is what the arena may take at most on the board.
+    `room_bytes` is the largest arena that the board has room for.
     """
     if goal not in _FLASH_FOR_ARENA:
         return fit
@@ -81,7 +81,7 @@ def _packed(chosen: Selection, goal: Goal) -> Copy | None:
 
 
 def decoding_cycles(coding: Coding, size_bytes: int, core_name: str) -> float:
-    """Of an array of so many bytes, decoded once a run."""
+    """Cycles to decode an array of `size_bytes` once, by the coding, on a core."""
     each = _NIBBLE_CYCLES
     if coding is Coding.ENTROPY:
         each = _ENTROPY_CYCLES.get(core_name, _OTHER_CYCLES)
@@ -89,7 +89,7 @@ def decoding_cycles(coding: Coding, size_bytes: int, core_name: str) -> float:
 
 
 def coded(code: KernelCode, coding: Coding) -> KernelCode | None:
-    """The same with its largest array by `coding`; None where that takes no fewer bytes, or where
+    """The code with its largest array stored by `coding`; None if that takes no fewer bytes, or if
     the function is called more than once: it would decode as often.
     """
     if code.parameters is None or code.staged is not None or code.batches > 1:

@@ -89,7 +89,7 @@ class Divisible:
         return rule is not None and rule.is_kept(gap)
 
     def promise(self, first: int, end: int) -> Mapping[int, Overlap]:
-        """What a call for units may share with its operands."""
+        """By operand position, the bytes that a call for units [first, end) may share with it."""
         if self.codes:
             code = self.codes.get((first, end))
             return {} if code is None else code.overlaps
@@ -99,8 +99,8 @@ class Divisible:
         return {} if band is None else band.overlaps
 
     def _as_layer(self, first: int) -> Iterator[tuple[int, Overlap]]:
-        """What the whole layer may share, between what a call from row `first` on reads and writes:
-        its first row of each lies as far from the other's as the rows before them make it.
+        """The whole layer's promise, for a call from row `first` on: its operand and result begin
+        later, each by the rows before them.
         """
         for number, position in enumerate(self.run.positions):
             whole, rule = self.chosen.code.overlaps.get(position), self.rules[number]
@@ -115,7 +115,7 @@ class Divisible:
             yield position, Overlap(*ends)
 
     def _band(self, first: int, end: int) -> KernelCode | None:
-        """Of the same kernel: bands that begin and end alike are computed alike."""
+        """The same kernel's code for rows [first, end), made once for bands with equal borders."""
         rules = [rule for rule in self.rules if rule is not None]
         rule = rules[0]
         above = max(rule.before - first * rule.stride, 0)

@@ -65,10 +65,12 @@ def fit_memory(
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> Fit:
-    """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM409, GM5xx.
+    """Choose kernels and a plan by the goal and the budgets (bytes).
 
-    `pushed` names the input that the application hands over row by row; those that are `outside`
-    take no arena. `watch` counts what is done.
+    `choices` fixes kernels of layers; `pushed` names the input that the application hands over row
+    by row; inputs that are `outside` take no arena. `watch` counts what is done. Raises GM402 and
+    GM403 if no plan keeps to the budgets of flash and arena, GM409 for an input that cannot be
+    pushed, GM5xx if no kernel accepts a layer.
     """
     kernels = SelectionMemory(watch=watch or PlanningWatch())
     if target.goal is Goal.RAM:
@@ -302,7 +304,7 @@ class _Fitter:
             limits.update(tighter)
 
     def _identities(self, selections: Mapping[Node, Selection]) -> Iterator[Hashable]:
-        """What tells plans of these kernels apart: also how layers go row by row."""
+        """Keys of the kernels: plans of equal keys are equal, also row by row."""
         for done, item in enumerate(selections.values(), 1):
             yield _identity(item)
             self.kernels.watch.layers(Stage.ROW_KERNELS, done, len(selections))
@@ -313,7 +315,7 @@ def _size(item: Fit) -> tuple[int, float]:
 
 
 def _identity(item: Selection) -> Hashable:
-    """What tells plans of a node's kernels apart."""
+    """Kernel, scratch and row kernel of a node: equal for kernels of equal plans."""
     rows = item.row_kernel
     by_rows = (rows.support.kernel, rows.support.scratch_bytes) if rows else None
     return item.kernel_name, item.scratch_bytes, by_rows

@@ -23,9 +23,9 @@ from glowmcu.memory_fit.coded_weights import coded, decoding_cycles
 from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.staging import Copy, largest_array, replanned, with_copies
 
-#: What may be in a bundle together.
+#: Sets of codings that a bundle may use together.
 _CODINGS = ((), (Coding.ENTROPY,), (Coding.NIBBLES,), (Coding.NIBBLES, Coding.ENTROPY))
-#: What a decoded layer's call has in code more than that of another, measured.
+#: Bytes of code that a call of a decoded layer has more than that of another, measured.
 _CALL_BYTES = 28
 #: Bytes of arena that are given for a byte of flash at most, and shares of the growth that all
 #: layers would need at which plans are made.
@@ -46,7 +46,7 @@ class FlashSaver:
     room_bytes: int | None = None
     pushed: str | None = None
     outside: frozenset[Value] = frozenset()
-    #: Of layers and codings seen so far; a code stays alive with its key.
+    #: Coded forms by layer and coding; the key keeps its code alive.
     _known: dict[tuple[KernelCode, Coding], KernelCode | None] = field(
         default_factory=dict, repr=False
     )
@@ -146,7 +146,7 @@ class FlashSaver:
 
 
 def _costs(chosen: Selection) -> dict[Kernel, Cost]:
-    """Of the variants that may compute a layer; of the chosen one alone where its scratch is
+    """Costs by variant that may compute a layer; of the chosen one alone if its scratch is
     limited.
     """
     known = {chosen.kernel_name: chosen.cost, **dict(chosen.alternatives)}
@@ -158,7 +158,7 @@ def _costs(chosen: Selection) -> dict[Kernel, Cost]:
 
 
 def array_bytes(code: KernelCode) -> int:
-    """Of the largest array of a layer's parameters."""
+    """Bytes of the largest array of a layer's parameters; 0 without one."""
     assert code.parameters is not None
     _, array = largest_array(code.parameters)
     return 0 if array is None else int(array.data.nbytes)

@@ -24,7 +24,7 @@ from glowmcu.memplan.planner import plan_memory
 _WORD_CYCLES, _CALL_CYCLES = 3.5, 60.0
 #: A copy that saves less than this of all cycles is not worth its code.
 _LEAST_GAIN = 0.005
-#: What the arena may grow by, by goal. `ram` and `size` give copies what others leave.
+#: Factor that the arena may grow by, by goal. For `ram` and `size` copies take only what is free.
 _GROWTH = {Goal.BALANCED: 1.03, Goal.SPEED: 2.0}
 #: Plans that are made at most.
 _MOST_PLANS = 12
@@ -190,9 +190,7 @@ def replanned(
     return replace(fit, selections=selections, plan=plan_memory(program, fit.stream_to))
 
 
-def _fewer(
-    found: Fit, copies: Mapping[Node, Copy], taken: Sequence[Node], most: int
-) -> list[Node]:
+def _fewer(found: Fit, copies: Mapping[Node, Copy], taken: Sequence[Node], most: int) -> list[Node]:
     """Without the one that wins least for its bytes, of those at steps that are too full."""
     ends = tops(found.plan.program)
     crowded = [

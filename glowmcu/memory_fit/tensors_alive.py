@@ -1,4 +1,4 @@
-"""What an interpreter's arena takes at the least: the tensors that are alive together.
+"""Least bytes of an interpreter's arena: the tensors that are alive together.
 
 TensorFlow Lite Micro keeps every operand and result of a node apart while it computes, each at a
 multiple of sixteen bytes. Its planner can only need more; kernels of ours may not.

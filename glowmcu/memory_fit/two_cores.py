@@ -78,7 +78,7 @@ class _Sharing:
 
     @cached_property
     def ways(self) -> dict[Node, tuple[Way, ...]]:
-        """Of each layer, the quickest first and the one that leaves it whole last."""
+        """The ways of each layer, the quickest first; the last one leaves it whole."""
         found = {}
         for node, layer in self.layers.items():
             ways = list(layer.ways[:-1])
@@ -99,7 +99,7 @@ class _Sharing:
 
     @property
     def most_bytes(self) -> int:
-        """What the arena may take."""
+        """Bytes that the arena may take."""
         most = int(self.fit.arena_bytes * MOST_GROWTH) // ARENA_ALIGN * ARENA_ALIGN
         budget = self.budgets.arena_bytes
         return most if budget is None else min(most, budget)
@@ -127,7 +127,7 @@ class _Sharing:
         return len(options) - 1
 
     def _needed(self, way: Way) -> int:
-        """What is alive at a layer's step if it is computed that way."""
+        """Bytes that are alive at a layer's step if it is computed that way."""
         program, layer = self.fit.plan.program, way.layer
         ((step, run),) = (
             (index, item)

@@ -24,7 +24,7 @@ from glowmcu.memplan.instructions import arranged
 
 
 class KernelChoice(Protocol):
-    """What this stage needs to know of a selected kernel."""
+    """A selected kernel as memory planning sees it."""
 
     @property
     def kernel_name(self) -> str: ...
@@ -52,7 +52,7 @@ def build_program(
     """Buffers and instructions in graph order; nothing is shared or placed yet.
 
     `with_rows`: runs know how they go row by row. `pushed` names the input that the application
-    hands over row by row; `outside` are inputs that the arena has no place for.
+    hands over row by row; `outside` are inputs that the application keeps in its own memory.
     """
     buffers = {
         value: Buffer(value.name, value.type, outside=value in outside) for value in graph.inputs
@@ -75,7 +75,7 @@ def build_program(
 
 
 def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]) -> Program:
-    """What a state becomes lies where it is: who makes that writes there."""
+    """The program with states: the new value is written where the state is, by its producer."""
     states = tuple(
         StateBuffer(buffers[state.value], buffers[value], state.initial)
         for state, value in zip(graph.states, graph.assigned, strict=True)

@@ -33,12 +33,12 @@ class ByteArena:
         self.pushed = b""
 
     def load(self, start: int, size_bytes: int) -> bytes:
-        """What lies there."""
+        """Bytes [start, start + size_bytes) of the arena and what is behind it."""
         assert 0 <= start <= start + size_bytes <= len(self._bytes), "a read beyond the arena"
         return bytes(self._bytes[start : start + size_bytes])
 
     def store(self, start: int, data: bytes) -> None:
-        """Put `data` there."""
+        """Write `data` from byte `start` of the arena on."""
         end = start + len(data)
         assert 0 <= start <= end <= self._size_bytes, f"{end} is beyond the arena"
         self._bytes[start:end] = data

@@ -84,8 +84,8 @@ class Partition:
         return self._stretches.segment(first, last)
 
     def _layer_bytes(self, step: int) -> int:
-        """What is alive while one run computes its whole result; no run reads a source whole, nor
-        makes columns.
+        """Bytes alive while one run computes its whole result; NEVER for a run that reads the
+        streamed input or makes columns, which only a cascade can.
         """
         run = self.runs[step]
         if self._stretches.source in run.inputs or run.outputs[0] in self._stretches.columns:
@@ -178,7 +178,7 @@ class Partition:
         return list(map(self._memory.kind, self._stretches.descriptions))
 
     def _segment_bytes(self, stretch: Stretch, facts: SegmentFacts) -> int:
-        """What is alive while the cascade runs."""
+        """Bytes alive while the cascade runs."""
         sizes, root = self._alive.sizes, self.program.root
         read = {root(buffer)[0] for buffer in stretch.inputs}
         own = sum(sizes.get(buffer, 0) for buffer in stretch.roots if buffer not in read)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from glowmcu.ir.division import Bytes, Phase, Place, Turn, meet
 from glowmcu.ir.kernel_code import RowRule
 
-#: Whether a kernel may write units [first, end) so many bytes below its operand `number`'s part.
+#: Whether a kernel may write units [first, end) with its operand `number` `gap` bytes above them.
 Promise = Callable[[int, int, int, int], bool]
 #: A walk of more phases is no gain.
 _MOST_PHASES = 16
@@ -42,7 +42,7 @@ class Costs:
     pixels: int = 2
 
     def of(self, phases: Sequence[Phase]) -> float:
-        """Of a whole run."""
+        """Cycles of a whole run in these phases."""
         return self.meeting * (len(phases) + 1) + sum(
             max(self._turns(turns) for turns in phase) for phase in phases
         )
@@ -72,7 +72,7 @@ class Layout:
         return first * self.unit_bytes, end * self.unit_bytes
 
     def part(self, number: int, first: int, end: int) -> Bytes:
-        """What units read of an operand, from its first byte."""
+        """Bytes [start, end) of an operand that units [first, end) read, from its first byte."""
         operand = self.operands[number]
         if operand.rule is None:
             return 0, operand.size_bytes

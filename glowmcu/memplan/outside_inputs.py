@@ -37,7 +37,7 @@ def outside_inputs(graph: Graph, imported: Graph, options: InputOptions) -> froz
 
 
 def _aliased(graph: Graph, value: Value) -> Value:
-    """What the value's bytes were made as."""
+    """The value whose bytes this one is a view of; itself if it is none."""
     while value in graph.producers:
         node = graph.producers[value]
         aliases = node.op.aliases(node.signature)

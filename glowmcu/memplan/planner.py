@@ -29,7 +29,7 @@ __all__ = ["ARENA_ALIGN", "PassReport", "Plan", "aligned", "live_bytes", "plan_m
 
 @dataclass(frozen=True, eq=False)
 class PlanMemory:
-    """What plans of one network have in common, found once for all of them."""
+    """Orders and segments that plans of one network have in common, found once."""
 
     orders: OrderMemory = field(default_factory=OrderMemory)
     segments: SegmentMemory = field(default_factory=SegmentMemory)
@@ -107,7 +107,7 @@ def _placed(program: Program, order_proved: bool, reports: Sequence[PassReport])
 def _segments(
     scheduled: Program, given: Program, stream_to: int, memory: SegmentMemory | None
 ) -> tuple[Program, list[Segment]]:
-    """What streams, and the program in which strips are columns of what they make together.
+    """The program in which strips are columns of what they make together, and what streams of it.
 
     Strips come in the order given: the best one for whole tensors tears them apart.
     """

@@ -43,7 +43,7 @@ class Segment:
 
     @cached_property
     def overlaps(self) -> dict[Buffer, Overlap]:
-        """What the result may share with inputs that die here."""
+        """By input that dies here, how near to it the result may begin."""
         if self.row_pitch:
             return {}
         row_bytes = self.result.size_bytes // max(1, self.flow.stages[-1].turns)
@@ -52,7 +52,7 @@ class Segment:
 
     @cached_property
     def local_bytes(self) -> int:
-        """About what rings, accumulators, single rows and scratch take."""
+        """Bytes of rings, accumulators, single rows and scratch, approximately."""
         total = 0
         for buffer, rows in self.ring_rows.items():
             total += aligned(rows * row_bytes_of(buffer))
@@ -72,14 +72,14 @@ class Segment:
         return self.flow.times.most_bytes(kept, passing, made_bytes)
 
     def stage_bytes(self, index: int) -> int:
-        """What a stage has from its first turn on: its ring, or sums and their result."""
+        """Bytes of a stage from its first turn on: its ring, or sums and their result."""
         stage = self.flow.stages[index]
         rows = self.ring_rows.get(stage.result, 0)
         return aligned(rows * row_bytes_of(stage.result)) + _kept_bytes(stage)
 
     @property
     def streamed_work(self) -> int:
-        """Multiply-accumulates, and a little for every run: what a choice tries to keep whole."""
+        """Multiply-accumulates plus one per run: of equal peaks the choice with the least wins."""
         return sum(run.node.macs + 1 for stage in self.flow.stages for run in stage.runs)
 
 
@@ -113,7 +113,7 @@ def passing_bytes(stage: FlowStage) -> int:
 
 @dataclass(frozen=True)
 class SegmentFacts:
-    """What a segment needs, wherever it is in a program.
+    """Bytes that a segment needs, wherever it is in a program.
 
     `beside_bytes`, by input: what the result takes beside an input that dies and begins its root;
     `free_bytes`: how much of a single input like that what comes late can take.

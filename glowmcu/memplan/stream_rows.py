@@ -128,7 +128,7 @@ class _Builder:
         return RowRun(moved, support.call, support.rules)
 
     def _passing(self, stage: Stage) -> Iterator[Buffer]:
-        """What a stage needs during its own turn only."""
+        """Buffers that a stage needs during its own turn only."""
         for item in stage.runs:
             if item.run.outputs[0] is not stage.result:
                 yield item.run.outputs[0]
@@ -136,7 +136,9 @@ class _Builder:
                 yield item.run.scratch
 
     def _follow(self, number: int, stage: Stage) -> None:
-        """What first comes into use when some rows of an input are read for good."""
+        """Note how near to an input those buffers of a stage may be that are first written after
+        some rows of the input were read for the last time.
+        """
         flow = self.segment.flow
         for operand in self.segment.inputs:
             rows = operand.type.shape[1]

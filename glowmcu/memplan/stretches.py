@@ -50,7 +50,7 @@ class Stretches:
             view.base for view in program.views.values() if view.role is not ViewRole.OVERWRITE
         }
         kept = viewed.union(program.lasting)
-        #: Of each run whether its result is read by runs alone.
+        #: Whether only runs read the result of each run.
         self._is_inner = [
             run.outputs[0] in self.readers
             and run.outputs[0] not in kept

@@ -33,7 +33,7 @@ from glowmcu.ir.text.type_text import (
 )
 from glowmcu.ir.types import TensorType, element_type_of
 
-#: What a field may hold, and what a parsed attribute is: None, bool, int, float, str, list, dict,
+#: Types that a field may hold and a parsed attribute has: None, bool, int, float, str, list, dict,
 #: array, TensorType or Signature.
 Raw = Any
 

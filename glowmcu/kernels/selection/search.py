@@ -36,7 +36,7 @@ _LESS_FLASH = 0.9
 _CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
 _LADDER = 24  # doublings of a byte's worth: of a cycle to millions
 _ENDLESS = 1 << 62
-#: What a byte of scratch costs that makes the arena larger, in bytes of flash more.
+#: Cost of a byte of scratch that makes the arena larger, in bytes of flash beyond its own.
 _WITHOUT_ROOM = 7
 
 
@@ -73,7 +73,7 @@ class Worth:
 
 @dataclass(frozen=True)
 class Totals:
-    """Of a set: cycles; flash = constants and functions."""
+    """Cycles and bytes of a set of kernels; `flash_bytes` are constants and functions."""
 
     cycles: float
     flash_bytes: int
@@ -143,7 +143,7 @@ def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen
 
 
 def least_flash_set(candidates: Candidates, most_cycles: float) -> Chosen:
-    """The set with the least flash that was found, among those of at most so many cycles."""
+    """The set with the least flash that was found, among those of at most `most_cycles`."""
     search = _Search(candidates)
     sets = list(search.frontier(goal_worth(candidates, Goal.SIZE), (1.0,)))
     within = [item for item in sets if item[0].cycles <= most_cycles]
@@ -151,14 +151,14 @@ def least_flash_set(candidates: Candidates, most_cycles: float) -> Chosen:
 
 
 def goal_worth(candidates: Candidates, goal: Goal) -> Worth:
-    """What the goal gives for a byte, by the cycles of the quickest set."""
+    """Cycles that the goal gives for a byte, by those of the quickest set."""
     fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
     flash = fastest * _WORTH_OF_KILOBYTE[goal.of_kernels] / 1024.0
     return Worth(flash, flash, flash)
 
 
 def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:
-    """What a set comes to."""
+    """Totals of a set."""
     return _Search(candidates).totals(chosen)
 
 
@@ -171,7 +171,7 @@ class _Search:
         self._room_bytes = max(
             (out.size_bytes for node in candidates for out in node.signature.outputs), default=0
         )
-        #: Of each function the layers that could call it, with the variants that do.
+        #: By function the layers that could call it, with the variants that do.
         self._takers: dict[Hashable, Chosen] = {}
         #: By node and variant what `shared_code` says.
         self._shared = {
@@ -321,7 +321,7 @@ class _Search:
         move: Mapping[Node, Kernel],
         scratch: _Scratch,
     ) -> Amounts:
-        """What a move changes; `scratch` is of all that is chosen."""
+        """Change of cycles and bytes by a move; `scratch` is of all that is chosen."""
         cycles, constants, code = 0.0, 0, 0
         before, after = list[int](), list[int]()
         moved: dict[Hashable, int] = {}
@@ -366,7 +366,7 @@ class _Scratch:
         self._descending = sorted(self._counts, reverse=True)
 
     def change(self, before: Sequence[int], after: Sequence[int]) -> int:
-        """What it comes to more when layers that had the sizes `before` have those `after`."""
+        """Bytes more when layers that had scratch of sizes `before` have those `after`."""
         if not self._is_shared:
             return sum(after) - sum(before)
         gone = Counter(before)
@@ -379,5 +379,5 @@ class _Scratch:
 
 
 def _layer_amounts(cost: Cost) -> Amounts:
-    """What a layer costs itself: all but the function that it may share."""
+    """Cost of a layer itself, without the function that it may share."""
     return Amounts(cost.cycles, cost.flash_bytes, cost.layer_code_bytes, cost.scratch_bytes)

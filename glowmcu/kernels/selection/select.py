@@ -55,7 +55,7 @@ class Selection:
     possible: tuple[Kernel, ...] = ()
     #: Others, which may compute a single row of it.
     of_one_row: tuple[Kernel, ...] = ()
-    #: Of a branch or loop, once they are planned.
+    #: Plans of the bodies of a branch or loop, once they are made.
     bodies: tuple[BodyPlan, ...] = ()
 
     @cached_property
@@ -112,18 +112,18 @@ class Selection:
 
     @property
     def row_code(self) -> KernelCode:
-        """What is called for a row."""
+        """The code that is called for a row."""
         assert self.row_kernel is not None, f"{self.kernel_name} computes whole tensors only"
         return self.row_kernel.code
 
     @property
     def rows(self) -> RowSupport | None:
-        """What memory planning needs to know of that."""
+        """How the layer goes row by row, for memory planning; None if it cannot."""
         return self.row_kernel.support if self.row_kernel else None
 
     @property
     def overlaps(self) -> Mapping[int, Overlap]:
-        """What the first result may share with operands, by position."""
+        """How near to operands the first result may be, by position."""
         return self.code.overlaps
 
     @property
@@ -133,7 +133,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class SelectionMemory:
-    """What one target's variants say of nodes, for selections that differ in limits and budgets.
+    """Costs and selections of one target's variants, for selections with other limits and budgets.
 
     By node, and by its limit of scratch bytes. `watch` is told of nodes that it comes to know.
     """
@@ -247,7 +247,7 @@ def _limited(candidates: Candidates, limits: Mapping[str, int]) -> Candidates:
 
 
 def over_flash_budget(model: str, flash: int, code: int, budget: int) -> GlowmcuError:
-    """GM402 of a model whose least set needs so many bytes, of which `code` are code."""
+    """GM402 of a model whose smallest set needs `flash` bytes, `code` of them code."""
     return error(
         "GM402",
         f"the flash budget is {budget} B, the smallest set of kernels needs about "
