@@ -123,7 +123,7 @@ class _Asked:
 
     def _fits(self) -> list[Fit]:
         """Plans that are coded and compared: by two goals, with dense layers as they are and in
-        parts that may be decoded one by one. Raises GM403 where there is none within the budget.
+        parts that may be decoded one by one. Raises GM403 if there is none within the budget.
         """
         found, problems = [], []
         for graph in self._graphs():
@@ -165,7 +165,7 @@ class _Asked:
 
 
 def _why_uncoded(options: Options, model: Prepared) -> str:
-    """Why no constants are coded; nothing where they may be."""
+    """Why no constants are coded; nothing if they may be."""
     if model.sizes is not None:
         return "each run is given a size"
     if options.interface.cores > 1:

@@ -87,7 +87,7 @@ class InputOptions:
 
     @property
     def states_given(self) -> Mapping[str, str] | None:
-        """As Python's API takes them: None where they are looked for."""
+        """As Python's API takes them: None if they are looked for."""
         return None if self.finds_states else self.states
 
 
@@ -128,7 +128,7 @@ def _sized(shape: GivenShape, symbols: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _expect_known(name: str, shape: GivenShape, symbols: Mapping[str, int]) -> None:
-    """Raise GM711 where a symbol of the shape has no size."""
+    """Raise GM711 if a symbol of the shape has no size."""
     for size in shape:
         if isinstance(size, str) and size not in symbols:
             text = "x".join(map(str, shape))
@@ -231,7 +231,7 @@ def options_of_bundle(
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:
-    """Names of bound inputs with a digest of what they are bound to; empty where there are none."""
+    """Names of bound inputs with a digest of what they are bound to; empty if there are none."""
     return ",".join(f"{name}:{_digest(bind[name])}" for name in sorted(bind))
 
 

@@ -48,7 +48,7 @@ class TensorEntry:
     which stays in memory of the application's, at a multiple of that.
 
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
-    `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
+    `scale` and `zero_point` are None if the tensor is not quantized. `exact` tells of an output
     whether every byte is defined; one that is computed in float may differ in the last bits. `kept`
     tells of an input that it is the same after a run. Where a run is given a size, `shape` and
     `bytes` are the largest, and `shape_forms` say the shape for each size.
@@ -144,7 +144,7 @@ class StateEntry:
 class PlacementEntry:
     """`arena`, `weights` or `code` in a region of the board, for these layers.
 
-    `section` is empty where the linker script puts such things there anyway; `bytes` is None for
+    `section` is empty if the linker script puts such things there anyway; `bytes` is None for
     code, whose size a compiler decides. `image_region` holds what is copied there at start, empty
     where nothing is.
     """
@@ -160,7 +160,7 @@ class PlacementEntry:
 @dataclass(frozen=True)
 class CostEntry:
     """Known before a compiler sees the bundle. `stack_bytes`: at most, by C function, as
-    `stack_found` says, or why it is not known. The others are estimates, None where there is none.
+    `stack_found` says, or why it is not known. The others are estimates, None if there is none.
     """
 
     stack_bytes: dict[str, int] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class Manifest:
     later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
     run leaves for the next one; a stream begins with `reset_function`. `labels` name the classes in
     their order. Two `cores` may share a run; see `help_function`. `quality` says what quantization
-    lost, of a pipeline by stage; empty where nothing was quantized or measured.
+    lost, of a pipeline by stage; empty if nothing was quantized or measured.
     """
 
     name: str
@@ -270,7 +270,7 @@ class Manifest:
         return dataclasses.replace(self, inputs=inputs, outputs=outputs)
 
     def size_of(self, shapes: Sequence[tuple[int, ...]]) -> int:
-        """The size at which inputs have these shapes; the largest where there is none."""
+        """The size at which inputs have these shapes; the largest if there is none."""
         assert self.size is not None, f"{self.name} has no size that is given at run time"
         for size in self.size.sizes:
             if [entry.at(size).shape for entry in self.inputs] == list(shapes):
@@ -299,12 +299,12 @@ class Manifest:
 
     @property
     def reset_function(self) -> str:
-        """The C function that begins a stream, empty where runs have nothing to do with others."""
+        """The C function that begins a stream, empty if runs have nothing to do with others."""
         return f"{self.name}_reset" if self.states else ""
 
     @property
     def help_function(self) -> str:
-        """The C function for a second core, empty where there is none."""
+        """The C function for a second core, empty if there is none."""
         return f"{self.name}_help" if self.cores > 1 else ""
 
     @property

@@ -179,7 +179,7 @@ def export_model(
     inputs: InputOptions | None = None,
     rounding: Rounding = Rounding.DOUBLE,
 ) -> bytes:
-    """The model as a `.tflite` file, in int8 where that is asked for. Raises GM194, GM3xx."""
+    """The model as a `.tflite` file, in int8 if that is asked for. Raises GM194, GM3xx."""
     from glowmcu.frontend.tflite.exporter import export_tflite
 
     if request is None:
@@ -325,7 +325,7 @@ def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
 def labels_of(
     data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the classes, and a note where no output has as many. Raises GM124 to GM127."""
+    """Names of the classes, and a note if no output has as many. Raises GM124 to GM127."""
     sizes = {value.type.shape[-1] for value in graph.results if value.type.shape}
     labels = interface.labels
     if labels is None:

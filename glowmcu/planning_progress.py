@@ -33,7 +33,7 @@ PlanningObserver = Callable[[PlanningProgress], None]
 
 
 class PlanningWatch:
-    """Counts for an observer, where there is one."""
+    """Counts for an observer, if there is one."""
 
     def __init__(self, observer: PlanningObserver | None = None) -> None:
         self._observer = observer

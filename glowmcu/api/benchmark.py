@@ -94,7 +94,7 @@ class Benchmark(Shown):
     >>> found = glowmcu.bench(bundle)
     >>> found.milliseconds < 3
     True
-    >>> found.check(max_cycles=200_000, max_stack=1024)   # raises where it takes more
+    >>> found.check(max_cycles=200_000, max_stack=1024)   # raises if it takes more
     """
 
     path: Path
@@ -168,7 +168,7 @@ class Benchmark(Shown):
 
     @property
     def sureness(self) -> str | None:
-        """How far silicon may be from the cycles, and why; None where nothing was modelled."""
+        """How far silicon may be from the cycles, and why; None if nothing was modelled."""
         return sureness_of(self.core).line() if self.on in MODELS else None
 
     def _card(self) -> Card:

@@ -1,5 +1,5 @@
 """Compile until code, constants and arena fit the board and the budgets, by what the cross compiler
-makes of them where there is one.
+makes of them if there is one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import emit as write
 
-#: Code is estimated first; where the compiler's is larger, kernels get this often less room.
+#: Code is estimated first; if the compiler's is larger, kernels get this often less room.
 _MOST_TRIES = 5
 Compile = Callable[[Options], Compilation]
 #: Bytes of code by region, None without a cross compiler.

@@ -21,7 +21,7 @@ def read_source(
     preprocess: str | Path | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> tuple[GivenModel, PipelineFiles | None]:
-    """The model (of a pipeline without bytes), and the pipeline where it is one. Raises as
+    """The model (of a pipeline without bytes), and the pipeline if it is one. Raises as
     `read_given`, GM150.
     """
     path = file_of(model)

@@ -33,7 +33,7 @@ def four_bit_weights_stored(graph: Graph, selections: Mapping[Node, Selection]) 
 def stored_weights_note(
     graph: Graph, selections: Mapping[Node, Selection], core: str
 ) -> str | None:
-    """A sentence for the user; None where every layer stores two to a byte."""
+    """A sentence for the user; None if every layer stores two to a byte."""
     wide, layers = four_bit_weights_stored(graph, selections)
     if not wide:
         return None
@@ -44,7 +44,7 @@ def stored_weights_note(
 
 
 def _four_bit_weights(graph: Graph, node: Node) -> int:
-    """How many the layer has; 0 where it has none of four bits."""
+    """How many the layer has; 0 if it has none of four bits."""
     if not is_linear(node):
         return 0
     data = graph.constant_data(node.inputs[1])

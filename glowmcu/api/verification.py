@@ -68,7 +68,7 @@ class VerificationReport(Shown):
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differed where something ran."""
+        """Whether no output of any executor that ran differed."""
         return all(check.passed for check in self.checks)
 
     @property

@@ -57,7 +57,7 @@ class QemuTarget:
 class RenodeTarget:
     """How Renode shows the board's serial output.
 
-    `platform` is a file that Renode ships, None where the project writes its own. `uart` is the
+    `platform` is a file that Renode ships, None if the project writes its own. `uart` is the
     peripheral's name in it, `uart_kind` its register layout, `uart_origin` its address. `missing`
     names the board's regions, with commas, that a shipped platform lacks: they are added to it.
     """

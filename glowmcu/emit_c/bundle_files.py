@@ -122,7 +122,7 @@ def listed(files: Texts, manifest: Manifest) -> tuple[Texts, Manifest]:
 
 
 def _placement_templates(view: BundleView) -> dict[str, str]:
-    """The files that put a bundle into regions, where it is put into any."""
+    """The files that put a bundle into regions, if it is put into any."""
     if view.placement is None:
         return {}
     found = {"placement/{name}.ld": "placement/fragment.ld.j2"}

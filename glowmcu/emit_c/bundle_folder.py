@@ -51,7 +51,7 @@ _UNLISTED_OF_PACKAGE = {
 
 @dataclass(frozen=True)
 class Standing:
-    """A bundle in a folder: its name, and its files with their SHA-256 ("" where nobody knows)."""
+    """A bundle in a folder: its name, and its files with their SHA-256 ("" if nobody knows)."""
 
     name: str
     files: Mapping[str, str]
@@ -88,7 +88,7 @@ def _digest(path: Path) -> str:
 
 
 def standing_bundle(folder: Path) -> Standing | None:
-    """The bundle in `folder`; None where its `manifest.json` is none of ours, or not there."""
+    """The bundle in `folder`; None if its `manifest.json` is none of ours, or not there."""
     try:
         body = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -134,7 +134,7 @@ def _unlisted_files(folder: Path, name: str, packages: Iterable[str]) -> list[st
 
 
 def check_folder(folder: Path, name: str, shown: Path) -> Standing | None:
-    """The bundle in `folder` that a bundle `name` may replace; None where there is none yet.
+    """The bundle in `folder` that a bundle `name` may replace; None if there is none yet.
     `shown` is how the user calls the folder.
 
     Raises GM504 for a folder of something else, GM523 for another bundle's.

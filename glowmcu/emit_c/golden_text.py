@@ -30,7 +30,7 @@ class GoldenVector:
 
 @dataclass(frozen=True)
 class ExpectedView:
-    """What an output must be: `array`, of `sampled_bytes` where that is not all of it, or the `crc`
+    """What an output must be: `array`, of `sampled_bytes` if that is not all of it, or the `crc`
     of elements of `width` bytes.
     """
 

@@ -41,7 +41,7 @@ class LayerText:
     code: KernelCode
     #: Of a layer in a body: what its names have in place of a number.
     inner: str = ""
-    #: Whether places are written with their offset in a buffer even where it is 0.
+    #: Whether places are written with their offset in a buffer even if it is 0.
     shows_offsets: bool = False
 
     @property
@@ -219,7 +219,7 @@ class LayerText:
         return f"{macro}({', '.join([*given, str(staged.stored_bytes)])})"
 
     def call_of(self, function: str, given: list[str], pointers: list[str]) -> str:
-        """A call with these pointers, once a batch item; for all rows where it takes rows."""
+        """A call with these pointers, once a batch item; for all rows if it takes rows."""
         code = self.code
         batched = code.batches > 1
         steps = zip(pointers, (item.step for item in self.pointers()), strict=True)

@@ -64,7 +64,7 @@ class KernelFunction:
 
 @dataclass(frozen=True)
 class StackBounds:
-    """Bytes of the stack by entry point (`run`, `infer`, `check`, ...), nothing where they are not
+    """Bytes of the stack by entry point (`run`, `infer`, `check`, ...), nothing if they are not
     known: then `why` says so in a sentence.
     """
 
@@ -167,7 +167,7 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
 
 
 def kernel_stack(function: KernelFunction, measured: CoreStacks) -> KernelStack | None:
-    """What a layer takes, with what its text tells of; None where it was not measured.
+    """What a layer takes, with what its text tells of; None if it was not measured.
 
     Around a body as around the whole program: compilers put kernels into its function, and that
     into its caller or not.

@@ -302,7 +302,7 @@ class BundleView:
 
     @property
     def size_argument(self) -> str:
-        """The same where it is handed on."""
+        """The same if it is handed on."""
         return f", {self.size.variable}" if self.size is not None else ""
 
     def array(self, tensor: TensorView) -> str:
@@ -311,7 +311,7 @@ class BundleView:
         return f"{tensor.parameter}{length}" if self.size is None else f"*{tensor.parameter}"
 
     def bytes(self, tensor: TensorView, size: int | None = None) -> str:
-        """C for what an input or output takes, at `size` where that is known."""
+        """C for what an input or output takes, at `size` if that is known."""
         if self.size is None:
             return f"{tensor.macro}_BYTES"
         return f"{tensor.macro}_BYTES_AT({self.size.variable if size is None else size})"

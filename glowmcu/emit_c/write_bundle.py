@@ -36,8 +36,8 @@ def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str
 
     A file of the older bundle that was changed since is kept beside as `FILE.orig`. A run that
     fails or is interrupted leaves everything as it was; after one that was killed, the next undoes
-    what it did. Raises GM504 where the folder cannot be written or holds something else, GM522
-    where files of others are in the way, GM523 where another bundle is there, GM524 (`recover`).
+    what it did. Raises GM504 if the folder cannot be written or holds something else, GM522
+    where files of others are in the way, GM523 if another bundle is there, GM524 (`recover`).
     """
     assert all(map(is_safe_name, files)), sorted(files)
     assert len({file.casefold() for file in files}) == len(files), "names that differ in case only"

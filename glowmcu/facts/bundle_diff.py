@@ -27,7 +27,7 @@ _INTERFACE = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of both bundles; None where it is not known. `how`: measured, estimated or ""."""
+    """One number of both bundles; None if it is not known. `how`: measured, estimated or ""."""
 
     name: str
     unit: str

@@ -61,7 +61,7 @@ def placement_json(bundle: Bundle) -> list[Json]:
 
 
 def simplification_json(manifest: Manifest) -> Json | None:
-    """What was proved not to matter, by layer; None where nothing was."""
+    """What was proved not to matter, by layer; None if nothing was."""
     entry = manifest.simplification
     return None if entry is None else dataclasses.asdict(entry)
 

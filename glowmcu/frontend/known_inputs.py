@@ -16,7 +16,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
 
-#: Sizes as a file declares them: numbers, symbols, None where it says nothing.
+#: Sizes as a file declares them: numbers, symbols, None if it says nothing.
 Sizes = Sequence[int | str | None]
 #: Symbols that name another axis than the batch.
 _OTHER_AXIS = re.compile("seq|len|time|step|height|width|frame|token", re.IGNORECASE)
@@ -124,7 +124,7 @@ def _is_given(name: str, options: InputOptions) -> bool:
 
 
 def _size(axis: int, size: int | str | None, options: InputOptions) -> int | str | None:
-    """A size with the user's value for a symbol; None where it is open and has no name."""
+    """A size with the user's value for a symbol; None if it is open and has no name."""
     if isinstance(size, str):
         return options.symbols.get(size, size)
     return None if size is None or size < 0 or (size == 0 and axis == 0) else size

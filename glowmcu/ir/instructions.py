@@ -29,7 +29,7 @@ def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
 class Buffer:
     """A tensor in memory. `data` is set for constants, which live in flash, not in the arena.
 
-    `outside`: a model input that stays in memory of the application's, where it is only read.
+    `outside`: a model input that stays in memory of the application's, if it is only read.
     """
 
     name: str
@@ -93,7 +93,7 @@ class View:
 
     @property
     def row_pitch(self) -> int:
-        """Bytes between the starts of rows; 0 where the view is one piece."""
+        """Bytes between the starts of rows; 0 if the view is one piece."""
         if self.role is not ViewRole.COLUMNS:
             return 0
         return self.base.size_bytes // self.base.type.shape[1]

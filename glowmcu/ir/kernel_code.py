@@ -128,7 +128,7 @@ class KernelCode:
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.
     `weight_passes`: how often a call for all rows and batch items reads the largest array of the
-    parameters from its beginning to its end; 0 where nobody has counted.
+    parameters from its beginning to its end; 0 if nobody has counted.
     """
 
     function: str

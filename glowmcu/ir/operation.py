@@ -101,7 +101,7 @@ class Operation:
         raise AssertionError(f"{type(self).__name__} has no meaning")
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
-        """How the float operator becomes an int8 one; None where it has no int8 meaning."""
+        """How the float operator becomes an int8 one; None if it has no int8 meaning."""
         return None
 
     @property
@@ -180,7 +180,7 @@ class Operation:
     def turned(self) -> Operation | None:
         """The operator where rows are columns: axes 1 and 2 of all that has four are exchanged.
 
-        Weights included. None where there is no such operator.
+        Weights included. None if there is no such operator.
         """
         return None
 

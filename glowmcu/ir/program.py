@@ -93,7 +93,7 @@ class Program:
 
     `kept` inputs hold after the run what the application wrote before it; some inputs may be
     outside of the arena. `states` are no inputs and outputs here; `mark` tells an arena in which a
-    stream was begun. With `rates` a run is skipped where its node's stage is not due; `mark` then
+    stream was begun. With `rates` a run is skipped if its node's stage is not due; `mark` then
     has room for a counter a stage, and one for what was pushed. `meetings` counts, for two cores
     that share runs, how often each has waited for the other.
     """

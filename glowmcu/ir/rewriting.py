@@ -75,7 +75,7 @@ class Context:
         return value
 
     def replace_op(self, op: Operation, inputs: Sequence[Value] | None = None) -> tuple[Value, ...]:
-        """The node at hand with another operator and, where given, other operands."""
+        """The node at hand with another operator and, if given, other operands."""
         operands = self.node.inputs if inputs is None else inputs
         return self.add(op, operands, [value.type for value in self.node.outputs])
 

@@ -10,7 +10,7 @@ from glowmcu.ir.types import Shape
 
 
 def turned_shape(shape: Shape) -> Shape:
-    """Axes 1 and 2 exchanged where there are four; others as they are."""
+    """Axes 1 and 2 exchanged if there are four; others as they are."""
     return (shape[0], shape[2], shape[1], shape[3]) if len(shape) == 4 else shape
 
 
@@ -25,7 +25,7 @@ def is_column(shape: Shape) -> bool:
 
 
 def turned_node(node: Node) -> Node | None:
-    """The node on exchanged axes, its constants' too; None where its operator has no such form."""
+    """The node on exchanged axes, its constants' too; None if its operator has no such form."""
     op = node.op.turned()
     if op is None:
         return None

@@ -44,7 +44,7 @@ class CascadeMachine:
         self.made = [0] * len(cascade.stages)
 
     def run(self) -> None:
-        """Raise VerificationError where a row is not there, or not all rows are made."""
+        """Raise VerificationError if a row is not there, or not all rows are made."""
         for index in self.cascade.order:
             self._turn(index)
         last = self.cascade.stages[-1]

@@ -96,7 +96,7 @@ def _verify_states(program: Program) -> None:
 
 
 def _verify_lifetimes(program: Program) -> None:
-    """Explicit lifetimes, where there are any, say what the uses say."""
+    """Explicit lifetimes, if there are any, say what the uses say."""
     stated: dict[Buffer, list[int]] = {}
     inputs = {program.root(buffer)[0] for buffer in program.written_before}
     step, explicit = -1, False

@@ -63,7 +63,7 @@ class Site:
     constants: tuple[Array | None, ...]
     #: DOUBLE or SINGLE: the operator's own in a graph whose rounding depends on the operator.
     rounding: Rounding
-    #: What each operand can hold, a channel; None where that is not known.
+    #: What each operand can hold, a channel; None if that is not known.
     input_ranges: tuple[ValueRange | None, ...] = ()
     #: Bytes of scratch that variants with a choice should keep to, if they can.
     scratch_limit: int | None = None
@@ -138,7 +138,7 @@ class Kernel:
     A variant says what a layer costs in one of two ways. `work` names amounts (multiplications,
     outputs, rows, …) that `python -m benchmarks.calibrate` finds the prices of, for every core;
     `flash_bytes` and `scratch_bytes` go with it. Or `cost` is written by hand. With both, the
-    calibrated cycles and code bytes win where they are known: see `price`.
+    calibrated cycles and code bytes win if they are known: see `price`.
     """
 
     name: ClassVar[str] = ""
@@ -162,7 +162,7 @@ class Kernel:
         return True
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        """Named amounts of what it does for one inference; nothing where they are not known."""
+        """Named amounts of what it does for one inference; nothing if they are not known."""
         return {}
 
     def flash_bytes(self, site: Site, target: Target) -> int:

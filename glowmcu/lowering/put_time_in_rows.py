@@ -64,7 +64,7 @@ def _raise_operator(context: Context, node: Node) -> Sequence[Value] | None:
 def _replaced(
     context: Context, node: Node, op: Operation, inputs: Sequence[Value]
 ) -> Sequence[Value] | None:
-    """`op` in the node's place, its results as they were; None where it does not fit."""
+    """`op` in the node's place, its results as they were; None if it does not fit."""
     try:
         shapes = op.infer([value.type for value in inputs])
     except OperationError:
@@ -135,7 +135,7 @@ def _constant(context: Context, value: Value, data: Array) -> Value:
 
 
 def _reshaped(context: Context, value: Value, shape: Shape, name: str = "") -> Value:
-    """`value` in another shape, called `name`; itself where it has that shape."""
+    """`value` in another shape, called `name`; itself if it has that shape."""
     if value.type.shape == shape:
         return value
     result = Value(value.type.with_shape(shape), name or value.name)

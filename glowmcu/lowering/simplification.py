@@ -42,7 +42,7 @@ class SimplificationWatch:
             self._observer(name, graph)
 
     def told(self) -> SimplificationEntry | None:
-        """What was simplified; None where nothing was."""
+        """What was simplified; None if nothing was."""
         if self._pair is None or self._pair[0] is self._pair[1]:
             return None
         return simplification(*self._pair)

@@ -42,7 +42,7 @@ def upright_shape(shape: Shape, rank: int) -> Shape:
 
 
 def upright(op: Operation, rank: int) -> Operation | None:
-    """`op` on images in place of tensors of `rank` axes; None where it is none of these."""
+    """`op` on images in place of tensors of `rank` axes; None if it is none of these."""
     if isinstance(op, ElementwiseOperation | Cast | AlongLastAxis):
         return op
     if isinstance(op, Pad | MirrorPad):

@@ -103,7 +103,7 @@ def _seen_by_layers(image: Value, chain: Sequence[Node], axis: int | None) -> Wi
 
 
 def _axes(image: Shape, chain: Sequence[Node], side: int) -> tuple[int, ...] | None:
-    """Where the rows of the image are, from the input on; None where no axis holds them."""
+    """Where the rows of the image are, from the input on; None if no axis holds them."""
     axes = [side]
     for node in reversed(chain):
         before, after = node.inputs[0].type.shape, node.output.type.shape

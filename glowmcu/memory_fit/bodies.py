@@ -76,7 +76,7 @@ def _with_plans(node: Node, chosen: Selection, plans: tuple[BodyPlan, ...]) -> S
     trips = node.op.trips if isinstance(node.op, Loop) and not node.op.is_conditional else 1
     kernels = [item for plan in plans for item in plan.selections.values()]
     flash = sum(item.cost.flash_bytes for item in kernels)
-    # A branch may give constants alone, where no byte is needed.
+    # A branch may give constants alone, if no byte is needed.
     scratch = max(8, *(aligned(plan.arena_bytes, 8) for plan in plans))
     cost = Cost(
         own.cycles + (trips or 1) * (_TRIP_CYCLES + max(cycles)),

@@ -33,7 +33,7 @@ from glowmcu.memplan.divide_rows import (
 MEETING_CYCLES, CALL_CYCLES, LEAST_CYCLES = 60.0, 150.0, 1200.0
 #: A division that saves less of a layer than this is not worth its memory.
 _LEAST_GAIN = 0.05
-#: Kernels with less scratch are tried where they take at most 1.7 times the cycles.
+#: Kernels with less scratch are tried if they take at most 1.7 times the cycles.
 _MOST_SLOWDOWN = 1.7
 #: Rows that a stash may have.
 _MOST_STASHED = 8
@@ -210,7 +210,7 @@ class Divisible:
 
 
 def divisible(run: Run, chosen: Selection) -> Divisible | None:
-    """The layer as two cores can share it; None where they cannot, or where it is too small."""
+    """The layer as two cores can share it; None if they cannot, or if it is too small."""
     if chosen.site is None or chosen.target is None or chosen.bodies:
         return None
     if chosen.cost.cycles < LEAST_CYCLES or len(run.outputs) > 1 or not run.inputs:

@@ -23,7 +23,7 @@ def fit_in_steps(
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> Fit:
-    """As `fit_memory`; where progress lifts the arena above its budget, with less room by that.
+    """As `fit_memory`; if progress lifts the arena above its budget, with less room by that.
 
     Raises what that raises.
     """

@@ -52,7 +52,7 @@ RAM_SLOWDOWN = 1.3
 #: Estimates of plans by rows are low by up to this factor, against those of whole tensors: what is
 #: measured keeps to the bound.
 _ROWS_MISJUDGED = 1.015
-#: Where an input is pushed, its work is spread over the time in which rows come.
+#: If an input is pushed, its work is spread over the time in which rows come.
 PUSHED_SLOWDOWN = 1.6
 
 
@@ -74,7 +74,7 @@ def fit_memory(
     """
     kernels = SelectionMemory(watch=watch or PlanningWatch())
     if target.goal is Goal.RAM:
-        # Streaming costs cycles enough: kernels are as for `balanced` where the arena has room.
+        # Streaming costs cycles enough: kernels are as for `balanced` if the arena has room.
         target = replace(target, goal=Goal.BALANCED)
         return _Fitter(graph, target, budgets, choices, kernels, pushed, outside).smallest()
     fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
@@ -154,7 +154,7 @@ class _Fitter:
     def within_tensors(self, free: Fit) -> Fit:
         """`free` or, where scratch has lifted it above the tensors alive, the quickest below them.
 
-        The smallest plan where none is below.
+        The smallest plan if none is below.
         """
         most = aligned(tensors_alive_bytes(self.graph, self.outside), ARENA_ALIGN)
         if free.arena_bytes <= most:
@@ -168,7 +168,7 @@ class _Fitter:
         return min(small, key=lambda item: (item.cycles, item.arena_bytes))
 
     def smallest(self) -> Fit:
-        """The least arena at reasonable speed; the least of all where the budget asks for it."""
+        """The least arena at reasonable speed; the least of all if the budget asks for it."""
         free = self.fit({}, None)
         fits = [free, *self._descent(0)]
         slowdown = RAM_SLOWDOWN if self.pushed is None else PUSHED_SLOWDOWN
@@ -187,7 +187,7 @@ class _Fitter:
         return best
 
     def _quicker(self, fits: list[Fit], most_cycles: float) -> list[Fit]:
-        """Plans that stream less, where all that helps takes too long: ever nearer to the limit."""
+        """Plans that stream less, if all that helps takes too long: ever nearer to the limit."""
         if min(fits, key=_size).cycles <= most_cycles:
             return []
         found = list(islice(self._descent(None), _WHOLE_PLANS))
@@ -208,7 +208,7 @@ class _Fitter:
     def _with_strips(self) -> list[_Fitter]:
         """The same network in strips, in the ways that promise most.
 
-        None where somebody has chosen kernels for the layers as they are.
+        None if somebody has chosen kernels for the layers as they are.
         """
         if not self.outside or self.choices is not None:
             return []

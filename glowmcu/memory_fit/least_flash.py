@@ -37,7 +37,7 @@ _ENDLESS = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class FlashSaver:
-    """Codes plans for a core and for the bytes that the arena may take: the board's, None where
+    """Codes plans for a core and for the bytes that the arena may take: the board's, None if
     nothing is known of it, and the budget's.
     """
 
@@ -59,7 +59,7 @@ class FlashSaver:
 
     def with_small_kernels(self, fit: Fit, most_cycles: float) -> Fit:
         """The plan with the kernels of least flash for layers of whole tensors, constants as they
-        are; `fit` itself where that is smaller.
+        are; `fit` itself if that is smaller.
         """
         candidates = {
             node: _costs(chosen)
@@ -84,7 +84,7 @@ class FlashSaver:
         return fit if is_larger or _price(found) >= _price(fit) else found
 
     def coded(self, fit: Fit) -> Fit:
-        """The plan with arrays in fewer bytes of flash; `fit` itself where that does not pay."""
+        """The plan with arrays in fewer bytes of flash; `fit` itself if that does not pay."""
         most = self._most(fit)
         copies = self._promising(fit)
         if not copies:
@@ -122,7 +122,7 @@ class FlashSaver:
         return found
 
     def _copy(self, chosen: Selection, coding: Coding) -> Copy | None:
-        """The layer by this coding; None where that saves nothing."""
+        """The layer by this coding; None if that saves nothing."""
         key = chosen.code, coding
         if key not in self._known:
             self._known[key] = coded(chosen.code, coding)
@@ -165,7 +165,7 @@ def array_bytes(code: KernelCode) -> int:
 
 
 def _saved(fit: Fit, copies: Mapping[Node, Copy]) -> float:
-    """Bytes of flash more with these, negative where they pay."""
+    """Bytes of flash more with these, negative if they pay."""
     chosen = {**fit.selections, **{node: copy.selection for node, copy in copies.items()}}
     more = code_bytes(chosen.values()) - code_bytes(fit.selections.values())
     return more + sum(

@@ -56,7 +56,7 @@ def stage_weights(
     outside: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
 ) -> Fit:
-    """The plan with copies of weights where they pay; `fit` itself where none does.
+    """The plan with copies of weights where they pay; `fit` itself if none does.
 
     `room_bytes` is what the arena may take at most on the board.
     """
@@ -82,7 +82,7 @@ def with_copies(
     most_plans: int = _MOST_PLANS,
 ) -> Fit:
     """The plan with as many of these as an arena of `most` bytes has room for, those that win most
-    for a byte; `fit` itself where it has room for none.
+    for a byte; `fit` itself if it has room for none.
     """
     taken = _with_room(fit, copies, most)
     for _ in range(most_plans):
@@ -96,7 +96,7 @@ def with_copies(
 
 
 def staged(code: KernelCode) -> KernelCode | None:
-    """The same with a copy of its largest array in the scratch; None where it has none that is read
+    """The same with a copy of its largest array in the scratch; None if it has none that is read
     more than once.
     """
     if code.parameters is None or code.weight_passes <= 1 or code.staged is not None:
@@ -117,7 +117,7 @@ def staged(code: KernelCode) -> KernelCode | None:
 
 
 def largest_array(parameters: Parameters) -> tuple[str, ConstantArray | None]:
-    """With its name as `offsetof` takes it; None where there is none."""
+    """With its name as `offsetof` takes it; None if there is none."""
     named: list[tuple[str, ConstantArray | None]] = [*_arrays(parameters)]
     size = {name: array.data.nbytes for name, array in _arrays(parameters)}
     return max(named, key=lambda item: size[item[0]], default=("", None))

@@ -41,7 +41,7 @@ def share_between_cores(
     may_exchange: bool = True,
 ) -> Fit:
     """A plan for two cores; the layers in cascades stay with the first. `may_exchange`: other
-    kernels may come where the arena has no room for two scratches. Raises GM403.
+    kernels may come if the arena has no room for two scratches. Raises GM403.
     """
     found = _Sharing(fit, budgets, outside, may_exchange and budgets.flash_bytes is None).best()
     if budgets.arena_bytes is not None and found.arena_bytes > budgets.arena_bytes:
@@ -159,7 +159,7 @@ class _Sharing:
         return others + sizes[0] + rest + twice + stash + _MEETINGS.size_bytes
 
     def _quicker(self, ways: dict[Node, int], found: Fit) -> Fit:
-        """Back to quicker ways, where the arena has come to have room for them."""
+        """Back to quicker ways, if the arena has come to have room for them."""
         for node in sorted(ways, key=lambda node: -self.layers[node].chosen.cost.cycles):
             for way in range(ways[node]):
                 if len(self.plans) >= _MOST_PLANS:
@@ -173,7 +173,7 @@ class _Sharing:
     def _changed(self, ways: dict[Node, int], now: Fit) -> dict[Node, int] | None:
         """One layer at a step that is too full takes another way: what it costs for what it gains.
 
-        Where no single one helps, all at that step leave theirs.
+        If no single one helps, all at that step leave theirs.
         """
         crowded = dict.fromkeys(self._crowded(now))
         can = [node for node in crowded if ways[node] + 1 < len(self.ways[node])]
@@ -206,7 +206,7 @@ class _Sharing:
                 yield step.node
 
     def planned(self, ways: _Ways) -> Fit:
-        """A plan in which each layer takes its way, or is whole where no rows can be shared so."""
+        """A plan in which each layer takes its way, or is whole if no rows can be shared so."""
         key = tuple(ways[node] for node in self.layers)
         if key not in self.plans:
             self.plans[key] = self._planned(
@@ -261,7 +261,7 @@ class _Sharing:
 
 
 def _phases(program: Program, run: Run, way: Way) -> Division | None:
-    """How a run is shared at the offsets that it got; None where it cannot be."""
+    """How a run is shared at the offsets that it got; None if it cannot be."""
     assert run.division is not None
     layer, result = way.layer, program.offset(run.outputs[0])
     size = run.outputs[0].size_bytes

@@ -6,7 +6,7 @@ from glowmcu.ir.program import Buffer, Program
 
 
 def required_align(program: Program, root: Buffer) -> int:
-    """Bytes that pointers into `root` are multiples of: its elements' size, or what kernels need."""
+    """Alignment of pointers into `root` in bytes: its elements' size, or what kernels need."""
     align = root.type.element.size_bytes
     for buffer in program.views:
         if program.root(buffer)[0] is root:

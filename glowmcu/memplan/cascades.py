@@ -116,7 +116,7 @@ class Partition:
 
     def best(self, budget: int | None = None) -> list[Segment]:
         """The cascades of the partition with the least peak, or with the least streamed work
-        within the budget where that is more. Raises GM409 as the constructor does.
+        within the budget if that is more. Raises GM409 as the constructor does.
         """
         if self.least_peak_bytes >= NEVER:
             source = self._stretches.source

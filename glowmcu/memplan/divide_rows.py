@@ -58,7 +58,7 @@ class Costs:
 @dataclass(frozen=True)
 class Layout:
     """A result of equal units and its operands; `gaps[i]` is operand i's start less the result's,
-    None where they have no byte in common. Halves of one phase meet at `seam`, 0: in the middle.
+    None if they have no byte in common. Halves of one phase meet at `seam`, 0: in the middle.
     """
 
     units: int
@@ -110,7 +110,7 @@ class Layout:
 def best_phases(
     layout: Layout, promise: Promise, stash_units: int, costs: Costs
 ) -> tuple[Phase, ...] | None:
-    """The quickest way, None where there is none. The stash has room for `stash_units`."""
+    """The quickest way, None if there is none. The stash has room for `stash_units`."""
     whole = one_phase(layout, promise)
     if whole is not None:
         return whole
@@ -170,7 +170,7 @@ def _some(first: int, end: int, place: Place) -> tuple[Turn, ...]:
 
 
 def stash_range(phases: Sequence[Phase]) -> tuple[int, int]:
-    """The units that go to the stash; an empty range where none does."""
+    """The units that go to the stash; an empty range if none does."""
     stashed = [
         turn for phase in phases for turns in phase for turn in turns if turn.place is Place.STASH
     ]

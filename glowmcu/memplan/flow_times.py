@@ -56,7 +56,7 @@ def _last_readers(rule: RowRule, turns: int) -> tuple[Ints, npt.NDArray[np.bool_
 
 
 def first_needed(last: Ints, times: Ints | int) -> Ints:
-    """The first row that is read at or after each time; `len(last)` where there is none."""
+    """The first row that is read at or after each time; `len(last)` if there is none."""
     return np.asarray(np.searchsorted(np.maximum.accumulate(last), times), np.int64)
 
 

@@ -115,7 +115,7 @@ class OrderModel:
 
     @property
     def key(self) -> Hashable:
-        """Equal where every order costs the same."""
+        """Equal if every order costs the same."""
         return tuple(self.runs), self.start_bytes, self.first_bytes, self.end_bytes
 
     @property

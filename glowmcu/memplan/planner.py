@@ -61,7 +61,7 @@ def plan_memory(
 
     With `stream_to`, runs that can pass on rows do so until the arena has about that many bytes (0:
     as few as possible). Without, only those do that take the rows of a pushed input: raises GM409
-    where there is one that cannot be. `memory`: what other plans know of orders
+    if there is one that cannot be. `memory`: what other plans know of orders
     and of cascades.
     """
     verify_program(program)

@@ -15,7 +15,7 @@ from glowmcu.ops.copy import Copy
 
 
 def pushed_image(program: Program) -> Buffer:
-    """The buffer by which runs read the pushed input. Raises GM409 where that is not one image."""
+    """The buffer by which runs read the pushed input. Raises GM409 if that is not one image."""
     read = dict.fromkeys(buffer for run in program.runs for buffer in run.inputs)
     seen = [buffer for buffer in read if _is_it(program, buffer)]
     output = next((item for item in program.outputs if _shows_it(program, item)), None)

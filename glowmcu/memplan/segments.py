@@ -181,7 +181,7 @@ class SegmentMemory:
     def facts_of(
         self, kinds: Sequence[int], segment: Callable[[], Segment | None]
     ) -> SegmentFacts | None:
-        """Those of a stretch, which is looked at where none of these kinds was before."""
+        """Those of a stretch, which is looked at if none of these kinds was before."""
         key = tuple(kinds)
         if key not in self.facts:
             found = segment()

@@ -72,7 +72,7 @@ class Stretches:
             yield stretch, self._is_closed(stretch)
 
     def _extend(self, stretch: Stretch, last: int) -> bool:
-        """One run more; False where no stretch with it is possible."""
+        """One run more; False if no stretch with it is possible."""
         run, first = self.runs[last], stretch.first
         stretch.last = last
         if last > first:

@@ -45,7 +45,7 @@ class PipelineFiles:
 
 
 def compile_pipeline(files: PipelineFiles, options: Options) -> Compilation:
-    """One bundle of all stages. Raises GM151 where they do not fit together, GM152 for an option
+    """One bundle of all stages. Raises GM151 if they do not fit together, GM152 for an option
     that is a stage's, and what each model may raise.
     """
     check_options(files.description, options)

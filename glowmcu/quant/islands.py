@@ -78,7 +78,7 @@ def _applicable_rule(graph: Graph, node: Node) -> QuantizationRule | None:
 
 
 def _obstacle(graph: Graph, node: Node, rule: QuantizationRule) -> str:
-    """Why the rule cannot be followed here; empty where it can."""
+    """Why the rule cannot be followed here; empty if it can."""
     constants = (*rule.weights, *rule.biases)
     if any(graph.constant_data(node.inputs[position]) is None for position in constants):
         return "int8 needs its weights and biases to be constants"

@@ -1,10 +1,10 @@
 """The whole way from a float graph and its profile to an int8 graph: READ THIS FIRST.
 
-0. `equalization` levels channels in the float graph, where that was asked for; `spectra` makes one
+0. `equalization` levels channels in the float graph, if that was asked for; `spectra` makes one
    operator of each front end: samples to logarithms
 1. `islands`     which nodes become int8
 2. `parameters`  scale and zero point of every tensor they touch
-3. `convert`     the new graph; weights as rounded by `rounding` where that was asked for
+3. `convert`     the new graph; weights as rounded by `rounding` if that was asked for
 
 A node that refuses its int8 types (scales that its fixed point cannot express) becomes float, and
 everything is done again without it.

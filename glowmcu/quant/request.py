@@ -22,7 +22,7 @@ class QuantizationRequest:
     """A profile, or samples to make one; samples beside a profile are for options that look at
     data. `profile_name` is what the bundle calls the profile; `observer` watches profiling.
     `of_another_size`: the profile is of the same model at another size of one of its axes.
-    `quality` is what these options were found to come to, empty where nobody has looked; `search`
+    `quality` is what these options were found to come to, empty if nobody has looked; `search`
     what may be chosen in their place by the samples, None for nothing; `mixed_weights`: so are the
     layers whose weights have four bits.
     """

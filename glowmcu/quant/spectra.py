@@ -100,7 +100,7 @@ def fuse_front_ends(graph: Graph, kept: Collection[Node]) -> Fused:
 def _front_ends(
     graph: Graph, traces: Mapping[Value, Trace], source: Node, frames: Frames
 ) -> list[_FrontEnd] | None:
-    """Those of all values that others read of a spectrum; None where they read its parts."""
+    """Those of all values that others read of a spectrum; None if they read its parts."""
     ends = {*graph.outputs}
     finals: dict[Value, None] = {}
     for value, trace in traces.items():

@@ -28,7 +28,7 @@ def plain_table(
     title: str, *columns: tuple[str, str], dispensable: Sequence[str] = ()
 ) -> FittingTable:
     """A table with `(heading, kind)` columns, of the kinds of `FittingTable`; the
-    `dispensable` go first where there is no room.
+    `dispensable` go first if there is no room.
     """
     table = FittingTable(title=title)
     table.kinds, table.dispensable = tuple(kind for _, kind in columns), tuple(dispensable)
@@ -84,7 +84,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
 
 
 def _decoded(manifest: Manifest) -> str:
-    """What coded constants come to where they are decoded."""
+    """What coded constants come to if they are decoded."""
     whole = unpacked_bytes(manifest)
     if whole == manifest.weights_bytes:
         return ""
@@ -92,7 +92,7 @@ def _decoded(manifest: Manifest) -> str:
 
 
 def _cost_lines(manifest: Manifest) -> list[str]:
-    """Stack and time, where they are known before the bundle is compiled."""
+    """Stack and time, if they are known before the bundle is compiled."""
     costs, lines = manifest.costs, []
     if costs.stack_bytes:
         function, size = next(iter(costs.stack_bytes.items()))

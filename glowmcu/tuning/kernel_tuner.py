@@ -65,7 +65,7 @@ def tune_kernels(
     observer: Observer | None = None,
     board: Board | None = None,
 ) -> KernelTuning:
-    """With a `board` its memories count where they are known. Raises as `compile_model` does, GM61x
+    """With a `board` its memories count if they are known. Raises as `compile_model` does, GM61x
     and GM65x where nothing can be measured here.
     """
     before = compile_model(data, file_name, replace(options, kernels=None))

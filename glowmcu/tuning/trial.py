@@ -56,7 +56,7 @@ class Budget:
     flash_bytes: int | None = None
 
     def excess(self, cost: Cost) -> float:
-        """By what share the cost is above the budget at worst; 0 where it fits."""
+        """By what share the cost is above the budget at worst; 0 if it fits."""
         pairs = [(getattr(cost, name), limit) for name, limit in asdict(self).items()]
         shares = [used / max(limit, 1) - 1 for used, limit in pairs if limit is not None]
         return max(0.0, *shares) if shares else 0.0

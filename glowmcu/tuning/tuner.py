@@ -20,7 +20,7 @@ from glowmcu.tuning.search import Search, Stage, search
 from glowmcu.tuning.state_file import StateFile
 from glowmcu.tuning.trial import Budget, Trial, best_of
 
-#: What mixed precision may cost where no budget is given, against plain int8.
+#: What mixed precision may cost if no budget is given, against plain int8.
 SLACK = 1.25
 
 

@@ -1,7 +1,7 @@
 """When two outputs are equal: in every byte, or within what float arithmetic leaves open.
 
 Outputs that are computed in float may differ in their last bits: |got - want| <= 1e-5 of the
-tensor's largest magnitude, and a step where they were rounded to an integer. NaN equals NaN, and an
+tensor's largest magnitude, and a step if they were rounded to an integer. NaN equals NaN, and an
 infinity only itself.
 """
 

@@ -160,7 +160,7 @@ class HostSession:
         self._ffi.dlclose(self._loaded)
 
     def _expect_whole(self) -> None:
-        """Raise GM620 where a constant is not what was compiled; bundles before 0.1.0 cannot
+        """Raise GM620 if a constant is not what was compiled; bundles before 0.1.0 cannot
         say.
         """
         manifest = self._manifest

@@ -40,7 +40,7 @@ from glowmcu.ops.real import Clamp
 
 
 class _Packed(Kernel):
-    """Base: on cores where it was not calibrated it costs what the same loops do as 1x1."""
+    """Base: on cores on which it was not calibrated it costs what the same loops do as 1x1."""
 
     function = "glowmcu_fully_connected_packed_f32"
     priced_as = "conv_2d.matrix_f32"

@@ -27,7 +27,7 @@ _CHANNELS_AT_ONCE = (16, 8, 4)
 def band_code(
     variant: Kernel, site: Site, target: Target, rules: Sequence[RowRule], first: int, end: int
 ) -> KernelCode | None:
-    """The code for rows [first, end) of the result as a layer of its own; None where the variant
+    """The code for rows [first, end) of the result as a layer of its own; None if the variant
     does not compute such a layer.
     """
     node = _band(site.node, rules, first, end)
@@ -37,7 +37,7 @@ def band_code(
 def channel_codes(
     variant: Kernel, site: Site, target: Target
 ) -> Mapping[tuple[int, int], KernelCode]:
-    """The code of two halves of a single pixel's channels; nothing where it cannot be halved."""
+    """The code of two halves of a single pixel's channels; nothing if it cannot be halved."""
     seam = _seam(site)
     if seam is None:
         return {}

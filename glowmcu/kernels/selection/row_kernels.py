@@ -65,7 +65,7 @@ def best_row_kernel(
 
     Of those that take about as long it is the one with the least scratch: rows are streamed where
     bytes are scarce. `operands` are the node's inputs that kernels take as pointers; `of_one_row`
-    may accept the tensor of a single row, though not the layer. None where no variant goes row by
+    may accept the tensor of a single row, though not the layer. None if no variant goes row by
     row: tensors must be images of one batch item.
     """
     ways = _ways(variants, operands, site, target, of_one_row)
@@ -143,7 +143,7 @@ def _times(cost: Cost, turns: int) -> Cost:
 def _row_kernel(
     way: _Way, operands: Sequence[int], site: Site, target: Target, least: int
 ) -> RowKernel | None:
-    """The way's code; None where it turns out not to be for rows."""
+    """The way's code; None if it turns out not to be for rows."""
     try:
         code = way.variant.generate(way.site, target)
     except GlowmcuError:
@@ -208,7 +208,7 @@ def _row_of(type_: TensorType) -> TensorType:
 
 
 def row_rules(node: Node, operands: Sequence[int]) -> tuple[RowRule, ...] | None:
-    """A rule for each of the operands, or None where some rows follow none."""
+    """A rule for each of the operands, or None if some rows follow none."""
     signature = node.signature
     height = signature.output.shape[1]
     constants = [

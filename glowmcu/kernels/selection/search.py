@@ -29,7 +29,7 @@ Chosen = dict[Node, Kernel]
 #: of kilobytes on a tenth of the cycles (Winograd), from 0.0095 on it would refuse fast kernels.
 _WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085, Goal.RAM: 0.0085}
 #: The goal `size` accepts at most SIZE_SLOWDOWN times the cycles of `balanced` and aims for at most
-#: SIZE_CODE of its code bytes; where that can be had, constants count, too.
+#: SIZE_CODE of its code bytes; if that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
 #: But a set with at most 0.9 times the flash may have more code: weights of four bits.
 _LESS_FLASH = 0.9
@@ -96,7 +96,7 @@ def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:
 def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = None) -> Chosen:
     """One variant a node, by the goal and within the budget for constants and functions.
 
-    The smallest set that was found where none is within the budget.
+    The smallest set that was found if none is within the budget.
     """
     search, goal = _Search(candidates), goal.of_kernels
     worth = goal_worth(candidates, goal)
@@ -356,7 +356,7 @@ class _Around(NamedTuple):
 
 class _Scratch:
     """One layer's after another, so that the most counts, and what is beyond the room more; or all
-    of it, where it is not shared.
+    of it, if it is not shared.
     """
 
     def __init__(self, sizes: Sequence[int], room_bytes: int, is_shared: bool) -> None:

@@ -154,11 +154,11 @@ def select_kernels(
 ) -> dict[Node, Selection]:
     """A variant for every node that computes, the cheapest set by the target's goal.
 
-    `choices` are decisions made already; `scratch_limits` are bytes by node name, held where a
-    variant can; `ranges` what values can hold where more is known than the graph says; `memory` is
+    `choices` are decisions made already; `scratch_limits` are bytes by node name, held if a
+    variant can; `ranges` what values can hold if more is known than the graph says; `memory` is
     of selections for the same target by the same choices. Raises GM501 naming all nodes that have
-    no variant, GM507 for choices that cannot be, GM402 where no set that was found is within the
-    flash budget, GM5xx where a proof fails.
+    no variant, GM507 for choices that cannot be, GM402 if no set that was found is within the
+    flash budget, GM5xx if a proof fails.
     """
     known, memory = ranges or value_ranges(graph), memory or SelectionMemory()
     limits = scratch_limits or {}
@@ -229,7 +229,7 @@ def _selection(
 
 
 def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
-    """The operator's variants that do not accept the node; none where weights are to stay int8."""
+    """The operator's variants that do not accept the node; none if weights are to stay int8."""
     if _with_int8_weights(accepting):
         return ()
     known = load_kernels().get(type(node.op), ())

@@ -220,7 +220,7 @@ class Machine:
         return None if number is None else int(self._uc.reg_read(number))
 
     def word_at(self, address: int) -> int | None:
-        """The word in memory, None where there is none."""
+        """The word in memory, None if there is none."""
         try:
             return int.from_bytes(self._uc.mem_read(address, 4), "little")
         except self._unicorn.UcError:

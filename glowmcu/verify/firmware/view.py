@@ -52,7 +52,7 @@ class LinkRegion:
 class FirmwarePlaces:
     """What a bundle that was placed in regions brings along.
 
-    `fragment` is its linker fragment, empty where it has none; `aliases` are regions that the
+    `fragment` is its linker fragment, empty if it has none; `aliases` are regions that the
     machine lacks, each with one that stands in. `loads`: it has to be copied to RAM first.
     """
 
@@ -64,7 +64,7 @@ class FirmwarePlaces:
 
 @dataclass(frozen=True)
 class SetupView:
-    """A write to a register as C; `until` is empty where nothing is waited for."""
+    """A write to a register as C; `until` is empty if nothing is waited for."""
 
     register: str
     value: str

@@ -164,7 +164,7 @@ def _stream(site: Site) -> DenseStream:
 
 @once_a_site
 def _possible_stream(site: Site) -> DenseStream | None:
-    """None where no requantization form is exact."""
+    """None if no requantization form is exact."""
     weights = walk_of(site).weights(constant(site, 1))
     return dense_stream(requantization_task(site), weights, _CHANNELS)
 

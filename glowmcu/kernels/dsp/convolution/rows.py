@@ -114,7 +114,7 @@ def row_chunks(window: RowWindow, weights: Array) -> Array:
 
 @once_a_site
 def stream_of(site: Site, window: RowWindow) -> PairStream | None:
-    """The layer's constants, None where no requantization form is exact."""
+    """The layer's constants, None if no requantization form is exact."""
     task = requantization_task(site)
     form = pair_form(task)
     if form is None:

@@ -139,7 +139,7 @@ def _form_constants(form: Form) -> tuple[Int64Array, ...]:
 
 
 def layer_form(site: Site) -> Form | None:
-    """The exact form, None where there is none or where four times a sum exceeds int32."""
+    """The exact form, None if there is none or where four times a sum exceeds int32."""
     task = requantization_task(site)
     form = pair_form(task)
     sums = np.abs(np.stack([task.low, task.high]) + task.bias).max(initial=0)

@@ -66,7 +66,7 @@ _CYCLES = {
 
 
 def taps_form(site: Site) -> Form | None:
-    """How sums of plain products are requantized; None where no form is exact."""
+    """How sums of plain products are requantized; None if no form is exact."""
     return common_form(requantization_task(site), _PRESHIFTS)
 
 
