@@ -19,7 +19,7 @@ from glowmcu.ir.kernel_code import Coding
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.select import Selection, code_bytes, over_flash_budget
 from glowmcu.memory_fit import (
-    Fit,
+    FittedPlan,
     FlashSaver,
     FlashWaits,
     fit_in_steps,
@@ -47,7 +47,7 @@ class Fitted:
     say what of the goal had to be left.
     """
 
-    fit: Fit
+    fit: FittedPlan
     sized: SizedProgram | None = None
     notes: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ class _Asked:
     def _target(self, goal: Goal) -> Target:
         return Target(core(self.options.core), goal)
 
-    def _plain(self, goal: Goal, graph: Graph | None = None) -> Fit:
+    def _plain(self, goal: Goal, graph: Graph | None = None) -> FittedPlan:
         """Constants as kernels store them."""
         options, model = self.options, self.model
         planned = fit_in_steps if options.interface.steps else fit_memory
@@ -121,7 +121,7 @@ class _Asked:
         plain = min((fit for fit in fits if fit.graph is best.graph), key=_flash_bytes)
         return Fitted(free._staged(best), None, _what_it_takes(best, plain, saver))
 
-    def _fits(self) -> list[Fit]:
+    def _fits(self) -> list[FittedPlan]:
         """Plans that are coded and compared: by two goals, with dense layers as they are and in
         parts that may be decoded one by one. Raises GM403 if there is none within the budget.
         """
@@ -146,7 +146,7 @@ class _Asked:
         parts = in_dense_parts(whole, _SMALL_PART_BYTES if small else _PART_BYTES)
         return [whole] if parts is whole else [whole, parts]
 
-    def _staged(self, fit: Fit) -> Fit:
+    def _staged(self, fit: FittedPlan) -> FittedPlan:
         """With weights copied to scratch where the board's flash makes the core wait for them,
         unless the user has placed them.
         """
@@ -177,7 +177,7 @@ def _why_uncoded(options: Options, model: Prepared) -> str:
     return ""
 
 
-def _what_it_takes(fit: Fit, plain: Fit, saver: FlashSaver) -> tuple[str, ...]:
+def _what_it_takes(fit: FittedPlan, plain: FittedPlan, saver: FlashSaver) -> tuple[str, ...]:
     """Sentences: what decoding takes and saves, and the layers that stay as they are."""
     taken = [node for node, chosen in fit.selections.items() if _is_coded(chosen)]
     saved = plain.flash_bytes - fit.flash_bytes
@@ -212,5 +212,5 @@ def _is_coded(chosen: Selection) -> bool:
     return staged is not None and staged.coding is not Coding.COPY
 
 
-def _flash_bytes(fit: Fit) -> int:
+def _flash_bytes(fit: FittedPlan) -> int:
     return fit.flash_bytes

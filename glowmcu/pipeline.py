@@ -52,7 +52,7 @@ from glowmcu.lowering.passes import Observer, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
-from glowmcu.memory_fit import Fit, memory_curve
+from glowmcu.memory_fit import FittedPlan, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.outside_inputs import outside_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
@@ -307,7 +307,7 @@ def _firmware_files(
     return files
 
 
-def _places(fit: Fit, options: Options) -> Places:
+def _places(fit: FittedPlan, options: Options) -> Places:
     """Regions for the plan's layers and its arena."""
     layers = []
     for index, run in enumerate(fit.plan.program.runs):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from glowmcu.board import Board, does_not_fit
-from glowmcu.board.fit import PLACED, Fit, fit_regions
+from glowmcu.board.capacity import PLACED, CapacityCheck, check_regions
 from glowmcu.board.placing import arena_region
 from glowmcu.board.placing_auto import arena_room
 from glowmcu.bundle import code_by_region
@@ -134,11 +134,11 @@ def _code_files(compilation: Compilation) -> dict[str, str]:
     return {name: compilation.files[name] for name in (f"{manifest.name}.c", *manifest.headers)}
 
 
-def _fit(compilation: Compilation, board: Board, code: Code) -> Fit:
+def _fit(compilation: Compilation, board: Board, code: Code) -> CapacityCheck:
     """Every region against what goes there; what is copied to RAM has its image in flash, too."""
     usual, manifest, places = board.placement, compilation.manifest, compilation.places
     if usual is None:
-        return Fit(board, ())
+        return CapacityCheck(board, ())
     if code is None:
         code = {places.code: compilation.estimated_code_bytes}
     arena = arena_region(board, places)
@@ -153,7 +153,7 @@ def _fit(compilation: Compilation, board: Board, code: Code) -> Fit:
     flash_bytes -= sum(size for region, size in placed if board.region(region).kind == "flash")
     ram = ("RAM", arena.name, manifest.arena_bytes + shares)
     others = [(PLACED, region, size) for region, size in placed]
-    return fit_regions(board, [("flash", usual.constants, flash_bytes), ram, *others])
+    return check_regions(board, [("flash", usual.constants, flash_bytes), ram, *others])
 
 
 def peak_description(manifest: Manifest) -> str:

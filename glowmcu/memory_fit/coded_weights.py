@@ -10,7 +10,7 @@ from glowmcu.ir.graph import Value
 from glowmcu.ir.instructions import POINTER_ALIGN, aligned
 from glowmcu.ir.kernel_code import Coding, ConstantArray, KernelCode, Parameters, StagedWeights
 from glowmcu.kernels.selection.select import Selection
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.staging import Copy, largest_array, member_count, with_copies
 
 #: Cycles of a byte of nibbles, and of a call and the first words.
@@ -30,13 +30,13 @@ _FLASH_FOR_ARENA = {Goal.BALANCED: 2, Goal.SIZE: 1}
 
 
 def pack_weights(
-    fit: Fit,
+    fit: FittedPlan,
     goal: Goal,
     budgets: Budgets,
     pushed: str | None = None,
     outside: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
-) -> Fit:
+) -> FittedPlan:
     """The plan with weights of four bits stored two to a byte if their kernels read a byte each:
     unpacked to the arena while a layer runs. `fit` itself if that does not pay.
 

@@ -9,7 +9,7 @@ from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.run_progress import place_progress
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.choices import KernelChoices
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.fitter import fit_memory
 from glowmcu.planning_progress import PlanningWatch
 
@@ -22,7 +22,7 @@ def fit_in_steps(
     pushed: str | None = None,
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
-) -> Fit:
+) -> FittedPlan:
     """As `fit_memory`; if progress lifts the arena above its budget, with less room by that.
 
     Raises what that raises.
@@ -37,5 +37,5 @@ def fit_in_steps(
         room = replace(room, arena_bytes=max(room.arena_bytes - over, 1))
 
 
-def _with_progress(fit: Fit) -> Fit:
+def _with_progress(fit: FittedPlan) -> FittedPlan:
     return replace(fit, progress=place_progress(fit.plan.program, fit.arena_bytes))

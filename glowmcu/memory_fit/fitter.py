@@ -23,7 +23,7 @@ from glowmcu.kernels.selection.select import (
     select_kernels,
 )
 from glowmcu.memory_fit.bodies import BodyPlanner
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget
 from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
 from glowmcu.memplan.build_program import build_program
@@ -64,7 +64,7 @@ def fit_memory(
     pushed: str | None = None,
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
-) -> Fit:
+) -> FittedPlan:
     """Choose kernels and a plan by the goal and the budgets (bytes).
 
     `choices` fixes kernels of layers; `pushed` names the input that the application hands over row
@@ -103,7 +103,7 @@ def memory_curve(
     return tuple(map(_point, fitter.curve()))
 
 
-def _point(item: Fit) -> PlanPoint:
+def _point(item: FittedPlan) -> PlanPoint:
     macs = sum(run.node.macs for run in item.plan.program.runs)
     streamed = len(item.streamed)
     return PlanPoint(
@@ -124,7 +124,7 @@ class _Fitter:
     extra_macs: int = 0
     plans: PlanMemory = field(default_factory=PlanMemory, repr=False)
 
-    def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
+    def fit(self, limits: Mapping[str, int], stream_to: int | None) -> FittedPlan:
         """With limits of scratch by node name; `stream_to` as in `plan_memory`."""
         return self._planned(self._selected(limits), stream_to)
 
@@ -143,15 +143,15 @@ class _Fitter:
     def _ranges(self) -> ValueRanges:
         return value_ranges(self.graph)
 
-    def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
+    def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> FittedPlan:
         with_rows = stream_to is not None or self.pushed is not None
         program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
         self.kernels.watch.plan_begins()
         plan = plan_memory(program, stream_to, self.plans)
         self.kernels.watch.plan_ends(plan.arena_bytes)
-        return Fit(selections, plan, self.graph, self.extra_macs, stream_to)
+        return FittedPlan(selections, plan, self.graph, self.extra_macs, stream_to)
 
-    def within_tensors(self, free: Fit) -> Fit:
+    def within_tensors(self, free: FittedPlan) -> FittedPlan:
         """`free` or, where scratch has lifted it above the tensors alive, the quickest below them.
 
         The smallest plan if none is below.
@@ -167,7 +167,7 @@ class _Fitter:
             return min(plans, key=_size)
         return min(small, key=lambda item: (item.cycles, item.arena_bytes))
 
-    def smallest(self) -> Fit:
+    def smallest(self) -> FittedPlan:
         """The least arena at reasonable speed; the least of all if the budget asks for it."""
         free = self.fit({}, None)
         fits = [free, *self._descent(0)]
@@ -186,7 +186,7 @@ class _Fitter:
                 raise over_arena_budget(best, budget)
         return best
 
-    def _quicker(self, fits: list[Fit], most_cycles: float) -> list[Fit]:
+    def _quicker(self, fits: list[FittedPlan], most_cycles: float) -> list[FittedPlan]:
         """Plans that stream less, if all that helps takes too long: ever nearer to the limit."""
         if min(fits, key=_size).cycles <= most_cycles:
             return []
@@ -200,7 +200,7 @@ class _Fitter:
             slow, quick = (aim, quick) if plan.cycles > most_cycles else (slow, aim)
         return found
 
-    def _quick(self, fits: list[Fit], most_cycles: float) -> Fit:
+    def _quick(self, fits: list[FittedPlan], most_cycles: float) -> FittedPlan:
         """The smallest of those that take no more cycles, polished."""
         quick = [item for item in fits if item.cycles <= most_cycles]
         return self._polished(min(quick, key=_size), most_cycles)
@@ -218,7 +218,7 @@ class _Fitter:
             for graph in promising_strips(self.graph, program, self.outside, _MOST_STRIPS)
         ]
 
-    def _polished(self, best: Fit, most_cycles: float) -> Fit:
+    def _polished(self, best: FittedPlan, most_cycles: float) -> FittedPlan:
         """Other variants for the layers around the peak, while the arena falls: some leave their
         results where their operands are, others do not.
         """
@@ -237,7 +237,7 @@ class _Fitter:
             best = better
         return best
 
-    def _other_plans(self, fit: Fit, node: Node) -> Iterator[Fit]:
+    def _other_plans(self, fit: FittedPlan, node: Node) -> Iterator[FittedPlan]:
         chosen = fit.selections[node]
         if chosen.site is None or chosen.site.scratch_limit is not None:
             return
@@ -251,7 +251,7 @@ class _Fitter:
             if other.code.operands == chosen.code.operands:
                 yield self._planned({**fit.selections, node: other}, fit.stream_to)
 
-    def fastest(self, budget: int) -> Fit:
+    def fastest(self, budget: int) -> FittedPlan:
         """The least cycles within an arena. Raises GM403."""
         curve = self.curve()
         found = [item for item in curve if item.arena_bytes <= budget]
@@ -259,7 +259,7 @@ class _Fitter:
             raise over_arena_budget(curve[0], budget)
         return min(found, key=lambda item: (item.cycles, item.arena_bytes))
 
-    def curve(self) -> list[Fit]:
+    def curve(self) -> list[FittedPlan]:
         """Plans of which none is both smaller and faster than another, the smallest first.
 
         They do not depend on a budget: so more room never costs cycles.
@@ -276,7 +276,7 @@ class _Fitter:
         some = [item for aim in between for item in islice(self._descent(aim), _PLANS_AN_AIM)]
         for strips in self._with_strips():
             some += islice(strips._descent(0), _PLANS_OF_STRIPS)
-        curve: list[Fit] = []
+        curve: list[FittedPlan] = []
         ordered = sorted(
             [*whole, *streamed, *some], key=lambda item: (item.arena_bytes, item.cycles)
         )
@@ -285,7 +285,7 @@ class _Fitter:
                 curve.append(item)
         return curve
 
-    def _descent(self, stream_to: int | None) -> Iterator[Fit]:
+    def _descent(self, stream_to: int | None) -> Iterator[FittedPlan]:
         """Plans with less and less scratch where the arena is full."""
         limits: dict[str, int] = {}
         seen: set[tuple[Hashable, ...]] = set()
@@ -310,7 +310,7 @@ class _Fitter:
             self.kernels.watch.layers(Stage.ROW_KERNELS, done, len(selections))
 
 
-def _size(item: Fit) -> tuple[int, float]:
+def _size(item: FittedPlan) -> tuple[int, float]:
     return item.arena_bytes, item.cycles
 
 

@@ -20,7 +20,7 @@ from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, least_flash_set
 from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.memory_fit.coded_weights import coded, decoding_cycles
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.staging import Copy, largest_array, replanned, with_copies
 
 #: Sets of codings that a bundle may use together.
@@ -51,13 +51,13 @@ class FlashSaver:
         default_factory=dict, repr=False
     )
 
-    def best(self, fits: Sequence[Fit]) -> Fit:
+    def best(self, fits: Sequence[FittedPlan]) -> FittedPlan:
         """The plan with the least flash, coded; `fits` are of graphs that compute the same."""
         most = SIZE_SLOWDOWN * min(fit.cycles for fit in fits)
         found = [*fits, *(self.with_small_kernels(fit, most) for fit in fits)]
         return min(map(self.coded, found), key=_price)
 
-    def with_small_kernels(self, fit: Fit, most_cycles: float) -> Fit:
+    def with_small_kernels(self, fit: FittedPlan, most_cycles: float) -> FittedPlan:
         """The plan with the kernels of least flash for layers of whole tensors, constants as they
         are; `fit` itself if that is smaller.
         """
@@ -83,7 +83,7 @@ class FlashSaver:
         is_larger = found.arena_bytes > self._most(fit) or found.cycles > most_cycles
         return fit if is_larger or _price(found) >= _price(fit) else found
 
-    def coded(self, fit: Fit) -> Fit:
+    def coded(self, fit: FittedPlan) -> FittedPlan:
         """The plan with arrays in fewer bytes of flash; `fit` itself if that does not pay."""
         most = self._most(fit)
         copies = self._promising(fit)
@@ -95,23 +95,23 @@ class FlashSaver:
         plans = [fit, large, *(self._planned(fit, copies, limit) for limit in sorted(limits))]
         return min(plans, key=_price)
 
-    def could_save(self, fit: Fit) -> dict[Node, int]:
+    def could_save(self, fit: FittedPlan) -> dict[Node, int]:
         """Bytes of flash that layers of whole tensors would save beside those that are coded."""
         return {node: int(copy.saved) for node, copy in self._promising(fit).items()}
 
-    def _planned(self, fit: Fit, copies: Mapping[Node, Copy], most: int) -> Fit:
+    def _planned(self, fit: FittedPlan, copies: Mapping[Node, Copy], most: int) -> FittedPlan:
         return with_copies(fit, copies, most, self.pushed, self.outside, _MOST_PLANS)
 
-    def _most(self, fit: Fit) -> int:
+    def _most(self, fit: FittedPlan) -> int:
         limits = [_ENDLESS, *filter(None, (self.budgets.arena_bytes, self.room_bytes))]
         return max(min(limits), fit.arena_bytes)
 
-    def _promising(self, fit: Fit) -> dict[Node, Copy]:
+    def _promising(self, fit: FittedPlan) -> dict[Node, Copy]:
         """By the set of codings that saves most, decoders counted."""
         sets = [self._copies(fit, codings) for codings in _CODINGS]
         return min(sets, key=lambda copies: _saved(fit, copies))
 
-    def _copies(self, fit: Fit, codings: Sequence[Coding]) -> dict[Node, Copy]:
+    def _copies(self, fit: FittedPlan, codings: Sequence[Coding]) -> dict[Node, Copy]:
         found = {}
         for node, chosen in fit.selections.items():
             if node in fit.streamed:
@@ -164,7 +164,7 @@ def array_bytes(code: KernelCode) -> int:
     return 0 if array is None else int(array.data.nbytes)
 
 
-def _saved(fit: Fit, copies: Mapping[Node, Copy]) -> float:
+def _saved(fit: FittedPlan, copies: Mapping[Node, Copy]) -> float:
     """Bytes of flash more with these, negative if they pay."""
     chosen = {**fit.selections, **{node: copy.selection for node, copy in copies.items()}}
     more = code_bytes(chosen.values()) - code_bytes(fit.selections.values())
@@ -174,6 +174,6 @@ def _saved(fit: Fit, copies: Mapping[Node, Copy]) -> float:
     )
 
 
-def _price(fit: Fit) -> float:
+def _price(fit: FittedPlan) -> float:
     """Bytes of flash, with those that its arena is worth."""
     return fit.flash_bytes + fit.arena_bytes / _ARENA_FOR_FLASH

@@ -15,7 +15,7 @@ from glowmcu.ir.instructions import ARENA_ALIGN, BUFFER_ALIGN, POINTER_ALIGN, al
 from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters, StagedWeights
 from glowmcu.ir.program import Cascade, Program
 from glowmcu.kernels.selection.select import Selection
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import tops
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import plan_memory
@@ -48,14 +48,14 @@ class Copy:
 
 
 def stage_weights(
-    fit: Fit,
+    fit: FittedPlan,
     goal: Goal,
     budgets: Budgets,
     waits: FlashWaits,
     pushed: str | None = None,
     outside: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
-) -> Fit:
+) -> FittedPlan:
     """The plan with copies of weights where they pay; `fit` itself if none does.
 
     `room_bytes` is what the arena may take at most on the board.
@@ -74,13 +74,13 @@ def stage_weights(
 
 
 def with_copies(
-    fit: Fit,
+    fit: FittedPlan,
     copies: Mapping[Node, Copy],
     most: int,
     pushed: str | None,
     outside: frozenset[Value],
     most_plans: int = _MOST_PLANS,
-) -> Fit:
+) -> FittedPlan:
     """The plan with as many of these as an arena of `most` bytes has room for, those that win most
     for a byte; `fit` itself if it has room for none.
     """
@@ -154,7 +154,7 @@ def _copy(chosen: Selection, waits: FlashWaits) -> Copy | None:
     return Copy(replace(chosen, code=code, cost=cost), saved, size)
 
 
-def _with_room(fit: Fit, copies: Mapping[Node, Copy], most: int) -> list[Node]:
+def _with_room(fit: FittedPlan, copies: Mapping[Node, Copy], most: int) -> list[Node]:
     """Those for which there is room beside what is alive at their step."""
     program = fit.plan.program
     return [
@@ -181,8 +181,11 @@ def _covered_bytes(program: Program, index: int) -> int:
 
 
 def replanned(
-    fit: Fit, exchanged: Mapping[Node, Selection], pushed: str | None, outside: frozenset[Value]
-) -> Fit:
+    fit: FittedPlan,
+    exchanged: Mapping[Node, Selection],
+    pushed: str | None,
+    outside: frozenset[Value],
+) -> FittedPlan:
     """The plan with other kernels for some layers."""
     selections = {**fit.selections, **exchanged}
     with_rows = fit.stream_to is not None or pushed is not None
@@ -190,7 +193,9 @@ def replanned(
     return replace(fit, selections=selections, plan=plan_memory(program, fit.stream_to))
 
 
-def _fewer(found: Fit, copies: Mapping[Node, Copy], taken: Sequence[Node], most: int) -> list[Node]:
+def _fewer(
+    found: FittedPlan, copies: Mapping[Node, Copy], taken: Sequence[Node], most: int
+) -> list[Node]:
     """Without the one that wins least for its bytes, of those at steps that are too full."""
     ends = tops(found.plan.program)
     crowded = [

@@ -20,7 +20,7 @@ from glowmcu.ir.program import Instruction, Program
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memory_fit.divisible import Divisible, Way, divisible, with_other_kernels
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import over_arena_budget, tops
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.divide_rows import stash_range
@@ -35,11 +35,11 @@ _MEETINGS = TensorType((2,), ElementType.I32)
 
 
 def share_between_cores(
-    fit: Fit,
+    fit: FittedPlan,
     budgets: Budgets,
     outside: frozenset[Value] = frozenset(),
     may_exchange: bool = True,
-) -> Fit:
+) -> FittedPlan:
     """A plan for two cores; the layers in cascades stay with the first. `may_exchange`: other
     kernels may come if the arena has no room for two scratches. Raises GM403.
     """
@@ -55,11 +55,11 @@ _Ways = Mapping[Node, int]
 
 @dataclass(frozen=True, eq=False)
 class _Sharing:
-    fit: Fit
+    fit: FittedPlan
     budgets: Budgets
     outside: frozenset[Value]
     may_exchange: bool
-    plans: dict[tuple[int, ...], Fit] = field(default_factory=dict)
+    plans: dict[tuple[int, ...], FittedPlan] = field(default_factory=dict)
 
     @cached_property
     def layers(self) -> dict[Node, Divisible]:
@@ -104,7 +104,7 @@ class _Sharing:
         budget = self.budgets.arena_bytes
         return most if budget is None else min(most, budget)
 
-    def best(self) -> Fit:
+    def best(self) -> FittedPlan:
         """The quickest plan that was found within the limit."""
         ways = {node: self._start(options) for node, options in self.ways.items()}
         found = self.planned(ways)
@@ -158,7 +158,7 @@ class _Sharing:
         stash = aligned(way.stash_units * layer.unit_bytes)
         return others + sizes[0] + rest + twice + stash + _MEETINGS.size_bytes
 
-    def _quicker(self, ways: dict[Node, int], found: Fit) -> Fit:
+    def _quicker(self, ways: dict[Node, int], found: FittedPlan) -> FittedPlan:
         """Back to quicker ways, if the arena has come to have room for them."""
         for node in sorted(ways, key=lambda node: -self.layers[node].chosen.cost.cycles):
             for way in range(ways[node]):
@@ -170,7 +170,7 @@ class _Sharing:
                     break
         return found
 
-    def _changed(self, ways: dict[Node, int], now: Fit) -> dict[Node, int] | None:
+    def _changed(self, ways: dict[Node, int], now: FittedPlan) -> dict[Node, int] | None:
         """One layer at a step that is too full takes another way: what it costs for what it gains.
 
         If no single one helps, all at that step leave theirs.
@@ -192,11 +192,11 @@ class _Sharing:
             return best[1]
         return {**ways, **{node: ways[node] + 1 for node in can}}
 
-    def _excess(self, fit: Fit) -> int:
+    def _excess(self, fit: FittedPlan) -> int:
         """Bytes beyond the limit, of all steps."""
         return sum(max(top - self.most_bytes, 0) for top in tops(fit.plan.program))
 
-    def _crowded(self, fit: Fit) -> Iterator[Node]:
+    def _crowded(self, fit: FittedPlan) -> Iterator[Node]:
         """Shared layers at steps that reach beyond the limit, and beside these."""
         program = fit.plan.program
         highest = tops(program)
@@ -205,7 +205,7 @@ class _Sharing:
             if isinstance(step, Run) and step.node in self.layers and max(near) > self.most_bytes:
                 yield step.node
 
-    def planned(self, ways: _Ways) -> Fit:
+    def planned(self, ways: _Ways) -> FittedPlan:
         """A plan in which each layer takes its way, or is whole if no rows can be shared so."""
         key = tuple(ways[node] for node in self.layers)
         if key not in self.plans:
@@ -214,7 +214,7 @@ class _Sharing:
             )
         return self.plans[key]
 
-    def _planned(self, ways: Mapping[Node, Way]) -> Fit:
+    def _planned(self, ways: Mapping[Node, Way]) -> FittedPlan:
         while True:
             plan = plan_memory(self._with_ways(ways), self.fit.stream_to)
             program, failed = self._scheduled(plan.program, ways)

@@ -16,7 +16,7 @@ _TURN_CYCLES, _MOVED_BYTE_CYCLES = 35.0, 0.4
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FittedPlan:
     """Kernels and their plan. `graph` is the one given, or that with strips.
 
     `extra_macs`: multiply-accumulates that strips compute again at their seams. `stream_to`: bytes
