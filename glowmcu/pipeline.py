@@ -48,7 +48,7 @@ from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
-from glowmcu.lowering.passes import Observer, lower
+from glowmcu.lowering.passes import PassObserver, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
@@ -61,7 +61,7 @@ from glowmcu.version import __version__
 
 if TYPE_CHECKING:
     from glowmcu.quant.profile import Profile
-    from glowmcu.quant.profiling import Observer as ProfilingObserver
+    from glowmcu.quant.profiling import ProfilingObserver
     from glowmcu.quant.quantizer import Quantized
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
     from glowmcu.quant.sample_source import SampleSource
@@ -92,7 +92,7 @@ def float_graph(
     file_name: str,
     rounding: Rounding = Rounding.DOUBLE,
     inputs: InputOptions | None = None,
-    observer: Observer | None = None,
+    observer: PassObserver | None = None,
 ) -> Graph:
     """The model as it is profiled and quantized. Raises GM320 for one that is integer already."""
     imported = reference_graph(data, file_name, rounding, inputs)
@@ -135,7 +135,7 @@ def quantized_model(
     request: QuantizationRequest,
     rounding: Rounding = Rounding.DOUBLE,
     inputs: InputOptions | None = None,
-    observer: Observer | None = None,
+    observer: PassObserver | None = None,
 ) -> QuantizedModel:
     """The model in int8, as `request` wants it. Raises GM3xx."""
     from glowmcu.quant.request import quantize_as_requested

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from glowmcu.api.quantization import ProfileGiven, SamplesGiven
     from glowmcu.kernels.selection.choices import KernelChoices
     from glowmcu.quant.choices import Quantization
-    from glowmcu.quant.profiling import Observer
+    from glowmcu.quant.profiling import ProfilingObserver
     from glowmcu.quant.request import QuantizationRequest
 
 
@@ -72,7 +72,7 @@ def compile(
     dump_ir: str | Path | None = None, pareto: bool = False, place: Mapping[str, str] | None = None,
     steps: bool = False, labels: str | Path | Sequence[str] | None = None,
     weights: WeightsWord = "linked", cores: int = 1, emit: PackageName | Sequence[PackageName] = (),
-    package: Sequence[str] = (), observer: Observer | None = None,
+    package: Sequence[str] = (), observer: ProfilingObserver | None = None,
     planning_observer: PlanningObserver | None = None,
     example_inputs: ExampleInputs | None = None, require_sqnr: float | None = None,
     require_agreement: float | None = None,
@@ -197,7 +197,7 @@ def _request(
     samples: SamplesGiven | None,
     preprocess: str | Path | None,
     quantization: Quantization | None,
-    observer: Observer | None,
+    observer: ProfilingObserver | None,
 ) -> QuantizationRequest | None:
     """None if nothing is to be quantized: then no module of `quant` is imported."""
     if profile is None and samples is None and (quantization is None or quantization.is_default):

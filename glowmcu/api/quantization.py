@@ -29,7 +29,7 @@ from glowmcu.quant.profile_file import (
     read_quality,
     write_profile,
 )
-from glowmcu.quant.profiling import Observer
+from glowmcu.quant.profiling import ProfilingObserver
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import SampleData
@@ -51,7 +51,7 @@ def profile(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     example_inputs: ExampleInputs | None = None,
     search: SearchWord = "automatic",
 ) -> Profile:
@@ -138,7 +138,7 @@ def export(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     example_inputs: ExampleInputs | None = None,
     require_sqnr: float | None = None,
     require_agreement: float | None = None,
@@ -184,7 +184,7 @@ def quantization_request(
     samples: SamplesGiven | None,
     preprocess: str | Path | None,
     quantization: Quantization | None,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
 ) -> QuantizationRequest | None:
     """The quantization that the arguments ask for; None if the model is to stay as it is.
 

@@ -36,8 +36,7 @@ from glowmcu.tuning.evaluation import Build, Job
 from glowmcu.tuning.labelled import read_labelled
 from glowmcu.tuning.state_file import StateFile, key_of
 from glowmcu.tuning.trial import Budget, Cost, Trial, nearest_of, pareto_front
-from glowmcu.tuning.tuner import Observer, Outcome, Settings, run_search
-from glowmcu.tuning.tuner import Progress as TuningProgress
+from glowmcu.tuning.tuner import Outcome, Settings, TuningObserver, TuningProgress, run_search
 
 __all__ = ["DEFAULT_TRIALS", "TuningProgress", "TuningResult", "tune"]
 
@@ -117,7 +116,7 @@ def tune(
     time_limit: float | None = None, jobs: int = 1, measure: bool = False,
     input_shapes: Mapping[str, Shape] | None = None, define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None, states: Mapping[str, str] | None = None,
-    observer: Observer | None = None, example_inputs: ExampleInputs | None = None,
+    observer: TuningObserver | None = None, example_inputs: ExampleInputs | None = None,
 ) -> TuningResult:  # fmt: skip
     """Search the quantization of a float model for the greatest accuracy on labelled samples, or
     without labels for the least error of its outputs, within budgets (bytes, cycles).

@@ -41,7 +41,7 @@ from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
 from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Program
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import (
     FILE_NAME,
     Manifest,
@@ -252,7 +252,7 @@ def _code(body: Layers) -> Iterator[str]:
     yield from libjit_closure(tuple(body.headers)).values()
 
 
-def _arena_map(program: Program, progress: Progress | None) -> tuple[BufferView, ...]:
+def _arena_map(program: Program, progress: RunProgress | None) -> tuple[BufferView, ...]:
     views = buffer_views(program)
     if progress is not None:
         views = (*views, progress_buffer(progress, len(program.runs)))

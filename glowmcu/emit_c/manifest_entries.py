@@ -14,7 +14,7 @@ from glowmcu.emit_c.steps_view import progress_buffer
 from glowmcu.emit_c.stream_view import state_entries
 from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.ir.program import Program
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import BufferEntry, ConstantsEntry, LayerEntry, Manifest, TensorEntry
 
 
@@ -94,7 +94,7 @@ def bundle_manifest(
     )
 
 
-def _buffer_entries(program: Program, progress: Progress | None) -> tuple[BufferEntry, ...]:
+def _buffer_entries(program: Program, progress: RunProgress | None) -> tuple[BufferEntry, ...]:
     entries = [
         BufferEntry(
             buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.memplan.planner import ARENA_ALIGN, Plan, aligned
 
@@ -29,7 +29,7 @@ class FittedPlan:
     graph: Graph
     extra_macs: int = 0
     stream_to: int | None = None
-    progress: Progress | None = None
+    progress: RunProgress | None = None
     saved_cycles: float = 0.0
 
     @property

@@ -24,7 +24,7 @@ from glowmcu.quant.judgement import Judge, figures_of, parted
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.output_errors import Doubles, OutputErrors
 from glowmcu.quant.profile import Profile, merge
-from glowmcu.quant.profiling import Observer, Watch, profile_graph
+from glowmcu.quant.profiling import ProfilingObserver, Watch, profile_graph
 from glowmcu.quant.real_outputs import stored_samples
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Sample, Samples
@@ -95,7 +95,7 @@ def choose(
     judge: Judge,
     start: QuantizationOptions,
     space: SearchSpace,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     needs: Needs | None = None,
 ) -> Choice:
     """What of `space` suits the calibration's samples best; `start` where nothing is better.
@@ -118,7 +118,7 @@ def choose(
 class _Search:
     """Trials by their options. The first that is tried is what others are compared with."""
 
-    def __init__(self, parts: Sequence[Part], observer: Observer | None) -> None:
+    def __init__(self, parts: Sequence[Part], observer: ProfilingObserver | None) -> None:
         self._parts = parts
         self._trials: dict[QuantizationOptions, Trial] = {}
         self._watch, self._done, self._planned = Watch(observer, "choosing options"), 0, 0

@@ -48,7 +48,7 @@ class Progress:
     activity: str = "profiling"
 
 
-Observer = Callable[[Progress], None]
+ProfilingObserver = Callable[[Progress], None]
 
 
 class Watch:
@@ -56,7 +56,7 @@ class Watch:
 
     def __init__(
         self,
-        observer: Observer | None,
+        observer: ProfilingObserver | None,
         activity: str = "profiling",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -78,7 +78,7 @@ def profile_graph(
     graph: Graph,
     samples: Samples,
     model_sha256: str = "",
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Profile:
     """The profile of `samples`.

@@ -11,7 +11,7 @@ from glowmcu.quant.choices import options_text
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile, check_profile, resized
 from glowmcu.quant.profile_file import profile_text
-from glowmcu.quant.profiling import Observer, profile_graph
+from glowmcu.quant.profiling import ProfilingObserver, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.search_space import SearchSpace
@@ -31,7 +31,7 @@ class QuantizationRequest:
     profile: Profile | None = None
     profile_name: str = ""
     samples: SampleSource | None = None
-    observer: Observer | None = None
+    observer: ProfilingObserver | None = None
     search: SearchSpace | None = None
     of_another_size: bool = False
     mixed_weights: bool = False
