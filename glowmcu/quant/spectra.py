@@ -21,7 +21,7 @@ from glowmcu.ops.shape import Reshape
 from glowmcu.ops.signal_fft import Rfft
 from glowmcu.ops.spectrogram import Spectrogram
 from glowmcu.ops.transpose import Transpose
-from glowmcu.quant.islands import is_named
+from glowmcu.quant.int8_partition import is_named
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.spectrum_frames import Frames, frames_of
 from glowmcu.quant.spectrum_traces import Kind, Trace, traces_of

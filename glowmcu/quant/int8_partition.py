@@ -2,7 +2,8 @@
 
 A node becomes int8 when its operator has a quantization rule, its weights are constants and nobody
 wants it float. Two kinds of node go with their neighbours: those that only move elements, and int8
-islands without a single multiplication in a float graph (two conversions cost more than they save).
+partitions without a single multiplication in a float graph (two conversions cost more than they
+save).
 """
 
 from __future__ import annotations
