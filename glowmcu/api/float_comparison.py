@@ -1,4 +1,4 @@
-"""`glowmcu verify --against float`: which layers cost the accuracy, what would help, at what price.
+"""`glowmcu verify --against float`: which layers cost the accuracy, what would help, at what cost.
 
 Remedies are tried, not guessed: the worst layers in int16 and in float, alone and together, and
 equalization, each quantized anew and measured on the same samples.

@@ -51,14 +51,14 @@ def pack_weights(
         for copy in [_packed(chosen, goal)]
         if copy is not None
     }
-    price = _FLASH_FOR_ARENA[goal]
-    most = fit.arena_bytes + int(sum(copy.saved for copy in packed.values())) // price
+    flash_for_arena = _FLASH_FOR_ARENA[goal]
+    most = fit.arena_bytes + int(sum(copy.saved for copy in packed.values())) // flash_for_arena
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
     found = with_copies(fit, packed, most, pushed, outside)
     taken = [copy for node, copy in packed.items() if found.selections[node].holds_pointers]
     saved = sum(copy.saved for copy in taken)
-    grown = price * (found.arena_bytes - fit.arena_bytes)
+    grown = flash_for_arena * (found.arena_bytes - fit.arena_bytes)
     return found if saved - _CODE_BYTES > grown else fit
 
 

@@ -55,7 +55,7 @@ class FlashSaver:
         """The plan with the least flash, coded; `fits` are of graphs that compute the same."""
         most = SIZE_SLOWDOWN * min(fit.cycles for fit in fits)
         found = [*fits, *(self.with_small_kernels(fit, most) for fit in fits)]
-        return min(map(self.coded, found), key=_price)
+        return min(map(self.coded, found), key=_weighted_flash)
 
     def with_small_kernels(self, fit: FittedPlan, most_cycles: float) -> FittedPlan:
         """The plan with the kernels of least flash for layers of whole tensors, constants as they
@@ -81,7 +81,7 @@ class FlashSaver:
             return fit
         found = replanned(fit, exchanged, self.pushed, self.outside)
         is_larger = found.arena_bytes > self._most(fit) or found.cycles > most_cycles
-        return fit if is_larger or _price(found) >= _price(fit) else found
+        return fit if is_larger or _weighted_flash(found) >= _weighted_flash(fit) else found
 
     def coded(self, fit: FittedPlan) -> FittedPlan:
         """The plan with arrays in fewer bytes of flash; `fit` itself if that does not pay."""
@@ -93,7 +93,7 @@ class FlashSaver:
         growth = large.arena_bytes - fit.arena_bytes
         limits = {fit.arena_bytes + int(growth * share) for share in _SHARES if growth > 0}
         plans = [fit, large, *(self._planned(fit, copies, limit) for limit in sorted(limits))]
-        return min(plans, key=_price)
+        return min(plans, key=_weighted_flash)
 
     def could_save(self, fit: FittedPlan) -> dict[Node, int]:
         """Bytes of flash that layers of whole tensors would save beside those that are coded."""
@@ -174,6 +174,6 @@ def _saved(fit: FittedPlan, copies: Mapping[Node, Copy]) -> float:
     )
 
 
-def _price(fit: FittedPlan) -> float:
+def _weighted_flash(fit: FittedPlan) -> float:
     """Bytes of flash, with those that its arena is worth."""
     return fit.flash_bytes + fit.arena_bytes / _ARENA_FOR_FLASH

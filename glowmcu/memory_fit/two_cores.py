@@ -185,9 +185,9 @@ class _Sharing:
                 other = self.planned({**ways, node: way})
                 gain, loss = excess - self._excess(other), other.cycles - now.cycles
                 if gain > 0:
-                    price = max(loss, 1.0) / gain
-                    if best is None or price < best[0]:
-                        best = price, {**ways, node: way}
+                    cycles_per_byte = max(loss, 1.0) / gain
+                    if best is None or cycles_per_byte < best[0]:
+                        best = cycles_per_byte, {**ways, node: way}
         if best is not None:
             return best[1]
         return {**ways, **{node: ways[node] + 1 for node in can}}

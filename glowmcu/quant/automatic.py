@@ -146,7 +146,7 @@ class _Search:
     def wider(self, found: Trial, space: SearchSpace, needs: Needs) -> Trial | None:
         """`found` with 16 bits for the layers that do most harm: the cheapest way that is enough.
 
-        None if nothing has to be mended, and where that mends nothing at a small price.
+        None if nothing has to be mended, and where that mends nothing at a small cost.
         """
         if not self._figures(found).shortfalls(needs.demands):
             return None

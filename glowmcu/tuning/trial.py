@@ -87,10 +87,10 @@ def best_of(trials: Sequence[Trial], budget: Budget) -> Trial | None:
         return None
     accuracy, sqnr = max(trial.quality for trial in fitting)
     least = max((accuracy, sqnr - NEAR_DB), fitting[0].quality)
-    return min((trial for trial in fitting if trial.quality >= least), key=_price)
+    return min((trial for trial in fitting if trial.quality >= least), key=_cost_order)
 
 
-def _price(trial: Trial) -> tuple[float, ...]:
+def _cost_order(trial: Trial) -> tuple[float, ...]:
     assert trial.cost is not None
     cost = trial.cost
     return cost.cycles, cost.flash_bytes, cost.arena_bytes, -trial.sqnr_db

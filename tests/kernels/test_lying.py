@@ -43,7 +43,9 @@ def test_lying_is_possible_only_where_it_takes_fewer_cycles(kind: str, name: str
     found = selected(kind, DEEP, name)
     assert found.site is not None
     assert found.target is not None
-    costs = {variant: variant.price(found.site, found.target) for variant in found.possible}
+    costs = {
+        variant: variant.calibrated_cost(found.site, found.target) for variant in found.possible
+    }
     for variant, cost in costs.items():
         if isinstance(variant, Lying) and standing(variant) in costs:
             assert cost.cycles < costs[standing(variant)].cycles

@@ -41,10 +41,10 @@ SHORTER: dict[str, Callable[[], bytes]] = {
     "dense connections": lambda: dense_net(66, 1, 6),
 }
 #: The most steps, by goal: plans; stretches of runs that are looked at as cascades; offsets that
-#: are tried for blocks; prices of kernels for a layer. `balanced` streams nothing.
+#: are tried for blocks; costs of kernels for a layer. `balanced` streams nothing.
 BUDGETS = {
-    Goal.BALANCED: {"plans": 1, "cascades": 0, "offsets": 5_000, "prices": 4_000},
-    Goal.RAM: {"plans": 30, "cascades": 9_000, "offsets": 900_000, "prices": 12_500},
+    Goal.BALANCED: {"plans": 1, "cascades": 0, "offsets": 5_000, "costs": 4_000},
+    Goal.RAM: {"plans": 30, "cascades": 9_000, "offsets": 900_000, "costs": 12_500},
 }
 
 
@@ -70,7 +70,7 @@ def steps_of(name: str, goal: Goal) -> tuple[Compilation, dict[str, int]]:
         "plans": (fitter, "plan_memory"),
         "cascades": (glowmcu.memplan.segments, "facts_of"),
         "offsets": (glowmcu.memplan.placement, "lowest_offset"),
-        "prices": (Kernel, "price"),
+        "costs": (Kernel, "calibrated_cost"),
     }
     calls = {what: Calls() for what in places}
     glowmcu.memplan.offsets.known_offsets.cache_clear()  # of other goals and tests

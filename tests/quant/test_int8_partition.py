@@ -18,7 +18,13 @@ from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.scan import ArgMax, CumSum
 from glowmcu.ops.shape import Reshape
-from glowmcu.quant.int8_partition import border_nodes, choose_int8_nodes, is_real, nodes_named, why_float
+from glowmcu.quant.int8_partition import (
+    border_nodes,
+    choose_int8_nodes,
+    is_real,
+    nodes_named,
+    why_float,
+)
 from glowmcu.quant.mask_values import possible_values
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import RELU, draw, real

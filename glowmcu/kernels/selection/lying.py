@@ -34,8 +34,8 @@ class Lying(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         return self.standing.cost(_turned(site), target)
 
-    def price(self, site: Site, target: Target) -> Cost:
-        return self.standing.price(_turned(site), target)
+    def calibrated_cost(self, site: Site, target: Target) -> Cost:
+        return self.standing.calibrated_cost(_turned(site), target)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         code = self.standing.generate(_turned(site), target)

@@ -97,7 +97,9 @@ def _ways(
     if signature.output.shape[1] == 1:
         accumulating = [variant for variant in variants if variant.accumulates]
         in_parts = replace(site, by_rows=True)
-        found = [(v, v.price(in_parts, target)) for v in accumulating if images[0].shape[1] > 1]
+        found = [
+            (v, v.calibrated_cost(in_parts, target)) for v in accumulating if images[0].shape[1] > 1
+        ]
         return [_Way(variant, site, RowCall.ACCUMULATE, cost) for variant, cost in found]
     rules = row_rules(site.node, operands)
     if rules is None:
@@ -108,7 +110,7 @@ def _ways(
     if all(rule.is_same_row and rule.rows == turns for rule in rules):
         row_site = replace(site, node=_one_row(site.node, operands))
         ways += [
-            _Way(v, row_site, RowCall.WHOLE, _times(v.price(row_site, target), turns))
+            _Way(v, row_site, RowCall.WHOLE, _times(v.calibrated_cost(row_site, target), turns))
             for v in (*usual, *of_one_row)
             if not v.accumulates and v.accepts(row_site, target)
         ]
@@ -119,14 +121,14 @@ def _range_way(variant: Kernel, site: Site, target: Target, rule: RowRule) -> _W
     """All rows: each like a layer with one row of results and the rows under it."""
     by_rows = replace(site, by_rows=True)
     chosen = by_rows if variant.accepts(by_rows, target) else site
-    whole = variant.price(chosen, target)
+    whole = variant.calibrated_cost(chosen, target)
     cycles = 0.0
     for (above, below), rows in _edges(rule, site.signature.output.shape[1]).items():
         strip = replace(chosen, node=_strip(site.node, rule, above, below))
         if strip.node is site.node or not variant.accepts(strip, target):
             cycles = whole.cycles * variant.row_slowdown
             break
-        cycles += rows * variant.price(strip, target).cycles
+        cycles += rows * variant.calibrated_cost(strip, target).cycles
     return _Way(variant, chosen, RowCall.RANGE, replace(whole, cycles=cycles))
 
 

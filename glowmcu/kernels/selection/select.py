@@ -40,7 +40,7 @@ class BodyPlan:
 class Selection:
     """The variant chosen for a node, its cost, and the ones that were possible too.
 
-    `work` is what the chosen one says of itself, priced or not.
+    `work` is what the chosen one says of itself, calibrated or not.
     """
 
     node: Node
@@ -78,7 +78,7 @@ class Selection:
         return replace(
             self,
             kernel=variant,
-            cost=variant.price(self.site, self.target),
+            cost=variant.calibrated_cost(self.site, self.target),
             code=variant.generate(self.site, self.target),
             work=variant.work(self.site, self.target),
             alternatives=(
@@ -219,13 +219,13 @@ def _possible(
 
 
 def _selection(
-    site: Site, target: Target, variant: Kernel, prices: Mapping[Kernel, Cost]
+    site: Site, target: Target, variant: Kernel, costs: Mapping[Kernel, Cost]
 ) -> Selection:
     """The variant at work, and what others would have cost. Raises GM5xx."""
     code, work = variant.generate(site, target), variant.work(site, target)
-    others = tuple((other.name, prices[other]) for other in prices if other is not variant)
+    others = tuple((other.name, costs[other]) for other in costs if other is not variant)
     site.memory.clear()
-    return Selection(site.node, variant, prices[variant], code, others, work, site, target)
+    return Selection(site.node, variant, costs[variant], code, others, work, site, target)
 
 
 def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
@@ -268,7 +268,7 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
     found: dict[Kernel, Cost] = {}
     for variant in asked:
         if variant.accepts(site, target):
-            found[variant] = variant.price(site, target)
+            found[variant] = variant.calibrated_cost(site, target)
             if variant.name == everywhere:
                 break
     if can_lie(site.node):
@@ -287,7 +287,9 @@ def _lying(
 ) -> dict[Kernel, Cost]:
     """Those of the variants that take fewer cycles on an image of one row than on one column."""
     laid = [lying(variant) for variant in variants]
-    costs = {item: item.price(site, target) for item in laid if item.accepts(site, target)}
+    costs = {
+        item: item.calibrated_cost(site, target) for item in laid if item.accepts(site, target)
+    }
     return {
         item: cost
         for item, cost in costs.items()

@@ -124,7 +124,7 @@ def _overlaps(site: Site, walk: ChunkWalk) -> Overlaps:
 _WIDE_STEP = 1.06
 #: Cycles of a block but for its chunks, on a Cortex-M4.
 _BLOCK = {FormKind.FLOOR: 75.0, FormKind.TWO_SIDED: 94.0, FormKind.LITERAL: 104.0}
-#: Cycles of each amount of work there, until the layer is priced from measurements.
+#: Cycles of each amount of work there, until the layer is calibrated.
 _CYCLES = {
     "step": 17.1,
     "block": 1.0,

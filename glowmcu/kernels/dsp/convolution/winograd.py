@@ -167,7 +167,7 @@ class WinogradConv2D(Kernel):
         return layer_form(site) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        """Its cycles on a Cortex-M4: few shapes are apart enough to price more than their sum."""
+        """Its cycles on a Cortex-M4: few shapes are apart enough to fit more than their sum."""
         walk = tile_walk(site)
         form = layer_form(site)
         assert form is not None

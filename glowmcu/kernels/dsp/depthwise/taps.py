@@ -49,7 +49,7 @@ _PRESHIFTS = (8, 4, 0)
 _POINTER_BYTES = 8
 
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: Cycles of each amount of work on a Cortex-M4, until the layer is calibrated.
 _CYCLES = {
     "call": 160.0,
     "pixel": 103.0,
