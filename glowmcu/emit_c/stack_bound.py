@@ -101,8 +101,8 @@ def kernel_function(
         texts = [function.text for function in body.functions if called.search(function.text)]
     text = "\n".join(texts)
     kind = code.template if is_own else re.sub(r"\d+", "#", code.function)
-    standing = variant.removesuffix(".lying")
-    return KernelFunction(standing, kind, is_own, deepest_naked(text), local_array_bytes(text))
+    name = variant.removesuffix(".lying")  # of one that is transposed, the variant itself
+    return KernelFunction(name, kind, is_own, deepest_naked(text), local_array_bytes(text))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from glowmcu.emit_c.bundle_folder import (
-    Standing,
+    ExistingBundle,
     check_folder,
     check_room,
     holds,
@@ -45,9 +45,9 @@ def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str
     try:
         with _made(folder), locked(folder):
             recover(folder)
-            standing = check_folder(folder, name, shown)
-            check_room(folder, files, standing, shown)
-            return _replace(files, folder, standing)
+            existing = check_folder(folder, name, shown)
+            check_room(folder, files, existing, shown)
+            return _replace(files, folder, existing)
     except OSError as cause:
         raise _not_writable(shown, cause) from cause
 
@@ -75,8 +75,10 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _replace(files: Mapping[str, str], folder: Path, standing: Standing | None) -> tuple[str, ...]:
-    old = _still_there(folder, standing)
+def _replace(
+    files: Mapping[str, str], folder: Path, existing: ExistingBundle | None
+) -> tuple[str, ...]:
+    old = _still_there(folder, existing)
     try:
         change = _change(stage(folder, files), folder, old)
         exchange(folder, change)
@@ -89,15 +91,15 @@ def _replace(files: Mapping[str, str], folder: Path, standing: Standing | None) 
     )
 
 
-def _still_there(folder: Path, standing: Standing | None) -> dict[str, str]:
+def _still_there(folder: Path, existing: ExistingBundle | None) -> dict[str, str]:
     """The older bundle's files, the manifest first. A folder in the place of one is somebody's, and
     what lies behind a link is not in this folder.
     """
-    if standing is None:
+    if existing is None:
         return {}
     return {
         name: sha256
-        for name, sha256 in sorted(standing.files.items(), key=lambda item: item[0] != MANIFEST)
+        for name, sha256 in sorted(existing.files.items(), key=lambda item: item[0] != MANIFEST)
         if ((folder / name).is_symlink() or (folder / name).is_file())
         and not passes_a_link(folder, name)
     }

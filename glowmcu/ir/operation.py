@@ -177,7 +177,7 @@ class Operation:
         """
         return {}
 
-    def turned(self) -> Operation | None:
+    def hw_transposed(self) -> Operation | None:
         """The operator where rows are columns: axes 1 and 2 of all that has four are exchanged.
 
         Weights included. None if there is no such operator.

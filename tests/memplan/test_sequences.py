@@ -121,7 +121,7 @@ def test_realistic_networks_take_few_bytes(name: str) -> None:
     assert compiled(name, Goal.RAM, pushed=True).manifest.arena_bytes <= pushed
 
 
-def test_the_layers_that_are_computed_whole_lie() -> None:
+def test_the_layers_that_are_computed_whole_are_transposed() -> None:
     """Single pixels would cost more: whole layers run along the columns of one row."""
     compilation = compiled("residual blocks", Goal.SPEED)
     kernels = [item.kernel_name for item in compilation.selections.values()]

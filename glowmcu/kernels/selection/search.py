@@ -21,7 +21,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node
 from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.choices import Candidates
-from glowmcu.kernels.selection.lying import standing
+from glowmcu.kernels.selection.transposed_variants import untransposed
 
 Chosen = dict[Node, Kernel]
 
@@ -82,7 +82,7 @@ class Totals:
 
 def function_key(kernel: Kernel, cost: Cost) -> Hashable:
     """Layers with equal keys share one function."""
-    return cost.code_key or standing(kernel)
+    return cost.code_key or untransposed(kernel)
 
 
 def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:

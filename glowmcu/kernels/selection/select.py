@@ -16,9 +16,9 @@ from glowmcu.ir.program import Program
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
 from glowmcu.kernels.selection.choices import Candidates, KernelChoices
-from glowmcu.kernels.selection.lying import can_lie, lying, standing
 from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.selection.search import cheapest_set, set_totals, shared_code
+from glowmcu.kernels.selection.transposed_variants import can_transpose, transposed, untransposed
 from glowmcu.planning_progress import PlanningWatch, Stage
 
 #: Bytes of the function that decodes weights to scratch, which layers share: measured.
@@ -65,7 +65,7 @@ class Selection:
             return None
         variants = [
             variant
-            for variant in dict.fromkeys(map(standing, self.possible))
+            for variant in dict.fromkeys(map(untransposed, self.possible))
             if variant in self.possible or variant.accepts(self.site, self.target)
         ]
         return best_row_kernel(
@@ -271,7 +271,7 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
             found[variant] = variant.calibrated_cost(site, target)
             if variant.name == everywhere:
                 break
-    if can_lie(site.node):
+    if can_transpose(site.node):
         found |= _lying(found, site, target, variants)
     site.memory.clear()
     return _with_int8_weights(found) or found if target.goal is not Goal.SPEED else found
@@ -279,21 +279,21 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
 
 def _with_int8_weights(found: Mapping[Kernel, Cost]) -> dict[Kernel, Cost]:
     """Those that leave weights int8 as the file has them."""
-    return {item: cost for item, cost in found.items() if standing(item).keeps_int8_weights}
+    return {item: cost for item, cost in found.items() if untransposed(item).keeps_int8_weights}
 
 
 def _lying(
     found: Mapping[Kernel, Cost], site: Site, target: Target, variants: Iterable[Kernel]
 ) -> dict[Kernel, Cost]:
     """Those of the variants that take fewer cycles on an image of one row than on one column."""
-    laid = [lying(variant) for variant in variants]
+    laid = [transposed(variant) for variant in variants]
     costs = {
         item: item.calibrated_cost(site, target) for item in laid if item.accepts(site, target)
     }
     return {
         item: cost
         for item, cost in costs.items()
-        if item.standing not in found or cost.cycles < found[item.standing].cycles
+        if item.untransposed not in found or cost.cycles < found[item.untransposed].cycles
     }
 
 
