@@ -15,7 +15,7 @@ from glowmcu.ir.kernel_code import RowRule
 
 Ints = npt.NDArray[np.int64]
 
-#: Flows that are remembered: those of a large network's stretches.
+#: Flows that are remembered: those of a large network's candidate ranges.
 _MOST_FLOWS = 256
 
 

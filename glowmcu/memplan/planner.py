@@ -15,10 +15,10 @@ from glowmcu.memplan.cascades import NEVER, Partition
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.liveness import live_bytes, peak_bytes, peak_with_input
 from glowmcu.memplan.offsets import place_buffers
+from glowmcu.memplan.planned_cascades import CascadeMemory, PlannedCascade
 from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.schedule import OrderMemory, Schedule, schedule
-from glowmcu.memplan.segments import Segment, SegmentMemory
 from glowmcu.memplan.share_by_arena import share_by_arena
 from glowmcu.memplan.share_columns import share_columns
 from glowmcu.memplan.share_views import share_views
@@ -29,10 +29,10 @@ __all__ = ["ARENA_ALIGN", "PassReport", "Plan", "aligned", "live_bytes", "plan_m
 
 @dataclass(frozen=True, eq=False)
 class PlanMemory:
-    """Orders and segments that plans of one network have in common, found once."""
+    """Orders and cascades that plans of one network have in common, found once."""
 
     orders: OrderMemory = field(default_factory=OrderMemory)
-    segments: SegmentMemory = field(default_factory=SegmentMemory)
+    cascades: CascadeMemory = field(default_factory=CascadeMemory)
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ def plan_memory(
     plan = None
     if stream_to is not None or program.pushed is not None:
         budget = NEVER - 1 if stream_to is None else stream_to
-        known = memory.segments if memory is not None else None
-        columns, segments = _segments(in_place, program, budget, known)
-        streamed = stream_rows(columns, segments)
-        note = f"{sum(item.last - item.first + 1 for item in segments)} layers in cascades"
+        known = memory.cascades if memory is not None else None
+        columns, planned = _planned(in_place, program, budget, known)
+        streamed = stream_rows(columns, planned)
+        note = f"{sum(item.last - item.first + 1 for item in planned)} layers in cascades"
         before, after = peak_bytes(columns), peak_with_input(streamed)
         passes = [*reports, PassReport("stream_rows", before, after, note)]
         if program.pushed is not None:
@@ -104,9 +104,9 @@ def _placed(program: Program, order_proved: bool, reports: Sequence[PassReport])
     )
 
 
-def _segments(
-    scheduled: Program, given: Program, stream_to: int, memory: SegmentMemory | None
-) -> tuple[Program, list[Segment]]:
+def _planned(
+    scheduled: Program, given: Program, stream_to: int, memory: CascadeMemory | None
+) -> tuple[Program, list[PlannedCascade]]:
     """The program in which strips are columns of what they make together, and what streams of it.
 
     Strips come in the order given: the best one for whole tensors tears them apart.

@@ -1,4 +1,4 @@
-"""Rows flowing through a segment of runs: who takes turns when, and how many rows must be kept.
+"""Rows flowing through a range of runs: who takes turns when, and how many rows must be kept.
 
 Turns are taken by demand: a stage that needs a row asks its producer, a row at a time, so rows are
 made as late as possible. From the order of turns follow the rows that each ring needs and how far
@@ -67,7 +67,7 @@ class FlowStage:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Stages in the order of their runs, the last one makes the result of the segment."""
+    """Stages in the order of their runs, the last one makes the result of the range."""
 
     stages: tuple[FlowStage, ...]
 
@@ -146,7 +146,7 @@ class Flow:
 
 
 def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int], source: Buffer | None = None) -> Flow:
-    """Stages of a segment. `inner`: how many operands of the segment's runs each result inside is;
+    """Stages of a range of runs. `inner`: how many operands of these runs each result inside is;
     `source`: an image whose rows come from the application.
 
     A run that reads the same row of a result which nobody else reads joins that result's stage,

@@ -8,13 +8,13 @@ from functools import cached_property
 
 from glowmcu.ir.instructions import Buffer, ViewRole
 from glowmcu.ir.program import Program, Run
+from glowmcu.memplan.planned_cascades import PlannedCascade
 from glowmcu.memplan.pushed_input import pushed_image
 from glowmcu.memplan.row_flow import flow_of, support_of
-from glowmcu.memplan.segments import Segment
 
 
 @dataclass
-class Stretch:
+class CandidateRange:
     """Runs `first` to `last`. `inputs`: what they read of others, but for what is pushed; `roots`:
     the roots of what they make and take as it is pushed, but for columns of a larger image.
     """
@@ -28,7 +28,7 @@ class Stretch:
     takes_source: bool = False
 
 
-class Stretches:
+class CandidateRanges:
     """Who makes and reads what in a program. Raises GM409 for a pushed input that is no image."""
 
     def __init__(self, program: Program) -> None:
@@ -58,49 +58,49 @@ class Stretches:
             for run in self.runs
         ]
 
-    def from_run(self, first: int, most_runs: int) -> Iterator[tuple[Stretch, bool]]:
+    def from_run(self, first: int, most_runs: int) -> Iterator[tuple[CandidateRange, bool]]:
         """Stretches of up to `most_runs` runs from `first`, and whether no other run reads theirs.
 
         The one object grows.
         """
-        stretch = Stretch(first, first)
+        candidate = CandidateRange(first, first)
         for last in range(first, min(len(self.runs), first + most_runs)):
             if self.runs[last].rows is None or (last > first and not self._is_inner[last - 1]):
                 return
-            if not self._extend(stretch, last):
+            if not self._extend(candidate, last):
                 return
-            yield stretch, self._is_closed(stretch)
+            yield candidate, self._is_closed(candidate)
 
-    def _extend(self, stretch: Stretch, last: int) -> bool:
-        """One run more; False if no stretch with it is possible."""
-        run, first = self.runs[last], stretch.first
-        stretch.last = last
+    def _extend(self, candidate: CandidateRange, last: int) -> bool:
+        """One run more; False if no candidate with it is possible."""
+        run, first = self.runs[last], candidate.first
+        candidate.last = last
         if last > first:
             made = self.runs[last - 1].outputs[0]
-            stretch.reach = max(stretch.reach, self.readers[made][-1])
+            candidate.reach = max(candidate.reach, self.readers[made][-1])
         for buffer in run.inputs:
             maker = self.makers.get(buffer, -1)
             if buffer is self.source:
-                stretch.takes_source = True
-                stretch.roots[self.program.root(buffer)[0]] = None
+                candidate.takes_source = True
+                candidate.roots[self.program.root(buffer)[0]] = None
             elif maker < first:
                 if self.program.root(buffer)[0].data is not None:
                     return False
-                stretch.inputs[buffer] = None
+                candidate.inputs[buffer] = None
             elif self.runs[maker].outputs[0] is not buffer:
                 return False  # columns of several runs, made here
         if run.outputs[0] not in self.columns:
-            stretch.roots[self.program.root(run.outputs[0])[0]] = None
+            candidate.roots[self.program.root(run.outputs[0])[0]] = None
         return True
 
-    def _is_closed(self, stretch: Stretch) -> bool:
-        result = self.runs[stretch.last].outputs[0]
-        if stretch.reach > stretch.last or self._is_part(result) or len(result.type.shape) != 4:
+    def _is_closed(self, candidate: CandidateRange) -> bool:
+        result = self.runs[candidate.last].outputs[0]
+        if candidate.reach > candidate.last or self._is_part(result) or len(result.type.shape) != 4:
             return False
-        return not stretch.takes_source or self._reads_source(stretch.first, stretch.last)
+        return not candidate.takes_source or self._reads_source(candidate.first, candidate.last)
 
     def _reads_source(self, first: int, last: int) -> bool:
-        """All or none of a stretch's runs read what is pushed."""
+        """All or none of a candidate's runs read what is pushed."""
         assert self.source is not None
         return self.readers[self.source][0] >= first and self.readers[self.source][-1] <= last
 
@@ -109,19 +109,19 @@ class Stretches:
         view = self.program.views.get(buffer)
         return view is not None and view.role in (ViewRole.SLICE, ViewRole.PART)
 
-    def segment(self, first: int, last: int) -> Segment | None:
+    def planned(self, first: int, last: int) -> PlannedCascade | None:
         """The runs as a cascade, if they can be one."""
-        found: Stretch | None = None
-        for stretch, is_closed in self.from_run(first, last - first + 1):
-            found = stretch if stretch.last == last and is_closed else None
-        return None if found is None else self.segment_of(found)
+        found: CandidateRange | None = None
+        for candidate, is_closed in self.from_run(first, last - first + 1):
+            found = candidate if candidate.last == last and is_closed else None
+        return None if found is None else self.planned_of(found)
 
-    def segment_of(self, stretch: Stretch) -> Segment | None:
-        """A stretch of which nobody else reads as a cascade, if it can be one."""
-        first, last = stretch.first, stretch.last
+    def planned_of(self, candidate: CandidateRange) -> PlannedCascade | None:
+        """A candidate of which nobody else reads as a planned cascade, if it can be one."""
+        first, last = candidate.first, candidate.last
         runs = self.runs[first : last + 1]
         result = runs[-1].outputs[0]
-        source = self.source if stretch.takes_source else None
+        source = self.source if candidate.takes_source else None
         inner = {run.outputs[0]: len(self.readers[run.outputs[0]]) for run in runs[:-1]}
         flow = flow_of(runs, inner, source)
         if any(stage.result not in (*inner, source) for stage in flow.stages[:-1]):
@@ -130,7 +130,9 @@ class Stretches:
             return None
         view = self.columns.get(result)
         pitch = view.row_pitch if view is not None else 0
-        return Segment(first, last, flow, tuple(stretch.inputs), result, inner, source, pitch)
+        return PlannedCascade(
+            first, last, flow, tuple(candidate.inputs), result, inner, source, pitch
+        )
 
     @cached_property
     def descriptions(self) -> list[Hashable]:
