@@ -72,9 +72,9 @@ def plan_memory(
     if stream_to is not None or program.pushed is not None:
         budget = NEVER - 1 if stream_to is None else stream_to
         known = memory.cascades if memory is not None else None
-        columns, planned = _planned(in_place, program, budget, known)
-        streamed = stream_rows(columns, planned)
-        note = f"{sum(item.last - item.first + 1 for item in planned)} layers in cascades"
+        columns, cascades = _cascades(in_place, program, budget, known)
+        streamed = stream_rows(columns, cascades)
+        note = f"{sum(item.last - item.first + 1 for item in cascades)} layers in cascades"
         before, after = peak_bytes(columns), peak_with_input(streamed)
         passes = [*reports, PassReport("stream_rows", before, after, note)]
         if program.pushed is not None:
@@ -104,7 +104,7 @@ def _placed(program: Program, order_proved: bool, reports: Sequence[PassReport])
     )
 
 
-def _planned(
+def _cascades(
     scheduled: Program, given: Program, stream_to: int, memory: CascadeMemory | None
 ) -> tuple[Program, list[PlannedCascade]]:
     """The program in which strips are columns of what they make together, and what streams of it.

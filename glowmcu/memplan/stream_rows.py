@@ -21,14 +21,14 @@ from glowmcu.memplan.row_flow import support_of
 Turns = npt.NDArray[np.bool_]
 
 
-def stream_rows(program: Program, planned: Sequence[PlannedCascade]) -> Program:
+def stream_rows(program: Program, cascades: Sequence[PlannedCascade]) -> Program:
     """The program with its planned cascades as instructions; results inside them are in place no
     more.
     """
-    ends = {planned.last: planned for planned in planned}
-    inside = {run for item in planned for run in program.runs[item.first : item.last + 1]}
-    own = {buffer for item in planned for buffer in (*item.inner, item.result)}
-    own |= {item.source for item in planned if item.source is not None}
+    ends = {planned.last: planned for planned in cascades}
+    inside = {run for item in cascades for run in program.runs[item.first : item.last + 1]}
+    own = {buffer for item in cascades for buffer in (*item.inner, item.result)}
+    own |= {item.source for item in cascades if item.source is not None}
     instructions: list[Instruction] = []
     index = -1
     for item in program.instructions:

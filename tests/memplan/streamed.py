@@ -68,17 +68,17 @@ def streamed(program: Program, wanted: Sequence[tuple[int, int]] | None = None) 
     A range that cannot be one ends earlier. None: from left to right the longest ones.
     """
     before = reuse_in_place(share_views(program))
-    partition, planned, end = Partition(before), list[PlannedCascade](), 0
+    partition, found, end = Partition(before), list[PlannedCascade](), 0
     count = len(before.runs)
     for first, last in wanted or [(index, count - 1) for index in range(count)]:
         for index in range(min(last, count - 1), first, -1):
             streams = all(run.rows is not None for run in before.runs[first : index + 1])
             planned = partition.planned(first, index) if streams and first >= end else None
             if planned is not None:
-                planned.append(planned)
+                found.append(planned)
                 end = index + 1
                 break
-    placed = place_buffers(insert_lifetimes(stream_rows(before, planned)))
+    placed = place_buffers(insert_lifetimes(stream_rows(before, found)))
     return Placed(placed.program, aligned(placed.found.placement.arena_bytes, ARENA_ALIGN))
 
 
