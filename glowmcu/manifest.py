@@ -217,7 +217,7 @@ class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
     `packages` names the build systems whose files lie in the bundle's folder.
-    Of `macs`, `extra_macs` are computed again at the seams of strips. `files` are all files of the
+    Of `macs`, `extra_macs` are computed again in the halos of strips. `files` are all files of the
     bundle but the manifest itself, by their path in it, with the SHA-256 of their content: what a
     later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
     run leaves for the next one; a stream begins with `reset_function`. `labels` name the classes in

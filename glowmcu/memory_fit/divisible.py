@@ -62,7 +62,7 @@ class Divisible:
     rules: tuple[RowRule | None, ...]
     codes: Mapping[tuple[int, int], KernelCode] = field(default_factory=dict)
     #: Where halves meet; 0: in the middle.
-    seam: int = 0
+    split: int = 0
     _bands: dict[tuple[int, int, int], KernelCode | None] = field(default_factory=dict)
 
     @property
@@ -81,7 +81,7 @@ class Divisible:
             Operand(rule, buffer.size_bytes)
             for rule, buffer in zip(self.rules, self.run.inputs, strict=True)
         )
-        return Layout(self.units, self.unit_bytes, operands, gaps, self.seam)
+        return Layout(self.units, self.unit_bytes, operands, gaps, self.split)
 
     def promises(self, first: int, end: int, number: int, gap: int) -> bool:
         """Whether units may be written while operand `number` is read, so far above them."""
@@ -259,8 +259,8 @@ def _by_bands(run: Run, chosen: Selection, rules: tuple[RowRule, ...]) -> Divisi
     if not all(rule.is_same_row for rule in rules):
         return None
     units = run.node.signature.output.shape[1]
-    seam, codes = (units + 1) // 2, dict[tuple[int, int], KernelCode]()
-    for first, end in ((0, seam), (seam, units)):
+    split, codes = (units + 1) // 2, dict[tuple[int, int], KernelCode]()
+    for first, end in ((0, split), (split, units)):
         code = band_code(chosen.kernel, chosen.site, chosen.target, rules, first, end)
         if code is None or code.operands != chosen.code.operands or code.accumulates:
             return None
@@ -280,8 +280,8 @@ def _by_channels(run: Run, chosen: Selection) -> Divisible | None:
         for code in codes.values()
     ):
         return None
-    seam = max(first for first, _ in codes)
-    return Divisible(run, chosen, run.node.signature.output.shape[-1], (None,), codes, seam)
+    split = max(first for first, _ in codes)
+    return Divisible(run, chosen, run.node.signature.output.shape[-1], (None,), codes, split)
 
 
 def with_other_kernels(layer: Divisible) -> Iterator[Divisible]:

@@ -19,7 +19,7 @@ _TURN_CYCLES, _MOVED_BYTE_CYCLES = 35.0, 0.4
 class FittedPlan:
     """Kernels and their plan. `graph` is the one given, or that with strips.
 
-    `extra_macs`: multiply-accumulates that strips compute again at their seams. `stream_to`: bytes
+    `extra_macs`: multiply-accumulates that strips compute again in their halos. `stream_to`: bytes
     of arena that streaming aimed at. `progress`: state of a run that may be done in parts.
     `saved_cycles`: cycles that a second core takes over.
     """

@@ -4,7 +4,7 @@ What one core writes may be what the other still reads, where a result begins in
 dies there. Three ways keep them apart, the quickest that holds is taken:
 
     one phase   a core the upper rows, the other the lower ones
-    a stash     rows at the seam go beside the result first; then both may write over the operand
+    a stash     rows at the split go beside the result first; then both may write over the operand
     a walk      phase by phase as many rows as the bytes allow, both cores near to each other
 """
 
@@ -58,14 +58,14 @@ class Costs:
 @dataclass(frozen=True)
 class Layout:
     """A result of equal units and its operands; `gaps[i]` is operand i's start less the result's,
-    None if they have no byte in common. Halves of one phase meet at `seam`, 0: in the middle.
+    None if they have no byte in common. Halves of one phase meet at `split`, 0: in the middle.
     """
 
     units: int
     unit_bytes: int
     operands: tuple[Operand, ...]
     gaps: tuple[int | None, ...]
-    seam: int = 0
+    split: int = 0
 
     def written(self, first: int, end: int) -> Bytes:
         """Bytes of units, from the result's start."""
@@ -121,24 +121,24 @@ def best_phases(
 
 def one_phase(layout: Layout, promise: Promise) -> tuple[Phase, ...] | None:
     """Two halves at once."""
-    seam = layout.seam or (layout.units + 1) // 2
-    return _pair(layout, 0, seam, layout.units, promise)
+    split = layout.split or (layout.units + 1) // 2
+    return _pair(layout, 0, split, layout.units, promise)
 
 
 def _pair(
-    layout: Layout, first: int, seam: int, end: int, promise: Promise
+    layout: Layout, first: int, split: int, end: int, promise: Promise
 ) -> tuple[Phase, ...] | None:
-    if not layout.are_apart((first, seam), (seam, end)):
+    if not layout.are_apart((first, split), (split, end)):
         return None
     if layout.disturbs(layout.written(first, end), end, layout.units):
         return None
-    if not layout.can_take(first, seam, promise) or not layout.can_take(seam, end, promise):
+    if not layout.can_take(first, split, promise) or not layout.can_take(split, end, promise):
         return None
-    return (((Turn(first, seam),), (Turn(seam, end),)),)
+    return (((Turn(first, split),), (Turn(split, end),)),)
 
 
 def with_stash(layout: Layout, promise: Promise, most_units: int) -> tuple[Phase, ...] | None:
-    """As few units at the seam as will do."""
+    """As few units beside the split as will do."""
     for count in range(1, min(most_units, layout.units - 2) + 1):
         for above in dict.fromkeys(((layout.units - count + 1) // 2, (layout.units - count) // 2)):
             found = _around(layout, above, above + count, promise)
@@ -152,16 +152,16 @@ def _around(layout: Layout, above: int, below: int, promise: Promise) -> tuple[P
     upper, lower = (0, above), (below, layout.units)
     if not layout.can_take(*upper, promise) or not layout.can_take(*lower, promise):
         return None
-    for seam in (below, above):
-        upsets_lower = layout.disturbs(layout.written(0, seam), *lower)
-        if not upsets_lower and not layout.disturbs(layout.written(seam, layout.units), *upper):
+    for split in (below, above):
+        upsets_lower = layout.disturbs(layout.written(0, split), *lower)
+        if not upsets_lower and not layout.disturbs(layout.written(split, layout.units), *upper):
             break
     else:
         return None
-    # Who has fewer units afterwards computes more of the seam.
+    # Who has fewer units afterwards computes more of the stash.
     middle = above + (below - above + (layout.units - below > above)) // 2
     first = _some(above, middle, Place.STASH), _some(middle, below, Place.STASH)
-    copies = _some(above, seam, Place.FROM_STASH), _some(seam, below, Place.FROM_STASH)
+    copies = _some(above, split, Place.FROM_STASH), _some(split, below, Place.FROM_STASH)
     return first, ((Turn(*upper), *copies[0]), (Turn(*lower), *copies[1]))
 
 
@@ -223,6 +223,6 @@ def _steps(layout: Layout, first: int) -> Iterator[tuple[Phase, int]]:
         if layout.disturbs(layout.written(first, end), end, layout.units):
             continue
         yield ((Turn(first, end),), ()), end
-        seam = first + (end - first + 1) // 2
-        if seam < end and layout.are_apart((first, seam), (seam, end)):
-            yield ((Turn(first, seam),), (Turn(seam, end),)), end
+        split = first + (end - first + 1) // 2
+        if split < end and layout.are_apart((first, split), (split, end)):
+            yield ((Turn(first, split),), (Turn(split, end),)), end

@@ -67,7 +67,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
     again = ""
     if manifest.extra_macs > 0:
         part = 100 * manifest.extra_macs / (manifest.macs - manifest.extra_macs)
-        again = f", +{part:.1f} % of them again at the seams of strips"
+        again = f", +{part:.1f} % of them again in the halos of strips"
     lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps{again}")
     if manifest.simplification is not None:
         said = simplification_sentences(manifest.simplification)

@@ -20,7 +20,7 @@ from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
 from tests.memplan.streamed import cascades, lowered, program_of, streamed
 from tests.memplan.streaming_models import MODELS
-from tests.memplan.test_strips import residual_seams
+from tests.memplan.test_strips import residual_halos
 
 NAMES = (
     "residual blocks with a stride", "valid windows", "global pooling", "joined branches",
@@ -85,7 +85,7 @@ def test_cascades_are_those_that_are_recorded(golden: Callable[..., None]) -> No
 
 
 def test_strips_are_those_that_are_recorded(golden: Callable[..., None]) -> None:
-    graph = lowered(residual_seams())
+    graph = lowered(residual_halos())
     program = program_of(graph, Goal.RAM, 0, outside=frozenset(graph.inputs))
     text = ""
     for strips in promising_strips(graph, program, graph.inputs, 4):
