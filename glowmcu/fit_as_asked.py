@@ -53,17 +53,17 @@ class Fitted:
 
 
 def fit_as_asked(
-    model: Prepared, options: Options, pushed: str | None, planning: PlanningWatch
+    model: Prepared, options: Options, streamed_input: str | None, planning: PlanningWatch
 ) -> Fitted:
     """Raises GM145, GM146, GM402, GM403, GM409, GM5xx."""
-    return _Asked(model, options, pushed, planning).fitted()
+    return _Asked(model, options, streamed_input, planning).fitted()
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
     model: Prepared
     options: Options
-    pushed: str | None
+    streamed_input: str | None
     planning: PlanningWatch
 
     def fitted(self) -> Fitted:
@@ -87,7 +87,7 @@ class _Asked:
         if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
             room = room_for_arena(options.placement, fit.arena_bytes)
             goal, budgets = options.goal, options.budgets
-            fit = pack_weights(fit, goal, budgets, self.pushed, model.outside, room)
+            fit = pack_weights(fit, goal, budgets, self.streamed_input, model.outside, room)
         return Fitted(self._staged(fit), None, notes)
 
     def _target(self, goal: Goal) -> Target:
@@ -99,7 +99,7 @@ class _Asked:
         planned = fit_in_steps if options.interface.steps else fit_memory
         return planned(
             graph or model.lowered, self._target(goal), options.budgets, options.kernels,
-            self.pushed, model.outside, self.planning,
+            self.streamed_input, model.outside, self.planning,
         )  # fmt: skip
 
     def _least_flash(self) -> Fitted:
@@ -108,7 +108,9 @@ class _Asked:
         free = replace(self, options=replace(self.options, budgets=budgets))
         fits = free._fits()
         room = room_for_arena(self.options.placement, max(fit.arena_bytes for fit in fits))
-        saver = FlashSaver(self.options.core, budgets, room, self.pushed, self.model.outside)
+        saver = FlashSaver(
+            self.options.core, budgets, room, self.streamed_input, self.model.outside
+        )
         best = saver.best(fits)
         most = self.options.budgets.flash_bytes
         if most is not None and best.flash_bytes > most:
@@ -159,7 +161,7 @@ class _Asked:
             return fit
         room = room_for_arena(options.placement, fit.arena_bytes)
         return stage_weights(
-            fit, options.goal, options.budgets, FlashWaits(*waits), self.pushed,
+            fit, options.goal, options.budgets, FlashWaits(*waits), self.streamed_input,
             self.model.outside, room,
         )  # fmt: skip
 
@@ -199,9 +201,9 @@ def _what_it_takes(fit: FittedPlan, plain: FittedPlan, saver: FlashSaver) -> tup
             f'"{node.name}" keeps its constants as they are: decoded they would save {size} B of '
             "flash and need more of the arena than there is, or than that is worth"
         )
-    if fit.streamed:
+    if fit.cascaded:
         notes.append(
-            f"{len(fit.streamed)} layers hand on rows: theirs stay as they are, since each row "
+            f"{len(fit.cascaded)} layers hand on rows: theirs stay as they are, since each row "
             "would decode them again"
         )
     return tuple(notes)

@@ -252,7 +252,7 @@ def channels_last(layouts: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name, layout in layouts.items() if layout == "nhwc")
 
 
-def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
+def streamed_input_name(inputs: InputOptions, file_name: str) -> str | None:
     """The streamed input's name, if any. Raises GM410 for more than one, or a bound or kept one."""
     names = tuple(dict.fromkeys(inputs.streamed))
     if len(names) > 1:

@@ -35,7 +35,7 @@ from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
-from glowmcu.input_options import InputOptions, pushed_input
+from glowmcu.input_options import InputOptions, streamed_input_name
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
@@ -201,7 +201,7 @@ def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
-    options.interface.check(pushed_input(options.inputs, file_name), file_name)
+    options.interface.check(streamed_input_name(options.inputs, file_name), file_name)
     prepared = prepared_at_sizes(data, file_name, options, _prepared)
     layers = prepared.imported.metadata.get(KEPT_LAYERS)
     is_free = options.inputs.slide_layers is None
@@ -251,15 +251,17 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
 def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
     check_cores(options, model.model_file, model.pipeline is not None)
-    pushed = pushed_input(options.inputs, model.model_file)
+    streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
-    wanted = model.lowered, target, options.budgets, options.kernels, pushed, model.outside
+    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.outside
     planning = PlanningWatch(options.planning_observer)
-    fitted = fit_as_asked(model, options, pushed, planning)
+    fitted = fit_as_asked(model, options, streamed_input, planning)
     fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)
-    unplanned = build_program(graph, selections, pushed=pushed, outside=model.outside)
+    unplanned = build_program(
+        graph, selections, streamed_input=streamed_input, outside=model.outside
+    )
     dump.program("unplanned", unplanned)
     dump.program("planned", plan.program)
     facts = BundleFacts(
@@ -312,7 +314,7 @@ def _places(fit: FittedPlan, options: Options) -> Places:
     layers = []
     for index, run in enumerate(fit.plan.program.runs):
         chosen = fit.selections[run.node]
-        rows = chosen.row_kernel if run.node in fit.streamed else None
+        rows = chosen.row_kernel if run.node in fit.cascaded else None
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
         layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
     return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))

@@ -75,7 +75,7 @@ def cascade_text(
         order_symbol=order_symbol(first),
         stages=tuple(map(writer.stage, cascade.stages)),
         turns=len(cascade.order),
-        source=cascade.source,
+        source=cascade.input_stage,
         in_parts=in_parts,
         is_instrumented=instrument is not Instrument.OFF,
         shows_tensors=instrument is Instrument.TENSORS,
@@ -109,7 +109,7 @@ class _Writer:
         """What the function takes beside the arena, with the C types: inputs outside of it, or rows
         that are pushed.
         """
-        if self.cascade.source is not None:
+        if self.cascade.input_stage is not None:
             return [("rows", "const int8_t *"), ("before", "int32_t"), ("arrived", "int32_t")]
         layer = next(iter(self.layers.values()))
         roots = dict.fromkeys(layer.program.root(buffer)[0] for buffer in self.cascade.inputs)
@@ -125,8 +125,10 @@ class _Writer:
         slide = ""
         if stage.result in self.cascade.rings and stage.result.type.shape[1] > 1:
             slide = self._slide(stage.result)
-        if stage.source is not None:
-            return StageView(slide, (), self._copy(stage.source), self._reader(stage.source))
+        if stage.input_ring is not None:
+            return StageView(
+                slide, (), self._copy(stage.input_ring), self._reader(stage.input_ring)
+            )
         return StageView(slide, tuple(calls))
 
     def _copy(self, ring: Buffer) -> str:

@@ -8,10 +8,10 @@ from glowmcu.emit_c.build_views import Layers
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.contract import compiler_digest
 from glowmcu.emit_c.placement_text import placement_entries
-from glowmcu.emit_c.push_view import rows_entry
 from glowmcu.emit_c.size_view import size_entry, with_shapes
 from glowmcu.emit_c.steps_view import progress_buffer
 from glowmcu.emit_c.stream_view import state_entries
+from glowmcu.emit_c.streamed_input_view import rows_entry
 from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.ir.program import Program
 from glowmcu.ir.run_progress import RunProgress

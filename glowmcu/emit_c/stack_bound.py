@@ -257,7 +257,7 @@ def _caller(program: Program, kernels: Sequence[KernelStack], frames: FrameStack
         step += len(inside)
         own = made_bytes(item) + _together([kernel.inlined_bytes for kernel in inside])
         deepest = max(frames.library, *(kernel.called_bytes for kernel in inside))
-        if item.source is not None:
+        if item.input_stage is not None:
             added.append(own)
             below = max(below, deepest)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glowmcu.emit_c.cascade_text import PROGRESS
-from glowmcu.emit_c.push_view import arena_mark
+from glowmcu.emit_c.streamed_input_view import arena_mark
 from glowmcu.emit_c.views import BufferView, RunStepsView, StepView, UnitsView
 from glowmcu.ir.run_progress import RunProgress
 

@@ -80,11 +80,11 @@ def _stored_range(element: ElementType) -> tuple[int, int] | None:
 
 def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
     """The rows of an input that the application pushes."""
-    if program.pushed is None or program.pushed.buffer is not buffer:
+    if program.streamed_input is None or program.streamed_input.buffer is not buffer:
         return None
-    (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.source is not None)
-    assert cascade.source is not None
-    source = cascade.stages[cascade.source]
+    (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.input_stage is not None)
+    assert cascade.input_stage is not None
+    source = cascade.stages[cascade.input_stage]
     row = source.result.type.with_shape((1, 1, *source.result.type.shape[2:]))
     size = f"{source.rows} rows of {row.element.value}[{'x'.join(map(str, row.shape[2:]))}]"
-    return RowsView(source.rows, cascade.pushed_rows, row.size_bytes, row.element_count, size)
+    return RowsView(source.rows, cascade.streamed_rows, row.size_bytes, row.element_count, size)

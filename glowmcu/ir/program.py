@@ -37,10 +37,10 @@ __all__ = [
     "Instruction",
     "Life",
     "Program",
-    "PushedInput",
     "Run",
     "StateBuffer",
     "Step",
+    "StreamedInput",
     "View",
     "ViewRole",
     "aligned",
@@ -66,7 +66,7 @@ class Life:
 
 
 @dataclass(frozen=True, eq=False)
-class PushedInput:
+class StreamedInput:
     """An input whose rows the application hands over as they come; once planned it is never whole.
 
     `counter` says how many have come: it is alive all the time, also between and after runs.
@@ -104,7 +104,7 @@ class Program:
     instructions: tuple[Instruction, ...]
     offsets: Mapping[Buffer, int] = field(default_factory=dict)
     kept: tuple[Buffer, ...] = ()
-    pushed: PushedInput | None = None
+    streamed_input: StreamedInput | None = None
     states: tuple[StateBuffer, ...] = ()
     mark: Buffer | None = None
     rates: tuple[Rate, ...] = ()
@@ -118,15 +118,15 @@ class Program:
     @property
     def constantly_there(self) -> tuple[Buffer, ...]:
         """Buffers that no step touches and that exist before, in and after a run."""
-        counter = () if self.pushed is None else (self.pushed.counter,)
+        counter = () if self.streamed_input is None else (self.streamed_input.counter,)
         marks = (buffer for buffer in (self.mark, self.meetings) if buffer is not None)
         return (*counter, *marks)
 
     @cached_property
     def written_before(self) -> tuple[Buffer, ...]:
         """Buffers written before the first step: states, and inputs except a streamed one."""
-        pushed = None if self.pushed is None else self.pushed.buffer
-        whole = (buffer for buffer in self.inputs if buffer is not pushed)
+        streamed_input = None if self.streamed_input is None else self.streamed_input.buffer
+        whole = (buffer for buffer in self.inputs if buffer is not streamed_input)
         return (*whole, *(state.buffer for state in self.states), *self.constantly_there)
 
     @cached_property

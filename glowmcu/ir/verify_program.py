@@ -34,7 +34,7 @@ def verify_program(program: Program, arena_bytes: int | None = None) -> None:
     _verify_states(program)
     _verify_lifetimes(program)
     if arena_bytes is not None:
-        _verify_pushed(program)
+        _verify_streamed_input(program)
         _verify_offsets(program, arena_bytes)
         _verify_disjoint(program)
         _machine(program, dict(program.offsets), arena_bytes).run()
@@ -75,15 +75,18 @@ def _verify_view(program: Program, view: View) -> None:
         raise failure(program, f"view {buffer.name!r} would be written to the {what} {root.name!r}")
 
 
-def _verify_pushed(program: Program) -> None:
-    """One cascade takes the rows of a pushed input, and nothing else reads it."""
+def _verify_streamed_input(program: Program) -> None:
+    """One cascade takes the rows of a streamed input, and nothing else reads it."""
     cascades = [step for step in program.steps if isinstance(step, Cascade)]
-    takers = sum(cascade.source is not None for cascade in cascades)
-    if takers != (program.pushed is not None):
+    takers = sum(cascade.input_stage is not None for cascade in cascades)
+    if takers != (program.streamed_input is not None):
         raise failure(program, f"{takers} cascades take rows from the application")
-    if program.pushed is not None and program.root(program.pushed.buffer)[0] in program.lives:
+    if (
+        program.streamed_input is not None
+        and program.root(program.streamed_input.buffer)[0] in program.lives
+    ):
         raise failure(
-            program, f"{program.pushed.buffer.name!r} is pushed and still read as a whole"
+            program, f"{program.streamed_input.buffer.name!r} is pushed and still read as a whole"
         )
 
 

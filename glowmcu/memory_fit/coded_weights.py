@@ -33,7 +33,7 @@ def pack_weights(
     fit: FittedPlan,
     goal: Goal,
     budgets: Budgets,
-    pushed: str | None = None,
+    streamed_input: str | None = None,
     outside: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
 ) -> FittedPlan:
@@ -47,7 +47,7 @@ def pack_weights(
     packed = {
         node: copy
         for node, chosen in fit.selections.items()
-        if node not in fit.streamed
+        if node not in fit.cascaded
         for copy in [_packed(chosen, goal)]
         if copy is not None
     }
@@ -55,7 +55,7 @@ def pack_weights(
     most = fit.arena_bytes + int(sum(copy.saved for copy in packed.values())) // flash_for_arena
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
-    found = with_copies(fit, packed, most, pushed, outside)
+    found = with_copies(fit, packed, most, streamed_input, outside)
     taken = [copy for node, copy in packed.items() if found.selections[node].holds_pointers]
     saved = sum(copy.saved for copy in taken)
     grown = flash_for_arena * (found.arena_bytes - fit.arena_bytes)

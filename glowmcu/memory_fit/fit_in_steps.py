@@ -19,7 +19,7 @@ def fit_in_steps(
     target: Target,
     budgets: Budgets,
     choices: KernelChoices | None = None,
-    pushed: str | None = None,
+    streamed_input: str | None = None,
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> FittedPlan:
@@ -29,7 +29,9 @@ def fit_in_steps(
     """
     room = budgets
     while True:
-        fit = _with_progress(fit_memory(graph, target, room, choices, pushed, outside, watch))
+        fit = _with_progress(
+            fit_memory(graph, target, room, choices, streamed_input, outside, watch)
+        )
         over = fit.arena_bytes - (budgets.arena_bytes or fit.arena_bytes)
         if over <= 0:
             return fit

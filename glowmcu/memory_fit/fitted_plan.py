@@ -50,7 +50,7 @@ class FittedPlan:
         """Estimated cycles of one inference, with what it costs to compute row by row."""
         cascades = (step for step in self.plan.program.steps if isinstance(step, Cascade))
         whole = sum(map(_turn_cycles, cascades)) + sum(
-            item.row_cycles if node in self.streamed else item.cost.cycles
+            item.row_cycles if node in self.cascaded else item.cost.cycles
             for node, item in self.selections.items()
         )
         return whole - self.saved_cycles
@@ -60,12 +60,12 @@ class FittedPlan:
         """Estimated bytes of constants and code."""
         constants = 0
         for node, chosen in self.selections.items():
-            rows = chosen.row_kernel if node in self.streamed else None
+            rows = chosen.row_kernel if node in self.cascaded else None
             constants += (rows.cost if rows is not None else chosen.cost).flash_bytes
         return constants + code_bytes(self.selections.values())
 
     @cached_property
-    def streamed(self) -> frozenset[Node]:
+    def cascaded(self) -> frozenset[Node]:
         """The nodes in cascades."""
         steps = self.plan.program.steps
         return frozenset(

@@ -53,7 +53,7 @@ RAM_SLOWDOWN = 1.3
 #: measured keeps to the bound.
 _ROWS_MISJUDGED = 1.015
 #: If an input is pushed, its work is spread over the time in which rows come.
-PUSHED_SLOWDOWN = 1.6
+STREAMED_SLOWDOWN = 1.6
 
 
 def fit_memory(
@@ -61,23 +61,23 @@ def fit_memory(
     target: Target,
     budgets: Budgets,
     choices: KernelChoices | None = None,
-    pushed: str | None = None,
+    streamed_input: str | None = None,
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> FittedPlan:
     """Choose kernels and a plan by the goal and the budgets (bytes).
 
-    `choices` fixes kernels of layers; `pushed` names the input that the application hands over row
-    by row; inputs that are `outside` take no arena. `watch` counts what is done. Raises GM402 and
-    GM403 if no plan keeps to the budgets of flash and arena, GM409 for an input that cannot be
-    pushed, GM5xx if no kernel accepts a layer.
+    `choices` fixes kernels of layers; `streamed_input` names the input that the application hands
+    over row by row; inputs that are `outside` take no arena. `watch` counts what is done. Raises
+    GM402 and GM403 if no plan keeps to the budgets of flash and arena, GM409 for an input that
+    cannot be pushed, GM5xx if no kernel accepts a layer.
     """
     kernels = SelectionMemory(watch=watch or PlanningWatch())
     if target.goal is Goal.RAM:
         # Streaming costs cycles enough: kernels are as for `balanced` if the arena has room.
         target = replace(target, goal=Goal.BALANCED)
-        return _Fitter(graph, target, budgets, choices, kernels, pushed, outside).smallest()
-    fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
+        return _Fitter(graph, target, budgets, choices, kernels, streamed_input, outside).smallest()
+    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, outside)
     free = fitter.fit({}, None)
     if target.goal is Goal.BALANCED and choices is None:
         free = fitter.within_tensors(free)
@@ -91,7 +91,7 @@ def memory_curve(
     target: Target,
     budgets: Budgets,
     choices: KernelChoices | None = None,
-    pushed: str | None = None,
+    streamed_input: str | None = None,
     outside: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> tuple[PlanPoint, ...]:
@@ -99,13 +99,13 @@ def memory_curve(
     if target.goal is Goal.RAM:
         target = replace(target, goal=Goal.BALANCED)
     kernels = SelectionMemory(watch=watch or PlanningWatch())
-    fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
+    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, outside)
     return tuple(map(_point, fitter.curve()))
 
 
 def _point(item: FittedPlan) -> PlanPoint:
     macs = sum(run.node.macs for run in item.plan.program.runs)
-    streamed = len(item.streamed)
+    streamed = len(item.cascaded)
     return PlanPoint(
         item.arena_bytes, item.cycles, item.flash_bytes, streamed, macs, item.extra_macs
     )
@@ -119,7 +119,7 @@ class _Fitter:
     choices: KernelChoices | None
     #: Selections so far: what one knows of its rows is found once for all plans.
     kernels: SelectionMemory = field(repr=False)
-    pushed: str | None = None
+    streamed_input: str | None = None
     outside: frozenset[Value] = frozenset()
     extra_macs: int = 0
     plans: PlanMemory = field(default_factory=PlanMemory, repr=False)
@@ -144,8 +144,10 @@ class _Fitter:
         return value_ranges(self.graph)
 
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> FittedPlan:
-        with_rows = stream_to is not None or self.pushed is not None
-        program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
+        with_rows = stream_to is not None or self.streamed_input is not None
+        program = build_program(
+            self.graph, selections, with_rows, self.streamed_input, self.outside
+        )
         self.kernels.watch.plan_begins()
         plan = plan_memory(program, stream_to, self.plans)
         self.kernels.watch.plan_ends(plan.arena_bytes)
@@ -171,7 +173,7 @@ class _Fitter:
         """The least arena at reasonable speed; the least of all if the budget asks for it."""
         free = self.fit({}, None)
         fits = [free, *self._descent(0)]
-        slowdown = RAM_SLOWDOWN if self.pushed is None else PUSHED_SLOWDOWN
+        slowdown = RAM_SLOWDOWN if self.streamed_input is None else STREAMED_SLOWDOWN
         most = slowdown / _ROWS_MISJUDGED * free.cycles
         fits += self._quicker(fits, most)
         best = self._quick(fits, most)

@@ -44,7 +44,7 @@ class FlashSaver:
     core_name: str
     budgets: Budgets
     room_bytes: int | None = None
-    pushed: str | None = None
+    streamed_input: str | None = None
     outside: frozenset[Value] = frozenset()
     #: Coded forms by layer and coding; the key keeps its code alive.
     _known: dict[tuple[KernelCode, Coding], KernelCode | None] = field(
@@ -64,7 +64,7 @@ class FlashSaver:
         candidates = {
             node: _costs(chosen)
             for node, chosen in fit.selections.items()
-            if node not in fit.streamed and not chosen.bodies
+            if node not in fit.cascaded and not chosen.bodies
         }
         rest = sum(
             chosen.row_cycles for node, chosen in fit.selections.items() if node not in candidates
@@ -79,7 +79,7 @@ class FlashSaver:
                     exchanged[node] = other
         if not exchanged:
             return fit
-        found = replanned(fit, exchanged, self.pushed, self.outside)
+        found = replanned(fit, exchanged, self.streamed_input, self.outside)
         is_larger = found.arena_bytes > self._most(fit) or found.cycles > most_cycles
         return fit if is_larger or _weighted_flash(found) >= _weighted_flash(fit) else found
 
@@ -100,7 +100,7 @@ class FlashSaver:
         return {node: int(copy.saved) for node, copy in self._promising(fit).items()}
 
     def _planned(self, fit: FittedPlan, copies: Mapping[Node, Copy], most: int) -> FittedPlan:
-        return with_copies(fit, copies, most, self.pushed, self.outside, _MOST_PLANS)
+        return with_copies(fit, copies, most, self.streamed_input, self.outside, _MOST_PLANS)
 
     def _most(self, fit: FittedPlan) -> int:
         limits = [_ENDLESS, *filter(None, (self.budgets.arena_bytes, self.room_bytes))]
@@ -114,7 +114,7 @@ class FlashSaver:
     def _copies(self, fit: FittedPlan, codings: Sequence[Coding]) -> dict[Node, Copy]:
         found = {}
         for node, chosen in fit.selections.items():
-            if node in fit.streamed:
+            if node in fit.cascaded:
                 continue
             copies = [copy for coding in codings if (copy := self._copy(chosen, coding))]
             if copies:

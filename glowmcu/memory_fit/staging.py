@@ -52,7 +52,7 @@ def stage_weights(
     goal: Goal,
     budgets: Budgets,
     waits: FlashWaits,
-    pushed: str | None = None,
+    streamed_input: str | None = None,
     outside: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
 ) -> FittedPlan:
@@ -63,21 +63,21 @@ def stage_weights(
     copies = {
         node: copy
         for node, chosen in fit.selections.items()
-        if node not in fit.streamed
+        if node not in fit.cascaded
         for copy in [_copy(chosen, waits)]
         if copy is not None and copy.saved >= _LEAST_GAIN * fit.cycles
     }
     most = int(fit.arena_bytes * _GROWTH.get(goal, 1.0)) // ARENA_ALIGN * ARENA_ALIGN
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
-    return with_copies(fit, copies, most, pushed, outside)
+    return with_copies(fit, copies, most, streamed_input, outside)
 
 
 def with_copies(
     fit: FittedPlan,
     copies: Mapping[Node, Copy],
     most: int,
-    pushed: str | None,
+    streamed_input: str | None,
     outside: frozenset[Value],
     most_plans: int = _MOST_PLANS,
 ) -> FittedPlan:
@@ -88,7 +88,9 @@ def with_copies(
     for _ in range(most_plans):
         if not taken:
             return fit
-        found = replanned(fit, {node: copies[node].selection for node in taken}, pushed, outside)
+        found = replanned(
+            fit, {node: copies[node].selection for node in taken}, streamed_input, outside
+        )
         if found.arena_bytes <= most:
             return found
         taken = _fewer(found, copies, taken, most)
@@ -183,13 +185,13 @@ def _covered_bytes(program: Program, index: int) -> int:
 def replanned(
     fit: FittedPlan,
     exchanged: Mapping[Node, Selection],
-    pushed: str | None,
+    streamed_input: str | None,
     outside: frozenset[Value],
 ) -> FittedPlan:
     """The plan with other kernels for some layers."""
     selections = {**fit.selections, **exchanged}
-    with_rows = fit.stream_to is not None or pushed is not None
-    program = build_program(fit.graph, selections, with_rows, pushed, outside)
+    with_rows = fit.stream_to is not None or streamed_input is not None
+    program = build_program(fit.graph, selections, with_rows, streamed_input, outside)
     return replace(fit, selections=selections, plan=plan_memory(program, fit.stream_to))
 
 

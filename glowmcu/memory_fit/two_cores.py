@@ -67,7 +67,7 @@ class _Sharing:
         updated = {state.updated for state in self.program.states}
         found = {}
         for run in self.program.runs:
-            if run.node in self.fit.streamed or updated.intersection(run.outputs):
+            if run.node in self.fit.cascaded or updated.intersection(run.outputs):
                 continue
             if not all(self.program.root(buffer)[0].in_arena for buffer in run.operands):
                 continue

@@ -13,9 +13,9 @@ from glowmcu.ir.program import (
     Buffer,
     Instruction,
     Program,
-    PushedInput,
     Run,
     StateBuffer,
+    StreamedInput,
     View,
     ViewRole,
 )
@@ -46,13 +46,14 @@ def build_program(
     graph: Graph,
     choices: Mapping[Node, KernelChoice],
     with_rows: bool = False,
-    pushed: str | None = None,
+    streamed_input: str | None = None,
     outside: Collection[Value] = (),
 ) -> Program:
     """Buffers and instructions in graph order; nothing is shared or placed yet.
 
-    `with_rows`: runs know how they go row by row. `pushed` names the input that the application
-    hands over row by row; `outside` are inputs that the application keeps in its own memory.
+    `with_rows`: runs know how they go row by row. `streamed_input` names the input that the
+    application hands over row by row; `outside` are inputs that the application keeps in its own
+    memory.
     """
     buffers = {
         value: Buffer(value.name, value.type, outside=value in outside) for value in graph.inputs
@@ -68,9 +69,11 @@ def build_program(
     outputs = tuple(buffers[value] for value in graph.results)
     inputs = tuple(buffers[value] for value in graph.arguments)
     kept = tuple(buffers[value] for value in graph.kept)
-    taken = next((_pushed(buffer) for buffer in inputs if buffer.name == pushed), None)
-    assert pushed is None or taken is not None, f"no input is named {pushed!r}"
-    program = Program(graph.name, inputs, outputs, tuple(instructions), kept=kept, pushed=taken)
+    taken = next((_streamed(buffer) for buffer in inputs if buffer.name == streamed_input), None)
+    assert streamed_input is None or taken is not None, f"no input is named {streamed_input!r}"
+    program = Program(
+        graph.name, inputs, outputs, tuple(instructions), kept=kept, streamed_input=taken
+    )
     return _with_states(program, graph, buffers) if graph.states else program
 
 
@@ -94,9 +97,9 @@ def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]
     return arranged(program, runs, [*program.views.values(), *views])
 
 
-def _pushed(buffer: Buffer) -> PushedInput:
+def _streamed(buffer: Buffer) -> StreamedInput:
     counter = Buffer(f"{buffer.name}/rows pushed", TensorType((1,), ElementType.I32))
-    return PushedInput(buffer, counter)
+    return StreamedInput(buffer, counter)
 
 
 def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_rows: bool) -> Run:

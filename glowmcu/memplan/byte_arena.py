@@ -17,7 +17,7 @@ GARBAGE = 0x5A
 class ByteArena:
     """`size_bytes` of garbage; a touch beyond them is an AssertionError.
 
-    `pushed` holds the rows that the application hands over, which are no part of it.
+    `streamed_input` holds the rows that the application hands over, which are no part of it.
     """
 
     def __init__(self, program: Program, size_bytes: int) -> None:
@@ -30,7 +30,7 @@ class ByteArena:
                 self._outside[buffer] = end = aligned(end, ARENA_ALIGN)
                 end += buffer.size_bytes
         self._bytes = bytearray([GARBAGE]) * end
-        self.pushed = b""
+        self.streamed_input = b""
 
     def load(self, start: int, size_bytes: int) -> bytes:
         """Bytes [start, start + size_bytes) of the arena and what is behind it."""

@@ -9,8 +9,8 @@ from functools import cached_property
 from glowmcu.ir.instructions import Buffer, ViewRole
 from glowmcu.ir.program import Program, Run
 from glowmcu.memplan.planned_cascades import PlannedCascade
-from glowmcu.memplan.pushed_input import pushed_image
 from glowmcu.memplan.row_flow import flow_of, support_of
+from glowmcu.memplan.streamed_input import streamed_image
 
 
 @dataclass
@@ -25,16 +25,16 @@ class CandidateRange:
     reach: int = -1
     inputs: dict[Buffer, None] = field(default_factory=dict)
     roots: dict[Buffer, None] = field(default_factory=dict)
-    takes_source: bool = False
+    takes_streamed_input: bool = False
 
 
 class CandidateRanges:
-    """Who makes and reads what in a program. Raises GM409 for a pushed input that is no image."""
+    """Who makes and reads what in a program. Raises GM409 for a streamed input that is no image."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.runs = program.runs
-        self.source = None if program.pushed is None else pushed_image(program)
+        self.streamed_input = None if program.streamed_input is None else streamed_image(program)
         self.readers: dict[Buffer, list[int]] = {}
         for index, run in enumerate(self.runs):
             for buffer in run.inputs:
@@ -80,8 +80,8 @@ class CandidateRanges:
             candidate.reach = max(candidate.reach, self.readers[made][-1])
         for buffer in run.inputs:
             maker = self.makers.get(buffer, -1)
-            if buffer is self.source:
-                candidate.takes_source = True
+            if buffer is self.streamed_input:
+                candidate.takes_streamed_input = True
                 candidate.roots[self.program.root(buffer)[0]] = None
             elif maker < first:
                 if self.program.root(buffer)[0].data is not None:
@@ -97,12 +97,17 @@ class CandidateRanges:
         result = self.runs[candidate.last].outputs[0]
         if candidate.reach > candidate.last or self._is_part(result) or len(result.type.shape) != 4:
             return False
-        return not candidate.takes_source or self._reads_source(candidate.first, candidate.last)
+        return not candidate.takes_streamed_input or self._reads_streamed_input(
+            candidate.first, candidate.last
+        )
 
-    def _reads_source(self, first: int, last: int) -> bool:
+    def _reads_streamed_input(self, first: int, last: int) -> bool:
         """All or none of a candidate's runs read what is pushed."""
-        assert self.source is not None
-        return self.readers[self.source][0] >= first and self.readers[self.source][-1] <= last
+        assert self.streamed_input is not None
+        return (
+            self.readers[self.streamed_input][0] >= first
+            and self.readers[self.streamed_input][-1] <= last
+        )
 
     def _is_part(self, buffer: Buffer) -> bool:
         """Whether the buffer is a piece of another one, which is more than computed in place."""
@@ -121,17 +126,17 @@ class CandidateRanges:
         first, last = candidate.first, candidate.last
         runs = self.runs[first : last + 1]
         result = runs[-1].outputs[0]
-        source = self.source if candidate.takes_source else None
+        streamed_input = self.streamed_input if candidate.takes_streamed_input else None
         inner = {run.outputs[0]: len(self.readers[run.outputs[0]]) for run in runs[:-1]}
-        flow = flow_of(runs, inner, source)
-        if any(stage.result not in (*inner, source) for stage in flow.stages[:-1]):
+        flow = flow_of(runs, inner, streamed_input)
+        if any(stage.result not in (*inner, streamed_input) for stage in flow.stages[:-1]):
             return None
         if any(stage.accumulates for stage in flow.stages[:-1]):
             return None
         view = self.columns.get(result)
         pitch = view.row_pitch if view is not None else 0
         return PlannedCascade(
-            first, last, flow, tuple(candidate.inputs), result, inner, source, pitch
+            first, last, flow, tuple(candidate.inputs), result, inner, streamed_input, pitch
         )
 
     @cached_property
@@ -163,8 +168,8 @@ class CandidateRanges:
 
     def _distance(self, index: int, buffer: Buffer) -> Hashable:
         """Who made an operand; of what none of the runs made, who reads it first, and where."""
-        if buffer is self.source:
-            return "source"
+        if buffer is self.streamed_input:
+            return "streamed input"
         maker = self.makers.get(buffer)
         if maker is not None:
             return index - maker

@@ -19,7 +19,7 @@ from glowmcu.memplan.candidate_ranges import CandidateRange, CandidateRanges
 from glowmcu.memplan.liveness import live_bytes
 from glowmcu.memplan.overlap import Relation, relations
 from glowmcu.memplan.planned_cascades import CascadeFacts, CascadeMemory, PlannedCascade
-from glowmcu.memplan.pushed_input import rows_do_not_last
+from glowmcu.memplan.streamed_input import rows_do_not_last
 
 #: Longer cascades are not tried: planning takes the square of this.
 MOST_RUNS = 40
@@ -64,7 +64,7 @@ class _Alive:
 class Partition:
     """Plans the cascades of a program: ranges of runs whose results need not exist whole.
 
-    `memory`: what is known of cascades from other programs. Raises GM409 for a pushed input whose
+    `memory`: what is known of cascades from other programs. Raises GM409 for a streamed input whose
     rows no run can take as they come.
     """
 
@@ -89,7 +89,10 @@ class Partition:
         streamed input or makes columns, which only a cascade can.
         """
         run = self.runs[step]
-        if self._candidates.source in run.inputs or run.outputs[0] in self._candidates.columns:
+        if (
+            self._candidates.streamed_input in run.inputs
+            or run.outputs[0] in self._candidates.columns
+        ):
             return NEVER
         saved = sum(item.most_shared_bytes for item in self._relations.get(step, ()))
         return self._live[step] - min(saved, aligned(run.outputs[0].size_bytes))
@@ -120,9 +123,9 @@ class Partition:
         within the budget if that is more. Raises GM409 as the constructor does.
         """
         if self.least_peak_bytes >= NEVER:
-            source = self._candidates.source
-            assert source is not None
-            raise rows_do_not_last(self.program, self._candidates.readers[source])
+            streamed_input = self._candidates.streamed_input
+            assert streamed_input is not None
+            raise rows_do_not_last(self.program, self._candidates.readers[streamed_input])
         limit = max(self.least_peak_bytes, budget or 0)
         found: list[tuple[int, int, _Way | None]] = [(0, 0, None)]
         for ways in self._ways:
@@ -154,7 +157,7 @@ class Partition:
     @cached_property
     def _ways(self) -> list[list[_Way]]:
         """By last run: whole, or in a cascade that needs less than its fullest layer does, or takes
-        a source.
+        the rows of a streamed input.
         """
         layers = [self._layer_bytes(step) for step in range(len(self.runs))]
         ways = [[_Way(step, size)] for step, size in enumerate(layers)]
@@ -167,7 +170,7 @@ class Partition:
 
     def _cascades_from(self, first: int) -> Iterator[tuple[CandidateRange, CascadeFacts]]:
         for candidate, is_closed in self._candidates.from_run(first, MOST_RUNS):
-            if not is_closed or (candidate.last == first and not candidate.takes_source):
+            if not is_closed or (candidate.last == first and not candidate.takes_streamed_input):
                 continue
             kinds = self._kinds[first : candidate.last + 1]
             facts = self._memory.facts_of(kinds, partial(self._candidates.planned_of, candidate))

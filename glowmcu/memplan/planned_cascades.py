@@ -22,8 +22,8 @@ from glowmcu.memplan.row_flow import Flow, FlowStage, support_of
 class PlannedCascade:
     """Runs `first` to `last` of a program as a cascade. `overlap`: of the result with inputs.
 
-    `source`: what the application pushes, if that comes here; `row_pitch`: from row to row of a
-    result that is columns of a larger image, else 0.
+    `streamed_input`: what the application pushes, if that comes here; `row_pitch`: from row to row
+    of a result that is columns of a larger image, else 0.
     """
 
     first: int
@@ -32,7 +32,7 @@ class PlannedCascade:
     inputs: tuple[Buffer, ...]
     result: Buffer
     inner: Mapping[Buffer, int]
-    source: Buffer | None = None
+    streamed_input: Buffer | None = None
     row_pitch: int = 0
 
     @cached_property

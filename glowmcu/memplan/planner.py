@@ -60,7 +60,7 @@ def plan_memory(
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about that many bytes (0:
-    as few as possible). Without, only those do that take the rows of a pushed input: raises GM409
+    as few as possible). Without, only those do that take the rows of a streamed input: raises GM409
     if there is one that cannot be. `memory`: what other plans know of orders
     and of cascades.
     """
@@ -69,7 +69,7 @@ def plan_memory(
     in_place = reuse_in_place(scheduled.program)
     reports.append(_in_place_report(scheduled.program, in_place))
     plan = None
-    if stream_to is not None or program.pushed is not None:
+    if stream_to is not None or program.streamed_input is not None:
         budget = NEVER - 1 if stream_to is None else stream_to
         known = memory.cascades if memory is not None else None
         columns, cascades = _cascades(in_place, program, budget, known)
@@ -77,14 +77,14 @@ def plan_memory(
         note = f"{sum(item.last - item.first + 1 for item in cascades)} layers in cascades"
         before, after = peak_bytes(columns), peak_with_input(streamed)
         passes = [*reports, PassReport("stream_rows", before, after, note)]
-        if program.pushed is not None:
-            note = f"rows of {program.pushed.buffer.name!r} come from the application"
+        if program.streamed_input is not None:
+            note = f"rows of {program.streamed_input.buffer.name!r} come from the application"
             passes.append(PassReport("push_input", after, peak_bytes(streamed), note))
         plan = _placed(streamed, scheduled.proved, passes)
     # Rings of small tensors, and the counters of their rows, may take more than the tensors do.
     # A result may lie over its operands, no more: an arena has half of the peak at least.
     small = plan is not None and peak_bytes(in_place) <= 2 * plan.arena_bytes
-    if plan is None or (program.pushed is None and small):
+    if plan is None or (program.streamed_input is None and small):
         whole = _placed(in_place, scheduled.proved, reports)
         plan = whole if plan is None or whole.arena_bytes < plan.arena_bytes else plan
     verify_program(plan.program, aligned(plan.arena_bytes, ARENA_ALIGN))

@@ -109,7 +109,7 @@ def _shows_updated(program: Program, buffer: Buffer) -> bool:
 
 def _movable(program: Program, buffer: Buffer, result: Buffer, offset: int) -> bool:
     root, start, end = program.span(buffer)
-    if program.pushed is not None and root is program.pushed.buffer:
+    if program.streamed_input is not None and root is program.streamed_input.buffer:
         return False  # it never is anywhere as a whole
     if _shows_updated(program, buffer):
         return False  # that lies where the old value does

@@ -28,7 +28,7 @@ def stream_rows(program: Program, cascades: Sequence[PlannedCascade]) -> Program
     ends = {planned.last: planned for planned in cascades}
     inside = {run for item in cascades for run in program.runs[item.first : item.last + 1]}
     own = {buffer for item in cascades for buffer in (*item.inner, item.result)}
-    own |= {item.source for item in cascades if item.source is not None}
+    own |= {item.streamed_input for item in cascades if item.streamed_input is not None}
     instructions: list[Instruction] = []
     index = -1
     for item in program.instructions:
@@ -69,7 +69,7 @@ class _Builder:
             Stage(
                 tuple(map(self._row_run, stage.runs)),
                 stage.turns,
-                None if stage.source is None else self.local[stage.source],
+                None if stage.streamed_input is None else self.local[stage.streamed_input],
             )
             for stage in self.planned.flow.stages
         )
@@ -94,7 +94,7 @@ class _Builder:
         lives: list[tuple[int, Buffer, Turns]] = []
         for number, stage in enumerate(stages):
             kept = [buffer for buffer in self._own(stage) if buffer in self.rings]
-            kept += [stage.source] if stage.source is not None else []
+            kept += [stage.input_ring] if stage.input_ring is not None else []
             kept += [
                 i.run.scratch for i in stage.runs if i.call is RowCall.ACCUMULATE and i.run.scratch
             ]

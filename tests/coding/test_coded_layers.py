@@ -35,7 +35,7 @@ def with_coding(fit: FittedPlan, coding: Coding) -> FittedPlan:
     """Every layer of whole tensors whose array becomes smaller."""
     selections = dict(fit.selections)
     for node, chosen in fit.selections.items():
-        code = coded(chosen.code, coding) if node not in fit.streamed else None
+        code = coded(chosen.code, coding) if node not in fit.cascaded else None
         if code is not None:
             selections[node] = replace(chosen, code=code)
     plan = plan_memory(build_program(fit.graph, selections), fit.stream_to)

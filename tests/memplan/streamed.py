@@ -42,16 +42,16 @@ def program_of(
     graph: Graph,
     goal: Goal = Goal.RAM,
     scratch: int | None = None,
-    pushed: str | None = None,
+    streamed_input: str | None = None,
     outside: frozenset[Value] = frozenset(),
 ) -> Program:
     """With the kernels of a goal; `scratch`: bytes that each may take at most where it can;
-    `pushed`: an input whose rows the application hands over; `outside` those that it keeps.
+    `streamed_input`: an input whose rows the application hands over; `outside` those that it keeps.
     """
     limits = {} if scratch is None else {node.name: scratch for node in graph.nodes}
     target = Target(core("cortex-m4"), goal)
     selections = select_kernels(graph, target, scratch_limits=limits)
-    return build_program(graph, selections, True, pushed, outside)
+    return build_program(graph, selections, True, streamed_input, outside)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def with_buffer(cascade: Cascade, old: Buffer, new: Buffer) -> Cascade:
                 )
                 for item in stage.runs
             ),
-            source=None if stage.source is None else put(stage.source),
+            input_ring=None if stage.input_ring is None else put(stage.input_ring),
         )
         for stage in cascade.stages
     )

@@ -130,10 +130,10 @@ def firmware_view(
     guard_bytes = max(GUARD_BYTES, manifest.arena_align)
     streamed = manifest.streamed_input
     rows = None if streamed is None else manifest.inputs[streamed].rows
-    pushed_bytes = 0 if rows is None else rows.count * rows.bytes
+    streamed_bytes = 0 if rows is None else rows.count * rows.bytes
     arena_bytes = manifest.arena_bytes + 2 * guard_bytes
     serial = None if port is None or not port.serves else _serving(manifest, port)
-    more_bytes = pushed_bytes
+    more_bytes = streamed_bytes
     if serial is not None:
         more_bytes += _SERVING_BYTES + (_PROFILE_BYTES * len(manifest.layers) * serial.layers)
     return FirmwareView(
