@@ -80,14 +80,14 @@ class _Asked:
         if options.interface.cores > 1:
             free = options.kernels is None
             return Fitted(
-                share_between_cores(fit, options.budgets, model.outside, free), None, notes
+                share_between_cores(fit, options.budgets, model.external, free), None, notes
             )
         if options.interface.steps:
             return Fitted(fit, None, notes)
         if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
             room = room_for_arena(options.placement, fit.arena_bytes)
             goal, budgets = options.goal, options.budgets
-            fit = pack_weights(fit, goal, budgets, self.streamed_input, model.outside, room)
+            fit = pack_weights(fit, goal, budgets, self.streamed_input, model.external, room)
         return Fitted(self._staged(fit), None, notes)
 
     def _target(self, goal: Goal) -> Target:
@@ -99,7 +99,7 @@ class _Asked:
         planned = fit_in_steps if options.interface.steps else fit_memory
         return planned(
             graph or model.lowered, self._target(goal), options.budgets, options.kernels,
-            self.streamed_input, model.outside, self.planning,
+            self.streamed_input, model.external, self.planning,
         )  # fmt: skip
 
     def _least_flash(self) -> Fitted:
@@ -109,7 +109,7 @@ class _Asked:
         fits = free._fits()
         room = room_for_arena(self.options.placement, max(fit.arena_bytes for fit in fits))
         saver = FlashSaver(
-            self.options.core, budgets, room, self.streamed_input, self.model.outside
+            self.options.core, budgets, room, self.streamed_input, self.model.external
         )
         best = saver.best(fits)
         most = self.options.budgets.flash_bytes
@@ -162,7 +162,7 @@ class _Asked:
         room = room_for_arena(options.placement, fit.arena_bytes)
         return stage_weights(
             fit, options.goal, options.budgets, FlashWaits(*waits), self.streamed_input,
-            self.model.outside, room,
+            self.model.external, room,
         )  # fmt: skip
 
 

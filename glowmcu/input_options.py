@@ -33,7 +33,7 @@ MOST_SIZES = 1024
 class InputOptions:
     """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values; `kept`
     names the inputs that hold after a run what was written to them before it, `streamed` those
-    whose rows the application hands over as they come, `outside` those that stay in memory of the
+    whose rows the application hands over as they come, `external` those that stay in memory of the
     application's. `io` is int8 or uint8 where what the model quantizes at its border is handed over
     so; `nhwc` names inputs and outputs (NCHW in the file) with channels last. `states` are inputs
     by name and the outputs that they become for the next run; without them such pairs are looked
@@ -49,7 +49,7 @@ class InputOptions:
     bind: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     streamed: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()
+    external: tuple[str, ...] = ()
     io: str = ""
     nhwc: tuple[str, ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)

@@ -77,7 +77,7 @@ class TensorEntry:
         return dataclasses.replace(self, shape=shape, bytes=bytes_, shape_forms=())
 
     @property
-    def outside(self) -> bool:
+    def external(self) -> bool:
         """Whether the application has it in memory of its own."""
         return self.outside_align > 0
 
@@ -284,15 +284,15 @@ class Manifest:
         return found[0] if found else None
 
     @property
-    def outside(self) -> tuple[TensorEntry, ...]:
+    def external(self) -> tuple[TensorEntry, ...]:
         """Inputs that the application has in memory of its own, arguments of the entry point."""
-        return tuple(entry for entry in self.inputs if entry.outside)
+        return tuple(entry for entry in self.inputs if entry.external)
 
     @property
     def entry_points(self) -> tuple[str, ...]:
         """The C functions that make an inference."""
         if self.streamed_input is None:
-            return (f"{self.name}_run_from" if self.outside else f"{self.name}_run",)
+            return (f"{self.name}_run_from" if self.external else f"{self.name}_run",)
         rows = self.inputs[self.streamed_input].rows
         assert rows is not None
         return (f"{self.name}_start", rows.function)

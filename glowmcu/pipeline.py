@@ -54,7 +54,7 @@ from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
 from glowmcu.memory_fit import FittedPlan, memory_curve
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.outside_inputs import outside_inputs
+from glowmcu.memplan.external_inputs import external_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
 from glowmcu.planning_progress import PlanningWatch
 from glowmcu.version import __version__
@@ -232,9 +232,9 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     imported, side_notes = as_application_sees(imported, options.inputs, file_name)
     watch = SimplificationWatch(dump.graph)
     lowered = lower(imported, watch, options.simplify)
-    outside = outside_inputs(lowered, imported, options.inputs)
+    external = external_inputs(lowered, imported, options.inputs)
     kept = (value for value in lowered.arguments if value.name in options.inputs.kept)
-    lowered = lowered.replace(kept=[value for value in kept if value not in outside])
+    lowered = lowered.replace(kept=[value for value in kept if value not in external])
     dump.finish(lowered)
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
@@ -243,7 +243,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     )  # fmt: skip
     return Prepared(
         Path(file_name).name, _sha256(data), imported, lowered, dump, labels,
-        (*notes, *dump.notes, *label_notes), watch.told(), outside, quantized,
+        (*notes, *dump.notes, *label_notes), watch.told(), external, quantized,
         said=quantized.text if quantized else {}, quality=quantized.quality if quantized else (),
     )  # fmt: skip
 
@@ -253,14 +253,14 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     check_cores(options, model.model_file, model.pipeline is not None)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
-    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.outside
+    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     planning = PlanningWatch(options.planning_observer)
     fitted = fit_as_asked(model, options, streamed_input, planning)
     fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)
     unplanned = build_program(
-        graph, selections, streamed_input=streamed_input, outside=model.outside
+        graph, selections, streamed_input=streamed_input, external=model.external
     )
     dump.program("unplanned", unplanned)
     dump.program("planned", plan.program)

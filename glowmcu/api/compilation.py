@@ -182,7 +182,7 @@ def _placed(
     """`inputs` with where each lies, its type at the border and its layout. Raises GM121."""
     kept, streamed, away = (tuple(dict.fromkeys(given)) for given in (keep, stream, outside))
     nhwc = channels_last(layouts or {})
-    return replace(inputs, kept=kept, streamed=streamed, outside=away, io=io, nhwc=nhwc)
+    return replace(inputs, kept=kept, streamed=streamed, external=away, io=io, nhwc=nhwc)
 
 
 def _interface(

@@ -116,7 +116,7 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
     made: dict[Buffer, str] = {}
     names = parameter_names(program.inputs, "input")
     for number, (buffer, name) in enumerate(zip(program.inputs, names, strict=True)):
-        symbol = name if buffer.outside else f"AT_IN{number}"
+        symbol = name if buffer.external else f"AT_IN{number}"
         made.setdefault(program.root(buffer)[0], symbol)
     for item in program.steps:
         if (

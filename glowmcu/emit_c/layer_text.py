@@ -265,8 +265,8 @@ class LayerText:
             symbol = self.pool.symbol(constant, self.index, self.inner)
             elements = inner // element.size_bytes
             return f"{symbol}{f' + {elements}' if elements or self.shows_offsets else ''}"
-        if root.outside:
-            return outside_pointer(buffer, self.symbols[root], root, inner)
+        if root.external:
+            return external_pointer(buffer, self.symbols[root], root, inner)
         return typed_pointer(element, self._place(buffer), is_input)
 
     def _place(self, buffer: Buffer) -> str:
@@ -294,7 +294,7 @@ def wrap_call(function: str, arguments: list[str], indent: int) -> str:
     return f"{' ' * indent}{function}(\n{inner}"
 
 
-def outside_pointer(buffer: Buffer, symbol: str, root: Buffer, inner: int) -> str:
+def external_pointer(buffer: Buffer, symbol: str, root: Buffer, inner: int) -> str:
     """Elements of `buffer`, which is the bytes of an argument from `inner` on."""
     assert buffer.type.element is root.type.element
     elements = inner // buffer.type.element.size_bytes

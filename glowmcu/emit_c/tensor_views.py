@@ -27,14 +27,14 @@ def parameter_names(buffers: tuple[Buffer, ...], role: str) -> list[str]:
     return [f"{role}_{suffix}" for suffix in suffixes]
 
 
-def _outside_align(program: Program, outside: Buffer) -> int:
+def _external_align(program: Program, external: Buffer) -> int:
     """What the application's pointer must be a multiple of."""
     readers = (
         run.operand_align
         for run in program.runs
-        if any(program.root(buffer)[0] is outside for buffer in run.inputs)
+        if any(program.root(buffer)[0] is external for buffer in run.inputs)
     )
-    return max(outside.align, *readers, 1)
+    return max(external.align, *readers, 1)
 
 
 def _tensor_views(
@@ -58,8 +58,8 @@ def _tensor_views(
                 c_type=buffer.type.element.c_name,
                 element_count=buffer.type.element_count,
                 size_bytes=buffer.size_bytes,
-                offset=None if rows or buffer.outside else program.offset(buffer),
-                outside_align=_outside_align(program, buffer) if buffer.outside else 0,
+                offset=None if rows or buffer.external else program.offset(buffer),
+                outside_align=_external_align(program, buffer) if buffer.external else 0,
                 scale=c_number(buffer.type.scale) if quantized else None,
                 zero_point=buffer.type.zero_point if quantized else None,
                 kept=role == "input" and buffer in program.kept,

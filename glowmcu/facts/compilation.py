@@ -88,5 +88,5 @@ def tensor_json(entry: TensorEntry) -> Json:
         "bytes": entry.bytes,
         "kept": entry.kept,
         "rows": None if entry.rows is None else dataclasses.asdict(entry.rows),
-        "outside": entry.outside,
+        "outside": entry.external,
     }

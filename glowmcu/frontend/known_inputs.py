@@ -27,7 +27,7 @@ def unknown_inputs(options: InputOptions, names: Sequence[str], file_name: str) 
     unknown = [
         Problem("GM107", f"no input is named {name!r}", file_name, _known_names(name, names))
         for name in dict.fromkeys(
-            (*options.shapes, *options.bind, *options.kept, *options.streamed, *options.outside)
+            (*options.shapes, *options.bind, *options.kept, *options.streamed, *options.external)
         )
         if name not in names
     ]

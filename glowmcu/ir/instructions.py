@@ -29,18 +29,18 @@ def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
 class Buffer:
     """A tensor in memory. `data` is set for constants, which live in flash, not in the arena.
 
-    `outside`: a model input that stays in memory of the application's, if it is only read.
+    `external`: a model input that stays in memory of the application's, if it is only read.
     """
 
     name: str
     type: TensorType
     data: Array | None = None
-    outside: bool = False
+    external: bool = False
 
     @property
     def in_arena(self) -> bool:
         """Whether the arena has a place for it; in other memory nothing may be written."""
-        return self.data is None and not self.outside
+        return self.data is None and not self.external
 
     @property
     def size_bytes(self) -> int:

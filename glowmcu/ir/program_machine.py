@@ -105,7 +105,7 @@ class ProgramMachine:
                 self._bury(step, but=run.outputs)
             else:
                 self._run(step, run)
-        for buffer in (*self.program.lasting, *self._outside()):
+        for buffer in (*self.program.lasting, *self._external()):
             self._read(buffer, "the application")
         for buffer in self.program.constantly_there:
             self._read(buffer, "the next run")
@@ -125,9 +125,9 @@ class ProgramMachine:
         for buffer in run.outputs:
             self._write(buffer)
 
-    def _outside(self) -> list[Buffer]:
+    def _external(self) -> list[Buffer]:
         """Buffers that no step may write to."""
-        return [buffer for buffer in self.program.inputs if buffer.outside]
+        return [buffer for buffer in self.program.inputs if buffer.external]
 
     def content(self, buffer: Buffer) -> Tokens:
         """The tokens that the buffer's bytes must have when it is read. Kept while it lives if it

@@ -45,8 +45,8 @@ def verify_program(program: Program, arena_bytes: int | None = None) -> None:
 
 def _machine(program: Program, offsets: dict[Buffer, int], arena_bytes: int) -> ProgramMachine:
     """Inputs that stay outside lie behind the arena."""
-    outside = [buffer for buffer in program.inputs if buffer.outside]
-    places, end = _one_after_the_other(outside, arena_bytes)
+    external = [buffer for buffer in program.inputs if buffer.external]
+    places, end = _one_after_the_other(external, arena_bytes)
     return ProgramMachine(program, offsets | places, end)
 
 

@@ -60,10 +60,10 @@ class BodyPlanner:
         return self._plan(graph, frozenset((*aligned_rows, *others)), chosen)
 
     def _plan(
-        self, graph: Graph, outside: frozenset[Value], chosen: dict[Node, Selection] | None = None
+        self, graph: Graph, external: frozenset[Value], chosen: dict[Node, Selection] | None = None
     ) -> BodyPlan:
         chosen = chosen or self._selected(graph)
-        plan = plan_memory(build_program(graph, chosen, outside=outside))
+        plan = plan_memory(build_program(graph, chosen, external=external))
         return BodyPlan(plan.program, chosen, plan.arena_bytes)
 
     def _selected(self, graph: Graph) -> dict[Node, Selection]:

@@ -34,7 +34,7 @@ def pack_weights(
     goal: Goal,
     budgets: Budgets,
     streamed_input: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
 ) -> FittedPlan:
     """The plan with weights of four bits stored two to a byte if their kernels read a byte each:
@@ -55,7 +55,7 @@ def pack_weights(
     most = fit.arena_bytes + int(sum(copy.saved for copy in packed.values())) // flash_for_arena
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
-    found = with_copies(fit, packed, most, streamed_input, outside)
+    found = with_copies(fit, packed, most, streamed_input, external)
     taken = [copy for node, copy in packed.items() if found.selections[node].holds_pointers]
     saved = sum(copy.saved for copy in taken)
     grown = flash_for_arena * (found.arena_bytes - fit.arena_bytes)

@@ -20,7 +20,7 @@ def fit_in_steps(
     budgets: Budgets,
     choices: KernelChoices | None = None,
     streamed_input: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> FittedPlan:
     """As `fit_memory`; if progress lifts the arena above its budget, with less room by that.
@@ -30,7 +30,7 @@ def fit_in_steps(
     room = budgets
     while True:
         fit = _with_progress(
-            fit_memory(graph, target, room, choices, streamed_input, outside, watch)
+            fit_memory(graph, target, room, choices, streamed_input, external, watch)
         )
         over = fit.arena_bytes - (budgets.arena_bytes or fit.arena_bytes)
         if over <= 0:

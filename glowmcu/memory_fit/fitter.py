@@ -62,13 +62,13 @@ def fit_memory(
     budgets: Budgets,
     choices: KernelChoices | None = None,
     streamed_input: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> FittedPlan:
     """Choose kernels and a plan by the goal and the budgets (bytes).
 
     `choices` fixes kernels of layers; `streamed_input` names the input that the application hands
-    over row by row; inputs that are `outside` take no arena. `watch` counts what is done. Raises
+    over row by row; inputs that are `external` take no arena. `watch` counts what is done. Raises
     GM402 and GM403 if no plan keeps to the budgets of flash and arena, GM409 for an input that
     cannot be pushed, GM5xx if no kernel accepts a layer.
     """
@@ -76,8 +76,10 @@ def fit_memory(
     if target.goal is Goal.RAM:
         # Streaming costs cycles enough: kernels are as for `balanced` if the arena has room.
         target = replace(target, goal=Goal.BALANCED)
-        return _Fitter(graph, target, budgets, choices, kernels, streamed_input, outside).smallest()
-    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, outside)
+        return _Fitter(
+            graph, target, budgets, choices, kernels, streamed_input, external
+        ).smallest()
+    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, external)
     free = fitter.fit({}, None)
     if target.goal is Goal.BALANCED and choices is None:
         free = fitter.within_tensors(free)
@@ -92,14 +94,14 @@ def memory_curve(
     budgets: Budgets,
     choices: KernelChoices | None = None,
     streamed_input: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> tuple[PlanPoint, ...]:
     """Plans of which none is both smaller and faster than another, the smallest arena first."""
     if target.goal is Goal.RAM:
         target = replace(target, goal=Goal.BALANCED)
     kernels = SelectionMemory(watch=watch or PlanningWatch())
-    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, outside)
+    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, external)
     return tuple(map(_point, fitter.curve()))
 
 
@@ -120,7 +122,7 @@ class _Fitter:
     #: Selections so far: what one knows of its rows is found once for all plans.
     kernels: SelectionMemory = field(repr=False)
     streamed_input: str | None = None
-    outside: frozenset[Value] = frozenset()
+    external: frozenset[Value] = frozenset()
     extra_macs: int = 0
     plans: PlanMemory = field(default_factory=PlanMemory, repr=False)
 
@@ -146,7 +148,7 @@ class _Fitter:
     def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> FittedPlan:
         with_rows = stream_to is not None or self.streamed_input is not None
         program = build_program(
-            self.graph, selections, with_rows, self.streamed_input, self.outside
+            self.graph, selections, with_rows, self.streamed_input, self.external
         )
         self.kernels.watch.plan_begins()
         plan = plan_memory(program, stream_to, self.plans)
@@ -158,7 +160,7 @@ class _Fitter:
 
         The smallest plan if none is below.
         """
-        most = aligned(tensors_alive_bytes(self.graph, self.outside), ARENA_ALIGN)
+        most = aligned(tensors_alive_bytes(self.graph, self.external), ARENA_ALIGN)
         if free.arena_bytes <= most:
             return free
         plans = [free]
@@ -212,12 +214,12 @@ class _Fitter:
 
         None if somebody has chosen kernels for the layers as they are.
         """
-        if not self.outside or self.choices is not None:
+        if not self.external or self.choices is not None:
             return []
-        program = build_program(self.graph, self._selected({}), True, outside=self.outside)
+        program = build_program(self.graph, self._selected({}), True, external=self.external)
         return [
             replace(self, graph=graph, extra_macs=extra_macs(graph, self.graph))
-            for graph in promising_strips(self.graph, program, self.outside, _MOST_STRIPS)
+            for graph in promising_strips(self.graph, program, self.external, _MOST_STRIPS)
         ]
 
     def _polished(self, best: FittedPlan, most_cycles: float) -> FittedPlan:

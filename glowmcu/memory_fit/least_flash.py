@@ -45,7 +45,7 @@ class FlashSaver:
     budgets: Budgets
     room_bytes: int | None = None
     streamed_input: str | None = None
-    outside: frozenset[Value] = frozenset()
+    external: frozenset[Value] = frozenset()
     #: Coded forms by layer and coding; the key keeps its code alive.
     _known: dict[tuple[KernelCode, Coding], KernelCode | None] = field(
         default_factory=dict, repr=False
@@ -79,7 +79,7 @@ class FlashSaver:
                     exchanged[node] = other
         if not exchanged:
             return fit
-        found = replanned(fit, exchanged, self.streamed_input, self.outside)
+        found = replanned(fit, exchanged, self.streamed_input, self.external)
         is_larger = found.arena_bytes > self._most(fit) or found.cycles > most_cycles
         return fit if is_larger or _weighted_flash(found) >= _weighted_flash(fit) else found
 
@@ -100,7 +100,7 @@ class FlashSaver:
         return {node: int(copy.saved) for node, copy in self._promising(fit).items()}
 
     def _planned(self, fit: FittedPlan, copies: Mapping[Node, Copy], most: int) -> FittedPlan:
-        return with_copies(fit, copies, most, self.streamed_input, self.outside, _MOST_PLANS)
+        return with_copies(fit, copies, most, self.streamed_input, self.external, _MOST_PLANS)
 
     def _most(self, fit: FittedPlan) -> int:
         limits = [_ENDLESS, *filter(None, (self.budgets.arena_bytes, self.room_bytes))]

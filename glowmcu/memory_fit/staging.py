@@ -53,7 +53,7 @@ def stage_weights(
     budgets: Budgets,
     waits: FlashWaits,
     streamed_input: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
 ) -> FittedPlan:
     """The plan with copies of weights where they pay; `fit` itself if none does.
@@ -70,7 +70,7 @@ def stage_weights(
     most = int(fit.arena_bytes * _GROWTH.get(goal, 1.0)) // ARENA_ALIGN * ARENA_ALIGN
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
-    return with_copies(fit, copies, most, streamed_input, outside)
+    return with_copies(fit, copies, most, streamed_input, external)
 
 
 def with_copies(
@@ -78,7 +78,7 @@ def with_copies(
     copies: Mapping[Node, Copy],
     most: int,
     streamed_input: str | None,
-    outside: frozenset[Value],
+    external: frozenset[Value],
     most_plans: int = _MOST_PLANS,
 ) -> FittedPlan:
     """The plan with as many of these as an arena of `most` bytes has room for, those that win most
@@ -89,7 +89,7 @@ def with_copies(
         if not taken:
             return fit
         found = replanned(
-            fit, {node: copies[node].selection for node in taken}, streamed_input, outside
+            fit, {node: copies[node].selection for node in taken}, streamed_input, external
         )
         if found.arena_bytes <= most:
             return found
@@ -186,12 +186,12 @@ def replanned(
     fit: FittedPlan,
     exchanged: Mapping[Node, Selection],
     streamed_input: str | None,
-    outside: frozenset[Value],
+    external: frozenset[Value],
 ) -> FittedPlan:
     """The plan with other kernels for some layers."""
     selections = {**fit.selections, **exchanged}
     with_rows = fit.stream_to is not None or streamed_input is not None
-    program = build_program(fit.graph, selections, with_rows, streamed_input, outside)
+    program = build_program(fit.graph, selections, with_rows, streamed_input, external)
     return replace(fit, selections=selections, plan=plan_memory(program, fit.stream_to))
 
 

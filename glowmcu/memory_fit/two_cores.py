@@ -37,13 +37,13 @@ _MEETINGS = TensorType((2,), ElementType.I32)
 def share_between_cores(
     fit: FittedPlan,
     budgets: Budgets,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
     may_exchange: bool = True,
 ) -> FittedPlan:
     """A plan for two cores; the layers in cascades stay with the first. `may_exchange`: other
     kernels may come if the arena has no room for two scratches. Raises GM403.
     """
-    found = _Sharing(fit, budgets, outside, may_exchange and budgets.flash_bytes is None).best()
+    found = _Sharing(fit, budgets, external, may_exchange and budgets.flash_bytes is None).best()
     if budgets.arena_bytes is not None and found.arena_bytes > budgets.arena_bytes:
         raise over_arena_budget(found, budgets.arena_bytes)
     return found
@@ -57,7 +57,7 @@ _Ways = Mapping[Node, int]
 class _Sharing:
     fit: FittedPlan
     budgets: Budgets
-    outside: frozenset[Value]
+    external: frozenset[Value]
     may_exchange: bool
     plans: dict[tuple[int, ...], FittedPlan] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class _Sharing:
         """Before planning, of one core."""
         fit = self.fit
         with_rows = fit.stream_to is not None
-        program = build_program(fit.graph, fit.selections, with_rows, None, self.outside)
+        program = build_program(fit.graph, fit.selections, with_rows, None, self.external)
         return replace(program, meetings=Buffer("meetings of two cores", _MEETINGS))
 
     @property

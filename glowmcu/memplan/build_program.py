@@ -47,16 +47,16 @@ def build_program(
     choices: Mapping[Node, KernelChoice],
     with_rows: bool = False,
     streamed_input: str | None = None,
-    outside: Collection[Value] = (),
+    external: Collection[Value] = (),
 ) -> Program:
     """Buffers and instructions in graph order; nothing is shared or placed yet.
 
     `with_rows`: runs know how they go row by row. `streamed_input` names the input that the
-    application hands over row by row; `outside` are inputs that the application keeps in its own
+    application hands over row by row; `external` are inputs that the application keeps in its own
     memory.
     """
     buffers = {
-        value: Buffer(value.name, value.type, outside=value in outside) for value in graph.inputs
+        value: Buffer(value.name, value.type, external=value in external) for value in graph.inputs
     }
     instructions: list[Instruction] = []
     for node in graph.nodes:

@@ -27,7 +27,7 @@ _MOST_EXTRA = 0.25
 
 
 def promising_strips(
-    graph: Graph, program: Program, outside: Iterable[Value], most: int
+    graph: Graph, program: Program, external: Iterable[Value], most: int
 ) -> list[Graph]:
     """At most `most` graphs with strips that may need less memory than the whole, best first.
 
@@ -37,7 +37,7 @@ def promising_strips(
     limit_bytes = partition.least_peak_bytes
     macs = sum(node.macs for node in graph.nodes)
     found: list[tuple[int, int, Graph]] = []
-    for area in strip_areas(graph, outside):
+    for area in strip_areas(graph, external):
         last = max(i for i, run in enumerate(partition.runs) if run.node in area.inside)
         planned, rest = partition.planned(0, last), partition.rest_peak_bytes(last + 1)
         if planned is None or rest >= limit_bytes:

@@ -53,9 +53,9 @@ def summary_lines(bundle: Bundle) -> list[str]:
         names = ", ".join(escape(entry.name) for entry in manifest.states[1:])
         held = sum(entry.bytes for entry in manifest.states[1:])
         lines.insert(2, f"  state    {count(held)} B of it outlive a run: {names}")
-    outside = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.outside]
-    if outside:
-        lines.insert(2, f"  outside  {', '.join(outside)}: read where the application has it")
+    external = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.external]
+    if external:
+        lines.insert(2, f"  outside  {', '.join(external)}: read where the application has it")
     if manifest.labels:
         lines.insert(1, f"  classes  {escape(labels_text(manifest.labels, 6))}")
     if report.code_bytes is None:

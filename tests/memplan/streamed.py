@@ -43,15 +43,16 @@ def program_of(
     goal: Goal = Goal.RAM,
     scratch: int | None = None,
     streamed_input: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
 ) -> Program:
     """With the kernels of a goal; `scratch`: bytes that each may take at most where it can;
-    `streamed_input`: an input whose rows the application hands over; `outside` those that it keeps.
+    `streamed_input`: an input whose rows the application hands over; `external` those that it
+    keeps.
     """
     limits = {} if scratch is None else {node.name: scratch for node in graph.nodes}
     target = Target(core("cortex-m4"), goal)
     selections = select_kernels(graph, target, scratch_limits=limits)
-    return build_program(graph, selections, True, streamed_input, outside)
+    return build_program(graph, selections, True, streamed_input, external)
 
 
 @dataclass(frozen=True)

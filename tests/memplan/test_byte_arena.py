@@ -26,7 +26,7 @@ def programs() -> tuple[Program, list[Buffer]]:
         for node in graph.nodes
         if not node.op.aliases(node.signature)
     }
-    program = build_program(graph, choices, outside={a, c})
+    program = build_program(graph, choices, external={a, c})
     placed = program.with_offsets({program.inputs[1]: 8, program.outputs[0]: 16})
     views = [view.buffer for view in placed.views.values()]
     return placed, [*placed.inputs, *views]

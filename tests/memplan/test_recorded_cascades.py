@@ -86,7 +86,7 @@ def test_cascades_are_those_that_are_recorded(golden: Callable[..., None]) -> No
 
 def test_strips_are_those_that_are_recorded(golden: Callable[..., None]) -> None:
     graph = lowered(residual_halos())
-    program = program_of(graph, Goal.RAM, 0, outside=frozenset(graph.inputs))
+    program = program_of(graph, Goal.RAM, 0, external=frozenset(graph.inputs))
     text = ""
     for strips in promising_strips(graph, program, graph.inputs, 4):
         shapes = [node.output.type.shape for node in strips.nodes if node.macs]

@@ -59,9 +59,9 @@ def stream_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         selections: Mapping[Node, Selection],
         with_rows: bool,
         streamed_input: str | None,
-        outside: frozenset[Value],
+        external: frozenset[Value],
     ) -> Program:
-        return build_program(graph, selections, True, streamed_input, outside)
+        return build_program(graph, selections, True, streamed_input, external)
 
     monkeypatch.setattr(fitter, "plan_memory", plan)
     monkeypatch.setattr(fitter, "build_program", build)

@@ -78,7 +78,7 @@ def area_at(graph: Graph, node: int) -> StripArea:
 
 
 def placed(graph: Graph, goal: Goal = Goal.BALANCED) -> Placed:
-    plan = plan_memory(program_of(graph, goal, outside=frozenset(graph.inputs)), 0)
+    plan = plan_memory(program_of(graph, goal, external=frozenset(graph.inputs)), 0)
     return Placed(plan.program, aligned(plan.arena_bytes, ARENA_ALIGN))
 
 
@@ -128,7 +128,7 @@ def test_strips_are_columns_of_their_result_and_the_text_says_so(model: object, 
 def test_layers_that_do_not_stream_put_strips_together_with_a_copy() -> None:
     graph = lowered(early_layers())
     strips = split_into_strips(graph, area_at(graph, 3), 2)
-    plan = plan_memory(program_of(strips, outside=frozenset(graph.inputs)))
+    plan = plan_memory(program_of(strips, external=frozenset(graph.inputs)))
     assert not columns(plan.program)
     assert_runs_like_the_graph(strips, plan.program, plan.arena_bytes)
 
@@ -249,7 +249,7 @@ def test_a_ring_of_a_strip_that_lacks_a_row_is_found_by_both_checks() -> None:
 def test_a_run_cannot_make_columns_as_a_whole() -> None:
     graph = lowered(early_layers())
     strips = split_into_strips(graph, area_at(graph, 3), 2)
-    program = program_of(strips, outside=frozenset(graph.inputs))
+    program = program_of(strips, external=frozenset(graph.inputs))
     join = next(run for run in program.runs if run.node.op.name == "concatenation")
     view = View(join.inputs[0], join.outputs[0], 40, ViewRole.COLUMNS)
     with pytest.raises(VerificationError):
@@ -263,7 +263,7 @@ def test_a_budget_is_kept_by_strips_and_the_bundle_says_what_they_cost(tmp_path:
         "m",
         goal=Goal.RAM,
         core="cortex-m4",
-        inputs=InputOptions(outside=(name,)),
+        inputs=InputOptions(external=(name,)),
         budgets=Budgets(arena_bytes=1000),
         simplify=False,
         wants_curve=True,

@@ -274,7 +274,7 @@ def _stack_bytes(
         )
     data = board.region(board.placement.data)
     left = data.size_bytes - STATIC_BYTES - more_bytes - (arena_bytes if same else 0)
-    left -= sum(entry.bytes + entry.outside_align for entry in manifest.outside)
+    left -= sum(entry.bytes + entry.outside_align for entry in manifest.external)
     return min(STACK_MOST_BYTES, max(STACK_LEAST_BYTES, left)) // 8 * 8
 
 
