@@ -40,12 +40,12 @@ from glowmcu.pipeline import compile_model
 from tests.memplan.foreign_models import residual_chain
 
 #: The hot functions: reaches of accumulators, tasks with their thresholds, lines through them,
-#: prices of kernels.
+#: costs of kernels.
 COUNTED: dict[str, tuple[Any, str]] = {
     "reaches": (glowmcu.ops.reach, "accumulator_reach"),
     "staircases": (glowmcu.kernels.requantization.forms, "staircase"),
     "lines": (glowmcu.kernels.requantization.thresholds, "_solve"),
-    "prices": (Kernel, "price"),
+    "costs": (Kernel, "calibrated_cost"),
 }
 
 

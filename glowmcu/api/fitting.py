@@ -1,5 +1,5 @@
 """Compile until code, constants and arena fit the board and the budgets, by what the cross compiler
-makes of them where there is one.
+makes of them if there is one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from glowmcu.api.flash_advice import flash_advice, int8_advice
 from glowmcu.board import Board, does_not_fit
-from glowmcu.board.fit import PLACED, Fit, RegionUse, fit_regions
+from glowmcu.board.capacity import PLACED, CapacityCheck, RegionUse, check_regions
 from glowmcu.board.placing import arena_region
 from glowmcu.board.placing_auto import arena_room
 from glowmcu.bundle import code_by_region
@@ -20,7 +20,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.manifest import BufferEntry, Manifest
 from glowmcu.pipeline import emit as write
 
-#: Code is estimated first; where the compiler's is larger, kernels get this often less room.
+#: Code is estimated first; if the compiler's is larger, kernels get this often less room.
 _MOST_TRIES = 5
 Compile = Callable[[Options], Compilation]
 #: Bytes of code by region, None without a cross compiler.
@@ -66,7 +66,7 @@ def _within_budget(compiled: Compile, options: Options, board: Board) -> tuple[C
 
 
 def _smaller(
-    compiled: Compile, options: Options, board: Board, large: Compilation, result: Fit
+    compiled: Compile, options: Options, board: Board, large: Compilation, result: CapacityCheck
 ) -> Compilation:
     """The fastest plan that the board has RAM for, with a note. Raises GM401 if there is none."""
     room = arena_room(board, arena_region(board, large.places))
@@ -107,7 +107,7 @@ def _too_large(
     options: Options,
     board: Board,
     large: Compilation,
-    result: Fit,
+    result: CapacityCheck,
     ram_options: Sequence[str] = (),
 ) -> GlowmcuError:
     """GM401 with what would help: with flash, what was tried and does."""
@@ -131,7 +131,7 @@ def _too_large(
     return does_not_fit(result, ram_peak=peak, flash_options=flash_options, ram_options=ram_options)
 
 
-def _flash_use(result: Fit) -> RegionUse | None:
+def _flash_use(result: CapacityCheck) -> RegionUse | None:
     return next((use for use in result.uses if use.purpose == "flash"), None)
 
 
@@ -179,7 +179,7 @@ def _check_fit(compilation: Compilation, board: Board) -> Code:
     return code
 
 
-def _measured(compilation: Compilation, board: Board) -> tuple[Fit, Code]:
+def _measured(compilation: Compilation, board: Board) -> tuple[CapacityCheck, Code]:
     """Whether every region holds what goes there, by what the compiler makes of the code."""
     manifest = compilation.manifest
     with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
@@ -190,16 +190,16 @@ def _measured(compilation: Compilation, board: Board) -> tuple[Fit, Code]:
 
 
 def _code_files(compilation: Compilation) -> dict[str, str]:
-    """What the compiler must see to tell how large the code is."""
+    """The bundle's source and headers by file name: all that decides the size of its code."""
     manifest = compilation.manifest
     return {name: compilation.files[name] for name in (f"{manifest.name}.c", *manifest.headers)}
 
 
-def _fit(compilation: Compilation, board: Board, code: Code) -> Fit:
+def _fit(compilation: Compilation, board: Board, code: Code) -> CapacityCheck:
     """Every region against what goes there; what is copied to RAM has its image in flash, too."""
     usual, manifest, places = board.placement, compilation.manifest, compilation.places
     if usual is None:
-        return Fit(board, ())
+        return CapacityCheck(board, ())
     if code is None:
         code = {places.code: compilation.estimated_code_bytes}
     arena = arena_region(board, places)
@@ -214,7 +214,7 @@ def _fit(compilation: Compilation, board: Board, code: Code) -> Fit:
     flash_bytes -= sum(size for region, size in placed if board.region(region).kind == "flash")
     ram = ("RAM", arena.name, manifest.arena_bytes + shares)
     others = [(PLACED, region, size) for region, size in placed]
-    return fit_regions(board, [("flash", usual.constants, flash_bytes), ram, *others])
+    return check_regions(board, [("flash", usual.constants, flash_bytes), ram, *others])
 
 
 def peak_description(manifest: Manifest) -> str:

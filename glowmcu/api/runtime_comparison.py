@@ -40,7 +40,8 @@ Outputs = Sequence[Sequence[Array]]
 
 @dataclass(frozen=True)
 class RuntimeCheck:
-    """Of one runtime: in how many samples all outputs are the bundle's, and how far they are apart.
+    """One runtime's outputs beside the bundle's: `equal` of `samples` samples have all outputs
+    equal, `different` of `elements` elements differ, by at most `largest`.
 
     `promised` is the runtime whose numbers the bundle was compiled to give. `missing` says what to
     install, `refused` why it does not run the file: then nothing was compared. `largest` is in
@@ -114,7 +115,7 @@ class RuntimeReport(Shown):
 
     @property
     def promised(self) -> RuntimeCheck:
-        """Of the runtime whose numbers the bundle was compiled to give."""
+        """The check of the runtime whose numbers the bundle was compiled to give."""
         return next(check for check in self.checks if check.promised)
 
     @property
@@ -132,7 +133,7 @@ class RuntimeReport(Shown):
         return Card("Runtimes", facts, _COLUMNS, rows, (self.note,) if self.note else ())
 
     def json(self) -> dict[str, object]:
-        """Of `verify --against FILE.tflite --json`. Field names are a contract."""
+        """The object of `verify --against FILE.tflite --json`. Field names are a contract."""
         return {
             "passed": self.passed,
             "file": self.file,
@@ -151,7 +152,7 @@ def verify_against(
     seed: int = 0,
     board: str | None = None,
 ) -> RuntimeReport:
-    """Whether the `.tflite` model `file` gives the outputs of `bundle` in other runtimes.
+    """Check whether the `.tflite` model `file` gives the outputs of `bundle` in other runtimes.
 
     Each of TensorFlow Lite Micro and LiteRT (reference kernels, and XNNPACK) that is installed runs
     the file on `samples` random inputs, or on data: stored integers, or real numbers that are
@@ -283,7 +284,7 @@ def _read(bundle: Bundle, samples: SamplesGiven) -> list[tuple[Array, ...]]:
 
 
 def _only_inputs(entries: Sequence[TensorEntry], real: bool) -> Graph:
-    """What samples are checked against."""
+    """A graph of these inputs alone: the shapes and types that samples are checked against."""
     by_name = {np.dtype(element.numpy).name: element for element in ElementType}
     values = tuple(
         Value(

@@ -104,7 +104,7 @@ def verify_command(
     plot: Path | None, allow_missing: bool, bind: tuple[str, ...], report: Path | None,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """Check that BUNDLE computes the same bytes on every executor; exit code 1 where not.
+    """Check that BUNDLE computes the same bytes on every executor; exit code 1 if not.
 
     Exit code 2 where an executor of --on could not run here: what to install is said.
 

@@ -8,13 +8,13 @@ from glowmcu.emit_c.build_views import Layers
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.contract import compiler_digest
 from glowmcu.emit_c.placement_text import placement_entries
-from glowmcu.emit_c.push_view import rows_entry
 from glowmcu.emit_c.size_view import size_entry, with_shapes
 from glowmcu.emit_c.steps_view import progress_buffer
 from glowmcu.emit_c.stream_view import state_entries
+from glowmcu.emit_c.streamed_input_view import rows_entry
 from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.ir.program import Program
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import BufferEntry, ConstantsEntry, LayerEntry, Manifest, TensorEntry
 
 
@@ -100,7 +100,7 @@ def bundle_manifest(
     )
 
 
-def _buffer_entries(program: Program, progress: Progress | None) -> tuple[BufferEntry, ...]:
+def _buffer_entries(program: Program, progress: RunProgress | None) -> tuple[BufferEntry, ...]:
     entries = [
         BufferEntry(
             buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)

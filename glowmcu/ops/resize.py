@@ -44,7 +44,7 @@ class _Resize(Operation):
             )
         return ((x.shape[0], *self.size, x.shape[3]),)
 
-    def turned(self) -> Operation:
+    def hw_transposed(self) -> Operation:
         return replace(self, size=self.size[::-1])
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:

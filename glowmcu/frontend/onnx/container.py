@@ -62,7 +62,7 @@ class NodeRecord:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
-        """An attribute of several ints, or `default` where it is absent."""
+        """An attribute of several ints, or `default` if it is absent."""
         value = self._get(name, default, (list, tuple, type(None)))
         return None if value is None else tuple(int(item) for item in value)
 

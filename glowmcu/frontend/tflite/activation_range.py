@@ -27,7 +27,7 @@ def quantize_bound(real: float, type_: TensorType) -> int:
 
 
 def fused_clamp(activation: int, type_: TensorType) -> tuple[float, float] | None:
-    """Clamp of a fused activation on results of `type_`; None where it changes nothing.
+    """Clamp of a fused activation on results of `type_`; None if it changes nothing.
 
     In stored units: integers for a quantized result, real numbers for float32.
     """

@@ -88,7 +88,7 @@ class Import:
         self._batches = open_batches(input_sizes(model), options)
 
     def graph_input(self, index: int) -> Value:
-        """The value of a model input, with the shape that the user fixed where there is one."""
+        """The value of a model input, with the shape that the user fixed if there is one."""
         record = self.model.tensors[index]
         wanted = self._options.shapes.get(record.name, self._batches.get(record.name))
         if wanted is None and _is_open(record):
@@ -132,7 +132,7 @@ class Import:
     def enter(self, number: int, place: str, builder: GraphBuilder) -> Import:
         """Subgraph `number` on its way into `builder`; `place` goes before its tensors' names.
 
-        Raises Unsupported GM142 where subgraphs refer to each other without end.
+        Raises Unsupported GM142 if subgraphs refer to each other without end.
         """
         expect_shallow(self.depth + 1)
         model = self.model.subgraph(number)
@@ -371,7 +371,7 @@ def _fits(shape: Shape, record: TensorRecord) -> bool:
 
 
 def input_sizes(model: ModelRecord) -> dict[str, Sizes]:
-    """Sizes of the model's inputs, None where the file leaves them open."""
+    """Sizes of the model's inputs, None if the file leaves them open."""
     records = [model.tensors[index] for index in model.inputs]
     return {
         record.name: [

@@ -153,7 +153,7 @@ def _stored(record: TensorRecord, type_: TensorType) -> Array:
 
 
 def real_values(data: Array, type_: TensorType) -> Array:
-    """scale * (data - zero point) as float32; `data` itself where it is not quantized."""
+    """scale * (data - zero point) as float32; `data` itself if it is not quantized."""
     if type_.quantization is None:
         return data.astype(np.float32)
     shape = [1] * type_.rank

@@ -31,7 +31,7 @@ TABLE_BITS = (3, 4, 5, 6, 7)
 #: Shares of the whole above which a class is halved, relative to what a code of T bits stands for.
 _SHARES = (0.35, 0.7, 1.0, 1.4, 2.0, 4.0)
 _WORD_BYTES = 4
-#: Of codes that the decoder reads before the first byte.
+#: Bytes of codes that the decoder reads before it writes the first byte.
 _FIRST_BYTES = 4
 
 

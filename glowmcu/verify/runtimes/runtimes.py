@@ -48,7 +48,7 @@ class Runtime:
         return None if found else f"pip install {self.requirement}"
 
     def outputs(self, model: Path, inputs: Sequence[Sequence[Array]]) -> list[tuple[Array, ...]]:
-        """Of each input set, in the model's order. Raises GM673 where the runtime refuses the
+        """Of each input set, in the model's order. Raises GM673 if the runtime refuses the
         model, ends its process or takes too long.
         """
         with tempfile.TemporaryDirectory() as folder:

@@ -87,7 +87,7 @@ _STORES = {"str": 4, "strh": 2, "strb": 1}
 
 
 def read_line(text: str) -> Instruction | None:
-    """The instruction of a line, None where nothing may pass it."""
+    """The instruction of a line, None if nothing may pass it."""
     match = _LINE.fullmatch(text)
     if match is None or re.search(r"\bpc\b", match[2]):
         return None

@@ -25,24 +25,24 @@ _PLACES = {3: (0, 1, 3), 4: (0, 2, 1, 3)}
 _T = TypeVar("_T")
 
 
-def is_line(shape: Shape) -> bool:
+def is_time_series(shape: Shape) -> bool:
     """Whether a tensor is one list of several time steps."""
     return len(shape) in _PLACES and set(shape[:-2]) == {1} and shape[-2] > 1
 
 
-def can_stand(shape: Shape, rank: int) -> bool:
+def can_be_column(shape: Shape, rank: int) -> bool:
     """Whether nothing moves when a tensor of at most `rank` axes becomes an image of one column."""
     return rank in _PLACES and len(shape) <= rank and set(_filled(shape, rank)[: rank - 2]) == {1}
 
 
-def upright_shape(shape: Shape, rank: int) -> Shape:
+def column_shape(shape: Shape, rank: int) -> Shape:
     """The image, for a tensor that is broadcast to `rank` axes."""
     full = _filled(shape, rank)
     return 1, full[-2], 1, full[-1]
 
 
-def upright(op: Operation, rank: int) -> Operation | None:
-    """`op` on images in place of tensors of `rank` axes; None where it is none of these."""
+def on_columns(op: Operation, rank: int) -> Operation | None:
+    """`op` on images in place of tensors of `rank` axes; None if it is none of these."""
     if isinstance(op, ElementwiseOperation | Cast | AlongLastAxis):
         return op
     if isinstance(op, Pad | MirrorPad):

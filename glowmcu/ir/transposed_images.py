@@ -9,8 +9,8 @@ from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.types import Shape
 
 
-def turned_shape(shape: Shape) -> Shape:
-    """Axes 1 and 2 exchanged where there are four; others as they are."""
+def transposed_shape(shape: Shape) -> Shape:
+    """Axes 1 and 2 exchanged if there are four; others as they are."""
     return (shape[0], shape[2], shape[1], shape[3]) if len(shape) == 4 else shape
 
 
@@ -21,17 +21,17 @@ def is_row(shape: Shape) -> bool:
 
 def is_column(shape: Shape) -> bool:
     """Whether it is an image of one column, or one pixel."""
-    return is_row(turned_shape(shape))
+    return is_row(transposed_shape(shape))
 
 
-def turned_node(node: Node) -> Node | None:
-    """The node on exchanged axes, its constants' too; None where its operator has no such form."""
-    op = node.op.turned()
+def transposed_node(node: Node) -> Node | None:
+    """The node on exchanged axes, its constants' too; None if its operator has no such form."""
+    op = node.op.hw_transposed()
     if op is None:
         return None
-    inputs = tuple(map(_turned, node.inputs))
-    return Node(op, inputs, tuple(map(_turned, node.outputs)), node.name, node.source)
+    inputs = tuple(map(_transposed, node.inputs))
+    return Node(op, inputs, tuple(map(_transposed, node.outputs)), node.name, node.source)
 
 
-def _turned(value: Value) -> Value:
-    return Value(value.type.with_shape(turned_shape(value.type.shape)), value.name)
+def _transposed(value: Value) -> Value:
+    return Value(value.type.with_shape(transposed_shape(value.type.shape)), value.name)

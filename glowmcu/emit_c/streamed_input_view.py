@@ -9,7 +9,7 @@ from glowmcu.emit_c.views import PushView, StepView, TensorView
 from glowmcu.manifest import RowsEntry
 
 
-def push_view(
+def streamed_input_view(
     inputs: Sequence[TensorView], steps: Sequence[StepView], name: str, model_sha256: str
 ) -> PushView | None:
     """None for a bundle whose inputs are all written before the run."""

@@ -2,7 +2,8 @@
 
 A node becomes int8 when its operator has a quantization rule, its weights are constants and nobody
 wants it float. Two kinds of node go with their neighbours: those that only move elements, and int8
-islands without a single multiplication in a float graph (two conversions cost more than they save).
+partitions without a single multiplication in a float graph (two conversions cost more than they
+save).
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _applicable_rule(graph: Graph, node: Node) -> QuantizationRule | None:
 
 
 def _obstacle(graph: Graph, node: Node, rule: QuantizationRule) -> str:
-    """Why the rule cannot be followed here; empty where it can."""
+    """Why the rule cannot be followed here; empty if it can."""
     constants = (*rule.weights, *rule.biases)
     if any(graph.constant_data(node.inputs[position]) is None for position in constants):
         return "int8 needs its weights and biases to be constants"

@@ -7,7 +7,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 
 
-def outside_inputs(graph: Graph, imported: Graph, options: InputOptions) -> frozenset[Value]:
+def external_inputs(graph: Graph, imported: Graph, options: InputOptions) -> frozenset[Value]:
     """The inputs of `graph` that the options name; `imported` has the model's names for them.
 
     Raises GM408 for an input that is a constant by now or that is streamed, and for one whose bytes
@@ -16,14 +16,14 @@ def outside_inputs(graph: Graph, imported: Graph, options: InputOptions) -> froz
     names = [value.name for value in imported.arguments]
     problems = [
         _cannot(graph, name, "it was bound to a constant", "leave out --bind or --outside-input")
-        for name in options.outside
+        for name in options.external
         if name not in names
     ]
-    if options.outside and options.streamed:
+    if options.external and options.streamed:
         why = f"the bundle streams {options.streamed[0]!r}, and takes inputs in one way only"
-        problems.append(_cannot(graph, options.outside[0], why, "leave out --stream-input"))
+        problems.append(_cannot(graph, options.external[0], why, "leave out --stream-input"))
     pairs = zip(graph.arguments, names, strict=True)
-    found = [value for value, name in pairs if name in options.outside]
+    found = [value for value, name in pairs if name in options.external]
     for output in graph.results:
         source = _aliased(graph, output)
         if source in found:
@@ -37,7 +37,7 @@ def outside_inputs(graph: Graph, imported: Graph, options: InputOptions) -> froz
 
 
 def _aliased(graph: Graph, value: Value) -> Value:
-    """What the value's bytes were made as."""
+    """The value whose bytes this one is a view of; itself if it is none."""
     while value in graph.producers:
         node = graph.producers[value]
         aliases = node.op.aliases(node.signature)

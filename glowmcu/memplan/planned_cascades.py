@@ -19,11 +19,11 @@ from glowmcu.memplan.row_flow import Flow, FlowStage, support_of
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class PlannedCascade:
     """Runs `first` to `last` of a program as a cascade. `overlap`: of the result with inputs.
 
-    `source`: what the application pushes, if that comes here; `row_pitch`: from row to row of a
-    result that is columns of a larger image, else 0.
+    `streamed_input`: what the application pushes, if that comes here; `row_pitch`: from row to row
+    of a result that is columns of a larger image, else 0.
     """
 
     first: int
@@ -32,7 +32,7 @@ class Segment:
     inputs: tuple[Buffer, ...]
     result: Buffer
     inner: Mapping[Buffer, int]
-    source: Buffer | None = None
+    streamed_input: Buffer | None = None
     row_pitch: int = 0
 
     @cached_property
@@ -43,7 +43,7 @@ class Segment:
 
     @cached_property
     def overlaps(self) -> dict[Buffer, Overlap]:
-        """What the result may share with inputs that die here."""
+        """By input that dies here, how near to it the result may begin."""
         if self.row_pitch:
             return {}
         row_bytes = self.result.size_bytes // max(1, self.flow.stages[-1].turns)
@@ -52,7 +52,7 @@ class Segment:
 
     @cached_property
     def local_bytes(self) -> int:
-        """About what rings, accumulators, single rows and scratch take."""
+        """Bytes of rings, accumulators, single rows and scratch, approximately."""
         total = 0
         for buffer, rows in self.ring_rows.items():
             total += aligned(rows * row_bytes_of(buffer))
@@ -72,14 +72,14 @@ class Segment:
         return self.flow.times.most_bytes(kept, passing, made_bytes)
 
     def stage_bytes(self, index: int) -> int:
-        """What a stage has from its first turn on: its ring, or sums and their result."""
+        """Bytes of a stage from its first turn on: its ring, or sums and their result."""
         stage = self.flow.stages[index]
         rows = self.ring_rows.get(stage.result, 0)
         return aligned(rows * row_bytes_of(stage.result)) + _kept_bytes(stage)
 
     @property
     def streamed_work(self) -> int:
-        """Multiply-accumulates, and a little for every run: what a choice tries to keep whole."""
+        """Multiply-accumulates plus one per run: of equal peaks the choice with the least wins."""
         return sum(run.node.macs + 1 for stage in self.flow.stages for run in stage.runs)
 
 
@@ -112,8 +112,8 @@ def passing_bytes(stage: FlowStage) -> int:
 
 
 @dataclass(frozen=True)
-class SegmentFacts:
-    """What a segment needs, wherever it is in a program.
+class CascadeFacts:
+    """Bytes that a planned cascade needs, wherever it is in a program.
 
     `beside_bytes`, by input: what the result takes beside an input that dies and begins its root;
     `free_bytes`: how much of a single input like that what comes late can take.
@@ -127,38 +127,38 @@ class SegmentFacts:
     streamed_work: int
 
 
-def facts_of(segment: Segment) -> SegmentFacts:
+def facts_of(planned: PlannedCascade) -> CascadeFacts:
     """They follow from the rows, their sizes and who reads whom."""
-    size = aligned(segment.result.size_bytes)
-    if segment.flow.stages[-1].accumulates or segment.row_pitch:
+    size = aligned(planned.result.size_bytes)
+    if planned.flow.stages[-1].accumulates or planned.row_pitch:
         size = 0  # counted with the accumulators, or with the whole image
-    return SegmentFacts(
-        segment.local_bytes,
-        segment.own_bytes,
+    return CascadeFacts(
+        planned.local_bytes,
+        planned.own_bytes,
         size,
-        tuple(_beside_bytes(segment, buffer, size) for buffer in segment.inputs),
-        _free_bytes(segment),
-        segment.streamed_work,
+        tuple(_beside_bytes(planned, buffer, size) for buffer in planned.inputs),
+        _free_bytes(planned),
+        planned.streamed_work,
     )
 
 
-def _beside_bytes(segment: Segment, operand: Buffer, size: int) -> int:
-    rule = segment.overlaps.get(operand) if size else None
+def _beside_bytes(planned: PlannedCascade, operand: Buffer, size: int) -> int:
+    rule = planned.overlaps.get(operand) if size else None
     if rule is None:
         return size
     intervals = forbidden_differences(rule, size, operand.size_bytes)
-    return size - Relation(operand, segment.result, intervals).most_shared_bytes
+    return size - Relation(operand, planned.result, intervals).most_shared_bytes
 
 
-def _free_bytes(segment: Segment) -> int:
+def _free_bytes(planned: PlannedCascade) -> int:
     """Bytes of the input that what comes late can take: at most at the turn that is worst."""
-    flow, final = segment.flow, segment.flow.stages[-1]
-    if len(segment.inputs) != 1 or not final.accumulates:
+    flow, final = planned.flow, planned.flow.stages[-1]
+    if len(planned.inputs) != 1 or not final.accumulates:
         return 0
-    (operand,) = segment.inputs
+    (operand,) = planned.inputs
     rows, pitch = operand.type.shape[1], row_bytes_of(operand)
     needs = sorted(
-        (flow.first_write(index), segment.stage_bytes(index)) for index in range(len(flow.stages))
+        (flow.first_write(index), planned.stage_bytes(index)) for index in range(len(flow.stages))
     )
     worst, total = 0, 0
     for write, size in needs:
@@ -168,22 +168,22 @@ def _free_bytes(segment: Segment) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentMemory:
-    """Facts found so far, by the kinds of a stretch's runs; None for what is no cascade."""
+class CascadeMemory:
+    """Facts found so far, by the kinds of a candidate's runs; None for what is no cascade."""
 
     kinds: dict[Hashable, int] = field(default_factory=dict)
-    facts: dict[tuple[int, ...], SegmentFacts | None] = field(default_factory=dict)
+    facts: dict[tuple[int, ...], CascadeFacts | None] = field(default_factory=dict)
 
     def kind(self, description: Hashable) -> int:
         """A number for each description."""
         return self.kinds.setdefault(description, len(self.kinds))
 
     def facts_of(
-        self, kinds: Sequence[int], segment: Callable[[], Segment | None]
-    ) -> SegmentFacts | None:
-        """Those of a stretch, which is looked at where none of these kinds was before."""
+        self, kinds: Sequence[int], planned: Callable[[], PlannedCascade | None]
+    ) -> CascadeFacts | None:
+        """Those of a candidate, which is looked at if none of these kinds was before."""
         key = tuple(kinds)
         if key not in self.facts:
-            found = segment()
+            found = planned()
             self.facts[key] = facts_of(found) if found is not None else None
         return self.facts[key]

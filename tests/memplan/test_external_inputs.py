@@ -49,21 +49,21 @@ def test_inputs_outside_take_no_arena_and_change_no_result(
     model: bytes, goal: Goal, stream_to: int | None, all_of_them: bool
 ) -> None:
     graph = lowered(model)
-    outside = frozenset(graph.inputs if all_of_them else graph.inputs[:1])
-    program = program_of(graph, goal, outside=outside)
-    event(f"{len(outside)} of {len(graph.inputs)} inputs outside")
-    assert [buffer.outside for buffer in program.inputs] == [v in outside for v in graph.inputs]
+    external = frozenset(graph.inputs if all_of_them else graph.inputs[:1])
+    program = program_of(graph, goal, external=external)
+    event(f"{len(external)} of {len(graph.inputs)} inputs outside")
+    assert [buffer.external for buffer in program.inputs] == [v in external for v in graph.inputs]
     plan = plan_memory(program, stream_to)
-    assert not any(buffer.outside for buffer in plan.program.offsets)
+    assert not any(buffer.external for buffer in plan.program.offsets)
     verify_program(plan.program, aligned(plan.arena_bytes, ARENA_ALIGN))
     assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
 
 
 def test_the_text_of_a_program_says_what_is_outside() -> None:
     graph = lowered(separable())
-    plan = plan_memory(program_of(graph, outside=frozenset(graph.inputs)), 0)
+    plan = plan_memory(program_of(graph, external=frozenset(graph.inputs)), 0)
     text = print_program(plan.program)
-    assert text.count("outside = true") == 1
+    assert text.count("external = true") == 1
     assert print_program(parse_program(text, load_operations())) == text
 
 
@@ -75,15 +75,15 @@ def sum_of_two() -> bytes:
 
 def test_no_result_is_computed_in_place_of_an_input_outside() -> None:
     graph = lowered(sum_of_two())
-    plan = plan_memory(program_of(graph, outside=frozenset(graph.inputs)))
+    plan = plan_memory(program_of(graph, external=frozenset(graph.inputs)))
     assert plan.arena_bytes == 32
-    half = plan_memory(program_of(graph, outside=frozenset(graph.inputs[:1])))
+    half = plan_memory(program_of(graph, external=frozenset(graph.inputs[:1])))
     assert half.arena_bytes == 32
 
 
 def test_the_verifier_refuses_a_result_in_place_of_an_input_outside() -> None:
     graph = lowered(sum_of_two())
-    program = program_of(graph, outside=frozenset(graph.inputs))
+    program = program_of(graph, external=frozenset(graph.inputs))
     (run,) = program.runs
     view = View(run.outputs[0], program.inputs[0], 0, ViewRole.OVERWRITE)
     wrong = program.with_instructions([view, run])
@@ -94,10 +94,10 @@ def test_the_verifier_refuses_a_result_in_place_of_an_input_outside() -> None:
 def test_the_verifier_refuses_a_plan_with_an_input_that_is_not_where_it_should_be() -> None:
     """The same plan with the input as a tensor of the arena's that nobody has placed."""
     graph = lowered(separable())
-    plan = plan_memory(program_of(graph, outside=frozenset(graph.inputs)))
+    plan = plan_memory(program_of(graph, external=frozenset(graph.inputs)))
     program = plan.program
     (x,) = program.inputs
-    inside = replace(x, outside=False)
+    inside = replace(x, external=False)
     first = program.runs[0]
     items = [
         replace(item, inputs=(inside,)) if item is first and isinstance(item, Run) else item
@@ -113,7 +113,7 @@ def test_the_c_reads_inputs_where_they_are(name: str, tmp_path: Path) -> None:
     """On a core whose memory there is read-only and ends with the input, and between sanitizers."""
     data = MODELS[name]()
     names = [value.name for value in lowered(data).inputs]
-    options = replace(OPTIONS, inputs=InputOptions(outside=tuple(names)))
+    options = replace(OPTIONS, inputs=InputOptions(external=tuple(names)))
     compilation = check_model(data, options=options)
     bundle = write_bundle(compilation, tmp_path / "bundle")
     sets = random_inputs(compilation, 1)
@@ -138,7 +138,7 @@ def reshaped_input() -> bytes:
 
 
 def test_an_output_that_is_a_reshaped_input_keeps_it_in_the_arena() -> None:
-    options = replace(OPTIONS, inputs=InputOptions(outside=("x",)))
+    options = replace(OPTIONS, inputs=InputOptions(external=("x",)))
     with pytest.raises(GlowmcuError) as raised:
         compile_model(reshaped_input(), "m.tflite", options)
     (problem,) = raised.value.problems
@@ -150,7 +150,7 @@ def test_an_input_that_is_bound_cannot_stay_outside() -> None:
     data = sum_of_two()
     first, second = (value.name for value in lowered(data).inputs)
     bound = {first: np.zeros((1, 4, 4, 2), np.int8)}
-    options = replace(OPTIONS, inputs=InputOptions(bind=bound, outside=(first, second)))
+    options = replace(OPTIONS, inputs=InputOptions(bind=bound, external=(first, second)))
     with pytest.raises(GlowmcuError) as raised:
         compile_model(data, "m.tflite", options)
     (problem,) = raised.value.problems
@@ -167,5 +167,5 @@ def test_an_input_outside_that_is_far_larger_than_the_arena_is_planned() -> None
     model.op("SUM", [x, axes], [y], {"keep_dims": False})
     model.output(y)
     graph = lowered(model.finish())
-    plan = plan_memory(program_of(graph, outside=frozenset(graph.inputs)), 0)
+    plan = plan_memory(program_of(graph, external=frozenset(graph.inputs)), 0)
     assert plan.arena_bytes < 64

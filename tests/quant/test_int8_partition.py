@@ -18,7 +18,13 @@ from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.scan import ArgMax, CumSum
 from glowmcu.ops.shape import Reshape
-from glowmcu.quant.islands import border_nodes, choose_int8_nodes, is_real, nodes_named, why_float
+from glowmcu.quant.int8_partition import (
+    border_nodes,
+    choose_int8_nodes,
+    is_real,
+    nodes_named,
+    why_float,
+)
 from glowmcu.quant.mask_values import possible_values
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import RELU, draw, real
@@ -63,7 +69,7 @@ def total(chain: Chain, name: str) -> Chain:
 INF = np.full((4, 4), np.inf, np.float32)
 Make = Callable[[Chain], Chain]
 #: Networks; which nodes become int8 with an int8 interface, and with a float one.
-ISLANDS: dict[str, tuple[Make, str, str]] = {
+PARTITIONS: dict[str, tuple[Make, str, str]] = {
     "a layer": (lambda c: c.dense("d"), "d", "d"),
     "what moves before a layer": (lambda c: turn(turn(c, "a"), "b").dense("d"), "a b d", "a b d"),
     "what moves and nothing else": (lambda c: turn(turn(c, "a"), "b"), "a b", ""),
@@ -80,7 +86,7 @@ ISLANDS: dict[str, tuple[Make, str, str]] = {
     "no product beside one": (
         lambda c: total(relu(total(c, "s").dense("d"), "r"), "t"), "d r", "d r",
     ),
-    "two islands": (
+    "two partitions": (
         lambda c: total(relu(total(c.dense("d"), "s"), "r"), "t").dense("e"), "d e", "d e",
     ),
     "weights of infinity": (lambda c: c.dense("d", INF), "", ""),
@@ -92,9 +98,9 @@ ISLANDS: dict[str, tuple[Make, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ISLANDS)
-def test_islands_of_int8_are_those_that_are_worth_their_shores(name: str) -> None:
-    make, *wanted = ISLANDS[name]
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_int8_partitions_are_those_that_are_worth_their_conversions(name: str) -> None:
+    make, *wanted = PARTITIONS[name]
     graph = make(Chain()).finish()
     for int8_interface, names in zip((True, False), wanted, strict=True):
         rules = choose_int8_nodes(graph, (), (), int8_interface)

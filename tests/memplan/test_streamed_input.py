@@ -40,7 +40,7 @@ from tests.memplan.streaming_models import MODELS, separable
 
 @settings(max_examples=40)
 @given(spatial_models(), st.sampled_from(list(Goal)), st.sampled_from([None, 0]), st.data())
-def test_a_pushed_input_gives_what_the_graph_gives_or_says_why_not(
+def test_a_streamed_input_gives_what_the_graph_gives_or_says_why_not(
     model: bytes, goal: Goal, stream_to: int | None, data: st.DataObject
 ) -> None:
     graph = lowered(model)
@@ -49,7 +49,7 @@ def test_a_pushed_input_gives_what_the_graph_gives_or_says_why_not(
     plan = plan_unless_refused(program, stream_to)
     if plan is None:
         return
-    event(f"{source(plan).pushed_rows} rows")
+    event(f"{streaming_cascade(plan).streamed_rows} rows")
     verify_program(plan.program, aligned(plan.arena_bytes, ARENA_ALIGN))
     assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
 
@@ -64,9 +64,9 @@ def plan_unless_refused(program: Program, stream_to: int | None) -> Plan | None:
         return None
 
 
-def source(plan: Plan) -> Cascade:
+def streaming_cascade(plan: Plan) -> Cascade:
     """The cascade that the rows come to."""
-    (found,) = (item for item in cascades(plan.program) if item.source is not None)
+    (found,) = (item for item in cascades(plan.program) if item.input_stage is not None)
     return found
 
 
@@ -79,7 +79,7 @@ def planned(name: str, stream_to: int | None = 0) -> tuple[Graph, Plan]:
 
 @pytest.mark.parametrize("stream_to", [None, 0], ids=["only what is needed", "all that helps"])
 @pytest.mark.parametrize("name", MODELS)
-def test_every_model_whose_rows_stream_takes_a_pushed_input(
+def test_every_model_whose_rows_stream_takes_a_streamed_input(
     name: str, stream_to: int | None
 ) -> None:
     graph, plan = planned(name, stream_to)
@@ -88,17 +88,19 @@ def test_every_model_whose_rows_stream_takes_a_pushed_input(
         run for run in plan.program.runs if run.inputs[0].name.startswith(graph.inputs[0].name)
     ]
     if stream_to is None:
-        assert len(source(plan).runs) == len(readers), "more streams than what reads the input"
+        assert len(streaming_cascade(plan).runs) == len(readers), (
+            "more streams than what reads the input"
+        )
 
 
-def test_the_report_says_what_a_pushed_input_saves() -> None:
+def test_the_report_says_what_a_streamed_input_saves() -> None:
     graph, plan = planned("separable, odd size")
     whole = plan_memory(program_of(graph, Goal.RAM, 0), 0)
     (report,) = (item for item in plan.reports if item.name == "push_input")
-    cascade = source(plan)
-    assert cascade.source is not None
-    ring = cascade.stages[cascade.source].result
-    pushed = plan.program.pushed
+    cascade = streaming_cascade(plan)
+    assert cascade.input_stage is not None
+    ring = cascade.stages[cascade.input_stage].result
+    pushed = plan.program.streamed_input
     assert pushed is not None
     spared = aligned(pushed.buffer.size_bytes) - aligned(ring.size_bytes)
     assert report.saved_bytes == spared > 0
@@ -109,9 +111,9 @@ def test_the_report_says_what_a_pushed_input_saves() -> None:
 @pytest.mark.parametrize("name", ["separable, odd size", "residual blocks with a stride"])
 def test_a_ring_of_the_input_with_a_row_less_is_found_by_both(name: str) -> None:
     graph, plan = planned(name)
-    cascade = source(plan)
-    assert cascade.source is not None
-    ring = cascade.stages[cascade.source].result
+    cascade = streaming_cascade(plan)
+    assert cascade.input_stage is not None
+    ring = cascade.stages[cascade.input_stage].result
     assert ring.type.shape[1] > 1
     wrong = with_shorter_ring(plan.program, cascade, ring)
     assert_found_by_both(graph, wrong, plan.arena_bytes)
@@ -120,8 +122,8 @@ def test_a_ring_of_the_input_with_a_row_less_is_found_by_both(name: str) -> None
 @pytest.mark.parametrize("name", ["separable, odd size", "residual blocks with a stride"])
 def test_a_turn_before_the_row_that_it_waits_for_is_found_by_both(name: str) -> None:
     graph, plan = planned(name)
-    cascade = source(plan)
-    early = [item for item in swapped_turns(cascade) if item.pushed_rows == cascade.pushed_rows]
+    cascade = streaming_cascade(plan)
+    early = [item for item in swapped_turns(cascade) if item.streamed_rows == cascade.streamed_rows]
     for swapped in early[:4]:
         wrong = with_cascade(plan.program, cascade, swapped)
         assert_found_by_both(graph, wrong, plan.arena_bytes)
@@ -152,18 +154,18 @@ def test_a_result_may_lie_in_a_ring_with_its_late_rows_alone(name: str) -> None:
 
 def test_a_buffer_laid_over_the_counter_of_rows_is_found() -> None:
     _, plan = planned("separable, odd size")
-    bare, cascade = without_lifetimes(plan.program), source(plan)
-    assert bare.pushed is not None
+    bare, cascade = without_lifetimes(plan.program), streaming_cascade(plan)
+    assert bare.streamed_input is not None
     for victim in cascade.rings:
-        offsets = {**bare.offsets, bare.pushed.counter: bare.offsets[victim]}
+        offsets = {**bare.offsets, bare.streamed_input.counter: bare.offsets[victim]}
         with pytest.raises(VerificationError, match="share bytes"):
             verify_program(bare.with_offsets(offsets), aligned(plan.arena_bytes, ARENA_ALIGN))
 
 
-def test_a_program_with_a_pushed_input_prints_and_parses_back() -> None:
+def test_a_program_with_a_streamed_input_prints_and_parses_back() -> None:
     _, plan = planned("two inputs")
     text = print_program(plan.program)
-    assert '"glowmcu.pushed"' in text
+    assert '"glowmcu.streamed_input"' in text
     again = parse_program(text, load_operations())
     assert print_program(again) == text
     verify_program(again, aligned(plan.arena_bytes, ARENA_ALIGN))
@@ -317,18 +319,18 @@ def test_no_layer_reads_an_input_that_is_not_needed() -> None:
     assert "no layer reads it" in refusal(model.finish(model.conv(x, 4, Window())))
 
 
-def test_a_plan_that_reads_a_pushed_input_whole_is_refused() -> None:
+def test_a_plan_that_reads_a_streamed_input_whole_is_refused() -> None:
     graph = lowered(separable())
     plan = plan_memory(program_of(graph, Goal.RAM, 0), None)
-    pushed = program_of(graph, Goal.RAM, 0, graph.inputs[0].name).pushed
-    assert pushed is not None
+    streamed_input = program_of(graph, Goal.RAM, 0, graph.inputs[0].name).streamed_input
+    assert streamed_input is not None
     wrong = Program(
         plan.program.name,
         plan.program.inputs,
         plan.program.outputs,
         without_lifetimes(plan.program).instructions,
-        {**plan.program.offsets, pushed.counter: aligned(plan.arena_bytes)},
-        pushed=type(pushed)(plan.program.inputs[0], pushed.counter),
+        {**plan.program.offsets, streamed_input.counter: aligned(plan.arena_bytes)},
+        streamed_input=type(streamed_input)(plan.program.inputs[0], streamed_input.counter),
     )
     with pytest.raises(VerificationError, match="0 cascades take rows"):
         verify_program(wrong, aligned(plan.arena_bytes + 16, ARENA_ALIGN))
@@ -341,5 +343,5 @@ def test_residual_blocks_that_read_the_input_twice_stream_it() -> None:
     y = model.conv(model.add(inner, x), 6, Window(stride=(2, 2)))
     graph = lowered(model.finish(y))
     plan = plan_memory(program_of(graph, Goal.RAM, 0, graph.inputs[0].name), None)
-    assert len(source(plan).runs) == 3
+    assert len(streaming_cascade(plan).runs) == 3
     assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)

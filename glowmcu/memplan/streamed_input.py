@@ -1,4 +1,4 @@
-"""Which image a pushed input is, and why some input cannot be pushed.
+"""Which image a streamed input is, and why some input cannot be pushed.
 
 Rows are those of the one image `(1, rows, columns, channels)` that layers see, also where the model
 says it as a list of numbers. All layers that read it must take rows as they come: there is no row
@@ -14,8 +14,8 @@ from glowmcu.ir.program import Buffer, Program, Run, ViewRole
 from glowmcu.ops.copy import Copy
 
 
-def pushed_image(program: Program) -> Buffer:
-    """The buffer by which runs read the pushed input. Raises GM409 where that is not one image."""
+def streamed_image(program: Program) -> Buffer:
+    """The buffer by which runs read the streamed input. Raises GM409 if that is not one image."""
     read = dict.fromkeys(buffer for run in program.runs for buffer in run.inputs)
     seen = [buffer for buffer in read if _is_it(program, buffer)]
     output = next((item for item in program.outputs if _shows_it(program, item)), None)
@@ -30,9 +30,9 @@ def pushed_image(program: Program) -> Buffer:
         raise _cannot(program, f"layers read it as {kinds}, whose rows are not the same")
     readers = [run for run in program.runs if image in run.inputs]
     shape = image.type.shape
-    assert program.pushed is not None
-    if image.size_bytes != program.pushed.buffer.size_bytes:
-        part = f"only a part of it, {image.type} of {program.pushed.buffer.type}"
+    assert program.streamed_input is not None
+    if image.size_bytes != program.streamed_input.buffer.size_bytes:
+        part = f"only a part of it, {image.type} of {program.streamed_input.buffer.type}"
         raise _cannot(program, f"{_said(readers[0])} reads {part}")
     if len(shape) != 4 or shape[0] != 1:
         raise _cannot(
@@ -60,17 +60,17 @@ def rows_do_not_last(program: Program, readers: Sequence[int]) -> GlowmcuError:
 
 
 def _is_it(program: Program, buffer: Buffer) -> bool:
-    """Whether a buffer holds what the application pushed, under whatever shape."""
-    assert program.pushed is not None
+    """Whether a buffer holds what the application streams, under whatever shape."""
+    assert program.streamed_input is not None
     view = program.views.get(buffer)
     while view is not None and view.role is ViewRole.SLICE:
         buffer = view.base
         view = program.views.get(buffer)
-    return buffer is program.pushed.buffer
+    return buffer is program.streamed_input.buffer
 
 
 def _shows_it(program: Program, output: Buffer) -> bool:
-    """Whether an output is what the application pushed, a reshape or a part of it, or its copy."""
+    """Whether an output is what the application streams, a reshape or a part of it, or its copy."""
     makers = (run for run in program.runs if output in run.outputs)
     copied = next((run.inputs[0] for run in makers if isinstance(run.node.op, Copy)), output)
     return _is_it(program, copied)
@@ -81,10 +81,10 @@ def _said(run: Run) -> str:
 
 
 def _cannot(program: Program, why: str) -> GlowmcuError:
-    assert program.pushed is not None
+    assert program.streamed_input is not None
     return error(
         "GM409",
-        f"input {program.pushed.buffer.name!r} cannot be streamed: {why}",
+        f"input {program.streamed_input.buffer.name!r} cannot be streamed: {why}",
         program.name,
         "rows are streamed into convolutions, poolings and what works element by element on images "
         "[1, rows, columns, channels]; leave out --stream-input",

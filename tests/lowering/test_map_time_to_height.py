@@ -1,4 +1,4 @@
-"""Time steps become rows: layers turn, what is between them follows, the rest sees what it saw."""
+"""Time steps become rows: layers are transposed, what is between follows, the rest stays."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Operation
-from glowmcu.ir.turning import turned_node
+from glowmcu.ir.transposed_images import transposed_node
 from glowmcu.ir.types import TensorType
-from glowmcu.lowering import put_time_in_rows
+from glowmcu.lowering import map_time_to_height
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add, Mul
@@ -37,7 +37,7 @@ def conv(
 
 def computing(b: GraphBuilder, *outputs: Value) -> list[tuple[str, tuple[int, ...]]]:
     """What computes after the pass, with the shapes of its results."""
-    after = run(put_time_in_rows.run, b.finish(*outputs))
+    after = run(map_time_to_height.run, b.finish(*outputs))
     return [
         (node.op.name, node.output.type.shape)
         for node in after.nodes
@@ -67,7 +67,7 @@ def test_windows_of_several_rows_turn_their_weights() -> None:
 
 
 @pytest.mark.parametrize("op", [MaxPool2D, AveragePool2D])
-def test_poolings_turn(op: type[MaxPool2D | AveragePool2D]) -> None:
+def test_poolings_are_transposed(op: type[MaxPool2D | AveragePool2D]) -> None:
     b = GraphBuilder()
     x = b.input(int8(1, 1, 11, 3))
     y = b.add(op((1, 3), (1, 2), (0, 1, 0, 0)), x)
@@ -76,9 +76,9 @@ def test_poolings_turn(op: type[MaxPool2D | AveragePool2D]) -> None:
 
 
 def between(b: GraphBuilder, *shape: int) -> Value:
-    """Time steps that stand already, as the model reads them."""
-    stands = b.add(Relu(), b.input(int8(1, 10, 1, 4), f"x{len(b.inputs)}"))
-    return b.add(Reshape(shape), stands)
+    """Time steps along the height already, as the model reads them."""
+    column = b.add(Relu(), b.input(int8(1, 10, 1, 4), f"x{len(b.inputs)}"))
+    return b.add(Reshape(shape), column)
 
 
 FOLLOWING: dict[str, tuple[tuple[Operation, ...], tuple[int, ...]]] = {
@@ -102,7 +102,7 @@ FOLLOWING: dict[str, tuple[tuple[Operation, ...], tuple[int, ...]]] = {
 
 @pytest.mark.parametrize("rank", [3, 4])
 @pytest.mark.parametrize("name", FOLLOWING)
-def test_what_reads_standing_steps_follows(name: str, rank: int) -> None:
+def test_what_reads_steps_along_the_height_follows(name: str, rank: int) -> None:
     ops, shape = FOLLOWING[name]
     b = GraphBuilder()
     x = between(b, *((1, 10, 4) if rank == 3 else (1, 1, 10, 4)))
@@ -124,7 +124,7 @@ def test_sums_and_joints_follow_with_all_their_operands(rank: int) -> None:
     assert shapes == [*[(1, 10, 1, 4)] * 3, (1, 10, 1, 8), (1, 20, 1, 8)]
 
 
-def test_what_makes_steps_for_a_standing_reader_follows() -> None:
+def test_what_makes_steps_for_such_a_reader_follows() -> None:
     b = GraphBuilder()
     padded = b.add(Pad(((0, 0), (2, 0), (0, 0)), -3), b.input(int8(1, 10, 4)))
     y = conv(b, b.add(Reshape((1, 1, 12, 4)), padded))
@@ -135,7 +135,7 @@ def test_names_and_shapes_of_outputs_stay() -> None:
     b = GraphBuilder()
     x = b.input(int8(1, 1, 10, 4))
     parts = b.add_many(Split(2, (4, 6)), conv(b, x, op=Conv2D(padding=(0, 1, 0, 1))))
-    run(put_time_in_rows.run, b.finish(*parts))
+    run(map_time_to_height.run, b.finish(*parts))
 
 
 def test_images_of_several_rows_and_batches_stay() -> None:
@@ -145,17 +145,17 @@ def test_images_of_several_rows_and_batches_stay() -> None:
     grown = conv(b, b.input(int8(1, 1, 8, 3), "y"), (1, 1), Conv2D(padding=(1, 0, 1, 0)))
     relus = [node.output for node in b.nodes if isinstance(node.op, Relu)]
     before = b.finish(*relus, grown)
-    assert put_time_in_rows.run(before) is before
+    assert map_time_to_height.run(before) is before
 
 
 def test_joining_rows_is_no_line_of_time_steps() -> None:
     b = GraphBuilder()
     x = between(b, 1, 1, 10, 4)
     before = b.finish(b.add(Concatenation(1), x, x))
-    assert names(put_time_in_rows.run(before)) == names(before)
+    assert names(map_time_to_height.run(before)) == names(before)
 
 
-def test_turning_twice_gives_the_same_layer() -> None:
+def test_transposing_twice_gives_the_same_layer() -> None:
     b = GraphBuilder()
     x = b.input(int8(1, 1, 12, 6))
     shape = (1, 1, 3, 6)
@@ -164,10 +164,10 @@ def test_turning_twice_gives_the_same_layer() -> None:
     op = DepthwiseConv2D((1, 2), (1, 3), (0, 2, 0, 1))
     b.add(op, x, weights, bias)
     node = b.nodes[-1]
-    once = turned_node(node)
+    once = transposed_node(node)
     assert once is not None
     assert once.op.infer(once.signature.inputs) == (once.output.type.shape,)
-    twice = turned_node(once)
+    twice = transposed_node(once)
     assert twice is not None
     assert twice.op == op
     assert types(twice.inputs) == types(node.inputs)

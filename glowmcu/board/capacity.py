@@ -1,5 +1,5 @@
-"""Does it fit? Flash against the region of the constants, RAM against the region of the arena, and
-what was placed against the region that it was placed in.
+"""Whether a bundle fits a board: flash against the region of the constants, RAM against that of the
+arena, and what was placed against the region that it was placed in.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from glowmcu.board.model import Board, Region
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 
-#: What lies in a region because the user or `auto` put it there.
+#: Purpose of bytes that are in a region because the user or `auto` put them there.
 PLACED = "placed code and weights"
 # What helps in general when the caller knows nothing better.
 _FLASH_OPTIONS = (
@@ -23,7 +23,7 @@ _PLACED_OPTIONS = ("place less there with --place",)
 
 @dataclass(frozen=True)
 class RegionUse:
-    """What is asked of one region; `excess_bytes` is 0 where it fits."""
+    """Bytes that a bundle needs in one region, and for what; `excess_bytes` is 0 if they fit."""
 
     purpose: str
     region: Region
@@ -36,8 +36,8 @@ class RegionUse:
 
 
 @dataclass(frozen=True)
-class Fit:
-    """Answer of `fit`: one entry for each region that is used, none for a board without limits."""
+class CapacityCheck:
+    """Use of a board's regions: one entry for each used one, none for a board without limits."""
 
     board: Board
     uses: tuple[RegionUse, ...]
@@ -48,17 +48,17 @@ class Fit:
         return all(use.excess_bytes == 0 for use in self.uses)
 
 
-def fit(board: Board, flash_bytes: int, ram_bytes: int) -> Fit:
+def check_capacity(board: Board, flash_bytes: int, ram_bytes: int) -> CapacityCheck:
     """Compare code and constants (`flash_bytes`) and arena with stack (`ram_bytes`) to a board."""
     if board.placement is None:
-        return Fit(board, ())
+        return CapacityCheck(board, ())
     usual = board.placement
-    return fit_regions(
+    return check_regions(
         board, (("flash", usual.constants, flash_bytes), ("RAM", usual.arena, ram_bytes))
     )
 
 
-def fit_regions(board: Board, demands: Iterable[tuple[str, str, int]]) -> Fit:
+def check_regions(board: Board, demands: Iterable[tuple[str, str, int]]) -> CapacityCheck:
     """Compare (purpose, region, bytes) to a board; what goes to one region adds up and is called
     by the first purpose.
     """
@@ -66,7 +66,7 @@ def fit_regions(board: Board, demands: Iterable[tuple[str, str, int]]) -> Fit:
     for purpose, region, size in demands:
         first, total = used.get(region, (purpose, 0))
         used[region] = first, total + size
-    return Fit(
+    return CapacityCheck(
         board,
         tuple(
             RegionUse(purpose, board.region(region), total)
@@ -76,7 +76,7 @@ def fit_regions(board: Board, demands: Iterable[tuple[str, str, int]]) -> Fit:
 
 
 def does_not_fit(
-    result: Fit,
+    result: CapacityCheck,
     ram_peak: str = "",
     flash_options: Sequence[str] = (),
     ram_options: Sequence[str] = (),
