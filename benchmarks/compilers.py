@@ -41,6 +41,7 @@ class Build:
     flags: tuple[str, ...]
     poisons: bool = False
     emulator: str = ""  # of another processor
+    library: str = ""  # the compiler whose C library this one takes
 
     @property
     def name(self) -> str:
@@ -76,7 +77,12 @@ ARM64 = (
         Build("aarch64-linux-gnu-gcc", ("-static", *flags), emulator="qemu-aarch64")
         for flags in (("-O0",), ("-O2",), ("-O3", "-mcpu=neoverse-n1"), ("-Os",))
     ),
-    Build("clang", ("--target=aarch64-linux-gnu", "-static", "-O2"), emulator="qemu-aarch64"),
+    Build(
+        "clang",
+        ("--target=aarch64-linux-gnu", "-static", "-O2"),
+        emulator="qemu-aarch64",
+        library="aarch64-linux-gnu-gcc",
+    ),
 )
 
 
@@ -134,9 +140,9 @@ def failure(bundle: Path, build: Build, work: Path) -> str:
 
 
 def available(builds: Sequence[Build]) -> list[Build]:
-    """Those whose compiler is installed, and whose emulator."""
-    programs = {build: filter(None, (build.compiler, build.emulator)) for build in builds}
-    return [build for build, needed in programs.items() if all(map(shutil.which, needed))]
+    """Those whose compiler is installed, its library's and the emulator."""
+    programs = {build: (build.compiler, build.emulator, build.library) for build in builds}
+    return [b for b, needed in programs.items() if all(map(shutil.which, filter(None, needed)))]
 
 
 def failures(seed: int, builds: Sequence[Build], core: str | None = None) -> Iterator[str]:
