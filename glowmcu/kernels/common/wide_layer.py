@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glowmcu.ir.kernel_code import Overlap
 from glowmcu.ir.types import ElementType
 from glowmcu.ir.value_range import Int64Array, full_range
 from glowmcu.kernels.common.layer_fields import constant, is_constant
+from glowmcu.kernels.common.overlap import NOTHING, Overlaps, first_pixels, least_gap
+from glowmcu.kernels.common.window_work import taps_inside
 from glowmcu.kernels.kernel import Site, once_a_site
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
@@ -51,11 +54,6 @@ class WideGeometry:
     def run(self) -> int:
         return self.kernel_width * self.group_inputs // self.parts
 
-    @property
-    def rows(self) -> int:
-        """Rows of results where the layer is fully connected: those of the matrix."""
-        return self.in_height
-
 
 def is_wide_layer(site: Site) -> bool:
     """Whether the layer has int16 activations and known weights."""
@@ -85,7 +83,7 @@ def wide_geometry(site: Site) -> WideGeometry:
 
 @once_a_site
 def wide_reach(site: Site) -> Int64Array:
-    """What |sum with bias| of each channel cannot exceed, as Python's integers; at edges neither."""
+    """What |sum with bias| of each channel cannot exceed, as Python's integers."""
     op, x = site.node.op, site.signature.inputs[0]
     assert isinstance(op, Conv2D | FullyConnected)
     inputs = (site.input_ranges[0] if site.input_ranges else None) or full_range(x)
@@ -123,3 +121,52 @@ def wide_scales(site: Site) -> tuple[Int64Array, Int64Array] | None:
         for reach, multiplier, shift in zip(wide_reach(site), multipliers, shifts, strict=True)
     ]
     return (multipliers, shifts) if max(largest, default=0) < _INT32_END - 1 else None
+
+
+def window_edges(site: Site, geometry: WideGeometry) -> tuple[bool, bool]:
+    """Whether rows of windows may lack taps, and windows all of them."""
+    down, along = window_taps(site, geometry)
+    is_trimmed = min(along, default=0) < geometry.kernel_width
+    return is_trimmed, 0 in down or 0 in along
+
+
+def window_taps(site: Site, geometry: WideGeometry) -> tuple[list[int], list[int]]:
+    """Taps inside the image of each row of results, and of each column."""
+    if isinstance(site.node.op, FullyConnected):
+        return [1] * geometry.in_height, [1]
+    out = site.signature.output.shape
+    down = taps_inside(
+        geometry.in_height, out[1], geometry.kernel_height, geometry.stride_y,
+        geometry.dilation_y, geometry.pad_top,
+    )  # fmt: skip
+    along = taps_inside(
+        geometry.in_width, out[2], geometry.kernel_width, geometry.stride_x,
+        geometry.dilation_x, geometry.pad_left,
+    )  # fmt: skip
+    return [int(n) for n in down], [int(n) for n in along]
+
+
+def wide_overlaps(site: Site, at_once: int, channels: int) -> Overlaps:
+    """Up to `at_once` pixels at a time, each block of `channels` read before it is written."""
+    op, geometry = site.node.op, wide_geometry(site)
+    reads_first = geometry.groups == 1 and geometry.group_outputs <= channels
+    x, out = site.signature.inputs[0], site.signature.output
+    if isinstance(op, FullyConnected):
+        first = np.arange(geometry.in_height, dtype=np.int64)
+    elif x.shape[0] != 1:
+        return {}
+    else:
+        first = first_pixels(op, site.signature, site.signature.inputs[1].shape[1:3])
+    # Wherever a pixel is, it may be alone or the first of some.
+    ends = np.minimum(np.arange(len(first), dtype=np.int64) + at_once, len(first))
+    pixel_bytes = geometry.in_channels * x.element.size_bytes
+    needed = np.where(first < NOTHING, first * pixel_bytes, NOTHING)
+    written = ends * (out.size_bytes // len(first))
+    return {0: Overlap(least_gap(written, needed, x.size_bytes, reads_first))}
+
+
+def wide_note(site: Site) -> str:
+    """The proof that no sum overflows."""
+    bound = max(wide_reach(site), default=0)
+    end = 31 if fits_int32(site) else 47
+    return f"{site.node.macs:,} MACs; |acc| <= {bound:,} < 2^{end}".replace(",", " ")

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from glowmcu.kernels.common.overlap import Overlaps, matrix_overlaps, window_overlaps
-from glowmcu.kernels.common.wide_layer import is_wide_layer, wide_reach
+from glowmcu.kernels.common.wide_layer import is_wide_layer, wide_note, wide_overlaps, window_taps
 from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, Clamp, window_assembly
 from glowmcu.kernels.dsp.int16.windows_stream import (
     WindowStream,
     code_for,
     known_stream,
     window_stream,
-    window_taps,
 )
 from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
@@ -91,10 +89,10 @@ class WideWindowsDsp(Kernel):
                 "code": code,
             },
             parameters=Parameters("glowmcu_wide_windows", _fields(site, stream)),
-            rows=geometry.rows if is_dense else shape[1],
+            rows=geometry.in_height if is_dense else shape[1],
             batches=1 if is_dense else shape[0],
-            overlaps=_overlaps(site),
-            notes=(_note(site),),
+            overlaps=wide_overlaps(site, 1, CHANNELS),
+            notes=(wide_note(site),),
         )
 
 
@@ -113,23 +111,6 @@ def _fields(site: Site, stream: WindowStream) -> tuple[Field, ...]:
         Field("clamp_max", most),
         Field("stream", ConstantArray("stream", stream.words(), _STREAM)),
     )
-
-
-def _overlaps(site: Site) -> Overlaps:
-    """Pixel by pixel; one whose channels are a single block is read before it is written."""
-    op, geometry = site.node.op, known_stream(site).geometry
-    reads_first = geometry.groups == 1 and geometry.group_outputs <= CHANNELS
-    if isinstance(op, FullyConnected):
-        return matrix_overlaps(site.signature, geometry.rows, 1, reads_first)
-    assert isinstance(op, Conv2D)
-    kernel_size = site.signature.inputs[1].shape[1:3]
-    return window_overlaps(op, site.signature, kernel_size, reads_first=reads_first)
-
-
-def _note(site: Site) -> str:
-    """The proof that no sum overflows."""
-    bound, end = max(wide_reach(site), default=0), 47 if known_stream(site).code.wide else 31
-    return f"{site.node.macs:,} MACs; |acc| <= {bound:,} < 2^{end}".replace(",", " ")
 
 
 @once_a_site

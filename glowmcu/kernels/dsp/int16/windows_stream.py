@@ -16,8 +16,8 @@ from glowmcu.kernels.common.wide_layer import (
     wide_geometry,
     wide_reach,
     wide_scales,
+    window_edges,
 )
-from glowmcu.kernels.common.window_work import taps_inside
 from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, Clamp, WindowCode
 from glowmcu.kernels.kernel import Site, Target, once_a_site
 from glowmcu.ops.convolution import Conv2D
@@ -106,7 +106,7 @@ def window_stream(site: Site) -> WindowStream | None:
     if scales is None or int(max(wide_reach(site), default=0)) >= ACCUMULATOR_END:
         return None
     is_doubled = scales.shape[1] > 1
-    is_trimmed, is_empty = _edges(site, geometry)
+    is_trimmed, is_empty = window_edges(site, geometry)
     parts_of_runs = is_trimmed and geometry.parts == 1
     code = WindowCode(
         packed=_packs(geometry, weights),
@@ -127,29 +127,6 @@ def known_stream(site: Site) -> WindowStream:
     stream = window_stream(site)
     assert stream is not None
     return stream
-
-
-def _edges(site: Site, geometry: WideGeometry) -> tuple[bool, bool]:
-    """Whether rows of windows may lack taps, and windows all of them."""
-    down, along = window_taps(site, geometry)
-    is_trimmed = min(along, default=0) < geometry.kernel_width
-    return is_trimmed, 0 in down or 0 in along
-
-
-def window_taps(site: Site, geometry: WideGeometry) -> tuple[list[int], list[int]]:
-    """Taps inside the image of each row of results, and of each column."""
-    if isinstance(site.node.op, FullyConnected):
-        return [1] * geometry.rows, [1]
-    out = site.signature.output.shape
-    down = taps_inside(
-        geometry.in_height, out[1], geometry.kernel_height, geometry.stride_y,
-        geometry.dilation_y, geometry.pad_top,
-    )  # fmt: skip
-    along = taps_inside(
-        geometry.in_width, out[2], geometry.kernel_width, geometry.stride_x,
-        geometry.dilation_x, geometry.pad_left,
-    )  # fmt: skip
-    return [int(n) for n in down], [int(n) for n in along]
 
 
 def _packs(geometry: WideGeometry, weights: Array) -> bool:
