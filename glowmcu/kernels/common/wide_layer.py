@@ -13,7 +13,7 @@ from glowmcu.kernels.common.layer_fields import constant, is_constant
 from glowmcu.kernels.common.overlap import NOTHING, Overlaps, first_pixels, least_gap
 from glowmcu.kernels.common.window_work import taps_inside
 from glowmcu.kernels.kernel import Site, once_a_site
-from glowmcu.ops.convolution import Conv2D
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.wide import WideRequantization
 
@@ -85,7 +85,7 @@ def wide_geometry(site: Site) -> WideGeometry:
 def wide_reach(site: Site) -> Int64Array:
     """What |sum with bias| of each channel cannot exceed, as Python's integers."""
     op, x = site.node.op, site.signature.inputs[0]
-    assert isinstance(op, Conv2D | FullyConnected)
+    assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
     inputs = (site.input_ranges[0] if site.input_ranges else None) or full_range(x)
     assert inputs is not None
     low, high = op.reach(constant(site, 1), inputs, site.signature)
@@ -106,7 +106,7 @@ def wide_scales(site: Site) -> tuple[Int64Array, Int64Array] | None:
     channel; None where accumulators have 32 bits, or a result needs other shifts than 1 to 30.
     """
     op = site.node.op
-    assert isinstance(op, Conv2D | FullyConnected)
+    assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
     scale = op.requantization(site.signature)
     if not isinstance(scale, WideRequantization):
         return None
@@ -156,6 +156,7 @@ def wide_overlaps(site: Site, at_once: int, channels: int) -> Overlaps:
     elif x.shape[0] != 1:
         return {}
     else:
+        assert isinstance(op, Conv2D)
         first = first_pixels(op, site.signature, site.signature.inputs[1].shape[1:3])
     # Wherever a pixel is, it may be alone or the first of some.
     ends = np.minimum(np.arange(len(first), dtype=np.int64) + at_once, len(first))
