@@ -2,9 +2,11 @@
  * glowmcu_wide_depthwise_dsp.h: int16 depthwise convolution with int8 weights, four channels of a
  * pixel at a time.
  *
- * For each four channels, the last ones with zeros, the stream has a word of weights a tap, those
- * of channels 0, 2, 1, 3 from the lowest byte on, then four biases and four scales: the shift to
- * the right in the upper half, the multiplier in the lower one.
+ * The inner function is assembly that the compiler writes, or C on the same stream of constants.
+ *
+ * For each four channels, the last ones with zeros, the stream has four biases, then a word of
+ * weights a tap, those of channels 0, 2, 1, 3 from the lowest byte on, then four scales: a
+ * multiplier in the upper half, a shift to the right in the lower one.
  */
 #ifndef GLOWMCU_WIDE_DEPTHWISE_DSP_H
 #define GLOWMCU_WIDE_DEPTHWISE_DSP_H
@@ -28,90 +30,52 @@ typedef struct {
     int32_t pad_left;
     int32_t clamp_min;
     int32_t clamp_max;
-    const uint32_t *stream;
+    const int32_t *stream;
 } glowmcu_wide_depthwise;
 
-/* The taps of a window; steps are elements of the image, and words of weights that are left out. */
+/* A pixel's window, in the order that the assembly knows; steps and sizes are bytes. */
 typedef struct {
-    int32_t rows;
-    int32_t taps;
-    int32_t step;
-    int32_t line;
-    int32_t before;
-    int32_t between;
-} glowmcu_wide_taps;
+    const int32_t *stream;
+    int32_t blocks;  /* of four channels */
+    int32_t taps;    /* of a row */
+    int32_t step;    /* from tap to tap */
+    int32_t line;    /* from row to row */
+    int32_t before;  /* weights that the window does not have, in front of the others */
+    int32_t between; /* and from row to row */
+    int32_t after;
+    int32_t rows;    /* 0: there are no taps */
+    int32_t clamp_min;
+    int32_t clamp_max;
+} glowmcu_wide_depthwise_job;
 
-/* (sum * multiplier) >> (16 + shift), halves up, clamped. */
+/* All whole blocks of channels at one pixel. */
+typedef void (*glowmcu_wide_depthwise_function)(const glowmcu_wide_depthwise_job *job,
+    const int16_t *in, int16_t *out);
+
+/* The result of a channel, whose image is `x`: `lane` of the block that begins at `w`. */
 GLOWMCU_CODE
-static inline int16_t glowmcu_wide_depthwise_result(const glowmcu_wide_depthwise *p, int32_t sum,
-    uint32_t scale)
-{
-    const int32_t shift = (int32_t)(scale >> 16);
-    const int32_t half = (int32_t)((1u << shift) >> 1);
-
-    return (int16_t)glowmcu_clamp(glowmcu_smlawb(sum, scale, half) >> shift, p->clamp_min,
-        p->clamp_max);
-}
-
-/* Four channels at `x`, whose constants begin at `w`. */
-GLOWMCU_CODE
-static inline void glowmcu_wide_depthwise_four(const glowmcu_wide_depthwise *p,
-    const glowmcu_wide_taps *k, const int16_t *x, const uint32_t *w, const uint32_t *scales,
-    int16_t *out)
-{
-    int32_t a = (int32_t)scales[0];
-    int32_t b = (int32_t)scales[1];
-    int32_t c = (int32_t)scales[2];
-    int32_t d = (int32_t)scales[3];
-
-    w += k->before;
-    for (int32_t row = k->rows; row > 0; --row) {
-        const int16_t *at = x;
-        for (int32_t tap = k->taps; tap > 0; --tap) {
-            const uint32_t first = glowmcu_load_word(at);
-            const uint32_t second = glowmcu_load_word(at + 2);
-            const uint32_t weights = *w;
-            const uint32_t even = glowmcu_sxtb16(weights);
-            const uint32_t odd = glowmcu_sxtb16_ror8(weights);
-
-            a = glowmcu_smlabb(first, even, a);
-            b = glowmcu_smlatt(first, even, b);
-            c = glowmcu_smlabb(second, odd, c);
-            d = glowmcu_smlatt(second, odd, d);
-            at += k->step;
-            ++w;
-        }
-        x += k->line;
-        w += k->between;
-    }
-    out[0] = glowmcu_wide_depthwise_result(p, a, scales[4]);
-    out[1] = glowmcu_wide_depthwise_result(p, b, scales[5]);
-    out[2] = glowmcu_wide_depthwise_result(p, c, scales[6]);
-    out[3] = glowmcu_wide_depthwise_result(p, d, scales[7]);
-}
-
-/* Channel `lane` of four at `x`, where there are fewer. */
-GLOWMCU_CODE
-static int16_t glowmcu_wide_depthwise_one(const glowmcu_wide_depthwise *p,
-    const glowmcu_wide_taps *k, const int16_t *x, const uint32_t *w, const uint32_t *scales,
-    int32_t lane)
+static int16_t glowmcu_wide_depthwise_one(const glowmcu_wide_depthwise_job *k, const int32_t *w,
+    int32_t words, const int16_t *x, int32_t lane)
 {
     const int32_t place = 8 * ((lane % 2) * 2 + lane / 2); /* of its byte in a word */
-    int32_t sum = (int32_t)scales[lane];
+    const uint32_t scale = (uint32_t)w[4 + words + lane];
+    const int32_t shift = (int32_t)(scale & 0xFFFFu);
+    int32_t sum = w[lane];
 
-    w += k->before;
+    w += 4 + k->before / 4;
     for (int32_t row = k->rows; row > 0; --row) {
         const int16_t *at = x;
         for (int32_t tap = k->taps; tap > 0; --tap) {
-            const int32_t weight = (int8_t)(uint8_t)((*w >> place) & 0xFFu);
+            const int32_t weight = (int8_t)(uint8_t)(((uint32_t)*w >> place) & 0xFFu);
             sum = glowmcu_wrapping_add(sum, *at * weight);
-            at += k->step;
+            at += k->step / 2;
             ++w;
         }
-        x += k->line;
-        w += k->between;
+        x += k->line / 2;
+        w += k->between / 4;
     }
-    return glowmcu_wide_depthwise_result(p, sum, scales[4 + lane]);
+    sum = glowmcu_smlawb(sum, scale >> 16, (int32_t)((1u << shift) >> 1)) >> shift;
+    return (int16_t)glowmcu_clamp(sum, k->clamp_min, k->clamp_max);
 }
 
 /*
@@ -119,41 +83,50 @@ static int16_t glowmcu_wide_depthwise_one(const glowmcu_wide_depthwise *p,
  * `in` begins with the first of these input rows, `out` with row first_row. Results may overwrite
  * input that nothing reads any more.
  */
-GLOWMCU_CODE
-static void glowmcu_wide_depthwise_dsp_s16(const glowmcu_wide_depthwise *p, const int16_t *in,
-    int16_t *out, int32_t first_row, int32_t end_row)
+static GLOWMCU_ALWAYS_INLINE void glowmcu_wide_depthwise_rows(const glowmcu_wide_depthwise *p,
+#if GLOWMCU_HAS_DSP
+    glowmcu_wide_depthwise_function four,
+#endif
+    const int16_t *in, int16_t *out, int32_t first_row, int32_t end_row)
 {
     const int32_t words = p->kernel_height * p->kernel_width;
     const int32_t in_row = glowmcu_first_input_row(first_row, p->stride_y, p->pad_top);
     const int32_t line = p->in_width * p->channels;
-    glowmcu_wide_taps k;
+    glowmcu_wide_depthwise_job k;
 
-    k.step = p->dilation_x * p->channels;
-    k.line = p->dilation_y * line;
+    k.stream = p->stream;
+    k.blocks = p->channels / 4;
+    k.step = p->dilation_x * p->channels * 2;
+    k.line = p->dilation_y * line * 2;
+    k.clamp_min = p->clamp_min;
+    k.clamp_max = p->clamp_max;
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         const glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top,
             p->kernel_height, p->dilation_y, p->in_height);
         for (int32_t ox = 0; ox < p->out_width; ++ox) {
             const glowmcu_taps xs = glowmcu_taps_inside(ox * p->stride_x - p->pad_left,
                 p->kernel_width, p->dilation_x, p->in_width);
-            const uint32_t *w = p->stream;
             const int16_t *x = in;
             int32_t c = 0;
 
-            k.rows = ys.end - ys.first;
             k.taps = xs.end - xs.first;
-            k.before = ys.first * p->kernel_width + xs.first;
-            k.between = p->kernel_width - k.taps;
-            if (k.rows > 0 && k.taps > 0) {
+            k.rows = (k.taps > 0) ? ys.end - ys.first : 0;
+            k.before = 4 * (ys.first * p->kernel_width + xs.first);
+            k.between = 4 * (p->kernel_width - k.taps);
+            k.after = 4 * words - k.before - k.rows * p->kernel_width * 4;
+            if (k.rows > 0) {
                 x += (ys.origin - in_row + ys.first * p->dilation_y) * line
                     + (xs.origin + xs.first * p->dilation_x) * p->channels;
             }
-            for (; c + 4 <= p->channels; c += 4) {
-                glowmcu_wide_depthwise_four(p, &k, x + c, w, w + words, out + c);
-                w += words + 8;
+#if GLOWMCU_HAS_DSP
+            if (k.blocks > 0) {
+                four(&k, x, out);
+                c = k.blocks * 4;
             }
-            for (int32_t lane = 0; c < p->channels; ++lane, ++c) {
-                out[c] = glowmcu_wide_depthwise_one(p, &k, x + c, w, w + words, lane);
+#endif
+            for (; c < p->channels; ++c) {
+                out[c] = glowmcu_wide_depthwise_one(&k, p->stream + c / 4 * (words + 8), words,
+                    x + c, c % 4);
             }
             out += p->channels;
         }

@@ -15,6 +15,9 @@ from glowmcu.kernels.common.wide_depthwise import (
     is_wide_depthwise,
 )
 from glowmcu.kernels.common.wide_layer import wide_note
+from glowmcu.kernels.dsp.int16.depthwise_assembly import depthwise_assembly
+from glowmcu.kernels.dsp.int16.results_assembly import Clamp, clamp_of
+from glowmcu.kernels.dsp.order.blocks import ordered
 from glowmcu.kernels.kernel import (
     ConstantArray,
     Cost,
@@ -54,7 +57,11 @@ class WideDepthwiseDsp(Kernel):
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
         cycles = sum(_CYCLES[name] * amount for name, amount in work.items())
-        return Cost(cycles, 620, self.flash_bytes(site, target))
+        key = self.code_key(site, target)
+        return Cost(cycles, 560, self.flash_bytes(site, target), code_key=key)
+
+    def code_key(self, site: Site, target: Target) -> str:
+        return f"glowmcu_wide_depthwise_{_clamp(site).letter}4"
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature
@@ -62,9 +69,13 @@ class WideDepthwiseDsp(Kernel):
         stream = ConstantArray("stream", _stream(site), _STREAM)
         fields = (*depthwise_fields(site), Field("stream", stream))
         return KernelCode(
-            function="glowmcu_wide_depthwise_dsp_s16",
+            function=self.code_key(site, target),
             operands=(0,),
-            header="glowmcu_wide_depthwise_dsp.h",
+            template="dsp/int16/wide_depthwise_dsp.c.j2",
+            view={
+                "headers": ("glowmcu_wide_depthwise_dsp.h",),
+                "assembly": ordered(depthwise_assembly(_clamp(site)), target, apart=("r1",)),
+            },
             parameters=Parameters("glowmcu_wide_depthwise", fields),
             rows=signature.output.shape[1],
             batches=signature.output.shape[0],
@@ -73,15 +84,18 @@ class WideDepthwiseDsp(Kernel):
         )
 
 
-def _stream(site: Site) -> npt.NDArray[np.uint32]:
+def _clamp(site: Site) -> Clamp:
+    op = site.node.op
+    assert isinstance(op, DepthwiseConv2D)
+    return clamp_of(op.clamp_range(site.signature))
+
+
+def _stream(site: Site) -> npt.NDArray[np.int32]:
     weights, bias, multipliers, shifts = depthwise_rows(site)
     room = -len(weights) % _CHANNELS
     rows = np.pad(weights, ((0, room), (0, 0))).reshape(-1, _CHANNELS, weights.shape[1])
     words = np.ascontiguousarray(rows[:, _ORDER].transpose(0, 2, 1)).astype(np.int8)
-    scales = np.stack([bias.astype(np.int64), (shifts << 16) | multipliers])
-    scales = np.pad(scales, ((0, 0), (0, room))).reshape(2, -1, _CHANNELS).transpose(1, 0, 2)
-    blocks = len(rows)
-    return np.concatenate(
-        [words.reshape(blocks, -1).view("<u4"), scales.reshape(blocks, -1).astype(np.uint32)],
-        axis=1,
-    ).astype(np.uint32).reshape(-1)  # fmt: skip
+    scales = (multipliers << 16) | shifts
+    starts, ends = (np.pad(each, (0, room)).reshape(-1, _CHANNELS) for each in (bias, scales))
+    parts = (starts, words.reshape(len(rows), -1).view("<i4"), ends)
+    return np.concatenate([part.astype(np.int32) for part in parts], axis=1).reshape(-1)

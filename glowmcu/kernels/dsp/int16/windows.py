@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glowmcu.kernels.common.wide_layer import is_wide_layer, wide_note, wide_overlaps, window_taps
-from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, Clamp, window_assembly
+from glowmcu.kernels.dsp.int16.results_assembly import Clamp
+from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, window_assembly
 from glowmcu.kernels.dsp.int16.windows_stream import (
     WindowStream,
     code_for,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
+
+from glowmcu.kernels.dsp.int16.results_assembly import Clamp, clamped, scaled
 
 #: Fours of inputs in a round of the loop, and channels of a block.
 ROUND_FOURS = 4
@@ -25,16 +26,8 @@ _ENTERED, _BEHIND = _RUNS, _PARTS
 #: Places in `glowmcu_wide_job`.
 (
     _STREAM, _CHANNELS, _LENGTH, _BACK, _ENTRY, _REST, _IN_STEP, _W_STEP, _BEFORE, _JOB_RUNS,
-    _AFTER, _JOB_PARTS, _IN_ROW, _W_ROW, _CLAMP_MIN, _CLAMP_MAX, _FRONT,
+    _AFTER, _JOB_PARTS, _IN_ROW, _W_ROW, _CLAMP_MIN, _, _FRONT,
 ) = range(0, 68, 4)  # fmt: skip
-
-
-class Clamp(Enum):
-    """How a result becomes int16."""
-
-    FULL = "full"
-    RELU = "relu"
-    ANY = "any"
 
 
 @dataclass(frozen=True)
@@ -65,7 +58,7 @@ class WindowCode:
             "p" if self.packed else "b",
             "w" if self.wide else "n",
             "d" * self.doubled,
-            {Clamp.FULL: "", Clamp.RELU: "r", Clamp.ANY: "c"}[self.clamp],
+            self.clamp.letter,
             "o" * self.rest,
             "g" * self.parts,
             "s" * self.single,
@@ -299,12 +292,9 @@ def _results(code: WindowCode) -> Iterator[str]:
     else:
         scales = ("r2", "r3", "r12", "lr")
         yield f"ldm r1!, {{{', '.join(scales)}}}"
-        firsts = [x for (x,) in channels]
-        yield from (f"smulwt {x}, {x}, {k}" for x, k in zip(firsts, scales, strict=True))
-        for x, k in zip(firsts, scales, strict=True):
-            yield from (f"asrs {x}, {x}, {k}", f"adc {x}, {x}, #0")
+        yield from scaled([x for (x,) in channels], scales)
     results = [channel[0] for channel in channels]
-    yield from _clamped(code, results)
+    yield from clamped(code.clamp, results, _JOB, _CLAMP_MIN)
     a, b, c, d = results
     yield from (f"ldr r0, [sp, #{_OUT}]", f"ldr r2, [sp, #{_LEFT}]")
     yield from (f"pkhbt {a}, {a}, {b}, lsl #16", f"pkhbt {c}, {c}, {d}, lsl #16")
@@ -348,16 +338,3 @@ def _wide_result(low: str, high: str) -> Iterator[str]:
     yield from (f"orr {low}, {low}, {high}, lsl #16", f"asr {high}, {high}, #16")
     yield from ("rsb r3, r2, #32", f"lsl {high}, {high}, r3", f"lsrs {low}, {low}, r2")
     yield from (f"orr {low}, {low}, {high}", f"adc {low}, {low}, #0")
-
-
-def _clamped(code: WindowCode, results: list[str]) -> Iterator[str]:
-    if code.clamp is Clamp.FULL:
-        yield from (f"ssat {x}, #16, {x}" for x in results)
-    elif code.clamp is Clamp.RELU:
-        yield from (f"usat {x}, #15, {x}" for x in results)
-    else:
-        yield from (f"ldr r2, [sp, #{_JOB}]", f"ldr r3, [r2, #{_CLAMP_MIN}]")
-        yield f"ldr r2, [r2, #{_CLAMP_MAX}]"
-        for x in results:
-            yield from (f"cmp {x}, r3", "it lt", f"movlt {x}, r3")
-            yield from (f"cmp {x}, r2", "it gt", f"movgt {x}, r2")

@@ -18,7 +18,8 @@ from glowmcu.kernels.common.wide_layer import (
     wide_scales,
     window_edges,
 )
-from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, Clamp, WindowCode
+from glowmcu.kernels.dsp.int16.results_assembly import clamp_of
+from glowmcu.kernels.dsp.int16.windows_assembly import CHANNELS, WindowCode
 from glowmcu.kernels.kernel import Site, Target, once_a_site
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.matmul import FullyConnected
@@ -108,11 +109,13 @@ def window_stream(site: Site) -> WindowStream | None:
     is_doubled = scales.shape[1] > 1
     is_trimmed, is_empty = window_edges(site, geometry)
     parts_of_runs = is_trimmed and geometry.parts == 1
+    op = site.node.op
+    assert isinstance(op, Conv2D | FullyConnected)
     code = WindowCode(
         packed=_packs(geometry, weights),
         wide=not fits_int32(site),
         doubled=is_doubled,
-        clamp=_clamp(site),
+        clamp=clamp_of(op.clamp_range(site.signature)),
         rest=bool(geometry.run % 4 or (parts_of_runs and geometry.group_inputs % 4) or is_empty),
         parts=geometry.parts > 1,
         single=geometry.kernel_height == geometry.parts == 1 and not is_trimmed and not is_empty,
@@ -134,14 +137,6 @@ def _packs(geometry: WideGeometry, weights: Array) -> bool:
     groups = weights.astype(np.int32).reshape(geometry.groups, geometry.group_outputs, -1)
     groups = np.pad(groups, ((0, 0), (0, geometry.group_outputs % 2), (0, 0)))
     return int((_FIRST * groups[:, 0::2] + groups[:, 1::2]).min(initial=0)) >= _INT16_MIN
-
-
-def _clamp(site: Site) -> Clamp:
-    op = site.node.op
-    assert isinstance(op, Conv2D | FullyConnected)
-    least, most = ElementType.I16.limits
-    known = {(least, most): Clamp.FULL, (0, most): Clamp.RELU}
-    return known.get(op.clamp_range(site.signature), Clamp.ANY)
 
 
 def _scales(site: Site) -> Array | None:
