@@ -8,7 +8,7 @@ import pytest
 
 from tests.ops.test_wide_layers import CONV, DENSE, Case, layer_model
 from tests.support.forced_layers import ForcedLayers
-from tests.support.forced_variant import compile_forced, variants_of
+from tests.support.forced_variant import check_forced, compile_forced, variants_of
 
 NAME = "wide.windows_dsp"
 _DEEP = Case("CONV_2D", (1, 3, 3, 128), 5, (3, 3), out_scale=0.9)
@@ -75,3 +75,11 @@ def test_other_cores(core: str) -> None:
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_the_loop_cannot_scale_stays_with_portable_c(name: str) -> None:
     assert NAME not in variants_of(compile_forced(layer_model(_LAYERS[name]), NAME, "cortex-m4"))
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_results_may_lie_where_their_own_inputs_are(channels: int) -> None:
+    data = layer_model(Case("FULLY_CONNECTED", (12, 4), channels))
+    compilation = compile_forced(data, NAME, "cortex-m4")
+    assert compilation.manifest.arena_bytes < 12 * 2 * (4 + channels)
+    check_forced(data, NAME, count=3)

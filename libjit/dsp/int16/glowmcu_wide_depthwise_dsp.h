@@ -74,7 +74,7 @@ static int16_t glowmcu_wide_depthwise_one(const glowmcu_wide_depthwise_job *k, c
         x += k->line / 2;
         w += k->between / 4;
     }
-    sum = glowmcu_smlawb(sum, scale >> 16, (int32_t)((1u << shift) >> 1)) >> shift;
+    sum = glowmcu_smlawb(sum, scale >> 16, (int32_t)(((uint32_t)1 << shift) >> 1)) >> shift;
     return (int16_t)glowmcu_clamp(sum, k->clamp_min, k->clamp_max);
 }
 

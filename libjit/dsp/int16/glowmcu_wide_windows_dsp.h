@@ -42,6 +42,7 @@ typedef struct {
     int32_t packed;     /* words of weights are 256 * first + second, not bytes */
     int32_t wide;       /* sums of 64 bits */
     int32_t doubled;    /* Q31 and rounded twice, not Q15 */
+    int32_t single;     /* all windows have all taps, in one run */
     int32_t four_bytes; /* of the assembly's code */
 } glowmcu_wide_code;
 
@@ -130,6 +131,40 @@ static inline void glowmcu_wide_plan(const glowmcu_wide_windows *p, int32_t four
         job->after = p->kernel_height * row_bytes;
     }
 }
+/* All groups at one pixel; returns where the next one's results are. */
+GLOWMCU_CODE
+static inline int16_t *glowmcu_wide_groups(const glowmcu_wide_windows *p,
+    glowmcu_wide_function one, glowmcu_wide_job *job, int32_t group_words, const int16_t *x,
+    int16_t *out)
+{
+    job->stream = p->stream;
+    for (int32_t group = 0; group < p->groups; ++group) {
+        one(job, x, out);
+        job->stream += group_words;
+        x += p->group_inputs;
+        out += p->group_outputs;
+    }
+    return out;
+}
+
+/* Rows of windows that have all taps, in one run. */
+GLOWMCU_CODE
+static inline void glowmcu_wide_single_rows(const glowmcu_wide_windows *p,
+    glowmcu_wide_function one, glowmcu_wide_job *job, int32_t group_words, const int16_t *in,
+    int16_t *out, int32_t rows)
+{
+    const int32_t step = p->stride_x * p->in_channels;
+    const int32_t line = p->stride_y * p->in_width * p->in_channels;
+
+    for (int32_t row = 0; row < rows; ++row) {
+        const int16_t *x = in;
+        for (int32_t ox = p->out_width; ox > 0; --ox) {
+            out = glowmcu_wide_groups(p, one, job, group_words, x, out);
+            x += step;
+        }
+        in += line;
+    }
+}
 #else
 /* What the sum of channel `lane` of a block starts from. */
 GLOWMCU_CODE
@@ -185,38 +220,49 @@ static inline int32_t glowmcu_wide_scaled(const glowmcu_wide_code *k, const int3
         + (int64_t)(((uint64_t)1 << ((uint32_t)w[lane] & 0xFFu)) >> 1)) >> (w[lane] & 0xFF));
 }
 
-/* All channels of a group at one pixel, in C. */
+/* One channel at one pixel: `lane` of the block that begins at `block`. */
 GLOWMCU_CODE
-static void glowmcu_wide_pixel(const glowmcu_wide_windows *p, const glowmcu_wide_code *k,
-    const int32_t *stream, const int16_t *in, int16_t *out, glowmcu_taps ys, glowmcu_taps xs)
+static inline int16_t glowmcu_wide_channel(const glowmcu_wide_windows *p,
+    const glowmcu_wide_code *k, const int32_t *block, int32_t lane, const int16_t *in,
+    glowmcu_taps ys, glowmcu_taps xs)
 {
-    const int32_t block_words = glowmcu_wide_block_words(p, k);
     const int32_t run_words = glowmcu_wide_run_bytes(p) / 4;
-    const int32_t scales = block_words - ((k->doubled != 0) ? 12 : 4);
-    const int32_t starts = scales - p->kernel_height * p->parts * run_words;
-    /* Taps that share a run, and runs that a tap along the row is away from the first. */
+    const int32_t scales = glowmcu_wide_block_words(p, k) - ((k->doubled != 0) ? 12 : 4);
+    const int32_t *weights = block + scales - p->kernel_height * p->parts * run_words;
+    /* Inputs from tap to tap of a run, and words from run to run of a row. */
     const int32_t inside = (p->parts == 1) ? p->group_inputs : 0;
     const int32_t apart = (p->parts == 1) ? 0 : run_words;
+    int64_t sum = glowmcu_wide_start(k, block, lane);
 
-    for (int32_t oc = 0; oc < p->group_outputs; ++oc) {
-        const int32_t lane = oc % 4;
-        int64_t sum = glowmcu_wide_start(k, stream, lane);
-        int32_t value;
-
-        for (int32_t ky = ys.first; ky < ys.end; ++ky) {
-            for (int32_t kx = xs.first; kx < xs.end; ++kx) {
-                const int32_t at = (ys.origin + ky * p->dilation_y) * p->in_width + xs.origin
-                    + kx * p->dilation_x;
-                const int16_t *x = in + at * p->in_channels;
-                const int32_t *w = stream + starts + ky * p->parts * run_words + kx * apart;
-                for (int32_t ic = 0; ic < p->group_inputs; ++ic) {
-                    sum += x[ic] * glowmcu_wide_weight(k, w, kx * inside + ic, lane);
-                }
+    for (int32_t ky = ys.first; ky < ys.end; ++ky) {
+        for (int32_t kx = xs.first; kx < xs.end; ++kx) {
+            const int32_t at = (ys.origin + ky * p->dilation_y) * p->in_width + xs.origin
+                + kx * p->dilation_x;
+            const int16_t *x = in + at * p->in_channels;
+            const int32_t *w = weights + ky * p->parts * run_words + kx * apart;
+            for (int32_t ic = 0; ic < p->group_inputs; ++ic) {
+                sum += x[ic] * glowmcu_wide_weight(k, w, kx * inside + ic, lane);
             }
         }
-        value = glowmcu_wide_scaled(k, stream + scales, lane, sum);
-        out[oc] = (int16_t)glowmcu_clamp(value, p->clamp_min, p->clamp_max);
-        stream += (lane == 3) ? block_words : 0;
+    }
+    return (int16_t)glowmcu_clamp(glowmcu_wide_scaled(k, block + scales, lane, sum), p->clamp_min,
+        p->clamp_max);
+}
+
+/* All channels of a group at one pixel, in C: four are read for before they are written. */
+GLOWMCU_CODE
+static inline void glowmcu_wide_pixel(const glowmcu_wide_windows *p, const glowmcu_wide_code *k,
+    const int32_t *stream, const int16_t *in, int16_t *out, glowmcu_taps ys, glowmcu_taps xs)
+{
+    for (int32_t oc = 0; oc < p->group_outputs; oc += 4) {
+        const int32_t count = (p->group_outputs - oc < 4) ? p->group_outputs - oc : 4;
+        int16_t results[4];
+
+        for (int32_t lane = 0; lane < count; ++lane) {
+            results[lane] = glowmcu_wide_channel(p, k, stream, lane, in, ys, xs);
+        }
+        (void)memcpy(out + oc, results, (size_t)count * sizeof *results);
+        stream += glowmcu_wide_block_words(p, k);
     }
 }
 #endif
@@ -241,6 +287,14 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_wide_rows(const glowmcu_wide_windows *
     job.channels = p->group_outputs;
     job.clamp_min = p->clamp_min;
     job.clamp_max = p->clamp_max;
+    if (k->single != 0) {
+        const glowmcu_taps ys = {0, 0, p->kernel_height};
+        const glowmcu_taps xs = {0, 0, p->kernel_width};
+
+        glowmcu_wide_plan(p, k->four_bytes, ys, xs, &job);
+        glowmcu_wide_single_rows(p, one, &job, group_words, in, out, end_row - first_row);
+        return;
+    }
 #endif
     for (int32_t oy = first_row; oy < end_row; ++oy) {
         glowmcu_taps ys = glowmcu_taps_inside(oy * p->stride_y - p->pad_top, p->kernel_height,
@@ -266,13 +320,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_wide_rows(const glowmcu_wide_windows *
                 end = xs.end;
                 glowmcu_wide_plan(p, k->four_bytes, ys, xs, &job);
             }
-            job.stream = p->stream;
-            for (int32_t group = 0; group < p->groups; ++group) {
-                one(&job, x, out);
-                job.stream += group_words;
-                x += p->group_inputs;
-                out += p->group_outputs;
-            }
+            out = glowmcu_wide_groups(p, one, &job, group_words, x, out);
 #else
             for (int32_t group = 0; group < p->groups; ++group) {
                 glowmcu_wide_pixel(p, k, p->stream + group * group_words,

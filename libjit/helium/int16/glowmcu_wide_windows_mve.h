@@ -79,6 +79,13 @@ typedef struct {
 typedef void (*glowmcu_wide_vector_function)(const glowmcu_wide_vector_job *job, const int16_t *in,
     int16_t *out);
 
+/* The mask of the first `lanes` inputs of a vector: two bits each. */
+GLOWMCU_CODE
+static inline int32_t glowmcu_wide_lanes(int32_t lanes)
+{
+    return (int32_t)(((uint32_t)1 << (2 * lanes)) - (uint32_t)1);
+}
+
 /*
  * How the window of taps `ys` and `xs` is walked through; an empty one is a run of no inputs.
  * Returns by how many inputs runs begin in front of the window: those of `first` that do not count.
@@ -101,10 +108,10 @@ static inline int32_t glowmcu_wide_vector_plan(const glowmcu_wide_vectors *p, gl
 
     job->vectors = count / 8;
     job->first = 0;
-    job->last = (1 << (2 * (count % 8))) - 1;
+    job->last = glowmcu_wide_lanes(count % 8);
     if (front != 0) {
-        const int32_t inside = (count < 8) ? job->last : 0xFFFF;
-        job->first = inside & ~((1 << (2 * front)) - 1);
+        const int32_t inside = (count < 8) ? job->last : glowmcu_wide_lanes(8);
+        job->first = inside - glowmcu_wide_lanes(front);
         job->vectors = (count < 8) ? 0 : job->vectors - 1;
         job->last = (count < 8) ? 0 : job->last;
     }
@@ -131,47 +138,64 @@ static inline int32_t glowmcu_wide_vector_plan(const glowmcu_wide_vectors *p, gl
     return front;
 }
 #else
-/* All channels of a group at one pixel, in C. */
+/* One channel at one pixel: `lane` of the block that begins at `block`. */
+GLOWMCU_CODE
+static inline int16_t glowmcu_wide_vector_channel(const glowmcu_wide_vectors *p, int32_t wide,
+    const int32_t *block, int32_t lane, const int16_t *in, glowmcu_taps ys, glowmcu_taps xs)
+{
+    const int32_t run_bytes = glowmcu_wide_vectors_bytes(p);
+    const int32_t scales = p->kernel_height * p->parts * run_bytes / 4;
+    const int32_t *own = block + scales + ((wide != 0) ? 3 * lane : lane);
+    /* Inputs from tap to tap of a run, and bytes from run to run of a row. */
+    const int32_t inside = (p->parts == 1) ? p->group_inputs : 0;
+    const int32_t apart = (p->parts == 1) ? 0 : run_bytes;
+    int64_t sum = own[0];
+    int32_t multiplier;
+    int32_t shift;
+
+    if (wide != 0) {
+        sum = (int64_t)(((uint64_t)(uint32_t)own[1] << 32) | (uint32_t)own[0]);
+        multiplier = own[2] >> 16;
+        shift = own[2] & 0xFF;
+    } else {
+        multiplier = own[4] >> 16;
+        shift = -own[8];
+    }
+    for (int32_t ky = ys.first; ky < ys.end; ++ky) {
+        for (int32_t kx = xs.first; kx < xs.end; ++kx) {
+            const int32_t at = (ys.origin + ky * p->dilation_y) * p->in_width + xs.origin
+                + kx * p->dilation_x;
+            const int16_t *x = in + at * p->in_channels;
+            const int8_t *w = (const int8_t *)block + ky * p->parts * run_bytes + kx * apart;
+            for (int32_t ic = 0; ic < p->group_inputs; ++ic) {
+                const int32_t i = kx * inside + ic;
+                sum += x[ic] * w[(i / 8 * 4 + lane) * 8 + i % 8];
+            }
+        }
+    }
+    /* |sum| < 2^47, and 15 bits of a multiplier */
+    sum = (sum * multiplier) >> 16;
+    sum = (sum + (int64_t)(((uint64_t)1 << (uint32_t)shift) >> 1)) >> shift;
+    return (int16_t)glowmcu_clamp((int32_t)sum, p->clamp_min, p->clamp_max);
+}
+
+/* All channels of a group at one pixel, in C: four are read for before they are written. */
 GLOWMCU_CODE
 static inline void glowmcu_wide_vector_pixel(const glowmcu_wide_vectors *p, int32_t wide,
     const int32_t *stream, const int16_t *in, int16_t *out, glowmcu_taps ys, glowmcu_taps xs)
 {
-    const int32_t run_bytes = glowmcu_wide_vectors_bytes(p);
-    const int32_t scales = p->kernel_height * p->parts * run_bytes / 4;
-    /* Taps of a row that share a run, and bytes from a run to the next one. */
-    const int32_t inside = (p->parts == 1) ? p->group_inputs : 0;
-    const int32_t apart = (p->parts == 1) ? 0 : run_bytes;
+    const int32_t block_words =
+        p->kernel_height * p->parts * glowmcu_wide_vectors_bytes(p) / 4 + 12;
 
-    for (int32_t oc = 0; oc < p->group_outputs; ++oc) {
-        const int32_t lane = oc % 4;
-        const int32_t *own = stream + scales + ((wide != 0) ? 3 * lane : lane);
-        int64_t sum = own[0];
-        int32_t multiplier = own[4] >> 16;
-        int32_t shift = -own[8];
-        int32_t value;
+    for (int32_t oc = 0; oc < p->group_outputs; oc += 4) {
+        const int32_t count = (p->group_outputs - oc < 4) ? p->group_outputs - oc : 4;
+        int16_t results[4];
 
-        if (wide != 0) {
-            sum = (int64_t)(((uint64_t)(uint32_t)own[1] << 32) | (uint32_t)own[0]);
-            multiplier = own[2] >> 16;
-            shift = own[2] & 0xFF;
+        for (int32_t lane = 0; lane < count; ++lane) {
+            results[lane] = glowmcu_wide_vector_channel(p, wide, stream, lane, in, ys, xs);
         }
-        for (int32_t ky = ys.first; ky < ys.end; ++ky) {
-            for (int32_t kx = xs.first; kx < xs.end; ++kx) {
-                const int32_t at = (ys.origin + ky * p->dilation_y) * p->in_width + xs.origin
-                    + kx * p->dilation_x;
-                const int16_t *x = in + at * p->in_channels;
-                const int8_t *w = (const int8_t *)stream + ky * p->parts * run_bytes + kx * apart;
-                for (int32_t ic = 0; ic < p->group_inputs; ++ic) {
-                    const int32_t i = kx * inside + ic;
-                    sum += x[ic] * w[(i / 8 * 4 + lane) * 8 + i % 8];
-                }
-            }
-        }
-        /* |sum| < 2^47, and 15 bits of a multiplier */
-        sum = (sum * multiplier) >> 16;
-        value = (int32_t)((sum + (int64_t)(((uint64_t)1 << (uint32_t)shift) >> 1)) >> shift);
-        out[oc] = (int16_t)glowmcu_clamp(value, p->clamp_min, p->clamp_max);
-        stream += (lane == 3) ? scales + 12 : 0;
+        (void)memcpy(out + oc, results, (size_t)count * sizeof *results);
+        stream += block_words;
     }
 }
 #endif
