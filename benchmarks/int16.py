@@ -27,11 +27,17 @@ from glowmcu.verify.verification import seeded_inputs
 CORES = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 RECORD = Path(__file__).with_name("int16.json")
 PAGE = Path(__file__).with_name("int16.md")
-#: What the wish list asks for: cycles a multiply-accumulate on DSP cores, instructions on Helium.
-WANTED = {"cortex-m55": 0.4}
-WANTED_CYCLES = 1.6
-#: Layers that are not of the kinds that were asked for.
-NOT_ASKED = ("depthwise",)
+#: The core whose instructions are counted: its cycles are no prices yet.
+COUNTED = "cortex-m55"
+#: Layers whose sums are short: what begins and ends them counts as much as products.
+FEW_INPUTS = ("1x1, 16 to 32", "10x4 with stride 2, 1 to 64", "depthwise 3x3, 64")
+
+
+def wanted_of(core_name: str) -> float:
+    """The most that a multiply-accumulate of a convolution or matrix product is to take: cycles, on
+    a Cortex-M55 instructions.
+    """
+    return 0.4 if core_name == COUNTED else 1.6
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,9 @@ LAYERS = {
     "3x3 with stride 2, 32 to 64": Layer("CONV_2D", (1, 12, 12, 32), 64, (3, 3), 2, "RELU"),
     "10x4 with stride 2, 1 to 64": Layer("CONV_2D", (1, 49, 10, 1), 64, (10, 4), 2, "RELU"),
     "7x1, 32 to 32": Layer("CONV_2D", (1, 60, 1, 32), 32, (7, 1), activation="RELU"),
+    "3x3, 128 to 32": Layer("CONV_2D", (1, 6, 6, 128), 32, (3, 3)),
     "3x3, 128 to 32, sums of 64 bits": Layer(
-        "CONV_2D", (1, 6, 6, 128), 32, (3, 3), spread=80.0
+        "CONV_2D", (1, 6, 6, 128), 32, (3, 3), spread=100.0
     ),
     "depthwise 3x3, 64": Layer("DEPTHWISE_CONV_2D", (1, 12, 10, 64), 64, (3, 3)),
 }  # fmt: skip
@@ -106,7 +113,7 @@ def amount(compilation: Compilation, core_name: str) -> int:
         write_bundle(compilation.files, Path(work) / "m", "m")
         inputs = [seeded_inputs(compilation.manifest, 1)]
         (done,) = modelled_core(core_name).run(Path(work) / "m", inputs)
-    found = done.instructions if core_name in WANTED else done.cycles
+    found = done.instructions if core_name == COUNTED else done.cycles
     assert found is not None
     return found
 
@@ -134,7 +141,9 @@ _HEAD = """# Layers of int16 activations and int8 weights
 Written by `python -m benchmarks.int16`. Layers alone, compiled at `--optimize balanced`, on the
 modelled core with memory that never waits: cycles a multiply-accumulate (MAC), on a Cortex-M55
 instructions. *Portable* is the kernel that any core can have, which computed all of them before
-there were kernels of int16 for DSP instructions and for Helium. Arenas are the same with both.
+there were kernels of int16 for DSP instructions and for Helium. At most 1.6 cycles were asked for
+and 0.4 instructions; layers of few inputs take more for what begins and ends their sums. No arena
+is larger than the portable kernel's. *Estimated* is what compiling says against what was measured.
 
 | layer | core | kernel | a MAC | portable | times as fast | estimated |
 | --- | --- | --- | ---: | ---: | ---: | ---: |"""

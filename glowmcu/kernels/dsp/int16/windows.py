@@ -94,6 +94,7 @@ class WideWindowsDsp(Kernel):
             batches=1 if is_dense else shape[0],
             overlaps=wide_overlaps(site, 1, CHANNELS),
             notes=(wide_note(site),),
+            weight_passes=self.work(site, target)["pixel"] / geometry.groups,
         )
 
 

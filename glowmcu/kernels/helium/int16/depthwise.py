@@ -70,6 +70,7 @@ class WideDepthwiseMve(Kernel):
             batches=signature.output.shape[0],
             overlaps=window_overlaps(op, signature, signature.inputs[1].shape[1:3]),
             notes=(wide_note(site),),
+            weight_passes=self.work(site, target)["pixel"],
         )
 
 

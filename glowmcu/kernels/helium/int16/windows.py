@@ -126,7 +126,13 @@ class WideWindowsMve(Kernel):
             batches=1 if is_dense else shape[0],
             overlaps=wide_overlaps(site, 2, CHANNELS),
             notes=(wide_note(site),),
+            weight_passes=_passes(site),
         )
+
+
+def _passes(site: Site) -> float:
+    """How often all weights are read: a pixel or a pair of them each."""
+    return _amounts(site)["pixel"] / _vectors(site).geometry.groups
 
 
 @once_a_site
