@@ -79,8 +79,8 @@ def _form(pairs: Pairs, p: int, q: int, c: int) -> BentForm | None:
     bent = sums + form.addend
     total = sums + np.where(below, *ends[::-1])
     partial = pairs.a * p + c
-    reach = max(int(np.abs(values).max()) for values in (sums, partial, bent, total))
-    if max(reach, abs(c), abs(form.addend), abs(form.bend)) >= INT32_END:
+    largest = max(int(np.abs(values).max()) for values in (sums, partial, bent, total))
+    if max(largest, abs(c), abs(form.addend), abs(form.bend)) >= INT32_END:
         return None
     equal = np.clip(total >> _SHIFT, LOWEST, HIGHEST) == results
     return form if bool(equal.all()) else None
