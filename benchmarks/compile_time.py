@@ -26,7 +26,7 @@ from unittest import mock
 
 import glowmcu.kernels.requantization.forms
 import glowmcu.kernels.requantization.thresholds
-import glowmcu.ops.reach
+import glowmcu.ops.accumulator_range
 from benchmarks.large_models import mobile_net_v2, res_net_26
 from benchmarks.mcunet import mcunet_vww
 from benchmarks.models import MODELS, REPO
@@ -39,10 +39,10 @@ from glowmcu.kernels.kernel import Kernel
 from glowmcu.pipeline import compile_model
 from tests.memplan.foreign_models import residual_chain
 
-#: The hot functions: reaches of accumulators, tasks with their thresholds, lines through them,
+#: The hot functions: accumulator ranges, tasks with their thresholds, lines through them,
 #: costs of kernels.
 COUNTED: dict[str, tuple[Any, str]] = {
-    "reaches": (glowmcu.ops.reach, "accumulator_reach"),
+    "accumulator ranges": (glowmcu.ops.accumulator_range, "accumulator_range"),
     "staircases": (glowmcu.kernels.requantization.forms, "staircase"),
     "lines": (glowmcu.kernels.requantization.thresholds, "_solve"),
     "costs": (Kernel, "calibrated_cost"),

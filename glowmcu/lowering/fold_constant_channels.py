@@ -37,7 +37,7 @@ def _folded(graph: Graph, node: Node, ranges: ValueRanges) -> list[Node] | None:
     x = ranges[node.inputs[0]]
     constants = [graph.constant_data(value) for value in node.inputs]
     _, weights, bias = constants
-    # By the rule of the operator alone: what it says holds for all sums in reach.
+    # By the rule of the operator alone: what it says holds for all sums in range.
     rounding = node.op.rounding_in(graph.rounding)
     (out,) = node.op.output_ranges((x, None, None), constants, node.signature, rounding)
     if x is None or out is None or weights is None or bias is None:
@@ -77,7 +77,7 @@ class _Layer:
 
     def drop_weights_of_constant_results(self, x: ValueRange, out: ValueRange) -> None:
         """Channels that give one value for every sum they reach may start from any of these."""
-        low, _ = self.op.reach(self._stored, x, self.node.signature)
+        low, _ = self.op.accumulator_range(self._stored, x, self.node.signature)
         self._replace(low, np.broadcast_to(out.is_constant[:, np.newaxis], self._rows_shape))
 
     def fold_constant_operands(self, x: ValueRange) -> None:

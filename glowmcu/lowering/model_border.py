@@ -128,7 +128,7 @@ def _transposition(order: tuple[int, ...], x: Value, result: Value) -> Node:
 
 
 @dataclass
-class _Reach:
+class _Border:
     """Where an input goes before it is quantized: moving nodes, then QUANTIZE nodes of one kind."""
 
     moving: list[Node] = field(default_factory=list)
@@ -152,9 +152,9 @@ def _fills(op: Operation) -> list[str]:
     return [item.name for item in fields(op) if item.name == "value"]
 
 
-def _reach(graph: Graph, value: Value) -> _Reach | None:
+def _border(graph: Graph, value: Value) -> _Border | None:
     """None if something reads the input otherwise."""
-    found, todo = _Reach(), [value]
+    found, todo = _Border(), [value]
     while todo:
         current = todo.pop()
         if current in graph.outputs:
@@ -180,16 +180,16 @@ def _with_stored_inputs(graph: Graph, element: ElementType) -> Graph:
         if _is_byte(value):
             inputs[index] = _in_element(value, element, value.type, before, renamed)
             continue
-        reach = _reach(graph, value) if value.type.element is ElementType.F32 else None
-        if reach is None or reach.stored is None:
+        border = _border(graph, value) if value.type.element is ElementType.F32 else None
+        if border is None or border.stored is None:
             continue
-        type_ = reach.stored
+        type_ = border.stored
         inputs[index] = _in_element(value, element, type_, before, renamed)
-        quantize = reach.quantizing[0].op
-        for node in reach.moving:
+        quantize = border.quantizing[0].op
+        for node in border.moving:
             renamed.update((out, Value(_as(type_, out), out.name)) for out in node.outputs)
             changed[node] = replace(node, op=_filled(node.op, quantize, type_))
-        renamed.update((node.output, node.inputs[0]) for node in reach.quantizing)
+        renamed.update((node.output, node.inputs[0]) for node in border.quantizing)
     nodes = [
         replace(
             changed.get(node, node),

@@ -22,7 +22,7 @@ class CandidateRange:
     first: int
     last: int
     #: The last run that reads what runs before the last make.
-    reach: int = -1
+    last_reader: int = -1
     inputs: dict[Buffer, None] = field(default_factory=dict)
     roots: dict[Buffer, None] = field(default_factory=dict)
     takes_streamed_input: bool = False
@@ -77,7 +77,7 @@ class CandidateRanges:
         candidate.last = last
         if last > first:
             made = self.runs[last - 1].outputs[0]
-            candidate.reach = max(candidate.reach, self.readers[made][-1])
+            candidate.last_reader = max(candidate.last_reader, self.readers[made][-1])
         for buffer in run.inputs:
             maker = self.makers.get(buffer, -1)
             if buffer is self.streamed_input:
@@ -95,7 +95,11 @@ class CandidateRanges:
 
     def _is_closed(self, candidate: CandidateRange) -> bool:
         result = self.runs[candidate.last].outputs[0]
-        if candidate.reach > candidate.last or self._is_part(result) or len(result.type.shape) != 4:
+        if (
+            candidate.last_reader > candidate.last
+            or self._is_part(result)
+            or len(result.type.shape) != 4
+        ):
             return False
         return not candidate.takes_streamed_input or self._reads_streamed_input(
             candidate.first, candidate.last

@@ -20,7 +20,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,
-    expect_reach,
+    expect_representable,
     is_plain_integer,
     largest_offset,
 )
@@ -59,7 +59,7 @@ class UnaryFunction(ElementwiseOperation):
     def _verify_scales(self, signature: Signature) -> None:
         """Raise OperationError for scales that the function does not take."""
         (x,) = signature.inputs
-        expect_reach(self.name, largest_offset(x), x.scale / signature.output.scale)
+        expect_representable(self.name, largest_offset(x), x.scale / signature.output.scale)
 
     def evaluate(
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
@@ -158,7 +158,7 @@ class LeakyRelu(UnaryFunction):
     def _verify_scales(self, signature: Signature) -> None:
         (x,) = signature.inputs
         factor = max(1.0, abs(self.alpha)) * x.scale / signature.output.scale
-        expect_reach(self.name, largest_offset(x), factor)
+        expect_representable(self.name, largest_offset(x), factor)
 
     def _scaled(self, offsets: Array, signature: Signature, rounding: Rounding) -> Array:
         scale, out = signature.inputs[0].scale, signature.output.scale

@@ -20,7 +20,7 @@ from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     broadcast_shape,
     expect_quantized,
-    expect_reach,
+    expect_representable,
     largest_offset,
     multiplier_below_one,
 )
@@ -53,7 +53,7 @@ class AddN(ElementwiseOperation):
             if type_.quantization != first.quantization:
                 raise OperationError(f"operands must share scale and zero point: {first}; {type_}")
         largest = min(self._largest_sum(signature) << SHIFT, 2**31)
-        expect_reach("add_n", largest, self._real(signature))
+        expect_representable("add_n", largest, self._real(signature))
         self.output_scale(signature)
 
     def _real(self, signature: Signature) -> float:

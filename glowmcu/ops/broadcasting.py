@@ -21,7 +21,7 @@ MAX_BROADCAST_RANK = 6
 _NOT_COUNTED = (ElementType.F32, ElementType.BOOL, ElementType.UI32, ElementType.UI64)
 
 #: |value| * scale must stay below this, so that a zero point can be added in int32.
-_REACH_END = float(2**31 - 2**16)
+_RESULT_END = float(2**31 - 2**16)
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ def is_plain_integer(signature: Signature) -> bool:
     )
 
 
-def expect_reach(what: str, largest: int, scale: float) -> None:
+def expect_representable(what: str, largest: int, scale: float) -> None:
     """OperationError when `largest * scale` leaves int32: such scales are a converter's mistake."""
-    if largest * scale >= _REACH_END:
+    if largest * scale >= _RESULT_END:
         raise OperationError(
             f"{what}: the output scale is so small that results leave int32 (factor {scale:.3g})"
         )

@@ -16,9 +16,9 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
+from glowmcu.ops.accumulator_range import conv_2d_range, depthwise_conv_2d_range
 from glowmcu.ops.fixed_point import Requantization, exact_float, saturate
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
-from glowmcu.ops.reach import conv_2d_reach, depthwise_conv_2d_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
@@ -143,11 +143,11 @@ class _Convolution(Operation):
                 return True
         return False
 
-    def reach(
+    def accumulator_range(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         """Least and greatest sum of every output channel, without the bias."""
-        raise AssertionError(f"{type(self).__name__} has no reach")
+        raise AssertionError(f"{type(self).__name__} has no accumulator range")
 
     def output_ranges(
         self,
@@ -163,9 +163,9 @@ class _Convolution(Operation):
         limits = self.clamp_range(signature)
         if x is None or weights is None or bias is None:
             return (clamped(unrestricted_range, *limits),)
-        reach = self.reach(weights, x, signature)
+        accumulator_range = self.accumulator_range(weights, x, signature)
         requantization = self.requantization(signature)
-        return (requantized(reach, bias, requantization, limits, signature, rounding),)
+        return (requantized(accumulator_range, bias, requantization, limits, signature, rounding),)
 
     def input_rows(
         self, signature: Signature, first: int, end: int
@@ -262,11 +262,11 @@ class Conv2D(_Convolution):
                 sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], -1)
         return sums
 
-    def reach(
+    def accumulator_range(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         zero_point = signature.inputs[0].zero_point
-        return conv_2d_reach(weights, x, zero_point, self.is_padded(signature))
+        return conv_2d_range(weights, x, zero_point, self.is_padded(signature))
 
     def macs(self, signature: Signature) -> int:
         weights = signature.inputs[1]
@@ -307,11 +307,11 @@ class DepthwiseConv2D(_Convolution):
         sums: Array = np.einsum("nyxhwc,hwcm->nyxcm", windows, taps)
         return sums.reshape(*windows.shape[:3], depth_out)
 
-    def reach(
+    def accumulator_range(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         zero_point = signature.inputs[0].zero_point
-        return depthwise_conv_2d_reach(weights, x, zero_point, self.is_padded(signature))
+        return depthwise_conv_2d_range(weights, x, zero_point, self.is_padded(signature))
 
     def macs(self, signature: Signature) -> int:
         weights = signature.inputs[1]

@@ -20,7 +20,7 @@ from glowmcu.ir.value_range import ValueRange
 from glowmcu.ops.broadcasting import (
     ElementwiseOperation,
     expect_quantized,
-    expect_reach,
+    expect_representable,
     is_plain_integer,
     largest_offset,
     multiplier_below_one,
@@ -217,7 +217,7 @@ class Mul(Arithmetic):
             raise OperationError("mul of int16 needs zero points 0")
         a, b = signature.inputs
         largest = largest_offset(a) * largest_offset(b)
-        expect_reach("mul", largest, a.scale * b.scale / signature.output.scale)
+        expect_representable("mul", largest, a.scale * b.scale / signature.output.scale)
 
     def _is_extreme_at_corners(self, signature: Signature, rounding: Rounding) -> bool:
         a, b = map(largest_offset, signature.inputs)
@@ -253,7 +253,7 @@ class SquaredDifference(Arithmetic):
         a, b = signature.inputs
         self.common_scale(signature)
         largest = (largest_offset(a) * a.scale + largest_offset(b) * b.scale) ** 2
-        expect_reach("squared_difference", 1, largest / signature.output.scale)
+        expect_representable("squared_difference", 1, largest / signature.output.scale)
 
     def common_scale(self, signature: Signature) -> CommonScale:
         """Constants of the quantized form; the output's divisor is a float32 product."""
@@ -344,9 +344,9 @@ class Prelu(ElementwiseOperation):
             return
         expect_quantized((*signature.inputs, signature.output), ElementType.I8)
         x, alpha = signature.inputs
-        expect_reach("prelu", largest_offset(x), x.scale / signature.output.scale)
+        expect_representable("prelu", largest_offset(x), x.scale / signature.output.scale)
         largest = largest_offset(x) * largest_offset(alpha)
-        expect_reach("prelu", largest, x.scale * alpha.scale / signature.output.scale)
+        expect_representable("prelu", largest, x.scale * alpha.scale / signature.output.scale)
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         return QuantizationRule((0, 1))

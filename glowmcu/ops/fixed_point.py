@@ -115,12 +115,12 @@ def rises(
     most: Array | int, multiplier: Array | int, shift: Array | int, rounding: Rounding
 ) -> npt.NDArray[np.bool_]:
     """Whether nothing wraps for |x| <= `most`, so that results rise with x."""
-    reach = np.asarray(most, np.float64)
+    largest = np.asarray(most, np.float64)
     left = np.asarray(shift, np.float64)
     if rounding is Rounding.SINGLE:
-        product = reach * np.asarray(multiplier, np.float64) * 2.0 ** (np.minimum(left, 30) - 31)
-        return np.asarray((reach < 2.0**31) & (product < 2.0**31 - 2))
-    return np.asarray(reach * 2.0 ** np.maximum(left, 0) < 2.0**31)
+        product = largest * np.asarray(multiplier, np.float64) * 2.0 ** (np.minimum(left, 30) - 31)
+        return np.asarray((largest < 2.0**31) & (product < 2.0**31 - 2))
+    return np.asarray(largest * 2.0 ** np.maximum(left, 0) < 2.0**31)
 
 
 def exact_float(weights: Array, inputs: npt.DTypeLike) -> type[np.float32] | type[np.float64]:
@@ -147,7 +147,7 @@ class Requantization:
         """
         return _in_parts(_multiply_wrapped, accumulators, self.multipliers, self.shifts, rounding)
 
-    def apply_to_reach(
+    def apply_to_range(
         self, low: Int64Array, high: Int64Array, rounding: Rounding
     ) -> tuple[Int64Array, Int64Array]:
         """Least and greatest result for accumulators in `[low, high]`: int32's where some wrap."""

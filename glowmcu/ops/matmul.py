@@ -16,9 +16,9 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Sig
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
+from glowmcu.ops.accumulator_range import fully_connected_range
 from glowmcu.ops.fixed_point import Requantization, exact_float, requantization, saturate
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
-from glowmcu.ops.reach import fully_connected_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.real_scale import real_requantization
 from glowmcu.ops.registry import operation
@@ -113,7 +113,7 @@ class FullyConnected(Operation):
         dtype = signature.output.element.numpy
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
-    def reach(
+    def accumulator_range(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         """Least and greatest sum of every output channel, without the bias."""
@@ -121,7 +121,7 @@ class FullyConnected(Operation):
         assert weights_type.quantization is not None
         points = np.array(weights_type.quantization.zero_points, np.int16)
         columns = weights - points[:, np.newaxis]
-        return fully_connected_reach(columns, x, x_type.zero_point)
+        return fully_connected_range(columns, x, x_type.zero_point)
 
     def output_ranges(
         self,
@@ -137,9 +137,9 @@ class FullyConnected(Operation):
         limits = self.clamp_range(signature)
         if x is None or weights is None or bias is None:
             return (clamped(unrestricted_range, *limits),)
-        reach = self.reach(weights, x, signature)
+        accumulator_range = self.accumulator_range(weights, x, signature)
         requantization = self.requantization(signature)
-        return (requantized(reach, bias, requantization, limits, signature, rounding),)
+        return (requantized(accumulator_range, bias, requantization, limits, signature, rounding),)
 
     def macs(self, signature: Signature) -> int:
         return signature.output.element_count * signature.inputs[1].shape[1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import ElementType, TensorType
-from glowmcu.ops.broadcasting import ElementwiseOperation, expect_reach, largest_offset
+from glowmcu.ops.broadcasting import ElementwiseOperation, expect_representable, largest_offset
 from glowmcu.ops.elementwise import Scale
 from glowmcu.ops.fixed_point import quantize_multiplier, saturate, wrap_int32
 from glowmcu.ops.registry import operation
@@ -44,7 +44,7 @@ class Requantize(ElementwiseOperation):
             raise OperationError(f"{x.element.value} to {out.element.value} is not supported")
         _expect_per_tensor(x)
         _expect_per_tensor(out)
-        expect_reach("requantize", largest_offset(x), x.scale / out.scale)
+        expect_representable("requantize", largest_offset(x), x.scale / out.scale)
 
     def scale(self, signature: Signature) -> Scale:
         """Input to output."""

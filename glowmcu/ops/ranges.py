@@ -72,17 +72,17 @@ def _full(type_: TensorType) -> ValueRange:
 
 
 def requantized(
-    reach: tuple[Int64Array, Int64Array],
+    accumulator_range: tuple[Int64Array, Int64Array],
     bias: Array,
     requantization: Requantization,
     limits: tuple[int, int],
     signature: Signature,
     rounding: Rounding,
 ) -> ValueRange:
-    """Range of clip(requantize(sum + bias) + zero point), by the reach of the channels' sums."""
+    """Range of clip(requantize(sum + bias) + zero point), by the range of the channels' sums."""
     # Limited, a bias of 64 bits adds up in int64, and is still too far out to be taken for safe.
-    low, high = (end + np.clip(bias.astype(np.int64), -(2**60), 2**60) for end in reach)
-    ends = requantization.apply_to_reach(low, high, rounding)
+    low, high = (end + np.clip(bias.astype(np.int64), -(2**60), 2**60) for end in accumulator_range)
+    ends = requantization.apply_to_range(low, high, rounding)
     least, most = (np.clip(end + signature.output.zero_point, *limits) for end in ends)
     return over_channels(signature.output, least, most)
 

@@ -16,10 +16,10 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.quantization_rule import QuantizationRule
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import Int64Array, ValueRange
+from glowmcu.ops.accumulator_range import conv_2d_range
 from glowmcu.ops.convolution import Pair, window_extent
 from glowmcu.ops.fixed_point import Requantization, saturate
 from glowmcu.ops.ranges import clamped, requantized, unrestricted
-from glowmcu.ops.reach import conv_2d_reach
 from glowmcu.ops.real import clamp_float, stored_clamp, verify_float
 from glowmcu.ops.registry import operation
 from glowmcu.ops.wide import is_wide, requantization_for, verify_weighted
@@ -124,12 +124,12 @@ class TransposeConv2D(Operation):
         dtype = signature.output.element.numpy
         return (saturate(out, *self.clamp_range(signature), dtype=dtype),)
 
-    def reach(
+    def accumulator_range(
         self, weights: Array, x: ValueRange, signature: Signature
     ) -> tuple[Int64Array, Int64Array]:
         """Least and greatest sum of every output channel, without the bias."""
         # Every result sees some of the taps, each at most once.
-        return conv_2d_reach(weights, x, signature.inputs[0].zero_point, padded=True)
+        return conv_2d_range(weights, x, signature.inputs[0].zero_point, padded=True)
 
     def output_ranges(
         self,
@@ -145,9 +145,9 @@ class TransposeConv2D(Operation):
         limits = self.clamp_range(signature)
         if x is None or weights is None or bias is None:
             return (clamped(unrestricted_range, *limits),)
-        reach = self.reach(weights, x, signature)
+        accumulator_range = self.accumulator_range(weights, x, signature)
         requantization = self.requantization(signature)
-        return (requantized(reach, bias, requantization, limits, signature, rounding),)
+        return (requantized(accumulator_range, bias, requantization, limits, signature, rounding),)
 
     def _scatter(self, x: Array, weights: Array) -> Array:
         """Sums without bias: every input pixel adds its kernel to a canvas, which is then cut."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import TensorType
-from glowmcu.ops.broadcasting import expect_reach
+from glowmcu.ops.broadcasting import expect_representable
 from glowmcu.ops.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -94,7 +94,7 @@ def verify_softmax(beta: float, signature: Signature) -> None:
     factor = difference_factor(beta, x)
     if not factor > 0:
         raise OperationError(f"beta must be above 0, got {beta}")
-    expect_reach("softmax", _RANGE, factor)
+    expect_representable("softmax", _RANGE, factor)
 
 
 def softmax(x: Array, beta: float, type_: TensorType, rounding: Rounding) -> Array:

@@ -11,7 +11,6 @@ import pytest
 from glowmcu.ir.operation import Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange
-from glowmcu.kernels.requantization.bent_form import BentForm, bent_form
 from glowmcu.kernels.requantization.linear_form import (
     HIGH_WORD,
     PLAIN,
@@ -26,6 +25,7 @@ from glowmcu.kernels.requantization.linear_form import (
     tabulate,
 )
 from glowmcu.kernels.requantization.proved_elements import best_code, folds_product, proved_code
+from glowmcu.kernels.requantization.two_piece_form import TwoPieceForm, two_piece_form
 from glowmcu.ops.elementwise import Add, Mul, Sub
 
 Ints = npt.NDArray[np.int64]
@@ -157,7 +157,7 @@ def test_a_constant_that_32_bits_do_not_hold_is_none(a: int, factor: int, c: int
 def test_a_clamp_within_int8_has_no_form() -> None:
     for op in (Add((0.0, 1.0)), Sub((0.0, 1.0)), Add((-1.0, 6.0))):
         assert linear_form(op, APART, (None, None), Rounding.DOUBLE, PLAIN) is None
-        assert bent_form(op, APART, Rounding.DOUBLE) is None
+        assert two_piece_form(op, APART, Rounding.DOUBLE) is None
 
 
 @WIDTHS
@@ -219,9 +219,11 @@ def test_no_step_on_the_way_leaves_32_bits() -> None:
 
 @pytest.mark.parametrize("points", [(0, 0, 0), (-20, 17, 4), (60, -80, 30), (-128, 127, -128)])
 @pytest.mark.parametrize("op", [Add(), Sub()], ids=["add", "sub"])
-def test_a_bent_line_has_both_sides_in_their_middle(op: Add | Sub, points: tuple[int, ...]) -> None:
+def test_a_two_piece_line_has_both_sides_in_their_middle(
+    op: Add | Sub, points: tuple[int, ...]
+) -> None:
     types = signature((0.5, 0.03125, 0.5), points)
-    form = bent_form(op, types, Rounding.DOUBLE)
+    form = two_piece_form(op, types, Rounding.DOUBLE)
     assert form is not None
     # Scales are powers of two: the first slopes that are tried fit.
     assert (form.p, form.q) == (1 << 22, (1 if isinstance(op, Add) else -1) << 18)
@@ -236,7 +238,7 @@ def test_a_bent_line_has_both_sides_in_their_middle(op: Add | Sub, points: tuple
     assert computed(form) == pairs.results.tolist()
 
 
-def computed(form: BentForm) -> list[list[int]]:
+def computed(form: TwoPieceForm) -> list[list[int]]:
     a, b = np.arange(-128, 128)[:, np.newaxis], np.arange(-128, 128)
     total = a * form.p + b * form.q + form.c
     out = (total + form.addend - np.where(total < 0, form.bend, 0)) >> 22
@@ -245,8 +247,8 @@ def computed(form: BentForm) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("factor", [300.0, 600.0])
-def test_a_bent_line_stays_inside_32_bits(factor: float) -> None:
-    assert bent_form(Add(), signature((factor, 1.0, 1.0), (0, 0, 0)), Rounding.DOUBLE) is None
+def test_a_two_piece_line_stays_inside_32_bits(factor: float) -> None:
+    assert two_piece_form(Add(), signature((factor, 1.0, 1.0), (0, 0, 0)), Rounding.DOUBLE) is None
 
 
 @pytest.mark.parametrize("shift", [0, 1, 2, 22, 23])
@@ -300,7 +302,7 @@ def test_other_types_have_no_proved_element(op: Operation) -> None:
         ((0.061, 0.083, 0.092), (-128, 4, -128), ""),
     ],
 )
-def test_a_sum_is_a_line_or_else_a_bent_one_or_else_literal(
+def test_a_sum_is_a_line_or_else_two_pieces_or_else_literal(
     scales: tuple[float, ...], points: tuple[int, ...], kind: str
 ) -> None:
     types = signature(scales, points)

@@ -9,7 +9,7 @@ from glowmcu.ir.operation import Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange
 from glowmcu.kernels.requantization.linear_form import (
-    _REACH,
+    _LARGEST_MOVE,
     HIGH_WORD,
     PLAIN,
     Arithmetic,
@@ -166,9 +166,9 @@ def test_the_widest_interval_is_as_wide_as_at_any_point_of_a_fine_grid(seed: int
         found: np.ndarray = last.min(axis=-1) - first.max(axis=-1)
         return found
 
-    steps = np.linspace(-_REACH, _REACH, 121)
+    steps = np.linspace(-_LARGEST_MOVE, _LARGEST_MOVE, 121)
     best = widths(np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)).max()
-    assert np.abs(move).max() <= _REACH
+    assert np.abs(move).max() <= _LARGEST_MOVE
     assert width == pytest.approx(widths(move), abs=1e-12)
     assert width >= best * (1 - 1e-3)  # more is not looked for
 

@@ -17,12 +17,12 @@ FIELDS = ("low", "high", "fine", "addend", "span")
 
 @dataclass(frozen=True)
 class Case:
-    """A scale of 2^-`down`, halves rounded up; accumulators `reach`, which are raw sums plus
-    `offset`; and the constants of a form for them.
+    """A scale of 2^-`down`, halves rounded up; accumulators `accumulator_range`, which are raw sums
+    plus `offset`; and the constants of a form for them.
     """
 
     down: int = 9
-    reach: tuple[int, int] = (-256, 1000)
+    accumulator_range: tuple[int, int] = (-256, 1000)
     offset: int = 0
     low: int = -256
     high: int = 2**15
@@ -39,7 +39,7 @@ class Case:
         two = np.ones(2, np.int64)
         return RequantizationTask(
             2**30 * two, (1 - self.down) * two, 0 * two, self.offset * two,
-            self.reach[0] * two, self.reach[1] * two, -128, (-128, 127), Rounding.SINGLE,
+            *(end * two for end in self.accumulator_range), -128, (-128, 127), Rounding.SINGLE,
         )  # fmt: skip
 
     def form(self, *channels: Case) -> NarrowForm:
@@ -49,9 +49,9 @@ class Case:
 
 
 BASE = Case()
-#: Of scale 2^-20 a part of a step alone: all of its reach is the least output.
+#: Of scale 2^-20 a part of a step alone: all of its range is the least output.
 FINE = Case(down=20, low=-(2**19), high=0, fine=2**15, postshift=19, span=2**14)
-FAR = Case(reach=(-256, 2**31 - 257), span=32_640)
+FAR = Case(accumulator_range=(-256, 2**31 - 257), span=32_640)
 #: Pairs of neighbours: one that fits, and one beyond a limit by as little as can be.
 LIMITS: dict[str, tuple[Case, Case]] = {
     "a sum": (replace(BASE, span=2**15 - 1), replace(BASE, span=2**15)),
@@ -60,16 +60,19 @@ LIMITS: dict[str, tuple[Case, Case]] = {
         replace(BASE, low=-255, addend=2**16 - 1, span=2**16 - 1, span_shift=1, fine=1),
     ),
     "a product": (
-        replace(FINE, reach=(-(2**19), -(2**19) + 900), span=2**15 - 1),
-        replace(FINE, reach=(-(2**19), -(2**19) + 900), span=2**15),
+        replace(FINE, accumulator_range=(-(2**19), -(2**19) + 900), span=2**15 - 1),
+        replace(FINE, accumulator_range=(-(2**19), -(2**19) + 900), span=2**15),
     ),
     "a multiplier": (
         replace(BASE, span=2**13),
-        replace(BASE, down=8, reach=(-128, 1000), low=-128, high=2**16, span=2**13),
+        replace(BASE, down=8, accumulator_range=(-128, 1000), low=-128, high=2**16, span=2**13),
     ),
     "a part of a multiplier": (
-        replace(FINE, reach=(-(2**19), -(2**19) + 900)),
-        replace(FINE, down=8, reach=(-128, 900), low=-128, fine=2**16, postshift=8, span=2**13),
+        replace(FINE, accumulator_range=(-(2**19), -(2**19) + 900)),
+        replace(
+            FINE, down=8, accumulator_range=(-128, 900), low=-128, fine=2**16, postshift=8,
+            span=2**13,
+        ),
     ),
     "a span": (
         replace(BASE, span=2**16 - 1, span_shift=0), replace(BASE, span=2**16, span_shift=0)
@@ -90,13 +93,13 @@ LIMITS: dict[str, tuple[Case, Case]] = {
         replace(BASE, offset=-(2**31) - 255, low=2**31 - 1),
         replace(BASE, offset=-(2**31) - 256, low=2**31),
     ),
-    "how far sums reach": (FAR, replace(FAR, reach=(-256, 2**31 - 256))),
+    "how far sums reach": (FAR, replace(FAR, accumulator_range=(-256, 2**31 - 256))),
 }  # fmt: skip
 
 
 def exact(case: Case) -> bool:
-    """Over the reach, or of a long one near its ends."""
-    low, high = case.reach
+    """Over the range, or of a long one near its ends."""
+    low, high = case.accumulator_range
     near = np.concatenate([np.arange(low, min(low + 300_000, high + 1)), [high - 1, high]])
     at = np.broadcast_to(near, (2, near.size))
     wanted = np.clip(case.task.outputs(at), -128, 127)
@@ -136,9 +139,9 @@ def test_a_form_that_is_wrong_in_one_channel_is_not_taken(name: str, step: int) 
     assert not _holds(BASE.task, layout, BASE.form(wrong, BASE))
 
 
-def layout_of(scale: float, reach: int, fine_bits: int = 16) -> tuple[int, int] | None:
+def layout_of(scale: float, accumulator_range: int, fine_bits: int = 16) -> tuple[int, int] | None:
     """The shifts of the fine part and of the sum."""
-    task = task_of([scale], reach)
+    task = task_of([scale], accumulator_range)
     found = _layout(task, task.stairs_to(task.clamp), fine_bits)
     return None if found is None else (found.fine_shift, found.postshift)
 

@@ -8,8 +8,8 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.requantization.bent_form import bent_form
 from glowmcu.kernels.requantization.proved_elements import proved_code
+from glowmcu.kernels.requantization.two_piece_form import two_piece_form
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.pipeline import compile_model
 from tests.kernels.test_linear_sum import SCALES, Numbers, all_pairs_model, signature_of
@@ -48,19 +48,19 @@ def test_power_of_two_scales_always_have_a_form(scales: tuple[float, ...]) -> No
             assert proved_code(op, signature_of(scales, points), Rounding.DOUBLE) is not None
 
 
-def test_a_bent_line_is_exact_and_stays_inside_int32() -> None:
+def test_a_two_piece_line_is_exact_and_stays_inside_int32() -> None:
     found = 0
     for points in ((0, 0, 0), (-20, 17, 4), (60, -80, 30)):
         for op in (Add(), Sub()):
             signature = signature_of((0.5, 0.03125, 0.5), points)
-            form = bent_form(op, signature, Rounding.DOUBLE)
+            form = two_piece_form(op, signature, Rounding.DOUBLE)
             assert form is not None
             a, b = np.arange(-128, 128).reshape(-1, 1), np.arange(-128, 128)
             total = form.c + a * form.p + b * form.q
-            bent = total + form.addend - np.where(total < 0, form.bend, 0)
-            assert max(np.abs(total).max(), np.abs(bent).max()) < 2**31
+            two_piece = total + form.addend - np.where(total < 0, form.bend, 0)
+            assert max(np.abs(total).max(), np.abs(two_piece).max()) < 2**31
             (want,) = op.evaluate((a, b), signature, Rounding.DOUBLE)
-            assert np.array_equal(np.clip(bent >> 22, -128, 127), want)
+            assert np.array_equal(np.clip(two_piece >> 22, -128, 127), want)
             found += form.bend > 0
     assert found == 6
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from glowmcu.ir.operation import Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
-from glowmcu.kernels.requantization.bent_form import bent_form
 from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
 from glowmcu.kernels.requantization.narrow import NarrowForm, find_narrow_form
+from glowmcu.kernels.requantization.two_piece_form import two_piece_form
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.ops.fixed_point import requantization
 from tests.support.roundings import ROUNDINGS
@@ -107,10 +107,10 @@ def summands(name: str) -> Signature:
     return Signature(tuple(types[:2]), (types[2],))
 
 
-def test_the_bent_lines_of_sums_are_those_recorded(golden: Callable[..., None]) -> None:
+def test_the_two_piece_lines_of_sums_are_those_recorded(golden: Callable[..., None]) -> None:
     text = ""
     for name in SUMS:
         for op, rounding in ((Add(), Rounding.DOUBLE), (Sub(), Rounding.SINGLE)):
-            form = bent_form(op, summands(name), rounding)
+            form = two_piece_form(op, summands(name), rounding)
             text += f"{name}, {op.name}, {rounding.value}: {form}\n"
     golden("requantization_sums.txt", text)

@@ -40,21 +40,21 @@ def task_of(
     multipliers: list[int],
     shifts: list[int],
     bias: list[int],
-    reach: tuple[int, int],
+    accumulator_range: tuple[int, int],
     zero_point: int = -128,
     clamp: tuple[int, int] = (-128, 127),
     rounding: Rounding = Rounding.DOUBLE,
     offset: int = 0,
 ) -> RequantizationTask:
-    """A task whose channels have the same reach."""
+    """A task whose channels have the same range."""
     count = len(bias)
     return RequantizationTask(
         np.array(multipliers, np.int64),
         np.array(shifts, np.int64),
         np.array(bias, np.int64),
         np.full(count, offset, np.int64),
-        np.full(count, reach[0], np.int64),
-        np.full(count, reach[1], np.int64),
+        np.full(count, accumulator_range[0], np.int64),
+        np.full(count, accumulator_range[1], np.int64),
         zero_point,
         clamp,
         rounding,
@@ -62,7 +62,7 @@ def task_of(
 
 
 def assert_exact(form: Form, task: RequantizationTask) -> None:
-    """Over the whole reach of all channels."""
+    """Over the whole range of all channels."""
     assert int((task.high - task.low).max()) < 2**22
     accumulators = np.arange(int(task.low[0]), int(task.high[0]) + 1)[np.newaxis, :]
     wanted = np.clip(task.outputs(accumulators.repeat(len(task.bias), axis=0)), *task.clamp)
@@ -197,19 +197,19 @@ def test_the_literal_form_shifts_right_by_1_to_22(shift: int, found: bool) -> No
 
 @pytest.mark.parametrize("most", [2**30 - 1, 2**30])
 def test_the_literal_form_doubles_accumulators_of_less_than_30_bits(most: int) -> None:
-    for reach in ((0, most - 3), (-most - 3, 0)):
-        task = task_of([2**30], [-22], [3], reach, zero_point=5)
+    for accumulator_range in ((0, most - 3), (-most - 3, 0)):
+        task = task_of([2**30], [-22], [3], accumulator_range, zero_point=5)
         assert (find_form(task, kinds=(FormKind.LITERAL,)) is None) == (most == 2**30)
 
 
-@pytest.mark.parametrize("reach", [(0, 1), (-1, 0), (0, 2), (-2, 2), (-3, 4), (0, 7)])
+@pytest.mark.parametrize("accumulator_range", [(0, 1), (-1, 0), (0, 2), (-2, 2), (-3, 4), (0, 7)])
 @pytest.mark.parametrize("scale", [2**31 - 1, 2_100_000_000, 2_000_000_000, 2**30])
 def test_multipliers_have_31_bits_however_short_the_reach_is(
-    reach: tuple[int, int], scale: int
+    accumulator_range: tuple[int, int], scale: int
 ) -> None:
     """Few thresholds leave a slope much freedom."""
     for shift in (-5, -1, 0, 2):
-        task = task_of([scale], [shift], [1], reach)
+        task = task_of([scale], [shift], [1], accumulator_range)
         form = find_form(task, preshifts=(0, 8), kinds=(FormKind.FLOOR,))
         assert form is not None
         assert 1 <= form.multiplier[0] < 2**31
@@ -237,11 +237,11 @@ def test_whatever_form_is_found_is_exact(
     multiplier: int,
     shift: int,
     bias: int,
-    reach: tuple[int, int],
+    accumulator_range: tuple[int, int],
     zero_point: int,
     offset: int,
 ) -> None:
-    task = task_of([multiplier], [shift], [bias], reach, zero_point, offset=offset)
+    task = task_of([multiplier], [shift], [bias], accumulator_range, zero_point, offset=offset)
     for kind in FormKind:
         form = find_form(task, kinds=(kind,))
         if form is not None:

@@ -23,7 +23,7 @@ from tests.support.roundings import ROUNDINGS
 
 def task_of(
     scales: list[float],
-    reach: int,
+    accumulator_range: int,
     zero_point: int = -128,
     clamp: tuple[int, int] = (-128, 127),
     rounding: Rounding = Rounding.DOUBLE,
@@ -33,12 +33,12 @@ def task_of(
     generator = np.random.default_rng(seed)
     parts = [quantize_multiplier(scale) for scale in scales]
     count = len(scales)
-    edge = np.full(count, reach, np.int64)
+    edge = np.full(count, accumulator_range, np.int64)
     return RequantizationTask(
         multipliers=np.array([part[0] for part in parts], np.int64),
         shifts=np.array([part[1] for part in parts], np.int64),
-        bias=generator.integers(-reach // 2, reach // 2, count),
-        offset=generator.integers(-reach, reach, count),
+        bias=generator.integers(-accumulator_range // 2, accumulator_range // 2, count),
+        offset=generator.integers(-accumulator_range, accumulator_range, count),
         low=-edge,
         high=edge,
         zero_point=zero_point,
@@ -48,7 +48,7 @@ def task_of(
 
 
 def mismatches(task: RequantizationTask, form: NarrowForm) -> int:
-    """Accumulators of the reach, all of them, whose result differs."""
+    """Accumulators of the range, all of them, whose result differs."""
     wrong = 0
     for start in range(int(task.low.min()), int(task.high.max()) + 1, 1 << 16):
         at = np.arange(start, min(start + (1 << 16), int(task.high.max()) + 1))
@@ -62,10 +62,12 @@ def mismatches(task: RequantizationTask, form: NarrowForm) -> int:
 SCALES = [0.0121, 0.0077, 0.0031, 0.0016]
 
 
-@pytest.mark.parametrize("reach", [3, 255, 4096, 300_000])
+@pytest.mark.parametrize("accumulator_range", [3, 255, 4096, 300_000])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
-def test_every_accumulator_of_the_reach_has_its_result(reach: int, rounding: Rounding) -> None:
-    task = task_of(SCALES, reach, rounding=rounding, seed=reach)
+def test_every_accumulator_of_the_reach_has_its_result(
+    accumulator_range: int, rounding: Rounding
+) -> None:
+    task = task_of(SCALES, accumulator_range, rounding=rounding, seed=accumulator_range)
     form = find_narrow_form(task)
     assert form is not None
     assert mismatches(task, form) == 0
@@ -121,7 +123,7 @@ def test_factors_that_do_not_fit_16_bits_are_not_packed() -> None:
 
 
 FULL, RELU6 = (-128, 127), (-100, 3)
-#: Scales above one that leave the addend no room, by clamp and reach.
+#: Scales above one that leave the addend no room, by clamp and accumulator range.
 WITHOUT = {
     (FULL, 700): {3.2}, (FULL, 9_000): {3.2},
     (RELU6, 40): {3.2}, (RELU6, 700): {3.2, 1.7}, (RELU6, 9_000): {3.2, 1.7},
@@ -130,22 +132,24 @@ WITHOUT = {
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("clamp", [FULL, RELU6])
-@pytest.mark.parametrize("reach", [2, 3, 40, 700, 9_000])
+@pytest.mark.parametrize("accumulator_range", [2, 3, 40, 700, 9_000])
 def test_scales_of_all_sizes_have_exact_lines(
-    reach: int, clamp: tuple[int, int], rounding: Rounding
+    accumulator_range: int, clamp: tuple[int, int], rounding: Rounding
 ) -> None:
     """Also those above one, which shift to the left."""
     for scale in (3.2, 2.0, 1.7, 1.0, 0.61, 0.5, 0.123, 0.03, 1e-3, 1e-5):
-        task = task_of([scale], reach, clamp[0], clamp, rounding, seed=reach)
+        task = task_of(
+            [scale], accumulator_range, clamp[0], clamp, rounding, seed=accumulator_range
+        )
         form = find_narrow_form(task)
-        assert (form is None) == (scale in WITHOUT.get((clamp, reach), ())), scale
+        assert (form is None) == (scale in WITHOUT.get((clamp, accumulator_range), ())), scale
         if form is not None:
             assert mismatches(task, form) == 0, scale
             assert fits(task, form), scale
 
 
 def fits(task: RequantizationTask, form: NarrowForm) -> bool:
-    """Whether Armv6-M's 32 bits hold what the sequence makes on its way from raw sums in reach."""
+    """Whether Armv6-M's 32 bits hold what the sequence makes on its way from raw sums in range."""
     for channel in range(len(task.bias)):
         low, high, fine, addend, span = (
             int(array[channel])
@@ -173,8 +177,10 @@ FIELDS = ("low", "high", "fine", "addend", "span")
 def test_a_form_that_is_a_little_off_is_never_taken(field: str, rounding: Rounding) -> None:
     """The last check, by itself: what it lets through is exact everywhere and fits."""
     verdicts = set()
-    for seed, (scale, reach) in enumerate([(0.011, 400), (0.031, 9_000), (1.3, 150), (0.5, 255)]):
-        task = task_of([scale], reach, rounding=rounding, seed=seed)
+    for seed, (scale, accumulator_range) in enumerate(
+        [(0.011, 400), (0.031, 9_000), (1.3, 150), (0.5, 255)]
+    ):
+        task = task_of([scale], accumulator_range, rounding=rounding, seed=seed)
         layout, form = _layout(task, task.stairs_to(task.clamp)), find_narrow_form(task)
         assert layout is not None
         assert form is not None

@@ -58,10 +58,13 @@ def _operand(text: str, registers: dict[str, int]) -> int:
     return value if shift is None else value >> by if shift == "asr" else signed(value << by)
 
 
-def task(reach: tuple[int, int], zero_point: int, offset: int = 345) -> RequantizationTask:
+def task(
+    accumulator_range: tuple[int, int], zero_point: int, offset: int = 345
+) -> RequantizationTask:
     one = np.ones(1, np.int64)
     return RequantizationTask(
-        1518500250 * one, -7 * one, 211 * one, offset * one, reach[0] * one, reach[1] * one,
+        1518500250 * one, -7 * one, 211 * one, offset * one,
+        accumulator_range[0] * one, accumulator_range[1] * one,
         zero_point, (-128, 127), Rounding.DOUBLE,
     )  # fmt: skip
 

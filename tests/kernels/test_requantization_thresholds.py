@@ -28,13 +28,13 @@ from tests.support.roundings import ROUNDINGS
 def one_channel(
     multiplier: int,
     shift: int,
-    reach: tuple[int, int],
+    accumulator_range: tuple[int, int],
     zero_point: int = 0,
     clamp: tuple[int, int] = (-128, 127),
     rounding: Rounding = Rounding.DOUBLE,
     bias: int = 0,
 ) -> Staircase:
-    numbers = (np.array([each], np.int64) for each in (multiplier, shift, bias, *reach))
+    numbers = (np.array([each], np.int64) for each in (multiplier, shift, bias, *accumulator_range))
     m, s, b, low, high = numbers
     return staircase(m, s, b, (low, high), zero_point, clamp, rounding)
 
@@ -80,20 +80,20 @@ def test_a_staircase_has_the_outputs_at_both_ends_with_the_bias(rounding: Roundi
 
 
 @pytest.mark.parametrize(
-    ("shift", "reach", "far"),
+    ("shift", "accumulator_range", "far"),
     [(-22, (-(2**30), 2**30), False), (-23, (-(2**30), 2**30), True), (-23, (-5, 5), False)],
 )
 def test_only_a_channel_that_changes_can_shift_too_far(
-    shift: int, reach: tuple[int, int], far: bool
+    shift: int, accumulator_range: tuple[int, int], far: bool
 ) -> None:
-    stairs = one_channel(2**31 - 1, shift, reach)
+    stairs = one_channel(2**31 - 1, shift, accumulator_range)
     assert stairs.shifts_far == far
     if far:
         assert solve_lines(LineProblem(stairs, 0, 8), two_sided=True) is None
 
 
 @pytest.mark.parametrize(
-    ("reach", "bias", "with_bias", "room"),
+    ("accumulator_range", "bias", "with_bias", "room"),
     [
         ((0, 2**24 - 1), 0, False, True), ((0, 2**24), 0, False, False),
         ((-(2**24) + 1, 0), 0, False, True), ((-(2**24), 0), 0, False, False),
@@ -104,13 +104,16 @@ def test_only_a_channel_that_changes_can_shift_too_far(
     ],
 )  # fmt: skip
 def test_an_addend_has_room_where_shifted_accumulators_span_less_than_32_bits(
-    reach: tuple[int, int], bias: int, with_bias: bool, room: bool
+    accumulator_range: tuple[int, int], bias: int, with_bias: bool, room: bool
 ) -> None:
-    problem = LineProblem(one_channel(2**30, -20, reach, bias=bias), 8, 8)
+    problem = LineProblem(one_channel(2**30, -20, accumulator_range, bias=bias), 8, 8)
     assert problem.has_room(with_bias) == room
     added = bias if with_bias else 0
-    low, high = problem.reach(with_bias)
-    assert (low[0], high[0]) == ((reach[0] + added) << 8, (reach[1] + added) << 8)
+    low, high = problem.accumulator_range(with_bias)
+    assert (low[0], high[0]) == (
+        (accumulator_range[0] + added) << 8,
+        (accumulator_range[1] + added) << 8,
+    )
 
 
 def test_records_are_picked_by_channel_and_numbers_stay() -> None:
@@ -127,7 +130,7 @@ def test_records_are_picked_by_channel_and_numbers_stay() -> None:
 
 
 def random_points(seed: int, channels: int = 3, count: int = 40) -> _Points:
-    """Near a line, as thresholds are, some of them out of reach."""
+    """Near a line, as thresholds are, some of them out of range."""
     generator = np.random.default_rng(seed)
     at = np.sort(generator.integers(-(2**20), 2**20, (channels, count)), axis=1) << 8
     least = at * np.int64(1_400_000_000) + generator.integers(-(2**40), 2**40, at.shape)
@@ -240,21 +243,23 @@ def holds(
 
 @pytest.mark.parametrize("two_sided", [False, True])
 @pytest.mark.parametrize("zero_point", [-128, 0, 5])
-@pytest.mark.parametrize("reach", [(-300, 400), (0, 90), (-90, -1), (-1, 0), (7, 7), (-40, 0)])
+@pytest.mark.parametrize(
+    "accumulator_range", [(-300, 400), (0, 90), (-90, -1), (-1, 0), (7, 7), (-40, 0)]
+)
 def test_lines_give_every_output_in_reach(
-    reach: tuple[int, int], zero_point: int, two_sided: bool
+    accumulator_range: tuple[int, int], zero_point: int, two_sided: bool
 ) -> None:
     """Both signs, one sign, a single accumulator; also where the first or last output is cut."""
     for multiplier, shift in ((2**30, -2), (1_700_000_003, -4), (2**31 - 1, 0), (2**30, -1)):
         for clamp in ((-128, 127), (-20, 30), (zero_point, 127)):
-            stairs = one_channel(multiplier, shift, reach, zero_point, clamp, bias=3)
+            stairs = one_channel(multiplier, shift, accumulator_range, zero_point, clamp, bias=3)
             problem = LineProblem(stairs, 8, 7)
             found = solve_lines(problem, two_sided)
             if found is None:
-                # Rounding away from zero is no line where both signs are in reach.
+                # Rounding away from zero is no line where both signs are in range.
                 assert not two_sided or shift == 0
                 continue
             line = tuple(int(each[0]) for each in found)
-            accumulators = np.arange(reach[0], reach[1] + 1) + 3
+            accumulators = np.arange(accumulator_range[0], accumulator_range[1] + 1) + 3
             assert 1 <= line[1] < 2**31
             assert holds(problem, (line[0], line[1], line[2]), accumulators, two_sided)

@@ -165,7 +165,7 @@ def test_accumulators_wrap_at_32_bits_before_they_are_scaled() -> None:
 def test_the_reach_of_results_is_int32s_where_accumulators_may_wrap() -> None:
     scale = requantization([0.25, 0.25, 0.25])
     low, high = np.array([-8, -(2**31) - 1, 0]), np.array([4, 0, 2**31])
-    least, most = scale.apply_to_reach(low, high, Rounding.DOUBLE)
+    least, most = scale.apply_to_range(low, high, Rounding.DOUBLE)
     assert least.tolist() == [-2, -(2**31), -(2**31)]
     assert most.tolist() == [1, LARGEST, LARGEST]
 

@@ -130,10 +130,10 @@ def _is_exact(site: Site) -> bool:
     step = _step(-int(time.shifts[0]), _zero_point(site))
     if int(time.multipliers[0]) + abs(step) >= _INT32_END:
         return False
-    return _reach(site) < _SUM_END
+    return _largest_sum(site) < _SUM_END
 
 
-def _reach(site: Site) -> int:
+def _largest_sum(site: Site) -> int:
     """What no sum of the input exceeds, nor one on its way: the zero point is part of the bias."""
     return int(512 * np.abs(constant(site, 1).astype(np.int64)).sum(axis=1).max())
 
@@ -147,7 +147,7 @@ def _stream(site: Site) -> npt.NDArray[np.uint32]:
     features = np.pad(constant(site, 1).astype(np.int64), ((0, missing), (0, depth)))
     grown = np.pad(time_biases(site)[:, np.newaxis], ((0, 0), (0, shape.rank - 1))).reshape(-1, 1)
     times = np.concatenate([grown.astype("<i4").view("<u4"), constant(site, 2).view("<u4")], axis=1)
-    can_pack = _reach(site) < _PACKED_END
+    can_pack = _largest_sum(site) < _PACKED_END
     parts: list[Array] = []
     for first in range(0, shape.filters, _FILTERS):
         block = slice(first, first + _FILTERS)

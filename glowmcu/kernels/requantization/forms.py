@@ -30,10 +30,14 @@ from glowmcu.ir.value_range import Int64Array, ValueRange, full_range
 from glowmcu.kernels.common.layer_fields import is_padded
 from glowmcu.kernels.kernel import Site, once_a_site
 from glowmcu.kernels.requantization.thresholds import LineProblem, Staircase, solve_lines, staircase
+from glowmcu.ops.accumulator_range import (
+    conv_2d_range,
+    depthwise_conv_2d_range,
+    fully_connected_range,
+)
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.fixed_point import Requantization, multiply_by_quantized_multiplier, wrap_int32
 from glowmcu.ops.matmul import FullyConnected
-from glowmcu.ops.reach import conv_2d_reach, depthwise_conv_2d_reach, fully_connected_reach
 
 
 class FormKind(Enum):
@@ -77,7 +81,9 @@ class RequantizationTask:
 
     @cached_property
     def ends(self) -> Int64Array:
-        """Clamped outputs at both ends of the reach, (channels, 2): outputs rise in between."""
+        """Clamped outputs at both ends of the accumulator range, (channels, 2): outputs rise in
+        between.
+        """
         return np.clip(self._free_ends, *self.clamp)
 
     @cached_property
@@ -154,13 +160,13 @@ def requantization_task(site: Site) -> RequantizationTask:
         points = np.array(weights_type.quantization.zero_points, np.int16)
         weights = weights - points[:, np.newaxis]
         rows = inputs_of_rows(inputs, weights.shape[1])
-        low, high = fully_connected_reach(weights, rows, x.zero_point)
+        low, high = fully_connected_range(weights, rows, x.zero_point)
         total = weights.sum(axis=1, dtype=np.int64)
     elif isinstance(op, Conv2D):
-        low, high = conv_2d_reach(weights, inputs, x.zero_point, is_padded(site))
+        low, high = conv_2d_range(weights, inputs, x.zero_point, is_padded(site))
         total = weights.sum(axis=(1, 2, 3), dtype=np.int64)
     else:
-        low, high = depthwise_conv_2d_reach(weights, inputs, x.zero_point, is_padded(site))
+        low, high = depthwise_conv_2d_range(weights, inputs, x.zero_point, is_padded(site))
         total = weights.sum(axis=(0, 1, 2), dtype=np.int64)
     scale: Requantization = op.requantization(site.signature)
     channels = len(total)

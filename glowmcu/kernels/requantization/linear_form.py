@@ -29,8 +29,8 @@ INT32_END = 2**31
 
 #: Slopes are looked for within _REACH of the real factors, by _ZOOMS grids of _STEPS on each side,
 #: each a third of the one before.
-_REACH, _STEPS, _ZOOMS = 2.0**-14, np.linspace(-1.0, 1.0, 13), 14
-#: No pair further from bounding c than this can bound it within reach: 2 * 2 * 128 * _REACH.
+_LARGEST_MOVE, _STEPS, _ZOOMS = 2.0**-14, np.linspace(-1.0, 1.0, 13), 14
+#: No pair further from bounding c than this can bound it: 2 * 2 * 128 * _REACH.
 _NEAR = 2.0**-5
 _CUTS = 40
 
@@ -205,14 +205,14 @@ def _bounds(pairs: Pairs, values: _Floats, chosen: npt.NDArray[np.bool_]) -> _Bo
 
 
 def _widest(below: _Bounds, above: _Bounds) -> tuple[_Floats, float]:
-    """The move within reach that leaves the widest interval, and its width."""
+    """The move within `_LARGEST_MOVE` that leaves the widest interval, and its width."""
     grid = np.stack(np.meshgrid(_STEPS, _STEPS), axis=-1).reshape(-1, 2)
-    best, reach, width = np.zeros(2), _REACH, 0.0
+    best, distance, width = np.zeros(2), _LARGEST_MOVE, 0.0
     for _ in range(_ZOOMS):
-        moves = np.vstack([best, np.clip(best + reach * grid, -_REACH, _REACH)])
+        moves = np.vstack([best, np.clip(best + distance * grid, -_LARGEST_MOVE, _LARGEST_MOVE)])
         widths = above.at(moves).min(axis=1) - below.at(moves).max(axis=1)
         best, width = moves[widths.argmax()], float(widths.max())
-        reach /= 3.0
+        distance /= 3.0
     return best, width
 
 

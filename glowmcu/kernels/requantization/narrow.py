@@ -113,7 +113,7 @@ class _Layout:
     """Where u lies and how its multiplier is scaled; accumulators include the bias.
 
     `first` (channel, output) is the least accumulator of each output above the clamp's least,
-    `used` the ones that the reach contains, `origin` the accumulator where u = 0.
+    `used` the ones in the accumulator range, `origin` the accumulator where u = 0.
     """
 
     first: Int64Array
@@ -183,20 +183,22 @@ class _Points:
 
 
 def _points(task: RequantizationTask, layout: _Layout) -> _Points:
-    """Both sides of every threshold in reach, the ends of the reach, and 0 <= addend < 2^16."""
+    """Both sides of every threshold in range, both ends of the range, and 0 <= addend < 2^16."""
     total = layout.postshift + layout.fine_shift
     count = layout.first.shape[1]
     u = layout.first - layout.origin[:, np.newaxis]
     value = np.broadcast_to(np.arange(1, count + 1, dtype=np.int64) << total, u.shape)
     ends = task.ends - task.clamp[0]
-    reach = np.stack([task.low, task.high], axis=1) + (task.bias - layout.origin)[:, np.newaxis]
-    reach = np.clip(reach, 0, (layout.span << layout.span_shift)[:, np.newaxis])
+    accumulators = (
+        np.stack([task.low, task.high], axis=1) + (task.bias - layout.origin)[:, np.newaxis]
+    )
+    accumulators = np.clip(accumulators, 0, (layout.span << layout.span_shift)[:, np.newaxis])
     zero = np.zeros((len(u), 1), np.int64)
     skip = ~(layout.used & ~layout.is_constant[:, np.newaxis])
     return _Points(
-        np.concatenate([np.where(skip, 0, u), reach[:, :1], zero], axis=1),
+        np.concatenate([np.where(skip, 0, u), accumulators[:, :1], zero], axis=1),
         np.concatenate([np.where(skip, -_FAR, value), ends[:, :1] << total, zero], axis=1),
-        np.concatenate([np.where(skip, 0, u - 1), reach[:, 1:], zero], axis=1),
+        np.concatenate([np.where(skip, 0, u - 1), accumulators[:, 1:], zero], axis=1),
         np.concatenate(
             [
                 np.where(skip, _FAR, value),

@@ -8,8 +8,8 @@ from glowmcu.ir.operation import Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.element_code import ElementCode, element_code_of
 from glowmcu.kernels.kernel import Field, Parameters
-from glowmcu.kernels.requantization.bent_form import BentForm, bent_form
 from glowmcu.kernels.requantization.linear_form import PLAIN, LinearForm, linear_form
+from glowmcu.kernels.requantization.two_piece_form import TwoPieceForm, two_piece_form
 from glowmcu.ops.elementwise import Add, Mul, Sub
 
 #: addend = (zero point + 1/2) << shift, and what is added to it, stay inside int32.
@@ -68,16 +68,16 @@ def _sum_code(op: Add | Sub, signature: Signature, rounding: Rounding) -> Elemen
         return ElementCode(
             "glowmcu_line_one({p}, {0}, {1})", 4, 24, ("glowmcu_line.h",), parameters
         )
-    bent = bent_form(op, signature, rounding)
-    if bent is None:
+    two_piece = two_piece_form(op, signature, rounding)
+    if two_piece is None:
         return None
-    parameters = _parameters("glowmcu_bent_line", bent)
+    parameters = _parameters("glowmcu_bent_line", two_piece)
     return ElementCode(
         "glowmcu_bent_line_one({p}, {0}, {1})", 7, 40, ("glowmcu_bent_line.h",), parameters
     )
 
 
-def _parameters(struct: str, form: LinearForm | BentForm) -> Parameters:
+def _parameters(struct: str, form: LinearForm | TwoPieceForm) -> Parameters:
     return Parameters(struct, tuple(Field(name, value) for name, value in asdict(form).items()))
 
 

@@ -2,9 +2,9 @@
 
 An output q is reached from accumulator A_q on. hi32((b + (a << k)) * m) >> s gives the same output
 for every a of [low, high] when (b + (A_q << k)) * m >= q * 2^(32 + s) > (b + ((A_q - 1) << k)) * m
-for each q in reach. For a multiplier m these are an interval for b. The true line has slope
-m0 = scale * 2^(32 + s - k); candidates tilt it by fractions of an accumulator step over the reach,
-and the widest interval wins. All thresholds are then checked once more.
+for each q in the accumulator range. For a multiplier m these are an interval for b. The true line
+has slope m0 = scale * 2^(32 + s - k); candidates tilt it by fractions of an accumulator step over
+the range, and the widest interval wins. All thresholds are then checked once more.
 
 Only a few thresholds bound b. What a threshold asks of it is linear in 1/m, so that whatever lies
 behind another one at both ends of a range of candidates does so for all of them.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BoolArray = npt.NDArray[np.bool_]
 _FAR = np.int64(2**62)
-#: Tilts in accumulator steps over the whole reach: tried first, and for what is left.
+#: Tilts in accumulator steps over the whole range: tried first, and for what is left.
 _TILTS = np.concatenate([[0.0], np.linspace(-0.45, 0.45, 24)])
 _MORE_TILTS = np.concatenate([np.linspace(-4, 4, 801), np.linspace(-400, 400, 161)])
 #: More than this share of channels without a line means that the form does not suit the layer.
@@ -59,7 +59,7 @@ class Staircase:
     """How clamped outputs rise with accumulators, which lie in [low, high] without the bias.
 
     Arrays have a row a channel. `firsts` has the least accumulator, bias included, of each output
-    above the clamp's least; `ends` are the outputs at both ends of the reach.
+    above the clamp's least; `ends` are the outputs at both ends of the range.
     """
 
     multipliers: Int64Array
@@ -79,7 +79,7 @@ class Staircase:
 
     @property
     def is_constant(self) -> BoolArray:
-        """Which channels give the same output for the whole reach."""
+        """Which channels give the same output for the whole range."""
         same: BoolArray = self.ends[:, 0] == self.ends[:, 1]
         return same
 
@@ -117,11 +117,11 @@ class LineProblem:
 
     def has_room(self, with_bias: bool) -> bool:
         """Whether some addend keeps every shifted accumulator within 32 bits."""
-        low, high = self.reach(with_bias)
+        low, high = self.accumulator_range(with_bias)
         below, above = np.minimum(low, 0), np.maximum(high, 0)
         return bool((above - below < np.int64(1) << 32).all())
 
-    def reach(self, with_bias: bool) -> tuple[Int64Array, Int64Array]:
+    def accumulator_range(self, with_bias: bool) -> tuple[Int64Array, Int64Array]:
         """Least and greatest shifted accumulator."""
         bias = self.stairs.bias if with_bias else np.int64(0)
         return (self.stairs.low + bias) << self.preshift, (self.stairs.high + bias) << self.preshift
@@ -178,17 +178,17 @@ def staircase(
     multipliers: Int64Array,
     shifts: Int64Array,
     bias: Int64Array,
-    reach: tuple[Int64Array, Int64Array],
+    accumulator_range: tuple[Int64Array, Int64Array],
     zero_point: int,
     clamp: tuple[int, int],
     rounding: Rounding,
 ) -> Staircase:
-    """Of a layer's requantization; `reach` is without the bias."""
+    """Of a layer's requantization; `accumulator_range` is without the bias."""
     none = np.zeros((len(bias), 0), np.int64)
     bare = Staircase(
-        multipliers, shifts, bias, *reach, none, none, zero_point, clamp, rounding
+        multipliers, shifts, bias, *accumulator_range, none, none, zero_point, clamp, rounding
     )  # fmt: skip
-    ends = bare.outputs(np.stack(reach, axis=1) + bias[:, np.newaxis])
+    ends = bare.outputs(np.stack(accumulator_range, axis=1) + bias[:, np.newaxis])
     return replace(bare, firsts=_thresholds(bare), ends=ends)
 
 
@@ -296,7 +296,7 @@ def _solve(
     slopes = _candidate_slopes(problem, tilts)
     best, row = np.full(len(steps), -1, np.int64), np.arange(len(steps))
     addend, multiplier = np.zeros_like(steps), np.zeros_like(steps)
-    low, high = problem.reach(two_sided)
+    low, high = problem.accumulator_range(two_sided)
     room = -(2**31) - np.minimum(low, 0), 2**31 - 1 - np.maximum(high, 0)
     for near in np.split(
         slopes, [*_CUTS, *range(_CUTS[-1] + _AT_ONCE, slopes.shape[1], _AT_ONCE)], axis=1
@@ -371,11 +371,11 @@ def _candidate_slopes(problem: LineProblem, tilts: npt.NDArray[np.float64]) -> I
     exact = stairs.multipliers * 2.0 ** (
         stairs.shifts - 31.0 + 32 + problem.postshift - problem.preshift
     )
-    reach = np.maximum(stairs.high - stairs.low, 1).astype(np.float64)
+    width = np.maximum(stairs.high - stairs.low, 1).astype(np.float64)
     # A constant output: the steepest line that stays inside one step.
-    gentlest = 2.0 ** (30 + problem.postshift - problem.preshift) / reach
+    gentlest = 2.0 ** (30 + problem.postshift - problem.preshift) / width
     exact = np.where(stairs.is_constant, np.minimum(gentlest, 2.0**30), exact)
-    tilted = exact[:, np.newaxis] * (1.0 + tilts[np.newaxis, :] / reach[:, np.newaxis])
+    tilted = exact[:, np.newaxis] * (1.0 + tilts[np.newaxis, :] / width[:, np.newaxis])
     if len(tilts) > len(_TILTS):  # what barely depends on its input takes any gentle slope
         gentle = np.broadcast_to(2.0 ** np.arange(8, 31), (len(exact), 23))
         tilted = np.concatenate([tilted, gentle], axis=1)

@@ -105,5 +105,5 @@ def _bias(site: Site) -> Array:
 
 def _largest_sum(site: Site) -> int:
     """At any time, whatever is read."""
-    reach = 128 * np.abs(constant(site, 1).astype(np.int64)).sum(axis=1)
-    return int((np.abs(_bias(site)) + reach).max())
+    largest = 128 * np.abs(constant(site, 1).astype(np.int64)).sum(axis=1)
+    return int((np.abs(_bias(site)) + largest).max())

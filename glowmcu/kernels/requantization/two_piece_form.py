@@ -1,4 +1,4 @@
-"""Sums of two int8 operands as a line that is bent at zero, proved equal pair by pair.
+"""Sums of two int8 operands as a line of two pieces that meet at zero, proved equal pair by pair.
 
     sum = a * p + b * q + c;  out = saturate_int8((sum + addend - (sum < 0 ? bend : 0)) >> 22)
 
@@ -30,7 +30,7 @@ _SHIFT, _TRIES = 22, 2
 
 
 @dataclass(frozen=True)
-class BentForm:
+class TwoPieceForm:
     """Integer constants of the form."""
 
     p: int
@@ -40,7 +40,7 @@ class BentForm:
     bend: int
 
 
-def bent_form(op: Add | Sub, signature: Signature, rounding: Rounding) -> BentForm | None:
+def two_piece_form(op: Add | Sub, signature: Signature, rounding: Rounding) -> TwoPieceForm | None:
     """The constants for any operands; None if no exact ones were found."""
     if op.clamp_range(signature) != (LOWEST, HIGHEST):
         return None
@@ -48,7 +48,7 @@ def bent_form(op: Add | Sub, signature: Signature, rounding: Rounding) -> BentFo
 
 
 @lru_cache(maxsize=256)
-def _search(op: Add | Sub, signature: Signature, rounding: Rounding) -> BentForm | None:
+def _search(op: Add | Sub, signature: Signature, rounding: Rounding) -> TwoPieceForm | None:
     pairs = tabulate(op, signature, ((LOWEST, HIGHEST),) * 2, rounding)
     slopes = real_slopes(op, signature) * 2.0**_SHIFT
     if float(np.abs(slopes).max()) >= INT32_END - _TRIES - 1:
@@ -62,7 +62,7 @@ def _search(op: Add | Sub, signature: Signature, rounding: Rounding) -> BentForm
     return None
 
 
-def _form(pairs: Pairs, p: int, q: int, c: int) -> BentForm | None:
+def _form(pairs: Pairs, p: int, q: int, c: int) -> TwoPieceForm | None:
     """The form with these slopes; checked on every pair, as is that nothing leaves int32."""
     sums, results = pairs.accumulators(p, q, 0) + c, pairs.results
     below = sums < 0
@@ -75,12 +75,12 @@ def _form(pairs: Pairs, p: int, q: int, c: int) -> BentForm | None:
         if low > high:
             return None
         ends.append((low + high) // 2)
-    form = BentForm(p, q, c, ends[0], ends[0] - ends[1])
-    bent = sums + form.addend
+    form = TwoPieceForm(p, q, c, ends[0], ends[0] - ends[1])
+    two_piece = sums + form.addend
     total = sums + np.where(below, *ends[::-1])
     partial = pairs.a * p + c
-    reach = max(int(np.abs(values).max()) for values in (sums, partial, bent, total))
-    if max(reach, abs(c), abs(form.addend), abs(form.bend)) >= INT32_END:
+    largest = max(int(np.abs(values).max()) for values in (sums, partial, two_piece, total))
+    if max(largest, abs(c), abs(form.addend), abs(form.bend)) >= INT32_END:
         return None
     equal = np.clip(total >> _SHIFT, LOWEST, HIGHEST) == results
     return form if bool(equal.all()) else None

@@ -1,6 +1,6 @@
-"""Which sums the accumulators of weighted operators can reach, exactly, from the actual weights.
+"""Ranges of the accumulators of weighted operators, exactly, from the actual weights.
 
-Reach of a channel = [sum(min(w * x0, w * x1)), sum(max(w * x0, w * x1))] over its taps, with
+Range of a channel = [sum(min(w * x0, w * x1)), sum(max(w * x0, w * x1))] over its taps, with
 [x0, x1] what the tap's input channel can hold less the zero point. Taps that padding may leave out
 can count 0 as well.
 """
@@ -16,7 +16,7 @@ from glowmcu.ir.value_range import Int64Array, ValueRange
 _AT_ONCE = 1 << 17
 
 
-def accumulator_reach(
+def accumulator_range(
     weights: Array, low: Int64Array, high: Int64Array, padded: bool
 ) -> tuple[Int64Array, Int64Array]:
     """Least and greatest sum(w * x) of every output channel, without the bias.
@@ -34,11 +34,11 @@ def accumulator_reach(
     for start in range(0, outputs, step):
         part = slice(start, start + step)
         ends = (each if len(each) == 1 else each[part] for each in (low, high))
-        least[part], most[part] = _reach_of(weights[part], *ends)
+        least[part], most[part] = _range_of(weights[part], *ends)
     return least, most
 
 
-def _reach_of(weights: Array, low: Int64Array, high: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _range_of(weights: Array, low: Int64Array, high: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Of some outputs, with temporary arrays of as many numbers as weights."""
     rising = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
     falling = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
@@ -47,33 +47,33 @@ def _reach_of(weights: Array, low: Int64Array, high: Int64Array) -> tuple[Int64A
     return least, most
 
 
-def conv_2d_reach(
+def conv_2d_range(
     weights: Array, inputs: ValueRange, zero_point: int, padded: bool
 ) -> tuple[Int64Array, Int64Array]:
-    """Reach of a (grouped) convolution; `weights` is (outputs, height, width, group inputs)."""
+    """Range of a (grouped) convolution; `weights` is (outputs, height, width, group inputs)."""
     outputs, height, width, depth = weights.shape
     groups = inputs.low.size // depth
     low, high = ((each - zero_point).reshape(groups, depth) for each in (inputs.low, inputs.high))
     if groups > 1:
         low, high = (np.repeat(each, outputs // groups, axis=0) for each in (low, high))
-    return accumulator_reach(weights.reshape(outputs, height * width, depth), low, high, padded)
+    return accumulator_range(weights.reshape(outputs, height * width, depth), low, high, padded)
 
 
-def depthwise_conv_2d_reach(
+def depthwise_conv_2d_range(
     weights: Array, inputs: ValueRange, zero_point: int, padded: bool
 ) -> tuple[Int64Array, Int64Array]:
-    """Reach of a depthwise convolution; `weights` is (1, height, width, outputs)."""
+    """Range of a depthwise convolution; `weights` is (1, height, width, outputs)."""
     outputs = weights.shape[-1]
     repeats = outputs // inputs.low.size
     low = np.repeat(inputs.low - zero_point, repeats)[:, np.newaxis]
     high = np.repeat(inputs.high - zero_point, repeats)[:, np.newaxis]
     taps = weights.reshape(-1, outputs).T[:, :, np.newaxis]
-    return accumulator_reach(taps, low, high, padded)
+    return accumulator_range(taps, low, high, padded)
 
 
-def fully_connected_reach(
+def fully_connected_range(
     weights: Array, inputs: ValueRange, zero_point: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Reach of a fully connected layer; `weights` is (outputs, inputs), zero point subtracted."""
+    """Range of a fully connected layer; `weights` is (outputs, inputs), zero point subtracted."""
     low, high = (inputs.low - zero_point)[np.newaxis], (inputs.high - zero_point)[np.newaxis]
-    return accumulator_reach(weights[:, np.newaxis, :], low, high, padded=False)
+    return accumulator_range(weights[:, np.newaxis, :], low, high, padded=False)
