@@ -248,7 +248,7 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
         if path.name in ("startup.c", "text.c", "port_semihosting.c")
     ]
     outside, arguments = "", ["arena"]
-    for entry in manifest.outside:
+    for entry in manifest.external:
         symbol = f"input_{entry.symbol}".strip("_")
         macro = f"{name}_{symbol}".upper()
         outside += f"static GLOWMCU_ALIGNED({macro}_ALIGN) uint8_t {symbol}[{macro}_BYTES];\n"

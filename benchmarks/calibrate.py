@@ -1,7 +1,7 @@
 """`python -m benchmarks.calibrate`: measure sample layers, write glowmcu/kernels/cost_table.json.
 
-Every variant that names its work runs all samples that it accepts on the modelled core; prices are
-the non-negative least squares of cycles over amounts; on a Cortex-M55 of instructions, for now.
+Every variant that names its work runs all samples that it accepts on the modelled core; unit costs
+are the non-negative least squares of cycles over amounts; on a Cortex-M55 of instructions, for now.
 `--core`, `--variant` and `--missing` renew a part and keep the rest.
 """
 
@@ -25,7 +25,7 @@ from rich.progress import Progress
 from benchmarks.__main__ import compiler_version
 from benchmarks.calibration_layers import KINDS, model
 from benchmarks.calibration_layers_f32 import FLOAT_KINDS
-from benchmarks.least_squares import fit_prices
+from benchmarks.least_squares import fit_unit_costs
 from benchmarks.sweep_image import imported_graph
 from glowmcu.compilation import Compilation, Options, Prepared
 from glowmcu.cores import core
@@ -46,11 +46,11 @@ from glowmcu.verify.verification import seeded_inputs
 CORES = (
     "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55",
 )  # fmt: skip
-#: Calibrated when asked for by name; what has no price of theirs costs as in `PRICED_AS`.
+#: Calibrated when asked for by name; what has no unit costs of its own costs as in `COSTS_AS`.
 MORE_CORES = ("hazard3", "rv32imac")
-#: Float layers must have prices where the cycles of an FPU are modelled; others when asked for.
+#: Float layers must have unit costs where the cycles of an FPU are modelled; others when asked for.
 FLOAT_CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
-#: Priced by instructions until all of their rows are measured anew: the rows must agree.
+#: Estimated by instructions until all of their rows are measured anew: the rows must agree.
 COUNTED_CORES = ("cortex-m55",)
 #: Layers below this many cycles count less: nobody chooses a kernel for them.
 _SMALL_CYCLES = 2000.0
@@ -161,18 +161,18 @@ def _function_bytes(folder: Path, compilation: Compilation, core_name: str) -> f
     return (sizes.text_bytes - dict(sizes.functions).get("m_run", 0)) / len(functions)
 
 
-def prices(found: Measured) -> dict[str, Any]:
+def table_row(found: Measured) -> dict[str, Any]:
     """The row of the table."""
     names = sorted({name for sample in found.samples for name in sample.work})
     amounts = np.array([[s.work.get(name, 0.0) for name in names] for s in found.samples])
     cycles = np.array([sample.cycles for sample in found.samples])
     weights = 1.0 / np.maximum(cycles, _SMALL_CYCLES)
-    fitted = fit_prices(amounts, cycles, weights)
+    fitted = fit_unit_costs(amounts, cycles, weights)
     misfit = np.abs(amounts @ fitted - cycles) * weights
     code = float(np.median(found.code_bytes))
     return {
         "code_bytes": round(code),
-        "cycles": {name: _short(price) for name, price in zip(names, fitted, strict=True)},
+        "cycles": {name: _short(unit_cost) for name, unit_cost in zip(names, fitted, strict=True)},
         "error": _short(float(misfit.max())),
         "layers": len(found.samples),
     }
@@ -190,23 +190,23 @@ def calibrated_variants() -> list[str]:
 
 
 def calibrate(jobs: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Rows (variant, core, prices) for all jobs (variant, core) that can run."""
+    """Rows (variant, core, row of the table) for all jobs (variant, core) that can run."""
     with Progress(disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("calibrating", total=len(jobs))
         for variant, core_name in jobs:
             progress.update(task, advance=1, description=f"{variant} on {core_name}")
             found = measure(variant, core_name)
             if len(found.samples) > len({name for s in found.samples for name in s.work}):
-                yield variant, core_name, prices(found)
+                yield variant, core_name, table_row(found)
 
 
-def unpriced(kind: str) -> set[tuple[str, str]]:
-    """Variants and cores that compute samples of `kind` but have no price for their work."""
+def uncalibrated(kind: str) -> set[tuple[str, str]]:
+    """Variants and cores that compute samples of `kind` but have no unit costs for their work."""
     found = set()
     cores = FLOAT_CORES if kind in FLOAT_KINDS else CORES
     for (site, variant), core_name in product(_candidates(kind), cores):
         work = _accepted_work(variant, site, core_name)
-        known = cost_table().prices(variant.name, core_name)
+        known = cost_table().unit_costs(variant.name, core_name)
         if work and (known is None or not known.covers(work)):
             found.add((variant.name, core_name))
     return found
@@ -216,14 +216,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--core", action="append", choices=(*CORES, *MORE_CORES), help="repeatable")
     parser.add_argument("--variant", action="append", help="repeatable; a prefix such as conv_2d.")
-    parser.add_argument("--missing", action="store_true", help="only what has no prices yet")
+    parser.add_argument("--missing", action="store_true", help="only what has no unit costs yet")
     options = parser.parse_args()
     known = calibrated_variants()
     wanted = tuple(options.variant or ("",))
     chosen = [name for name in known if name.startswith(wanted)]
     jobs = list(product(chosen, options.core or CORES))
     if options.missing:
-        missing = set().union(*map(unpriced, KINDS))
+        missing = set().union(*map(uncalibrated, KINDS))
         jobs = [job for job in jobs if job in missing]
     for variant, core_name, row in calibrate(jobs):
         print(f"{variant:34} {core_name:14} {row['layers']:3} layers  {row['code_bytes']:5} B  "

@@ -91,7 +91,7 @@ def main_text(bundle: Path) -> str:
     manifest = read_manifest(bundle)
     prefix, name = manifest.name.upper(), manifest.name
     places = [("arena", f"{prefix}_ARENA_ALIGN", f"{prefix}_ARENA_BYTES")]
-    for entry in manifest.outside:
+    for entry in manifest.external:
         symbol = f"input_{entry.symbol}".strip("_")
         macro = f"{prefix}_{symbol.upper()}"
         places.append((symbol, f"{macro}_ALIGN", f"{macro}_BYTES"))

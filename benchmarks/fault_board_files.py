@@ -127,13 +127,13 @@ _OF_DRIVER = ("drive", "drive_check", "launch", "finish", "jump")
 def case_header(manifest: Manifest) -> str:
     """`case.h`: sizes, where inputs and outputs lie, and the calls of an inference."""
     outside, end = [], _OUTSIDE_BASE
-    for entry in manifest.outside:
+    for entry in manifest.external:
         outside.append(end)
         end += -(-entry.bytes // 16) * 16
     calls = calls_of(manifest, ARENA_BASE, outside, _SHOWN_BASE)
     free = iter(outside)
     places = [
-        (next(free) if e.outside else _SHOWN_BASE if e.rows else ARENA_BASE + e.start, e.bytes)
+        (next(free) if e.external else _SHOWN_BASE if e.rows else ARENA_BASE + e.start, e.bytes)
         for e in manifest.inputs
     ]
     first = [f"{name}({', '.join(map(_argument, given))})" for name, given in calls.first]

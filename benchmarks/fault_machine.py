@@ -88,9 +88,9 @@ class FaultMachine(Machine):
         core: Core,
         arena_bytes: int,
         arena_align: int = 8,
-        outside_bytes: Sequence[int] = (),
+        external_bytes: Sequence[int] = (),
     ) -> None:
-        super().__init__(program, core, arena_bytes, arena_align, outside_bytes)
+        super().__init__(program, core, arena_bytes, arena_align, external_bytes)
         self._registers: Any = importlib.import_module("unicorn.arm_const")
         self._places = constant_places(program.constants, program.functions)
         self._at_rest = self._uc.context_save()

@@ -50,7 +50,7 @@ class FaultyBundle:
         given = drawn_inputs(self.manifest, 0) if inputs is None else inputs
         self.digest = program_digest(build.shipped.segments)
         self._inputs = [array.tobytes() for array in given]
-        sizes = [entry.bytes for entry in self.manifest.outside]
+        sizes = [entry.bytes for entry in self.manifest.external]
         arena = self.manifest.arena_bytes, self.manifest.arena_align
         self.machine = FaultMachine(build.shipped, hardware, *arena, sizes)
         self.entry = build.shipped.address_of(self.manifest.entry_points[-1])
@@ -117,13 +117,13 @@ class FaultyBundle:
     def _calls_on(self, machine: Machine) -> Calls:
         streamed = self.manifest.streamed_input
         shown = 0 if streamed is None else machine.show(self._inputs[streamed])
-        return calls_of(self.manifest, machine.arena_address, machine.outside_addresses, shown)
+        return calls_of(self.manifest, machine.arena_address, machine.external_addresses, shown)
 
     def _hand_over(self, machine: Machine) -> None:
-        outside = iter(machine.outside_addresses)
+        outside = iter(machine.external_addresses)
         for entry, data in zip(self.manifest.inputs, self._inputs, strict=True):
-            if entry.outside:
-                machine.write_outside(next(outside), data)
+            if entry.external:
+                machine.write_external(next(outside), data)
             elif entry.rows is None:
                 machine.write_arena(entry.start, data)
 

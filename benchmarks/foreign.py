@@ -58,7 +58,7 @@ def builder(model: str) -> Callable[[], bytes]:
 
 def measure(case: Case, data: bytes, needs: TflmArena) -> Row:
     """Compile and run, and compare with the oracle. All of MCUNet's multiply-accumulates stay, so
-    that those at the seams of strips can be told.
+    that those in the halos of strips can be told.
     """
     target = TARGETS[0]
     with tempfile.TemporaryDirectory() as work:

@@ -13,7 +13,7 @@ MCUNET, CHAIN = "MCUNet vww", "MCUNet vww as a chain"
 
 @dataclass(frozen=True)
 class Row:
-    """Sizes in bytes. `extra_macs`, at the seams of strips, are among `macs`. `inputs` were
+    """Sizes in bytes. `extra_macs`, in the halos of strips, are among `macs`. `inputs` were
     compared with the oracle on this computer and on the core; `different` differed on either.
     """
 

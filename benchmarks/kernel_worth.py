@@ -20,8 +20,8 @@ from glowmcu.goals import Goal
 from glowmcu.ir.operation import Operation
 from glowmcu.kernels.kernel import Kernel, load_kernels
 from glowmcu.kernels.selection import select
-from glowmcu.kernels.selection.lying import standing
 from glowmcu.kernels.selection.select import code_bytes
+from glowmcu.kernels.selection.transposed_variants import untransposed
 from glowmcu.pipeline import compile_model
 
 #: A variant that saves less than this share of everything on every model is not worth its lines.
@@ -85,7 +85,7 @@ def compiled(data: bytes, core: str, goal: Goal, without: str = "") -> Compilati
 
 def used_by(compilation: Compilation, family: str) -> set[str]:
     """Names of the variants that compute layers, whole or by rows, but for the portable ones."""
-    chosen = (standing(selection.kernel) for selection in compilation.selections.values())
+    chosen = (untransposed(selection.kernel) for selection in compilation.selections.values())
     names = {variant.name for variant in chosen}
     return {name for name in names if name.startswith(family) and ".portable" not in name}
 

@@ -44,8 +44,8 @@ def _inside(matrix: Vector, wanted: Vector, free: npt.NDArray[np.bool_], found: 
         found = np.where(free, found, 0.0)
 
 
-def fit_prices(amounts: Vector, cycles: Vector, weights: Vector) -> Vector:
-    """Prices of the columns of `amounts`, a row a layer whose misfit counts `weights` times."""
+def fit_unit_costs(amounts: Vector, cycles: Vector, weights: Vector) -> Vector:
+    """Unit costs of the columns of `amounts`, a row a layer whose misfit counts `weights` times."""
     weighted = amounts * weights[:, np.newaxis]
     sizes = np.maximum(np.abs(weighted).max(axis=0), 1e-300)
     return non_negative_least_squares(weighted / sizes, cycles * weights) / sizes

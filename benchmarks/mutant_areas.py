@@ -49,9 +49,10 @@ AREAS = {
         ("memplan/overlap.py", "memplan/execute*.py"),  # the latter are the tests' oracle
     ),
     "overlap": Area(
-        ("memplan/overlap.py", "kernels/common/overlap.py", "kernels/selection/lying.py"),
+        ("memplan/overlap.py", "kernels/common/overlap.py",
+         "kernels/selection/transposed_variants.py"),
         ("tests/kernels/test_overlap_distances.py", "tests/memplan/test_overlaps.py",
-         "tests/memplan/test_cascades.py", "tests/kernels/test_lying.py",
+         "tests/memplan/test_cascades.py", "tests/kernels/test_transposed_variants.py",
          "tests/test_overlap_contract.py", "-k", "not on_a_core and not with_helium"),
     ),
     "channels": Area(

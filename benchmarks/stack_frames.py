@@ -40,7 +40,7 @@ def entry_functions(compilation: Compilation) -> dict[str, str]:
     last = manifest.entry_points[-1]
     if manifest.streamed_input is not None:
         return {"push": last, "begin": f"{name}_start", **found}
-    steps = "_run_steps_from" if manifest.outside else "_run_steps"
+    steps = "_run_steps_from" if manifest.external else "_run_steps"
     if f"{name}{steps}(" in compilation.files[f"{name}.h"]:
         found |= {"steps": f"{name}{steps}", "begin": f"{name}_begin"}
     return {"run": last, **found}

@@ -36,8 +36,8 @@ _LAYER_COLUMNS = (
 
 @dataclass(frozen=True)
 class Report(Shown):
-    """Sizes in bytes; `macs` of one inference. `code_bytes` is None where no cross compiler is
-    installed.
+    """Sizes in bytes; `macs` are multiply-accumulates of one inference. `code_bytes` (.text) is
+    None if no cross compiler is installed. No plan is below `arena_lower_bound_bytes`.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> bundle.report.arena_bytes, bundle.report.macs, bundle.report.inputs[0].shape
@@ -150,10 +150,9 @@ class Session:
 class Bundle(Shown):
     """The bundle in `path`. Made by `glowmcu.compile` and `glowmcu.load`.
 
-    `known_code` saves the cross compiler a second turn where the sizes were measured already;
-    `notes` is what a compilation has to say besides, `choices` which kernels it had for each layer,
-    `curve` other plans where they were asked for, `memory_passes` what each pass of memory planning
-    saved; all are empty for a bundle from disk.
+    `known_code` has the bytes of code by region if they were measured; `notes` are sentences of the
+    compilation, `choices` the kernels that each layer could have, `curve` other plans if they were
+    asked for, `memory_passes` what each pass of memory planning saved; all empty when from disk.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> (scores,) = bundle.run([np.load("seven.npy")])
@@ -172,20 +171,19 @@ class Bundle(Shown):
 
     @cached_property
     def code_by_region(self) -> Mapping[str, int] | None:
-        """As the function of that name says."""
+        """Bytes of .text by region, as the function `code_by_region` counts them."""
         if self.known_code is not None:
             return self.known_code
         return code_by_region(self.path, self.manifest, self.board)
 
     @property
     def missing_compiler(self) -> str | None:
-        """What to install before code can be measured: another compiler for RISC-V than for Arm."""
+        """The cross compiler to install before code can be measured; None if it is there."""
         return toolchain.missing(core(self.board.core).flags)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What classes are called, in their order; empty where neither the model nor who compiled
-        it said that.
+        """Names of the classes, in their order; empty if no file or argument had them.
 
         >>> glowmcu.load("build/digits").labels
         ()
@@ -194,7 +192,7 @@ class Bundle(Shown):
 
     @cached_property
     def report(self) -> Report:
-        """Where every byte goes."""
+        """Bytes of arena, weights and code, and the layers."""
         return self._report(self.code_by_region)
 
     def _report(self, code: Mapping[str, int] | None) -> Report:
@@ -226,9 +224,10 @@ class Bundle(Shown):
     def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
         """Outputs of the generated C on this computer, in model order.
 
-        `inputs` are stored values in model order: int8 where the model's inputs are int8. With
+        `inputs` are stored values in model order, of the shapes and dtypes of `report.inputs`. With
         `real` they are real numbers instead, and so are the outputs (float32): `quantize` and
-        `dequantize` are done here. Raises GM602, GM604 for other shapes and types, GM628 for NaN.
+        `dequantize` are done here. Raises GM602 without a C compiler, GM603 if it fails, GM604 for
+        other shapes and types, GM620 for damaged constants, GM628 for NaN.
 
         >>> bundle = glowmcu.load("build/digits")
         >>> (scores,) = bundle.run([np.load("seven.npy")])
@@ -248,10 +247,11 @@ class Bundle(Shown):
         real: bool = False,
         board_memory: bool = False,
     ) -> Measurement:
-        """One inference on an executor, with what it costs there. Raises GlowmcuError GM6xx.
+        """One inference on an executor: outputs, instructions, cycles, stack (bytes), or None.
 
-        `wait_states` are the flash's, in the cycle model of `cortex-m`, which with `board_memory`
-        replays the board's memories, too: `board_cycles`. `real` is as for `run`.
+        `core` replaces the board's; `wait_states` are the flash's in the model of `cortex-m`; with
+        `board_memory` it replays the board's memories, too: `board_cycles`. `inputs` and `real`
+        are as for `run`. Raises GM604, GM606 for an unknown executor, GM6xx if it cannot run.
 
         >>> bundle = glowmcu.load("build/digits", board="nrf52")
         >>> measured = bundle.measure([np.load("seven.npy")], on="cortex-m")
@@ -261,12 +261,11 @@ class Bundle(Shown):
         return self.measure_all([inputs], on, core, wait_states, real, board_memory)[0]
 
     def session(self, on: Where = "host", core: CoreName | None = None) -> Session:
-        """A stream of invocations in one arena. Where the model has states, each depends on those
-        before it.
+        """A stream of invocations in one arena; with states, each depends on those before it.
 
         `session.run(inputs)` gives the outputs of the next one, `session.reset()` begins a new
-        stream. On `qemu`, `renode` and boards every run begins anew and repeats the stream. Raises
-        GlowmcuError GM6xx.
+        stream. On `qemu`, `renode` and boards every run repeats the stream from its beginning.
+        Raises GM606 for an unknown executor, GM6xx if it cannot run.
 
         >>> session = glowmcu.load("build/digits").session(on="host")
         >>> outputs = [session.run([np.load("seven.npy")]) for _ in range(3)]
@@ -288,7 +287,7 @@ class Bundle(Shown):
         real: bool = False,
         board_memory: bool = False,
     ) -> list[Measurement]:
-        """The same for many input sets; the bundle is built once.
+        """As `measure`, for many input sets in order; the bundle is built once.
 
         >>> bundle = glowmcu.load("build/digits")
         >>> runs = bundle.measure_all([[np.load("seven.npy")]] * 4, on="host")

@@ -105,7 +105,7 @@ class Prepared:
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     simplification: SimplificationEntry | None = None
-    outside: frozenset[Value] = frozenset()
+    external: frozenset[Value] = frozenset()
     quantized: QuantizedModel | None = None
     pipeline: PipelineEntry | None = None
     said: dict[str, str] = field(default_factory=dict)
@@ -139,7 +139,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "slide": slides_text(options.inputs.slides),
         "camera": ",".join(f"{name}={frame}" for name, frame in options.inputs.cameras.items()),
         "slide_layers": _number(options.inputs.slide_layers),
-        "outside_input": ",".join(sorted(options.inputs.outside)),
+        "outside_input": ",".join(sorted(options.inputs.external)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
         "state": imported.metadata.get(PAIRS, ""),
@@ -169,7 +169,7 @@ def check_cores(options: Options, file_name: str, is_pipeline: bool = False) -> 
         )
     against = {
         "--stream-input": bool(inputs.streamed),
-        "--outside-input": bool(inputs.outside),
+        "--outside-input": bool(inputs.external),
         "--steps": interface.steps,
         "--instrument": options.instrument is not Instrument.OFF,
         "a size that each run is given": inputs.open_size is not None,

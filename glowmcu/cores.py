@@ -19,7 +19,7 @@ class Core:
     `flags` select instruction set and float ABI for gcc and clang. `architecture` is gcc's word
     for the instruction set. `has_dsp` = SIMD within 32 bits (SMLAD, SXTB16, …), `has_mve` = Helium,
     `dual_issue` = two instructions of most kinds may issue in a cycle, so that their order counts.
-    `unicorn_model` names the constant `UC_CPU_ARM_<model>` or `UC_CPU_RISCV32_<model>`, None where
+    `unicorn_model` names the constant `UC_CPU_ARM_<model>` or `UC_CPU_RISCV32_<model>`, None if
     Unicorn has no such core.
     """
 

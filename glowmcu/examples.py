@@ -58,8 +58,8 @@ def find_example(name: str) -> Example:
 
 
 def write_example(example: Example, folder: Path, force: bool = False) -> list[Path]:
-    """The files written or found as they should be. Raises GM161 where one would replace another
-    file and not `force`, GM162 where the folder cannot be written.
+    """The files written or found as they should be. Raises GM161 if one would replace another
+    file and not `force`, GM162 if the folder cannot be written.
     """
     contents = {folder / name: content for name, content in example.contents().items()}
     place = folder

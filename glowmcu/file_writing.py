@@ -42,7 +42,7 @@ def write_text_file(path: Path, text: str) -> None:
 
 
 def check_not_the_model(output: str | Path | None, model: Path) -> None:
-    """Raises GM525 where `output` would replace the model that is read."""
+    """Raises GM525 if `output` would replace the model that is read."""
     try:
         same = output is not None and model.samefile(output)
     except OSError:  # one of them is not there

@@ -19,7 +19,7 @@ from glowmcu.ir.kernel_code import Coding
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.select import Selection, code_bytes, over_flash_budget
 from glowmcu.memory_fit import (
-    Fit,
+    FittedPlan,
     FlashSaver,
     FlashWaits,
     fit_in_steps,
@@ -47,23 +47,23 @@ class Fitted:
     say what of the goal had to be left.
     """
 
-    fit: Fit
+    fit: FittedPlan
     sized: SizedProgram | None = None
     notes: tuple[str, ...] = ()
 
 
 def fit_as_asked(
-    model: Prepared, options: Options, pushed: str | None, planning: PlanningWatch
+    model: Prepared, options: Options, streamed_input: str | None, planning: PlanningWatch
 ) -> Fitted:
     """Raises GM145, GM146, GM402, GM403, GM409, GM5xx."""
-    return _Asked(model, options, pushed, planning).fitted()
+    return _Asked(model, options, streamed_input, planning).fitted()
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
     model: Prepared
     options: Options
-    pushed: str | None
+    streamed_input: str | None
     planning: PlanningWatch
 
     def fitted(self) -> Fitted:
@@ -80,26 +80,26 @@ class _Asked:
         if options.interface.cores > 1:
             free = options.kernels is None
             return Fitted(
-                share_between_cores(fit, options.budgets, model.outside, free), None, notes
+                share_between_cores(fit, options.budgets, model.external, free), None, notes
             )
         if options.interface.steps:
             return Fitted(fit, None, notes)
         if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
             room = room_for_arena(options.placement, fit.arena_bytes)
             goal, budgets = options.goal, options.budgets
-            fit = pack_weights(fit, goal, budgets, self.pushed, model.outside, room)
+            fit = pack_weights(fit, goal, budgets, self.streamed_input, model.external, room)
         return Fitted(self._staged(fit), None, notes)
 
     def _target(self, goal: Goal) -> Target:
         return Target(core(self.options.core), goal)
 
-    def _plain(self, goal: Goal, graph: Graph | None = None) -> Fit:
+    def _plain(self, goal: Goal, graph: Graph | None = None) -> FittedPlan:
         """Constants as kernels store them."""
         options, model = self.options, self.model
         planned = fit_in_steps if options.interface.steps else fit_memory
         return planned(
             graph or model.lowered, self._target(goal), options.budgets, options.kernels,
-            self.pushed, model.outside, self.planning,
+            self.streamed_input, model.external, self.planning,
         )  # fmt: skip
 
     def _least_flash(self) -> Fitted:
@@ -108,7 +108,9 @@ class _Asked:
         free = replace(self, options=replace(self.options, budgets=budgets))
         fits = free._fits()
         room = room_for_arena(self.options.placement, max(fit.arena_bytes for fit in fits))
-        saver = FlashSaver(self.options.core, budgets, room, self.pushed, self.model.outside)
+        saver = FlashSaver(
+            self.options.core, budgets, room, self.streamed_input, self.model.external
+        )
         best = saver.best(fits)
         most = self.options.budgets.flash_bytes
         if most is not None and best.flash_bytes > most:
@@ -121,9 +123,9 @@ class _Asked:
         plain = min((fit for fit in fits if fit.graph is best.graph), key=_flash_bytes)
         return Fitted(free._staged(best), None, _what_it_takes(best, plain, saver))
 
-    def _fits(self) -> list[Fit]:
+    def _fits(self) -> list[FittedPlan]:
         """Plans that are coded and compared: by two goals, with dense layers as they are and in
-        parts that may be decoded one by one. Raises GM403 where there is none within the budget.
+        parts that may be decoded one by one. Raises GM403 if there is none within the budget.
         """
         found, problems = [], []
         for graph in self._graphs():
@@ -146,7 +148,7 @@ class _Asked:
         parts = in_dense_parts(whole, _SMALL_PART_BYTES if small else _PART_BYTES)
         return [whole] if parts is whole else [whole, parts]
 
-    def _staged(self, fit: Fit) -> Fit:
+    def _staged(self, fit: FittedPlan) -> FittedPlan:
         """With weights copied to scratch where the board's flash makes the core wait for them,
         unless the user has placed them.
         """
@@ -159,13 +161,13 @@ class _Asked:
             return fit
         room = room_for_arena(options.placement, fit.arena_bytes)
         return stage_weights(
-            fit, options.goal, options.budgets, FlashWaits(*waits), self.pushed,
-            self.model.outside, room,
+            fit, options.goal, options.budgets, FlashWaits(*waits), self.streamed_input,
+            self.model.external, room,
         )  # fmt: skip
 
 
 def _why_uncoded(options: Options, model: Prepared) -> str:
-    """Why no constants are coded; nothing where they may be."""
+    """Why no constants are coded; nothing if they may be."""
     if model.sizes is not None:
         return "each run is given a size"
     if options.interface.cores > 1:
@@ -177,7 +179,7 @@ def _why_uncoded(options: Options, model: Prepared) -> str:
     return ""
 
 
-def _what_it_takes(fit: Fit, plain: Fit, saver: FlashSaver) -> tuple[str, ...]:
+def _what_it_takes(fit: FittedPlan, plain: FittedPlan, saver: FlashSaver) -> tuple[str, ...]:
     """Sentences: what decoding takes and saves, and the layers that stay as they are."""
     taken = [node for node, chosen in fit.selections.items() if _is_coded(chosen)]
     saved = plain.flash_bytes - fit.flash_bytes
@@ -199,9 +201,9 @@ def _what_it_takes(fit: Fit, plain: Fit, saver: FlashSaver) -> tuple[str, ...]:
             f'"{node.name}" keeps its constants as they are: decoded they would save {size} B of '
             "flash and need more of the arena than there is, or than that is worth"
         )
-    if fit.streamed:
+    if fit.cascaded:
         notes.append(
-            f"{len(fit.streamed)} layers hand on rows: theirs stay as they are, since each row "
+            f"{len(fit.cascaded)} layers hand on rows: theirs stay as they are, since each row "
             "would decode them again"
         )
     return tuple(notes)
@@ -212,5 +214,5 @@ def _is_coded(chosen: Selection) -> bool:
     return staged is not None and staged.coding is not Coding.COPY
 
 
-def _flash_bytes(fit: Fit) -> int:
+def _flash_bytes(fit: FittedPlan) -> int:
     return fit.flash_bytes

@@ -151,7 +151,7 @@ def _expect_alone(largest: Prepared, options: Options, size: OpenSize, file_name
     given = [
         name
         for name, is_given in (
-            ("--stream-input", inputs.streamed), ("--outside-input", inputs.outside),
+            ("--stream-input", inputs.streamed), ("--outside-input", inputs.external),
             ("--slide", inputs.slides), ("--camera", inputs.cameras),
             ("--steps", interface.steps), ("--pareto", options.wants_curve),
             ("--weights pointer", interface.weights is Weights.POINTER),

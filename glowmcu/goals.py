@@ -39,7 +39,7 @@ class PlanPoint:
     """What a plan would take: bytes of arena and flash, and cycles by the kernels' estimates.
 
     `streamed_layers` pass their rows on and never exist as a whole; of `macs`, `extra_macs` are
-    computed again at the seams of strips.
+    computed again in the halos of strips.
     """
 
     arena_bytes: int

@@ -33,7 +33,7 @@ MOST_SIZES = 1024
 class InputOptions:
     """`shapes` and `bind` by input name; `symbols` gives ONNX's symbolic sizes their values; `kept`
     names the inputs that hold after a run what was written to them before it, `streamed` those
-    whose rows the application hands over as they come, `outside` those that stay in memory of the
+    whose rows the application hands over as they come, `external` those that stay in memory of the
     application's. `io` is int8 or uint8 where what the model quantizes at its border is handed over
     so; `nhwc` names inputs and outputs (NCHW in the file) with channels last. `states` are inputs
     by name and the outputs that they become for the next run; without them such pairs are looked
@@ -49,7 +49,7 @@ class InputOptions:
     bind: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     streamed: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()
+    external: tuple[str, ...] = ()
     io: str = ""
     nhwc: tuple[str, ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class InputOptions:
 
     @property
     def states_given(self) -> Mapping[str, str] | None:
-        """As Python's API takes them: None where they are looked for."""
+        """As Python's API takes them: None if they are looked for."""
         return None if self.finds_states else self.states
 
 
@@ -128,7 +128,7 @@ def _sized(shape: GivenShape, symbols: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _expect_known(name: str, shape: GivenShape, symbols: Mapping[str, int]) -> None:
-    """Raise GM711 where a symbol of the shape has no size."""
+    """Raise GM711 if a symbol of the shape has no size."""
     for size in shape:
         if isinstance(size, str) and size not in symbols:
             text = "x".join(map(str, shape))
@@ -231,7 +231,7 @@ def options_of_bundle(
 
 
 def bound_text(bind: Mapping[str, npt.NDArray[Any]]) -> str:
-    """Names of bound inputs with a digest of what they are bound to; empty where there are none."""
+    """Names of bound inputs with a digest of what they are bound to; empty if there are none."""
     return ",".join(f"{name}:{_digest(bind[name])}" for name in sorted(bind))
 
 
@@ -252,8 +252,8 @@ def channels_last(layouts: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name, layout in layouts.items() if layout == "nhwc")
 
 
-def pushed_input(inputs: InputOptions, file_name: str) -> str | None:
-    """The input to be streamed, if any. Raises GM405 for more than one, or one that is bound."""
+def streamed_input_name(inputs: InputOptions, file_name: str) -> str | None:
+    """The streamed input's name, if any. Raises GM410 for more than one, or a bound or kept one."""
     names = tuple(dict.fromkeys(inputs.streamed))
     if len(names) > 1:
         raise error(

@@ -27,7 +27,7 @@ _MANAGERS = {
 
 @dataclass(frozen=True)
 class Tool:
-    """What to install: packages by manager, and what to do where there is no package."""
+    """What to install: packages by manager, and what to do if there is no package."""
 
     apt: str
     dnf: str = ""

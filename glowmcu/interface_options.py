@@ -34,12 +34,13 @@ class InterfaceOptions:
         cores = {"cores": str(self.cores)} if self.cores > 1 else {}
         return steps | ({"weights": self.weights.value} if exchanged else {}) | cores
 
-    def check(self, pushed: str | None, file_name: str) -> None:
+    def check(self, streamed_input: str | None, file_name: str) -> None:
         """Raises GM626 for a run in parts of a bundle whose input comes in parts."""
-        if self.steps and pushed is not None:
+        if self.steps and streamed_input is not None:
             raise error(
                 "GM626",
-                f"input {pushed!r} is streamed: no function runs it all that could stop between",
+                f"input {streamed_input!r} is streamed: "
+                "no function runs it all that could stop between",
                 file_name,
                 "leave out --steps: each call of NAME_push_rows does the work of its rows only",
             )

@@ -21,7 +21,7 @@ def fit_kept_layers(
     compiled: Callable[[int], Compilation], layers: int, wants_curve: bool
 ) -> Compilation:
     """The fastest compilation within the budget, with rows of at most `layers` layers kept; its
-    curve is that of all such choices where it is wanted. Raises GM403 where none is small enough.
+    curve is that of all such choices if it is wanted. Raises GM403 if none is small enough.
     """
     found: list[Compilation] = []
     refusal: GlowmcuError | None = None

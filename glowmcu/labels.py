@@ -60,7 +60,7 @@ def too_large(where: str) -> GlowmcuError:
 
 
 def class_text(labels: Sequence[str], index: int) -> str:
-    """For people: `seven (class 7)`, or `class 7` where it has no name."""
+    """For people: `seven (class 7)`, or `class 7` if it has no name."""
     if not 0 <= index < len(labels) or not labels[index]:
         return f"class {index}"
     return f"{shown_label(labels[index])} (class {index})"

@@ -49,9 +49,10 @@ class TensorEntry:
 
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
     `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
-    whether every byte is defined; one that is computed in float may differ in the last bits. `kept`
-    tells of an input that it is the same after a run. Where a run is given a size, `shape` and
-    `bytes` are the largest, and `shape_forms` say the shape for each size.
+    whether every byte is defined; one that is computed in float may differ in the last bits, and by
+    `leeway` where larger numbers cancelled in it. `kept` tells of an input that it is the same
+    after a run. Where a run is given a size, `shape` and `bytes` are the largest, and `shape_forms`
+    say the shape for each size.
     """
 
     name: str
@@ -63,6 +64,7 @@ class TensorEntry:
     offset: int | None
     bytes: int
     exact: bool = True
+    leeway: float = 0.0
     kept: bool = False
     rows: RowsEntry | None = None
     outside_align: int = 0
@@ -77,7 +79,7 @@ class TensorEntry:
         return dataclasses.replace(self, shape=shape, bytes=bytes_, shape_forms=())
 
     @property
-    def outside(self) -> bool:
+    def external(self) -> bool:
         """Whether the application has it in memory of its own."""
         return self.outside_align > 0
 
@@ -144,7 +146,7 @@ class StateEntry:
 class PlacementEntry:
     """`arena`, `weights` or `code` in a region of the board, for these layers.
 
-    `section` is empty where the linker script puts such things there anyway; `bytes` is None for
+    `section` is empty if the linker script puts such things there anyway; `bytes` is None for
     code, whose size a compiler decides. `image_region` holds what is copied there at start, empty
     where nothing is.
     """
@@ -160,7 +162,7 @@ class PlacementEntry:
 @dataclass(frozen=True)
 class CostEntry:
     """Known before a compiler sees the bundle. `stack_bytes`: at most, by C function, as
-    `stack_found` says, or why it is not known. The others are estimates, None where there is none.
+    `stack_found` says, or why it is not known. The others are estimates, None if there is none.
     """
 
     stack_bytes: dict[str, int] = field(default_factory=dict)
@@ -217,12 +219,12 @@ class Manifest:
     """Everything that is known about a bundle without reading its C code. Sizes in bytes.
 
     `packages` names the build systems whose files lie in the bundle's folder.
-    Of `macs`, `extra_macs` are computed again at the seams of strips. `files` are all files of the
+    Of `macs`, `extra_macs` are computed again in the halos of strips. `files` are all files of the
     bundle but the manifest itself, by their path in it, with the SHA-256 of their content: what a
     later compilation may replace (bundles of 0.1.0 have none). `states` are what of the arena a
     run leaves for the next one; a stream begins with `reset_function`. `labels` name the classes in
     their order. Two `cores` may share a run; see `help_function`. `quality` says what quantization
-    lost, of a pipeline by stage; empty where nothing was quantized or measured.
+    lost, of a pipeline by stage; empty if nothing was quantized or measured.
     """
 
     name: str
@@ -270,7 +272,7 @@ class Manifest:
         return dataclasses.replace(self, inputs=inputs, outputs=outputs)
 
     def size_of(self, shapes: Sequence[tuple[int, ...]]) -> int:
-        """The size at which inputs have these shapes; the largest where there is none."""
+        """The size at which inputs have these shapes; the largest if there is none."""
         assert self.size is not None, f"{self.name} has no size that is given at run time"
         for size in self.size.sizes:
             if [entry.at(size).shape for entry in self.inputs] == list(shapes):
@@ -284,27 +286,27 @@ class Manifest:
         return found[0] if found else None
 
     @property
-    def outside(self) -> tuple[TensorEntry, ...]:
+    def external(self) -> tuple[TensorEntry, ...]:
         """Inputs that the application has in memory of its own, arguments of the entry point."""
-        return tuple(entry for entry in self.inputs if entry.outside)
+        return tuple(entry for entry in self.inputs if entry.external)
 
     @property
     def entry_points(self) -> tuple[str, ...]:
         """The C functions that make an inference."""
         if self.streamed_input is None:
-            return (f"{self.name}_run_from" if self.outside else f"{self.name}_run",)
+            return (f"{self.name}_run_from" if self.external else f"{self.name}_run",)
         rows = self.inputs[self.streamed_input].rows
         assert rows is not None
         return (f"{self.name}_start", rows.function)
 
     @property
     def reset_function(self) -> str:
-        """The C function that begins a stream, empty where runs have nothing to do with others."""
+        """The C function that begins a stream, empty if runs have nothing to do with others."""
         return f"{self.name}_reset" if self.states else ""
 
     @property
     def help_function(self) -> str:
-        """The C function for a second core, empty where there is none."""
+        """The C function for a second core, empty if there is none."""
         return f"{self.name}_help" if self.cores > 1 else ""
 
     @property

@@ -98,7 +98,7 @@ class Shown:
     def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, a row for each record of the result; columns are named with units.
 
-        Raises GM724 where pandas is not installed.
+        Raises GM724 if pandas is not installed.
         """
         card = self._card()
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def count(value: int | None, unit: str = "") -> str:
-    """12 345 678, or a dash where it is not known."""
+    """12 345 678, or a dash if it is not known."""
     return "-" if value is None else f"{value:,}".replace(",", " ") + unit
 
 

@@ -35,33 +35,34 @@ from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
-from glowmcu.input_options import InputOptions, pushed_input
+from glowmcu.input_options import InputOptions, streamed_input_name
 from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.leeway import Run, leeway
 from glowmcu.ir.operation import Rounding
-from glowmcu.ir.vector_search import vector_runs
+from glowmcu.ir.vector_search import pattern_inputs, vector_runs
 from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
-from glowmcu.lowering.passes import Observer, lower
+from glowmcu.lowering.passes import PassObserver, lower
 from glowmcu.lowering.simplification import SimplificationWatch
 from glowmcu.lowering.slide_windows import KEPT_LAYERS
 from glowmcu.manifest import Manifest
-from glowmcu.memory_fit import Fit, memory_curve
+from glowmcu.memory_fit import FittedPlan, memory_curve
 from glowmcu.memplan.build_program import build_program
-from glowmcu.memplan.outside_inputs import outside_inputs
+from glowmcu.memplan.external_inputs import external_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
 from glowmcu.planning_progress import PlanningWatch
 from glowmcu.version import __version__
 
 if TYPE_CHECKING:
     from glowmcu.quant.profile import Profile
-    from glowmcu.quant.profiling import Observer as ProfilingObserver
+    from glowmcu.quant.profiling import ProfilingObserver
     from glowmcu.quant.quantizer import Quantized
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
     from glowmcu.quant.sample_source import SampleSource
@@ -92,7 +93,7 @@ def float_graph(
     file_name: str,
     rounding: Rounding = Rounding.DOUBLE,
     inputs: InputOptions | None = None,
-    observer: Observer | None = None,
+    observer: PassObserver | None = None,
 ) -> Graph:
     """The model as it is profiled and quantized. Raises GM320 for one that is integer already."""
     imported = reference_graph(data, file_name, rounding, inputs)
@@ -110,9 +111,13 @@ def float_graph(
     return prepare_for_quantization(imported, observer)
 
 
-def model_notes(data: bytes, file_name: str, inputs: InputOptions | None = None) -> tuple[str, ...]:
-    """What is taken for granted where the file leaves it open, in sentences."""
-    return notes_on_file(data, file_name, inputs)
+def model_notes(
+    data: bytes, file_name: str, inputs: InputOptions | None = None, quantizing: bool = False
+) -> tuple[str, ...]:
+    """What is taken for granted where the file leaves it open, in sentences; `quantizing` as in
+    `notes_on_file`.
+    """
+    return notes_on_file(data, file_name, inputs, quantizing)
 
 
 def profile_model(
@@ -135,7 +140,7 @@ def quantized_model(
     request: QuantizationRequest,
     rounding: Rounding = Rounding.DOUBLE,
     inputs: InputOptions | None = None,
-    observer: Observer | None = None,
+    observer: PassObserver | None = None,
 ) -> QuantizedModel:
     """The model in int8, as `request` wants it. Raises GM3xx."""
     from glowmcu.quant.request import quantize_as_requested
@@ -179,7 +184,7 @@ def export_model(
     inputs: InputOptions | None = None,
     rounding: Rounding = Rounding.DOUBLE,
 ) -> bytes:
-    """The model as a `.tflite` file, in int8 where that is asked for. Raises GM194, GM3xx."""
+    """The model as a `.tflite` file, in int8 if that is asked for. Raises GM194, GM3xx."""
     from glowmcu.frontend.tflite.exporter import export_tflite
 
     if request is None:
@@ -194,14 +199,23 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 
 
 def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
-    if model.sizes is None:
-        return golden_vectors(model.imported)
-    return golden_vectors_at_sizes(model.sizes, exact_outputs(model.imported))
+    sizes, runs = model.sizes, []
+    if sizes is None:
+        found = golden_vectors(model.imported)
+    else:
+        found = golden_vectors_at_sizes(sizes, exact_outputs(model.imported))
+    for vector in found:
+        graph = model.imported
+        if sizes is not None and vector.size is not None:
+            graph = sizes.by_size[vector.size]
+        runs.append(Run(graph, pattern_inputs(graph, vector.seed), vector.outputs))
+    pairs = zip(found, leeway(runs), strict=True)
+    return tuple(replace(vector, leeway=within) for vector, within in pairs)
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
     """Model file content to bundle files. Raises GlowmcuError for what the user can mend."""
-    options.interface.check(pushed_input(options.inputs, file_name), file_name)
+    options.interface.check(streamed_input_name(options.inputs, file_name), file_name)
     prepared = prepared_at_sizes(data, file_name, options, _prepared)
     layers = prepared.imported.metadata.get(KEPT_LAYERS)
     is_free = options.inputs.slide_layers is None
@@ -232,18 +246,18 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     imported, side_notes = as_application_sees(imported, options.inputs, file_name)
     watch = SimplificationWatch(dump.graph)
     lowered = lower(imported, watch, options.simplify)
-    outside = outside_inputs(lowered, imported, options.inputs)
+    external = external_inputs(lowered, imported, options.inputs)
     kept = (value for value in lowered.arguments if value.name in options.inputs.kept)
-    lowered = lowered.replace(kept=[value for value in kept if value not in outside])
+    lowered = lowered.replace(kept=[value for value in kept if value not in external])
     dump.finish(lowered)
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
-        *model_notes(data, file_name, options.inputs), *side_notes,
+        *model_notes(data, file_name, options.inputs, quantized is not None), *side_notes,
         *state_notes(imported, options.inputs),
     )  # fmt: skip
     return Prepared(
         Path(file_name).name, _sha256(data), imported, lowered, dump, labels,
-        (*notes, *dump.notes, *label_notes), watch.told(), outside, quantized,
+        (*notes, *dump.notes, *label_notes), watch.told(), external, quantized,
         said=quantized.text if quantized else {}, quality=quantized.quality if quantized else (),
     )  # fmt: skip
 
@@ -251,15 +265,17 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
 def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
     check_cores(options, model.model_file, model.pipeline is not None)
-    pushed = pushed_input(options.inputs, model.model_file)
+    streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
-    wanted = model.lowered, target, options.budgets, options.kernels, pushed, model.outside
+    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     planning = PlanningWatch(options.planning_observer)
-    fitted = fit_as_asked(model, options, pushed, planning)
+    fitted = fit_as_asked(model, options, streamed_input, planning)
     fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)
-    unplanned = build_program(graph, selections, pushed=pushed, outside=model.outside)
+    unplanned = build_program(
+        graph, selections, streamed_input=streamed_input, external=model.external
+    )
     dump.program("unplanned", unplanned)
     dump.program("planned", plan.program)
     facts = BundleFacts(
@@ -307,12 +323,12 @@ def _firmware_files(
     return files
 
 
-def _places(fit: Fit, options: Options) -> Places:
+def _places(fit: FittedPlan, options: Options) -> Places:
     """Regions for the plan's layers and its arena."""
     layers = []
     for index, run in enumerate(fit.plan.program.runs):
         chosen = fit.selections[run.node]
-        rows = chosen.row_kernel if run.node in fit.streamed else None
+        rows = chosen.row_kernel if run.node in fit.cascaded else None
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
         layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
     return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
@@ -325,7 +341,7 @@ def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
 def labels_of(
     data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the classes, and a note where no output has as many. Raises GM124 to GM127."""
+    """Names of the classes, and a note if no output has as many. Raises GM124 to GM127."""
     sizes = {value.type.shape[-1] for value in graph.results if value.type.shape}
     labels = interface.labels
     if labels is None:

@@ -1,7 +1,7 @@
 """How far planning has come: what a progress bar is told.
 
-Steps are counted, never guessed: layers whose kernels are priced, of all layers; plans that are
-made, of which nobody knows how many will be worth while.
+Steps are counted, never guessed: layers of whose kernels the costs are known, of all layers; plans
+that are made, whose number is not known before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PlanningObserver = Callable[[PlanningProgress], None]
 
 
 class PlanningWatch:
-    """Counts for an observer, where there is one."""
+    """Counts for an observer, if there is one."""
 
     def __init__(self, observer: PlanningObserver | None = None) -> None:
         self._observer = observer
@@ -41,7 +41,7 @@ class PlanningWatch:
         self._least_bytes: int | None = None
 
     def layers(self, stage: Stage, done: int, total: int) -> None:
-        """So many layers have kernels that are priced."""
+        """Report that `done` of `total` layers have kernels with known costs."""
         self._tell(PlanningProgress(stage, done, total, self._least_bytes))
 
     def plan_begins(self) -> None:

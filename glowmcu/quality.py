@@ -35,7 +35,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Figures:
-    """`sqnr_db` is None where no output is a real number, `agreement` where none is a decision; of
+    """`sqnr_db` is None if no output is a real number, `agreement` if none is a decision; of
     `decisions` compared, `differing` are not float's.
     """
 
@@ -118,7 +118,7 @@ class TriedEntry:
 @dataclass(frozen=True)
 class LayerBitsEntry:
     """A layer that could have weights of four bits, and what was chosen for it. `loss` is how far
-    outputs are from float's where it alone has four, as a share of what they are where none has.
+    outputs are from float's where it alone has four, as a share of what they are if none has.
     """
 
     node: str
@@ -170,7 +170,7 @@ class Demands:
 
 
 def unmeasured(name: str) -> GlowmcuError:
-    """GM324 where something was demanded and nothing is known."""
+    """GM324 if something was demanded and nothing is known."""
     return error(
         "GM324",
         "nothing was measured that --require-sqnr or --require-agreement could be held to",

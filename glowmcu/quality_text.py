@@ -10,7 +10,7 @@ NOT_MEASURED = (
     "what quantization loses was not measured for these options: --samples DATA beside the profile "
     "does that, or a profile made by this version"
 )
-#: Of weights of four bits where no samples said which way to round them.
+#: Of weights of four bits if no samples said which way to round them.
 ROUNDED_ALONE = (
     "weights of four bits were rounded one by one: --samples DATA beside the profile rounds them "
     "to suit the data, which loses less"
@@ -49,7 +49,7 @@ def _choice_lines(entry: QualityEntry) -> list[str]:
 
 
 def _bits_lines(entry: QualityEntry) -> list[str]:
-    """Which layers have weights of four bits, where that was chosen, and what others would lose."""
+    """Which layers have weights of four bits, if that was chosen, and what others would lose."""
     if not entry.bits:
         return []
     narrow = [layer.node for layer in entry.bits if layer.bits == 4]
@@ -63,7 +63,7 @@ def _bits_lines(entry: QualityEntry) -> list[str]:
 
 
 def warning_notes(entry: QualityEntry) -> list[str]:
-    """Questions about the samples, what is too low, and what helps; empty where all is well."""
+    """Questions about the samples, what is too low, and what helps; empty if all is well."""
     asked = [f"{entry.stage}: {note}" if entry.stage else note for note in entry.notes]
     if not entry.shortfalls:
         return asked

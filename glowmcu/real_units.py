@@ -40,7 +40,7 @@ def stored_values(entry: TensorEntry, real: npt.ArrayLike, where: str = "") -> A
 
 
 def real_values(entry: TensorEntry, stored: Array) -> Array:
-    """What an array of `entry` stands for: float32 where it is quantized, else itself."""
+    """What an array of `entry` stands for: float32 if it is quantized, else itself."""
     if entry.scale is None:
         return stored
     steps = np.asarray(stored).astype(np.int32) - np.int32(entry.zero_point or 0)

@@ -62,7 +62,7 @@ class CoreStacks:
     kernels: Mapping[str, Mapping[str, KernelUse]]
 
     def kernel(self, variant: str, kind: str, is_called_once: bool) -> KernelStack | None:
-        """The greatest of the variant's functions where this one was not measured; None where no
+        """The greatest of the variant's functions where this one was not measured; None if no
         other was. How often it is called decides what compilers put into the caller. It does not
         decide how deep the function goes: what that calls may serve other functions, too.
         """
@@ -81,7 +81,7 @@ class CoreStacks:
 @dataclass(frozen=True)
 class KnownCosts:
     """What is known of a bundle's costs before a compiler sees it. `work` is an estimate of cycles,
-    or of instructions where `counts_instructions`; all are None or 0 where nothing is known.
+    or of instructions where `counts_instructions`; all are None or 0 if nothing is known.
     """
 
     core: str

@@ -32,7 +32,7 @@ def cache_folder(kind: str) -> Path:
 
 
 def user_cache(kind: str, made_by: str) -> UserCache | None:
-    """None where it cannot be told whose a file is, or the user has no home."""
+    """None if it cannot be told whose a file is, or the user has no home."""
     if not hasattr(os, "getuid"):
         return None
     try:
@@ -61,7 +61,7 @@ class UserCache:
         return None
 
     def store(self, key: str, content: bytes) -> None:
-        """Whole or not at all; nothing where that is impossible."""
+        """Whole or not at all; nothing if that is impossible."""
         if sys.dont_write_bytecode:
             return
         with suppress(OSError):

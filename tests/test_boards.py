@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glowmcu.board import board_names, does_not_fit, find_board, fit, read_board
+from glowmcu.board import board_names, check_capacity, does_not_fit, find_board, read_board
 from glowmcu.board.read_board import UART_KINDS
 from glowmcu.cores import core, core_names
 from glowmcu.errors import ExitCode, GlowmcuError
@@ -183,7 +183,7 @@ def test_every_core_of_a_board_is_known() -> None:
 def test_the_generic_board_has_no_limits() -> None:
     board = find_board("generic")
     assert board.memory == ()
-    assert fit(board, 10**9, 10**9).fits
+    assert check_capacity(board, 10**9, 10**9).fits
 
 
 @pytest.mark.parametrize(
@@ -328,13 +328,13 @@ def test_a_package_can_add_boards(
     ids=["to the last byte", "flash by one", "RAM by one", "both"],
 )
 def test_fit_says_by_how_much(flash_bytes: int, ram_bytes: int, excess: tuple[int, int]) -> None:
-    result = fit(find_board("microbit"), flash_bytes, ram_bytes)
+    result = check_capacity(find_board("microbit"), flash_bytes, ram_bytes)
     assert tuple(use.excess_bytes for use in result.uses) == excess
     assert result.fits == (excess == (0, 0))
 
 
 def test_what_does_not_fit_says_how_much_where_and_what_would_help() -> None:
-    result = fit(find_board("stm32f4-discovery"), 1_100_000, 150_000)
+    result = check_capacity(find_board("stm32f4-discovery"), 1_100_000, 150_000)
     problem = does_not_fit(
         result, 'step 3 "conv_2" (a 96 000 B, b 54 000 B)', ram_options=["--optimize ram: 61 440 B"]
     )
@@ -343,8 +343,8 @@ def test_what_does_not_fit_says_how_much_where_and_what_would_help() -> None:
         "error[GM401]: does not fit: 1 100 000 B of flash needed, stm32f4-discovery has "
         "1 048 576 B, 51 424 B too much\n"
         "  --> region 'flash' at 0x08000000 of ST STM32F4DISCOVERY (STM32F407G-DISC1)\n"
-        "  hint: --optimize size shares code between layers of one kind; or choose a larger board "
-        "(`glowmcu boards`)\n"
+        "  hint: --optimize size shares code between layers of one kind; --optimize flash codes "
+        "constants, too; or choose a larger board (`glowmcu boards`)\n"
         "error[GM401]: does not fit: 150 000 B of RAM needed, stm32f4-discovery has 131 072 B, "
         "18 928 B too much\n"
         "  --> region 'ram' at 0x20000000 of ST STM32F4DISCOVERY (STM32F407G-DISC1); the peak is "
@@ -358,5 +358,5 @@ def test_another_region_that_would_hold_it_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f"{MINE}\n{second}")
     board = read_board(path)
-    assert "region 'ram2' would hold it" in str(does_not_fit(fit(board, 0, 0x8000)))
-    assert "would hold it" not in str(does_not_fit(fit(board, 0, 0x8001)))
+    assert "region 'ram2' would hold it" in str(does_not_fit(check_capacity(board, 0, 0x8000)))
+    assert "would hold it" not in str(does_not_fit(check_capacity(board, 0, 0x8001)))

@@ -88,12 +88,12 @@ def test_a_run_that_never_ends_is_stopped(digits: FaultyBundle) -> None:
     arena = machine.arena_address
     machine.write_arena(0, bytes.fromhex("fee7fee7"))  # a branch to itself
     code = machine.read_code(digits.entry, 4)
-    machine.write_outside(digits.entry, machine.read_arena(0, 4))
+    machine.write_external(digits.entry, machine.read_arena(0, 4))
     try:
         with pytest.raises(EndlessError):
             machine.call_counted("m_run", (arena,), 10_000)
     finally:
-        machine.write_outside(digits.entry, code)
+        machine.write_external(digits.entry, code)
 
 
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m55"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glowmcu.board import Board, PlacementRequest, Places, find_board, place, read_board
-from glowmcu.board.fit import PLACED, does_not_fit, fit_regions
+from glowmcu.board.capacity import PLACED, check_regions, does_not_fit
 from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.resources import resource_dir
@@ -135,8 +135,8 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_what_goes_to_one_region_adds_up() -> None:
     demands = [("flash", "flash", 100), ("RAM", "dtcm", 100 * KB), (PLACED, "dtcm", 28 * KB)]
-    assert fit_regions(H7, demands).fits
-    too_much = fit_regions(H7, [*demands, (PLACED, "dtcm", 1), (PLACED, "itcm", 65 * KB)])
+    assert check_regions(H7, demands).fits
+    too_much = check_regions(H7, [*demands, (PLACED, "dtcm", 1), (PLACED, "itcm", 65 * KB)])
     assert not too_much.fits
     error = does_not_fit(too_much)
     assert error.exit_code is ExitCode.DOES_NOT_FIT

@@ -51,11 +51,11 @@ class BenchLimits:
     stack_bytes: int | None = None
 
     def json(self) -> dict[str, int | None]:
-        """As facts, and for scripts."""
+        """Field to limit, as kept in a bundle's facts; None is no limit."""
         return {"cycles": self.cycles, "stack_bytes": self.stack_bytes}
 
     def check(self, measured: Measurement, where: str) -> None:
-        """Raises GM170 with every limit that is passed."""
+        """Raises GM170 with every limit that `measured` exceeds."""
         limits = (
             ("--max-cycles", measured.cycles, self.cycles, "cycles"),
             ("--max-stack", measured.stack_bytes, self.stack_bytes, "B of stack"),
@@ -78,23 +78,23 @@ class BenchLimits:
 
 @dataclass(frozen=True)
 class Benchmark(Shown):
-    """What one inference costs: `measured` has instructions, cycles, stack (bytes) and layers.
+    """The cost of one inference: `measured` has instructions, cycles, stack (bytes) and layers.
 
     `on` is the executor, `core` the core, `wait_states` those of the flash. `clock_hz` is None
-    where the board is unknown or another core was asked for. Cycles are the core's alone, with a
-    flash of `wait_states`; where the board's file describes its memories and no `wait_states` were
-    given, `board_cycles` are those with what it waits for them: a range where the chip may have one
-    geometry or another. `costs` is of a pipeline's runs on
-    average; `hot` are the basic blocks that cost most, where they were asked for; `limits` are what
-    one inference may cost. `shared` is a run on two cores, of a bundle for two. `placing_hint` says
-    what to try where the core waits much for memories that the board has quicker ones beside.
-    `power` is what the board's file says for estimates of energy.
+    if the board is unknown or another core was asked for. Cycles are the core's alone, with a
+    flash of `wait_states`; if the board's file describes its memories and no `wait_states` were
+    given, `board_cycles` are the core's cycles and its waits for them: a range if the chip may have
+    one geometry or another. `costs` is the average over a pipeline's runs; `hot` are the basic
+    blocks that cost most, if they were asked for; `limits` bound what one inference may cost.
+    `shared` is a run on two cores, of a bundle for two. `placing_hint` says what to try if the core
+    waits long for a memory and the board has a quicker one. `power` is what the board's file says
+    for estimates of energy.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> found = glowmcu.bench(bundle)
     >>> found.milliseconds < 3
     True
-    >>> found.check(max_cycles=200_000, max_stack=1024)   # raises where it takes more
+    >>> found.check(max_cycles=200_000, max_stack=1024)   # raises if it takes more
     """
 
     path: Path
@@ -120,18 +120,20 @@ class Benchmark(Shown):
 
     @property
     def board_cycles(self) -> CycleRange | None:
-        """Of one inference on this board, where its memories are known."""
+        """Cycles of one inference with waits for the board's memories; None if not modelled."""
         return self.measured.board_cycles
 
     @property
     def milliseconds(self) -> float | None:
-        """Of one inference at the board's clock, at most, where both are known."""
+        """Time of one inference at the board's clock, at most; None if the clock is unknown."""
         found = self.milliseconds_range
         return None if found is None else found[1]
 
     @property
     def milliseconds_range(self) -> tuple[float, float] | None:
-        """At least and at most: two where it is not known which of several memories a chip has."""
+        """Least and greatest time of one inference: they differ if the chip may have one of several
+        memories. None if the clock is unknown.
+        """
         cycles, known = self.measured.cycles, self.board_cycles
         if not self.clock_hz or cycles is None:
             return None
@@ -166,7 +168,7 @@ class Benchmark(Shown):
 
     @property
     def sureness(self) -> str | None:
-        """How far silicon may be from the cycles, and why; None where nothing was modelled."""
+        """How far silicon may be from the cycles, and why; None if nothing was modelled."""
         return sureness_of(self.core).line() if self.on in MODELS else None
 
     def _card(self) -> Card:
@@ -209,12 +211,12 @@ class Benchmark(Shown):
         return records
 
     def _energy_of(self, cost: LayerCost | Measurement) -> float | None:
-        """Of the cycles on the board at most, or of the core's."""
+        """Nanojoules of the greatest cycles on the board, or of the core's if these are unknown."""
         known = cost.cycles if cost.board_cycles is None else cost.board_cycles.high
         return None if known is None else self.nanojoules(known)
 
     def json(self) -> dict[str, object]:
-        """Of `bench --json`. Field names are a contract."""
+        """The object of `bench --json`. Field names are a contract."""
         macs = {layer.index: layer.macs for layer in self.manifest.layers}
         body: dict[str, object] = {
             "bundle": self.manifest.name,
@@ -282,16 +284,17 @@ def bench(
     max_cycles: int | None = None,
     max_stack: int | None = None,
 ) -> Benchmark:
-    """What one inference of `bundle` (or the one in that folder) costs, layer by layer.
+    """Measure what one inference of `bundle` (or the one in that folder) costs, layer by layer.
 
     Instructions, cycles and bytes of stack are counted on a model of the board's core, or of
-    `core`; where the board's file describes its memories, also the cycles that it waits for them.
-    Instead, `wait_states` gives the flash so many ("board": what the board's file says; 0: the
-    core's own cycles only). Or on a connected board by `on=SerialPort("serial:/dev/ttyACM0")`;
-    left out, `on` is the core's model. `hot` basic blocks are shown with their code.
-    `max_cycles` and `max_stack` (bytes) are what `found.check()` and the report hold it against;
-    the cycles are the core's alone.
-    Raises GM602, GM610 where a compiler or emulator is missing, GM720 for a board that does not say
+    `core`; if the board's file describes its memories, also the cycles that it waits for them.
+    `wait_states` replaces these by a flash of that many wait states ("board": those of the
+    board's file; 0: the core's own cycles only). `on=SerialPort("serial:/dev/ttyACM0")` counts on
+    a connected board; by default `on` is the core's model. `hot` basic blocks are shown with
+    their code. `max_cycles` (the core's alone) and `max_stack` (bytes) are the limits that
+    `found.check()` and the report compare with.
+
+    Raises GM602, GM610 if a compiler or emulator is missing, GM720 for a board that does not say
     its wait states.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
@@ -331,7 +334,7 @@ def bench(
 
 
 def _placing_hint(loaded: Bundle, measured: Measurement) -> str | None:
-    """Only of bundles that nobody placed."""
+    """The sentence, for bundles compiled without `place`; None if waits are few."""
     on_board, cycles = measured.board_cycles, measured.cycles
     if on_board is None or not cycles or on_board.high <= _MUCH * cycles:
         return None
@@ -347,7 +350,7 @@ def _placing_hint(loaded: Bundle, measured: Measurement) -> str | None:
 
 
 def _on_two_cores(loaded: Bundle, inputs: Sequence[Array], core_name: str) -> SharedRun | None:
-    """A run of a bundle that was compiled for two cores."""
+    """A run on two cores; None for a bundle that was compiled for one."""
     if loaded.manifest.cores < 2:
         return None
     return TwoCores(core_name).measure(loaded.path, [inputs])[0]

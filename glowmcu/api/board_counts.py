@@ -41,22 +41,22 @@ class CountedLayer:
 
     @property
     def ratio(self) -> float:
-        """Of what was counted to the nearer end of what is modelled; 1 inside."""
+        """`counted` over the nearer end of the modelled range; 1 inside the range."""
         if self.low <= self.counted <= self.high:
             return 1.0
         return self.counted / (self.low if self.counted < self.low else self.high)
 
     @property
     def modelled(self) -> str:
-        """For people."""
+        """The modelled range as text: `1 200 to 1 350`."""
         return f"{count(round(self.low))} to {count(round(self.high))}"
 
 
 @dataclass(frozen=True)
 class CountComparison(Shown):
-    """What a board counted of a bundle, against the model: the whole run (`total`) and its layers.
+    """Cycles that a board counted beside modelled ones: the whole run (`total`) and its layers.
 
-    `low` and `high` have how far silicon may be from the core's model in them.
+    `low` and `high` include how far silicon may be from the core's model.
     """
 
     total: CountedLayer
@@ -70,7 +70,7 @@ class CountComparison(Shown):
 
     @property
     def verdict(self) -> str:
-        """In a sentence."""
+        """One sentence: which of run and layers are outside the modelled range."""
         outside = [layer for layer in self.layers if layer.ratio != 1.0]
         if self.is_inside and not outside:
             return "every layer takes what the model says that silicon may"
@@ -81,7 +81,7 @@ class CountComparison(Shown):
         return f"the run takes {self.total.ratio:.2f} times what the model says: please tell us"
 
     def json(self) -> dict[str, object]:
-        """Of `bench --compare FILE --json`, under `counted`."""
+        """The object under `counted` of `bench --compare FILE --json`."""
         rows = [{**asdict(layer), "ratio": layer.ratio} for layer in self.layers]
         return {**asdict(self.total), "ratio": self.total.ratio, "layers": rows}
 

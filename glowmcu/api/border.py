@@ -1,4 +1,4 @@
-"""What `glowmcu.compile` is told about types: of inputs and outputs, and of weights."""
+"""Arguments of `glowmcu.compile` that choose types: of inputs and outputs, and of weights."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def border_of(
 def refuse_stored_weights(
     given: GivenModel, quantization: Quantization | None, inputs: InputOptions
 ) -> None:
-    """GM349 where weights of four bits are asked of a model that is quantized already."""
+    """GM349 if weights of four bits are asked of a model that is quantized already."""
     if quantization is None or not quantization.asks_for_four_bits:
         return
     graph = reference_graph(given.data, given.name, inputs=inputs)

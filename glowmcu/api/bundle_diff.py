@@ -11,9 +11,9 @@ from glowmcu.facts.bundle_diff import BundleDiff, diff_bundles
 
 
 def diff(before: BundleGiven, after: BundleGiven) -> BundleDiff:
-    """What changed from one bundle (or folder) to another: memory, cycles, layers, interface.
+    """Compare two bundles (or their folders): memory, cycles, layers, interface.
 
-    Bytes and cycles of both stand side by side; cycles are measured where `glowmcu.bench` has run
+    Bytes and cycles of both stand side by side; cycles are measured if `glowmcu.bench` has run
     for both, else estimated. Raises GM171, GM172, GM601 for what is no bundle.
 
     >>> fast, small = (

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from glowmcu.api.quantization import ProfileGiven, SamplesGiven
     from glowmcu.kernels.selection.choices import KernelChoices
     from glowmcu.quant.choices import Quantization
-    from glowmcu.quant.profiling import Observer
+    from glowmcu.quant.profiling import ProfilingObserver
     from glowmcu.quant.request import QuantizationRequest
 
 
@@ -72,18 +72,49 @@ def compile(
     dump_ir: str | Path | None = None, pareto: bool = False, place: Mapping[str, str] | None = None,
     steps: bool = False, labels: str | Path | Sequence[str] | None = None,
     weights: WeightsWord = "linked", cores: int = 1, emit: PackageName | Sequence[PackageName] = (),
-    package: Sequence[str] = (), observer: Observer | None = None,
+    package: Sequence[str] = (), observer: ProfilingObserver | None = None,
     planning_observer: PlanningObserver | None = None,
     example_inputs: ExampleInputs | None = None, require_sqnr: float | None = None,
     require_agreement: float | None = None,
 ) -> Bundle:  # fmt: skip
-    """Compile a model to C in the folder `output` (`build/<name>`).
+    """Compile a model to C in the folder `output` (`build/<name>` if it is None).
 
     `model` is a path (.tflite, .onnx, a pipeline's .toml), the bytes of such a file, an
     `onnx.ModelProto`, a `torch.nn.Module` with `example_inputs` (arrays or tensors of the shapes
-    that the C is to have), or a Keras model. A float model becomes int8 with a `profile`, or with
-    `samples`: arrays N x the input's shape, by name where there are several, or files. Budgets are
-    bytes. Options are those of `glowmcu compile --help`. Raises GlowmcuError with every problem.
+    that the C is to have), or a Keras model. `name` is the prefix of the C functions, by default
+    from the model file's name. `board` is a name of `glowmcu boards` or a path to a board's TOML.
+
+    Numbers: `rounding` says whose results the C equals (double: TensorFlow Lite Micro; single:
+    XNNPACK; litert: LiteRT's reference kernels). A float model becomes int8 with a `profile`, or
+    with `samples`: arrays of shape N x the input's shape, by input name if there are several, or
+    files, which the file `preprocess` turns from images into numbers; `quantization` chooses
+    what the samples would. `observer` is called with a `Progress` while samples run. With
+    `require_sqnr` (dB) and `require_agreement` (percent of decisions) a quantization that loses
+    more is refused: GM323.
+
+    Inputs, each by name: `input_shapes` fixes shapes; `define` gives a symbolic size its value, or
+    as (smallest, largest[, step]) a range of which each run is given one; `bind` makes an input a
+    constant array; `states` maps inputs to the outputs that they become in the next run (None:
+    such pairs are looked for); `slide` says how many rows of a window are new in each run;
+    `camera` takes a frame as "FORMAT:WxH"; `input_layouts` is nhwc for an NCHW tensor with its
+    channels last in C; `keep_inputs` hold after a run what was written before it; rows of one of
+    `stream_inputs` are pushed as they come; `outside_inputs` stay in the application's memory.
+    `io` is the type of inputs and outputs (default: int8 if quantized here, else the file's).
+
+    Cost: `optimize` says what is minimised first; `arena_budget` and `flash_budget` are upper
+    bounds in bytes; `place` puts arena, weights or code (of a layer, too: "weights:LAYER") into
+    regions of the board; `kernels` is a file of `tune_kernels`; `simplify=False` keeps what no
+    input can change; `pareto` fills the result's `curve`; `planning_observer` is called with a
+    `PlanningProgress`.
+
+    Code: `cores=2` adds NAME_help for a second core, `steps` NAME_run_steps; `weights="pointer"`
+    lets NAME_set_weights exchange them; `instrument` calls an observer around every layer,
+    `dump_tensors` shows it what the layer made; `labels` (a file, names, or "none") names the
+    classes; `emit` adds the files of build systems, which `package` ("KEY=VALUE") describes.
+    `dump_ir` is a folder for the IR after every pass.
+
+    Raises GlowmcuError with every problem that was found: GM1xx to GM3xx of the model and its
+    quantization, GM4xx of memory, GM5xx of names, files and kernels, GM7xx of arguments.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> bundle.report.arena_bytes <= 1216
@@ -117,7 +148,9 @@ def compile(
 def _judged(
     given: GivenModel, pipeline: PipelineFiles | None, options: Options, demands: Demands
 ) -> tuple[Compile, Options]:
-    """What compiles, with what is known of quantizations. Raises GM323, GM324."""
+    """The function that compiles with options, and the options with the measured quality of the
+    quantization. Raises GM323, GM324.
+    """
     target = Target(core(options.core), options.goal)
     if pipeline is not None:
         if pipeline.quantization or demands.are_made:
@@ -146,10 +179,10 @@ def _placed(
     io: str,
     layouts: Mapping[str, str] | None,
 ) -> InputOptions:
-    """Where they lie and what they look like besides."""
+    """`inputs` with where each lies, its type at the border and its layout. Raises GM121."""
     kept, streamed, away = (tuple(dict.fromkeys(given)) for given in (keep, stream, outside))
     nhwc = channels_last(layouts or {})
-    return replace(inputs, kept=kept, streamed=streamed, outside=away, io=io, nhwc=nhwc)
+    return replace(inputs, kept=kept, streamed=streamed, external=away, io=io, nhwc=nhwc)
 
 
 def _interface(
@@ -164,9 +197,9 @@ def _request(
     samples: SamplesGiven | None,
     preprocess: str | Path | None,
     quantization: Quantization | None,
-    observer: Observer | None,
+    observer: ProfilingObserver | None,
 ) -> QuantizationRequest | None:
-    """None where nothing is to be quantized: then nothing that quantizes is imported."""
+    """None if nothing is to be quantized: then no module of `quant` is imported."""
     if profile is None and samples is None and (quantization is None or quantization.is_default):
         return None
     from glowmcu.api.quantization import quantization_request
@@ -205,7 +238,7 @@ def _written(
 
 
 def _keep_facts(bundle: Bundle, compilation: Compilation) -> None:
-    """What a report shows later: those of the bundle that was here before are forgotten."""
+    """Keep in the bundle's folder what `report` and `diff` show; facts of an earlier bundle go."""
     steps = {run.node: index for index, run in enumerate(compilation.plan.program.runs)}
     graphs = {
         "model": graph_json(compilation.imported),
@@ -217,7 +250,7 @@ def _keep_facts(bundle: Bundle, compilation: Compilation) -> None:
 
 
 def _notes(compilation: Compilation, given: GivenModel, core_name: str) -> tuple[str, ...]:
-    """What a user should know who expected int8."""
+    """Sentences for the user: quality that is low or unmeasured, and what computes in float."""
     quality = compilation.manifest.quality
     notes = [note for entry in quality for note in warning_notes(entry)]
     if "profile" in compilation.manifest.options and not quality:

@@ -11,7 +11,7 @@ from glowmcu.option_words import ExampleName
 def example(name: ExampleName, output: str | Path = ".", *, force: bool = False) -> list[Path]:
     """Write the files of an example (digits, vowels, wake_word) into a folder; returns their paths.
 
-    Raises GM160 for an unknown name, GM161 where another file would be lost and not `force`, GM162.
+    Raises GM160 for an unknown name, GM161 if another file would be lost and not `force`, GM162.
 
     >>> [file.name for file in glowmcu.example("digits", "somewhere")][:2]
     ['digits_int8.tflite', 'seven.npy']

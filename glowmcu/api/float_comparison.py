@@ -1,4 +1,4 @@
-"""`glowmcu verify --against float`: which layers cost the accuracy, what would help, at what price.
+"""`glowmcu verify --against float`: which layers cost the accuracy, what would help, at what cost.
 
 Remedies are tried, not guessed: the worst layers in int16 and in float, alone and together, and
 equalization, each quantized anew and measured on the same samples.
@@ -77,10 +77,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class FloatComparison(Shown):
-    """`plain` is the quantization as it stands, `remedies` what is better, the best first; what
-    another remedy beats at no more cycles is left out.
+    """`comparison` has the error of each layer and of the outputs (SQNR in dB); `plain` is the
+    quantization as it stands, `remedies` what is better, the best first; a remedy that another
+    beats at no more cycles is left out.
 
-    `float_accuracy` is None without labels.
+    `float_accuracy` (0 to 1) is None without labels.
 
     >>> found = glowmcu.compare("digits.onnx", "calibration.npz")
     >>> worst = found.comparison.layers[0]
@@ -124,7 +125,7 @@ class FloatComparison(Shown):
         return Card(title, tuple(facts), _COLUMNS, records, notes)
 
     def json(self) -> dict[str, object]:
-        """Of `verify --against float --json`; null stands for an SQNR without error."""
+        """The object of `verify --against float --json`; an SQNR without any error is null."""
         comparison = self.comparison
         return {
             "samples": comparison.sample_count,
@@ -164,12 +165,15 @@ def compare(
     bind: Mapping[str, Array] | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> FloatComparison:
-    """The float model and its int8 form, layer by layer, on `samples`.
+    """Compare a float model with its int8 form, layer by layer, on `samples`.
 
     `target` is a bundle or its folder (then `model` and `profile` are those that it was compiled
     from) or a float model (quantized by `profile` and the options it holds, or by the samples).
-    Raises GM608, GM609, GM615 for files that are not the bundle's, GM640 for a bundle that was not
-    quantized here, GM646 where the bundle computes something else.
+    `samples` are as for `profile`: arrays of shape N x the input's shape, or files. `labels` are
+    class indices, int[N], or a file of them. `board` is whose cycles remedies are estimated in,
+    `preprocess` and `bind` are as for `compile`. Raises GM304 to GM309 for samples, GM608, GM609,
+    GM615 for files that are not the bundle's, GM640 for a bundle that was not quantized here,
+    GM646 if the bundle computes something else.
 
     >>> found = glowmcu.compare("digits.onnx", "calibration.npz")
     >>> found.comparison.output_db > 20, len(found.comparison.layers) > 3
@@ -192,7 +196,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Subject:
-    """What is looked at, before its samples are read. `bundle` checks that it is the right one."""
+    """The model to compare, before its samples are read; its numbers must be those of `bundle`."""
 
     graph: Graph
     request: QuantizationRequest

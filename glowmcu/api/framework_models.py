@@ -53,7 +53,7 @@ def is_keras_model(model: object) -> bool:
 
 
 def onnx_bytes(proto: Foreign) -> bytes:
-    """The model as a file holds it. Raises GM119 where its weights were not loaded."""
+    """The model as a file holds it. Raises GM119 if its weights were not loaded."""
     for tensor in proto.graph.initializer:
         if tensor.data_location == _EXTERNAL:
             raise error(
@@ -70,7 +70,7 @@ def onnx_bytes(proto: Foreign) -> bytes:
 
 
 def torch_name(module: Foreign) -> str:
-    """What its class is called; nothing of an exported program."""
+    """The name of the module's class; `model` for an exported program."""
     name = getattr(module, "original_name", type(module).__name__)
     return "model" if name == "ExportedProgram" else str(name)
 
@@ -104,7 +104,7 @@ def exported_torch(module: Foreign, example_inputs: object) -> bytes:
 
 
 def exported_keras(model: Foreign, example_inputs: object) -> tuple[bytes, str]:
-    """The model as `.tflite` where TensorFlow is its backend, else as ONNX; and its name. Raises
+    """The model as `.tflite` if TensorFlow is its backend, else as ONNX; and its name. Raises
     GM118.
     """
     name = str(getattr(model, "name", "") or "model")
@@ -125,7 +125,7 @@ def exported_keras(model: Foreign, example_inputs: object) -> tuple[bytes, str]:
 
 
 def _call_once(model: Foreign, example_inputs: object) -> None:
-    """A model of Keras 3 can be exported when it was called once: on examples, or on zeros where
+    """A model of Keras 3 can be exported when it was called once: on examples, or on zeros if
     it knows its inputs' shapes (sizes that are open are 1).
     """
     if not callable(model):
@@ -159,7 +159,7 @@ def _expect_onnx() -> None:
 
 @contextmanager
 def _in_eval_mode(module: Foreign, torch: Foreign) -> Iterator[Foreign]:
-    """The module itself, its flags restored afterwards, or a copy where it is not on the CPU."""
+    """The module itself, its flags restored afterwards, or a copy if it is not on the CPU."""
     tensors = (*module.parameters(), *module.buffers())
     if any(tensor.device.type != "cpu" for tensor in tensors):
         copy: Foreign = importlib.import_module("copy")
@@ -241,7 +241,7 @@ def _forget_traces(graph: Foreign) -> None:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """What an exporter raises, whatever that is, in the words of this package."""
+    """Turn whatever an exporter raises into GM118."""
     try:
         yield
     except (GlowmcuError, KeyboardInterrupt):
@@ -251,7 +251,7 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _cannot_export(name: str, cause: Exception) -> GlowmcuError:
-    """What it all began with is the reason: exporters wrap it in advice about themselves."""
+    """The first exception of the chain: exporters wrap it in advice about themselves."""
     first: BaseException = cause
     while first.__cause__ is not None:
         first = first.__cause__

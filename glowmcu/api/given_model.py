@@ -28,7 +28,7 @@ class OnnxModel(Protocol):
 
 
 class OnnxProgram(Protocol):
-    """What `torch.onnx.export(…, dynamo=True)` returns."""
+    """The result of `torch.onnx.export(…, dynamo=True)`."""
 
     @property
     def model_proto(self) -> Any: ...  # noqa: ANN401 - onnx has no types
@@ -65,18 +65,18 @@ class GivenModel:
 
     @property
     def stem(self) -> str:
-        """What a bundle is called after."""
+        """The name without folder and suffix, from which a bundle's name is made."""
         return Path(self.name).stem
 
     def check_output(self, output: str | Path | None) -> None:
-        """Raises GM525 where `output` would replace the model."""
+        """Raises GM525 if `output` would replace the model."""
         if self.path is not None:
             check_not_the_model(output, self.path)
 
 
 def read_given(model: ModelGiven, example_inputs: ExampleInputs | None = None) -> GivenModel:
     """Raises GM101, GM110 for files; GM116 for what is no model, GM117 for a module without
-    examples, GM118 where its framework cannot export it, GM119 for a model without its data.
+    examples, GM118 if its framework cannot export it, GM119 for a model without its data.
     """
     if isinstance(model, str | os.PathLike):
         path = Path(model)
@@ -96,7 +96,7 @@ def read_given(model: ModelGiven, example_inputs: ExampleInputs | None = None) -
 
 
 def file_of(model: ModelGiven) -> Path | None:
-    """The path, where the model is a file."""
+    """The path, if the model is a file."""
     return Path(cast(str, model)) if isinstance(model, str | os.PathLike) else None
 
 

@@ -28,7 +28,8 @@ _COLUMNS = (
 class Inspection(Shown):
     """A model file's records, and the graph's figures or the problems that prevent a graph.
 
-    `macs` has one entry an operator, None where it is not known.
+    `macs` has the multiply-accumulates of each operator, None if they are not known; `file_bytes`
+    is the size of the file, `notes` what it leaves open, `states` the tensors that outlive a run.
 
     >>> found = glowmcu.inspect("digits.onnx")
     >>> found.model.inputs[0].name, found.model.inputs[0].sizes, sum(filter(None, found.macs))
@@ -63,7 +64,7 @@ class Inspection(Shown):
         return Card(self.path.name, tuple(facts), _COLUMNS, records, (*self.notes, *problems))
 
     def json(self) -> dict[str, object]:
-        """Of `inspect --json`. Field names are a contract."""
+        """The object of `inspect --json`. Field names are a contract."""
         model = self.model
         return {
             "file": str(self.path),
@@ -98,10 +99,11 @@ def inspect(
     states: Mapping[str, str] | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> Inspection:
-    """What is in a model, and what prevents its compilation: `problems`.
+    """List a model's tensors and operators, and what prevents its compilation: `problems`.
 
-    `model` and the options are as for `compile`. Raises GM101, GM103, GM110 when there is nothing
-    to show.
+    `model` and the options are as for `compile`: `input_shapes` and `define` fix sizes that the
+    file leaves open, `bind` makes inputs constants, `states` names pairs of inputs and outputs.
+    Raises GM101, GM103, GM110 when there is nothing to show.
 
     >>> found = glowmcu.inspect("digits_int8.tflite")
     >>> [op.name for op in found.model.operators][:2], found.problems
@@ -112,7 +114,7 @@ def inspect(
 
 
 def inspected(given: GivenModel, asked: InputOptions) -> Inspection:
-    """The same of what was read already."""
+    """As `inspect`, of a model whose bytes were read already."""
     data, name = given.data, given.name
     model = summarize_model(data, name)
     macs: list[int | None] = [None] * len(model.operators)

@@ -1,4 +1,4 @@
-"""What a quantization lost is measured before anything is written, and what would help is tried."""
+"""Measure what a quantization lost before anything is written, and try what would help."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def judged(
     inputs: InputOptions | None = None,
     flash_budget: int | None = None,
 ) -> QuantizationRequest:
-    """The request with its profile, options that were found where these are open, what they come
-    to, and remedies where that is little.
+    """The request with its profile, options that were found if these are open, what they come
+    to, and remedies if that is little.
 
-    Raises GM323 where it does not come to what is demanded, GM324 where nobody can tell, GM352
+    Raises GM323 if it does not come to what is demanded, GM324 if nobody can tell, GM352
     where mixed weights do not meet `flash_budget`.
     """
     inputs = inputs or InputOptions()
@@ -75,7 +75,7 @@ def judged_pipeline(
 
 
 def check_demands(quality: tuple[QualityEntry, ...], demands: Demands, name: str) -> None:
-    """Raises GM323 where quality is not what is demanded, GM324 where it is not known."""
+    """Raises GM323 if quality is not what is demanded, GM324 if it is not known."""
     if not demands.are_made:
         return
     if not quality:

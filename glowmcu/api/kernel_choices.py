@@ -1,4 +1,4 @@
-"""What selection chose for each layer of a compilation, as data for reports."""
+"""The kernel that selection chose for each layer of a compilation, as data for reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glowmcu.kernels.kernel import Cost
 
 
 def kernel_choices(compilation: Compilation) -> tuple[LayerChoice, ...]:
-    """One entry a step of the program, in its order."""
+    """One entry per step of the program, in its order."""
     choices = []
     for index, run in enumerate(compilation.plan.program.runs):
         item = compilation.selections[run.node]

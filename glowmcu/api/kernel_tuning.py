@@ -23,8 +23,7 @@ from glowmcu.number_text import count
 from glowmcu.option_words import Optimize, RoundingWord
 from glowmcu.tuning.kernel_cache import KernelCache, default_cache
 from glowmcu.tuning.kernel_file import KernelFile, kernel_file_text
-from glowmcu.tuning.kernel_tuner import KernelTuning, Observer
-from glowmcu.tuning.kernel_tuner import Progress as KernelProgress
+from glowmcu.tuning.kernel_tuner import KernelProgress, KernelTuning, KernelTuningObserver
 from glowmcu.tuning.kernel_tuner import tune_kernels as tune
 from glowmcu.version import __version__
 
@@ -107,16 +106,17 @@ def tune_kernels(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
     cache: str | Path | None = None,
-    observer: Observer | None = None,
+    observer: KernelTuningObserver | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> KernelTuningResult:
     """Run every kernel that can compute a layer of the model on the board's modelled core, with
-    what its memories make it wait where the board's file says so, and keep the set that is best
-    for the goal, in a file for `compile(kernels=...)`.
+    waits for its memories if the board's file describes them, and keep the set that is best for
+    the goal `optimize`, in the file `output` for `compile(kernels=...)`.
 
-    What was measured once is in `cache`, a folder (default: the user's cache folder). A float model
-    is quantized by `profile`. Options are those of `compile`; those that decide the layers must be
-    the same there. Raises GM348 where the cache cannot be written, and as `compile` does.
+    Measurements are kept in `cache`, a folder (default: the user's cache folder). A float model
+    is quantized by `profile`. `observer` is called with a `KernelProgress` for each measurement.
+    Options are those of `compile`; those that decide the layers must be the same there. Raises
+    GM348 if the cache cannot be written, and as `compile` does.
 
     >>> found = glowmcu.tune_kernels(
     ...     "digits_int8.tflite", board="nrf52", output="kernels.json", cache="cache"

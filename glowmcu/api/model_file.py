@@ -45,7 +45,7 @@ def _read_at_most(file: BinaryIO, most_bytes: int) -> bytes:
 
 
 def _folder(path: Path) -> tuple[str, str, str]:
-    """What is wrong with a folder in place of a model: message, place and hint."""
+    """Message, place and hint of the error about a folder that was given as a model."""
     if (path / "saved_model.pb").is_file():
         return (
             "expected a model file, got a TensorFlow SavedModel", str(path),

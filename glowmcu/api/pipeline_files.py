@@ -1,4 +1,4 @@
-"""What `glowmcu.compile` is given: a model file, or a pipeline with all that it names."""
+"""Read the source that `glowmcu.compile` is given: a model, or a pipeline with all it names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_source(
     preprocess: str | Path | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> tuple[GivenModel, PipelineFiles | None]:
-    """The model (of a pipeline without bytes), and the pipeline where it is one. Raises as
+    """The model (of a pipeline without bytes), and the pipeline if it is one. Raises as
     `read_given`, GM150.
     """
     path = file_of(model)

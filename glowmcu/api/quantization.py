@@ -29,7 +29,7 @@ from glowmcu.quant.profile_file import (
     read_quality,
     write_profile,
 )
-from glowmcu.quant.profiling import Observer
+from glowmcu.quant.profiling import ProfilingObserver
 from glowmcu.quant.request import QuantizationRequest
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import SampleData
@@ -51,11 +51,12 @@ def profile(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     example_inputs: ExampleInputs | None = None,
     search: SearchWord = "automatic",
 ) -> Profile:
-    """Measure what every tensor of a float model holds on `samples`; written to `output` if given.
+    """Measure the range and histogram of every tensor of a float model on `samples`; the profile is
+    written to `output` if given.
 
     `samples` are files or folders (.npy, .npz, raw, .csv, .wav, images), an array, arrays by input
     name, or any iterable of samples or batches, with labels behind them or not: a data set or a
@@ -97,22 +98,28 @@ def notes_on(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """What a model file leaves open and is taken for granted, in sentences."""
+    """Sentences about what a model file that is going to be quantized leaves open, and what is
+    assumed for it.
+
+    Arguments are as for `compile`. Raises GM101, GM110, GM116 to GM119 as `inspect` does.
+    """
     inputs = inputs_of(input_shapes, define, bind, states)
     given = read_given(model)
-    return model_notes(given.data, given.name, inputs)
+    return model_notes(given.data, given.name, inputs, quantizing=True)
 
 
 def known_quality(profile: str | Path) -> tuple[QualityEntry, ...]:
-    """What the profile's options were found to come to when it was made."""
+    """The quality measured when the profile was made; empty if none was. Raises GM303, GM315 for
+    a file that is no profile.
+    """
     file = Path(profile)
     return read_quality(file, read_profile(file).options or QuantizationOptions())
 
 
 @dataclass(frozen=True)
 class ExportedModel:
-    """A `.tflite` file that was written; `quality` is what quantization lost, empty where nothing
-    was quantized or measured. `runtime` gives the bundle's bytes for an int8 file.
+    """A `.tflite` file that was written, of `bytes` bytes; `quality` is what quantization lost,
+    empty if nothing was quantized or measured. `runtime` gives the bundle's bytes for an int8 file.
     """
 
     path: Path
@@ -132,7 +139,7 @@ def export(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     example_inputs: ExampleInputs | None = None,
     require_sqnr: float | None = None,
     require_agreement: float | None = None,
@@ -178,9 +185,9 @@ def quantization_request(
     samples: SamplesGiven | None,
     preprocess: str | Path | None,
     quantization: Quantization | None,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
 ) -> QuantizationRequest | None:
-    """What the arguments ask for; None where the model is to stay as it is.
+    """The quantization that the arguments ask for; None if the model is to stay as it is.
 
     Raises GM321 for choices without a profile or samples, GM322 for words that are none, GM351 for
     `mixed` without samples.

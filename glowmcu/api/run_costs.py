@@ -1,4 +1,4 @@
-"""What a pipeline costs: its stages do not all compute in every run."""
+"""The cost of a pipeline, whose stages do not all compute in every run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from glowmcu.verify.measurement import Measurement
 
 @dataclass(frozen=True)
 class RunCosts:
-    """Of the runs from one result to the next: `period` of them, cycles on average, and runs a
-    second where the sample rate is known.
+    """Runs from one result to the next: `period` is their number, `mean_cycles` the average cycles
+    per run, `runs_per_second` None if the sample rate is unknown.
     """
 
     period: int
@@ -22,7 +22,7 @@ class RunCosts:
 
     @property
     def cycles_per_second(self) -> float | None:
-        """Where the sample rate is known."""
+        """Average cycles per second of the stream; None if the sample rate is unknown."""
         return None if self.runs_per_second is None else self.mean_cycles * self.runs_per_second
 
     def line(self, clock_hz: int | None) -> str:
@@ -39,7 +39,7 @@ class RunCosts:
         return text
 
     def json(self) -> dict[str, object]:
-        """The same for scripts."""
+        """The figures as fields of `bench --json`."""
         return {
             "period_runs": self.period,
             "mean_cycles": self.mean_cycles,

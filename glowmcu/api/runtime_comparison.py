@@ -14,6 +14,7 @@ from glowmcu.api.given_model import read_given
 from glowmcu.api.quantization import SamplesGiven
 from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.frontend.notes import has_dynamic_ranges
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import ElementType, TensorType
@@ -39,7 +40,8 @@ Outputs = Sequence[Sequence[Array]]
 
 @dataclass(frozen=True)
 class RuntimeCheck:
-    """Of one runtime: in how many samples all outputs are the bundle's, and how far they are apart.
+    """One runtime's outputs beside the bundle's: `equal` of `samples` samples have all outputs
+    equal, `different` of `elements` elements differ, by at most `largest`.
 
     `promised` is the runtime whose numbers the bundle was compiled to give. `missing` says what to
     install, `refused` why it does not run the file: then nothing was compared. `largest` is in
@@ -87,10 +89,33 @@ class RuntimeReport(Shown):
     file: str
     executor: str
     checks: tuple[RuntimeCheck, ...]
+    has_dynamic_ranges: bool = False
+
+    @property
+    def note(self) -> str:
+        """What is to be known of the file; empty mostly."""
+        if not self.has_dynamic_ranges:
+            return ""
+        return (
+            "the file has int8 weights and float activations (dynamic-range quantization): "
+            "TensorFlow Lite Micro runs no such file, and LiteRT rounds activations to int8 that "
+            "the bundle leaves exact, so that their numbers are near and not the same"
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to try where the runtime whose numbers the bundle gives does not run the file."""
+        ran = [check for check in self.checks if check.samples and not check.promised]
+        beside = ""
+        if ran and not self.has_dynamic_ranges:
+            rounding = ran[0].rounding
+            beside = f"compile with --rounding {rounding} for the numbers of {ran[0].title}, or "
+        model = f"glowmcu verify BUNDLE --model {Path(self.file).name}"
+        return f"{beside}{model} compares with what the model means, in Python"
 
     @property
     def promised(self) -> RuntimeCheck:
-        """Of the runtime whose numbers the bundle was compiled to give."""
+        """The check of the runtime whose numbers the bundle was compiled to give."""
         return next(check for check in self.checks if check.promised)
 
     @property
@@ -105,15 +130,16 @@ class RuntimeReport(Shown):
             for c in self.checks
         ]  # fmt: skip
         facts = (("passed", "yes" if self.passed else "no"), ("against", self.file))
-        return Card("Runtimes", facts, _COLUMNS, rows)
+        return Card("Runtimes", facts, _COLUMNS, rows, (self.note,) if self.note else ())
 
     def json(self) -> dict[str, object]:
-        """Of `verify --against FILE.tflite --json`. Field names are a contract."""
+        """The object of `verify --against FILE.tflite --json`. Field names are a contract."""
         return {
             "passed": self.passed,
             "file": self.file,
             "executor": self.executor,
             "checks": [{**dataclasses.asdict(c), "passed": c.passed} for c in self.checks],
+            "note": self.note,
         }
 
 
@@ -126,7 +152,7 @@ def verify_against(
     seed: int = 0,
     board: str | None = None,
 ) -> RuntimeReport:
-    """Whether the `.tflite` model `file` gives the outputs of `bundle` in other runtimes.
+    """Check whether the `.tflite` model `file` gives the outputs of `bundle` in other runtimes.
 
     Each of TensorFlow Lite Micro and LiteRT (reference kernels, and XNNPACK) that is installed runs
     the file on `samples` random inputs, or on data: stored integers, or real numbers that are
@@ -154,7 +180,8 @@ def verify_against(
     ours = [found.outputs for found in runner.run(loaded.path, inputs)]
     promised = runtime_of(Rounding(loaded.manifest.options["rounding"]))
     checks = [_check(each, each is promised, path, loaded, inputs, ours) for each in RUNTIMES]
-    return RuntimeReport(str(path), runner.name, tuple(checks))
+    is_dynamic = has_dynamic_ranges(given.data, given.name)
+    return RuntimeReport(str(path), runner.name, tuple(checks), is_dynamic)
 
 
 def _check(
@@ -179,7 +206,8 @@ def _check(
         wrong = 0
         for entry, got, given in zip(bundle.manifest.outputs, mine, its, strict=True):
             want = given.reshape(got.shape)
-            wrong += int(wrong_elements(np.atleast_1d(got), np.atleast_1d(want), entry.exact).sum())
+            arrays = np.atleast_1d(got), np.atleast_1d(want)
+            wrong += int(wrong_elements(*arrays, entry.exact, absolute=entry.leeway).sum())
             largest = max(largest, largest_difference(got, want))
             elements += got.size
         different += wrong
@@ -256,7 +284,7 @@ def _read(bundle: Bundle, samples: SamplesGiven) -> list[tuple[Array, ...]]:
 
 
 def _only_inputs(entries: Sequence[TensorEntry], real: bool) -> Graph:
-    """What samples are checked against."""
+    """A graph of these inputs alone: the shapes and types that samples are checked against."""
     by_name = {np.dtype(element.numpy).name: element for element in ElementType}
     values = tuple(
         Value(

@@ -12,13 +12,15 @@ from glowmcu.kernels.selection.select import Selection
 from glowmcu.number_text import count
 from glowmcu.quant.linear_layers import is_linear
 
+#: In the names of kernels that read two weights from a byte.
+_NIBBLES = ".nibbles_"
 #: Arrays of a layer without any weights in them.
 _OTHERS = ("bias", "no_bias", "multipliers", "shifts", "scales", "offsets")
 
 
 def four_bit_weights_stored(graph: Graph, selections: Mapping[Node, Selection]) -> tuple[int, int]:
-    """Of layers whose constant weights are all -8..7: how many store a byte for each, and how many
-    there are. A layer whose kernel has no array of weights is in neither.
+    """How many layers with constant weights of -8..7 store a whole byte for each, and how many such
+    layers there are. A layer whose kernel has no array of weights is in neither.
     """
     wide = layers = 0
     for node, selection in selections.items():
@@ -26,14 +28,15 @@ def four_bit_weights_stored(graph: Graph, selections: Mapping[Node, Selection]) 
         stored = _weights_bytes(selection.code)
         if weights and stored is not None:
             layers += 1
-            wide += stored >= weights
+            # One that reads two from a byte may still take as many, of few channels that it pads.
+            wide += stored >= weights and _NIBBLES not in selection.kernel_name
     return wide, layers
 
 
 def stored_weights_note(
     graph: Graph, selections: Mapping[Node, Selection], core: str
 ) -> str | None:
-    """A sentence for the user; None where every layer stores two to a byte."""
+    """A sentence for the user; None if every layer stores two to a byte."""
     wide, layers = four_bit_weights_stored(graph, selections)
     if not wide:
         return None
@@ -44,7 +47,7 @@ def stored_weights_note(
 
 
 def _four_bit_weights(graph: Graph, node: Node) -> int:
-    """How many the layer has; 0 where it has none of four bits."""
+    """How many the layer has; 0 if it has none of four bits."""
     if not is_linear(node):
         return 0
     data = graph.constant_data(node.inputs[1])
@@ -54,7 +57,7 @@ def _four_bit_weights(graph: Graph, node: Node) -> int:
 
 
 def _weights_bytes(code: KernelCode) -> int | None:
-    """Of the largest array with weights, which may have what sums start from as well."""
+    """Bytes of the largest array with weights, which may hold biases, too; None without one."""
     if code.parameters is None:
         return None
     arrays = [array for array in code.parameters.constants if array.name not in _OTHERS]

@@ -36,8 +36,7 @@ from glowmcu.tuning.evaluation import Build, Job
 from glowmcu.tuning.labelled import read_labelled
 from glowmcu.tuning.state_file import StateFile, key_of
 from glowmcu.tuning.trial import Budget, Cost, Trial, nearest_of, pareto_front
-from glowmcu.tuning.tuner import Observer, Outcome, Settings, run_search
-from glowmcu.tuning.tuner import Progress as TuningProgress
+from glowmcu.tuning.tuner import Outcome, Settings, TuningObserver, TuningProgress, run_search
 
 __all__ = ["DEFAULT_TRIALS", "TuningProgress", "TuningResult", "tune"]
 
@@ -56,9 +55,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class TuningResult(Shown):
-    """`best` is in the profile file `output`; `plain` is int8 with the defaults; `front` are the
-    trials that no other beats everywhere; `budget` has the bounds that were not given, too.
-    `stopped` says what ended the search early.
+    """`best` is in the profile file `output`; `plain` is int8 with the defaults; `trials` are all,
+    in the search's order, `front` those that no other beats in quality, cycles, arena and flash at
+    once; `budget` has also the bounds that were not given (cycles, bytes). `samples` is their
+    number, `labelled` whether they had labels; `stopped` says what ended the search early, empty
+    otherwise.
 
     >>> found = glowmcu.tune("digits.onnx", "calibration.npz", trials=3)
     >>> found.best.sqnr_db >= found.plain.sqnr_db, found.best.cost.cycles > 0
@@ -115,16 +116,20 @@ def tune(
     time_limit: float | None = None, jobs: int = 1, measure: bool = False,
     input_shapes: Mapping[str, Shape] | None = None, define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None, states: Mapping[str, str] | None = None,
-    observer: Observer | None = None, example_inputs: ExampleInputs | None = None,
+    observer: TuningObserver | None = None, example_inputs: ExampleInputs | None = None,
 ) -> TuningResult:  # fmt: skip
     """Search the quantization of a float model for the greatest accuracy on labelled samples, or
     without labels for the least error of its outputs, within budgets (bytes, cycles).
 
-    The best is written to `output`, a profile that `compile` takes; beside it the trials, with
-    which a search that was stopped goes on. Ranges are those of `profile`, or of the samples.
-    `measure` counts cycles on the modelled core, not by estimate; `simplify` is as for `compile`.
+    `samples` are as for `profile`, `labels` class indices, int[N], or a file of them. The best is
+    written to `output`, a profile that `compile` takes; beside it the trials, with which a search
+    that was stopped goes on. Ranges are those of `profile`, or of the samples. `trials` bounds how
+    many quantizations are tried, `time_limit` (seconds) how long, `jobs` are processes;
+    `cycle_budget` (cycles), `arena_budget` and `flash_budget` (bytes) bound one inference.
+    `measure` counts cycles on the modelled core, not by estimate; `observer` is called with a
+    `TuningProgress` after each trial. The other options are as for `compile`.
 
-    Raises GM3xx for samples, labels and profiles, GM342 where nothing fits.
+    Raises GM3xx for samples, labels, profiles and options, GM342 if no trial fits the budget.
 
     >>> found = glowmcu.tune(
     ...     "digits.onnx", "calibration.npz", trials=3, board="nrf52", output="tuned.json"
@@ -182,7 +187,7 @@ def _budget(cycles: int | None, arena: int | None, flash: int | None) -> Budget:
 
 
 def _ceiling(board: Board) -> Budget:
-    """What the board has."""
+    """The board's bytes of RAM for an arena and of flash; no bounds if it names no regions."""
     if board.placement is None:
         return Budget()
     ram = board.region(board.placement.arena).size_bytes - _STACK_RESERVE_BYTES

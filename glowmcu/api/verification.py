@@ -68,7 +68,7 @@ class VerificationReport(Shown):
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differed where something ran."""
+        """Whether no output of any executor that ran differed."""
         return all(check.passed for check in self.checks)
 
     @property
@@ -96,7 +96,7 @@ class VerificationReport(Shown):
         return Card("Verification", facts, _COLUMNS, [*ran, *skipped])
 
     def json(self) -> dict[str, object]:
-        """Of `verify --json`. Field names are a contract."""
+        """The object of `verify --json`. Field names are a contract."""
         return {
             "passed": self.passed,
             "reference": self.reference,
@@ -124,12 +124,17 @@ def verify(
     board: str | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> VerificationReport:
-    """Whether `bundle` (or the one in that folder) computes the same bytes wherever it runs.
+    """Check that `bundle` (or the one in that folder) computes the same bytes wherever it runs.
 
-    Its golden vectors and `samples` random inputs run on each executor of `on`. With `model` (and
-    `profile`, `bind`, as for `compile`) the expected outputs are those of the Python reference,
-    else for random inputs those of the C on this computer. What differs or could not run is in the
-    report, no exception: see `passed`. Raises GM606, GM608, GM609, GM615, GM616.
+    Its golden vectors and `samples` random inputs (from `seed`) run on each executor of `on`. With
+    `model` (and `profile`, `bind`, as for `compile`) the expected outputs are those of the Python
+    reference, else for random inputs those of the C on this computer. `board` replaces the one
+    that the bundle was compiled for. What differs or could not run is in the report and raises
+    nothing: see `passed`; with `allow_missing` one executor that ran is enough.
+
+    Raises GM601 for a folder without a bundle, GM606 for an unknown executor, GM607 for damaged
+    golden vectors, GM608, GM609, GM615, GM616 for a model, `bind` or profile that is not the
+    bundle's.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", board="nrf52", output="build/digits")
     >>> glowmcu.verify(bundle, ["host", "cortex-m"], model="digits_int8.tflite").passed
@@ -170,8 +175,9 @@ def verify_bundle(
     before = [vector.inputs for vector in vectors] if bundle.manifest.states else []
     outputs, reference = _expected(bundle, [*before, *inputs], model, bind or {}, profile)
     outputs = outputs[len(before) :]
+    leeway = tuple(entry.leeway for entry in bundle.manifest.outputs)
     vectors += [
-        Vector(f"random {index}", arrays, tuple(expected))
+        Vector(f"random {index}", arrays, tuple(expected), leeway)
         for index, (arrays, expected) in enumerate(zip(inputs, outputs, strict=True))
     ]
     checks: list[Check] = []
@@ -252,8 +258,8 @@ def _references(
     bind: Mapping[str, Array],
     request: QuantizationRequest | None,
 ) -> Callable[[int | None], Graph]:
-    """What the bundle's numbers are defined by, made again from model and profile; for a size,
-    where runs are given one.
+    """The reference graph that defines the bundle's numbers, made again from model and profile, for
+    a size that a run is given (None: the only one, or the largest).
     """
     rounding = Rounding(manifest.options["rounding"])
 
@@ -285,7 +291,7 @@ def request_of_bundle(
     where: str,
     samples: SampleSource | None = None,
 ) -> QuantizationRequest | None:
-    """How the bundle was quantized; None where it was not. Raises GM615, GM616."""
+    """How the bundle was quantized; None if it was not. Raises GM615, GM616."""
     name, _, digest = said.get("profile", "").rpartition(":")
     shown = "the profile given" if isinstance(profile, Profile) else profile
     if profile is None or isinstance(profile, Profile):

@@ -1,12 +1,12 @@
 """Boards: what a program has to fit into, read from one TOML file each.
 
-`find_board("nrf52")` for a name or a path, `board_names()` for the list, `fit(...)` to ask whether
-a bundle's flash and RAM fit. The file format is described in `boards/README.md`.
+`find_board("nrf52")` for a name or a path, `board_names()` for the list, `check_capacity(...)` to
+ask whether a bundle's flash and RAM fit. The file format is described in `boards/README.md`.
 """
 
+from glowmcu.board.capacity import CapacityCheck, RegionUse, check_capacity, does_not_fit
 from glowmcu.board.catalogue import board_names, find_board
 from glowmcu.board.constant_waits import constant_waits
-from glowmcu.board.fit import Fit, RegionUse, does_not_fit, fit
 from glowmcu.board.memory_timing import CacheGeometry, MemoryTiming, SlowMemory
 from glowmcu.board.model import (
     Board,
@@ -26,7 +26,7 @@ from glowmcu.board.read_board import read_board
 __all__ = [
     "Board",
     "CacheGeometry",
-    "Fit",
+    "CapacityCheck",
     "FlashTarget",
     "MemoryTiming",
     "Placement",
@@ -41,10 +41,10 @@ __all__ = [
     "SerialTarget",
     "SlowMemory",
     "board_names",
+    "check_capacity",
     "constant_waits",
     "does_not_fit",
     "find_board",
-    "fit",
     "has_quick_regions",
     "place",
     "read_board",

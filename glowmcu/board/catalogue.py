@@ -37,8 +37,8 @@ def find_board(name_or_path: str) -> Board:
 
 
 def _described_as(words: str) -> list[str]:
-    """Boards whose name, else title or microcontroller has it, whatever separates its parts:
-    `h743`, `pico`, `STM32F407`, `Arduino Nano`.
+    """Names of boards whose name, else title or microcontroller contains the words, whatever
+    separates them: `h743`, `pico`, `STM32F407`, `Arduino Nano`.
     """
     wanted = _plain(words)
     if len(wanted) < 3:

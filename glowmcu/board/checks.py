@@ -1,4 +1,4 @@
-"""What is wrong with a board's file, collected: all mistakes are reported at once, each by key."""
+"""Problems of a board's file, collected: all mistakes are reported at once, each by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a board's memory for constants makes a core wait that reads them in order."""
+"""Cycles that a core waits for a board's memory of constants when it reads them in order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _WORD_BYTES = 4
 
 
 def constant_waits(board: Board) -> tuple[float, int] | None:
-    """Cycles for each word that no cache holds, and bytes that a cache keeps from one reading to
-    the next, by the quickest of the board's timings; None where the arena is no quicker.
+    """Cycles of waiting per word of 4 bytes that no cache holds, and bytes that a cache keeps from
+    one reading to the next, by the quickest of the board's timings. None if the arena is as slow.
     """
     placement = board.placement
     if placement is None or not board.timing:

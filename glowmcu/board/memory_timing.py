@@ -1,4 +1,4 @@
-"""What a board's memories and caches make its core wait, as data for `verify/memory_system`.
+"""Wait states and caches of a board's memories, as data for `verify/memory_system`.
 
 All cycles are the core's beyond the one that an access takes anyway. Built by `read_timing` only.
 """
@@ -56,7 +56,7 @@ class SlowMemory:
 class MemoryTiming:
     """The memories that wait and the caches before all of them; other regions never wait.
 
-    `cache` is one for instructions and data and stands alone. `note` names the source. Where a chip
+    `cache` is one for instructions and data and stands alone. `note` names the source. If a chip
     may be one of several, its board has one of these for each.
     """
 

@@ -1,4 +1,4 @@
-"""What is known about a board. Built by `read_board` only, so a `Board` in hand is a valid one."""
+"""Everything known about a board. Built by `read_board` only, so that every `Board` is valid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glowmcu.board.memory_timing import MemoryTiming
 class Region:
     """A contiguous memory. `kind` is `flash`, `ram` or `tcm` (tightly coupled, no wait states).
 
-    `wait_states` are a flash's own where they differ from the board's, an external one's say.
+    `wait_states` are a flash's own if they differ from the board's, for example an external one's.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Region:
 class Placement:
     """Region names: where code, weights, variables (with the stack) and the arena go by default.
 
-    `fast_data` takes the arena instead where it fits; it and `fast_code` are what `--place auto`
+    `fast_data` takes the arena instead if it fits there; it and `fast_code` are what `--place auto`
     fills. Both may be empty.
     """
 
@@ -57,7 +57,7 @@ class QemuTarget:
 class RenodeTarget:
     """How Renode shows the board's serial output.
 
-    `platform` is a file that Renode ships, None where the project writes its own. `uart` is the
+    `platform` is a file that Renode ships, None if the project writes its own. `uart` is the
     peripheral's name in it, `uart_kind` its register layout, `uart_origin` its address. `missing`
     names the board's regions, with commas, that a shipped platform lacks: they are added to it.
     """
@@ -103,8 +103,8 @@ class SerialTarget:
 
 @dataclass(frozen=True)
 class FlashTarget:
-    """What the tools that write flash call the chip; for openocd its configuration files, with
-    spaces. Empty: that tool cannot.
+    """The chip's name in each tool that writes flash; for openocd its configuration files, with
+    spaces between. Empty: that tool does not know the chip.
     """
 
     probe_rs: str = ""
@@ -116,8 +116,8 @@ class FlashTarget:
 
 @dataclass(frozen=True)
 class Power:
-    """What the chip takes while its core computes at the board's clock, as `note` says who says so:
-    for estimates of energy, without anything else on the board.
+    """Current and voltage of the chip while its core computes at the board's clock, for estimates
+    of energy without anything else on the board; `note` names the source.
     """
 
     active_microamperes: int
@@ -136,8 +136,8 @@ class Board:
 
     `core` names a `glowmcu.cores.Core`; `clock_hz` is the highest the board runs at and
     `flash_wait_states` what its flash takes then, before any cache; None unknown. `timing` is what
-    memories and caches make the core wait at that clock: several where the chip may be any of them,
-    empty where nothing is known.
+    memories and caches make the core wait at that clock: several if the chip may be any of them,
+    empty if nothing is known.
     """
 
     name: str

@@ -78,7 +78,7 @@ def place(
 
 
 def room_for_arena(request: PlacementRequest, arena_bytes: int) -> int | None:
-    """What an arena of that size could grow to where it goes; None where no region is known."""
+    """Bytes that an arena of that size could grow to in its region; None if no region is known."""
     board = request.board
     if board is None or board.placement is None:
         return None
@@ -88,7 +88,7 @@ def room_for_arena(request: PlacementRequest, arena_bytes: int) -> int | None:
 
 
 def arena_region(board: Board, places: Places) -> Region:
-    """The region of the arena on a board that has any."""
+    """The region of the arena, on a board with regions."""
     assert board.placement is not None
     return board.region(places.arena or board.placement.arena)
 

@@ -16,13 +16,13 @@ from glowmcu.board.model import Board, Region
 _CODE_MARGIN = 1.25
 #: Stack that a firmware needs besides the arena; measured runs stay far below.
 STACK_RESERVE_BYTES = 1024
-#: Of RAM that the application has variables in, weights take at most this part of the rest.
+#: Largest part that weights take of the room beside the application's variables.
 _MOST_OF_RAM = 0.75
 
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """What placing needs to know of a layer; sizes and work for one inference."""
+    """A layer as placing sees it; `macs` are those of one inference."""
 
     index: int
     name: str
@@ -32,7 +32,7 @@ class LayerFacts:
 
 
 def arena_room(board: Board, region: Region) -> int:
-    """What an arena may take there: the stack lies beside it where variables do."""
+    """Bytes that an arena may take of a region: a stack is left where variables go, too."""
     assert board.placement is not None
     shares = region.name == board.placement.data
     return region.size_bytes - (STACK_RESERVE_BYTES if shares else 0)

@@ -1,4 +1,4 @@
-"""`[[timing]]` of a board's file -> MemoryTiming: what memories and caches make the core wait."""
+"""`[[timing]]` of a board's file -> MemoryTiming: wait states and caches."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Comments:
                 return
 
     def _me(self) -> object:
-        """What the service calls the token's owner; None where the token has none."""
+        """What the service calls the token's owner; None if the token has none."""
         try:
             found = self._call("GET", f"{self.api}/user")
         except urllib.error.HTTPError as cause:

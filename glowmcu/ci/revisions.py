@@ -26,7 +26,7 @@ class Repository:
     prefix: str
 
     def git(self, *arguments: str) -> str | None:
-        """Standard output, or None where git refused."""
+        """Standard output, or None if git refused."""
         done = _git(self.top, *arguments)
         return done.stdout.strip() if done.returncode == 0 else None
 
@@ -49,19 +49,19 @@ class Repository:
         return found, ""
 
     def merged_into(self, merge: str) -> str:
-        """The first parent of `merge`, where that is checked out and is a merge of two."""
+        """The first parent of `merge`, if that is checked out and is a merge of two."""
         parents = self._parents()
         return parents[0] if len(parents) == 2 and self._commit("HEAD") == merge else ""
 
     def name_in(self, commit: str, path: str) -> str:
-        """What `path` of this revision was called in `commit`; "" where it was not there."""
+        """What `path` of this revision was called in `commit`; "" if it was not there."""
         full = self.prefix + path
         if self.git("cat-file", "-e", f"{commit}:{full}") is not None:
             return path
         return self._renamed(commit, full, new_to_old=True)
 
     def name_since(self, commit: str, path: str) -> str:
-        """What `path` of `commit` is called now; "" where it is gone."""
+        """What `path` of `commit` is called now; "" if it is gone."""
         return self._renamed(commit, self.prefix + path, new_to_old=False)
 
     def holds(self, commit: str, path: str) -> bool:

@@ -29,7 +29,7 @@ class Service:
         return ""
 
     def comments(self) -> GitHubComments | GitLabNotes | None:
-        """Of the pull request that this is about; None where it is about none."""
+        """Of the pull request that this is about; None if it is about none."""
         return None
 
     def run_url(self) -> str:

@@ -144,7 +144,7 @@ def compile_command(
             slide=inputs.slides,
             camera=inputs.cameras,
             stream_inputs=inputs.streamed,
-            outside_inputs=inputs.outside,
+            outside_inputs=inputs.external,
             input_layouts=dict.fromkeys(inputs.nhwc, "nhwc"),
             kernels=kernels,
             dump_ir=dump_ir,

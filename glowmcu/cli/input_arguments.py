@@ -93,7 +93,7 @@ def place_options(function: _F) -> _F:
     ) -> object:
         nhwc = channels_last(parse_layouts(layouts))
         inputs = dataclasses.replace(
-            inputs, streamed=streamed, outside=outside, nhwc=nhwc, slides=parse_slides(slides),
+            inputs, streamed=streamed, external=outside, nhwc=nhwc, slides=parse_slides(slides),
             cameras=parse_cameras(cameras),
         )  # fmt: skip
         return function(inputs=inputs, **others)

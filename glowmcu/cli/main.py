@@ -79,7 +79,7 @@ COMMANDS = {
     ),
     "verify": (
         "verify_command",
-        "Check that BUNDLE computes the same bytes on every executor; exit code 1 where not.",
+        "Check that BUNDLE computes the same bytes on every executor; exit code 1 if not.",
     ),
 }
 #: The headings of `glowmcu --help`, most wanted first.

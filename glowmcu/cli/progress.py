@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Observers:
-    """Who is told how far a compilation has come; None where nobody watches."""
+    """Who is told how far a compilation has come; None if nobody watches."""
 
     profiling: Callable[[Progress], None] | None = None
     planning: Callable[[PlanningProgress], None] | None = None

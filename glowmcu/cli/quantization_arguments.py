@@ -135,6 +135,6 @@ def _options() -> list[Callable[[Any], Any]]:
 
 
 def _names(texts: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Names of all the option's uses; None where there was none."""
+    """Names of all the option's uses; None if there was none."""
     names = [name.strip() for text in texts for name in re.split(",", text)]
     return tuple(name for name in names if name) if texts else None

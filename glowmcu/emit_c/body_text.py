@@ -66,7 +66,7 @@ def body_symbols(program: Program, label: str, arguments: Sequence[str]) -> dict
     made: dict[Buffer, str] = {}
     prefix = f"AT_{label.upper()}"
     for number, (buffer, name) in enumerate(zip(program.inputs, arguments, strict=True)):
-        made[program.root(buffer)[0]] = name if buffer.outside else f"{prefix}_IN{number}"
+        made[program.root(buffer)[0]] = name if buffer.external else f"{prefix}_IN{number}"
     for number, state in enumerate(program.states):
         made.setdefault(program.root(state.buffer)[0], f"{prefix}_CARRIED{number}")
     for step, run in enumerate(program.runs):
@@ -95,7 +95,7 @@ def body_view(
 ) -> BodyView:  # fmt: skip
     """The function of a body, with the arguments that its kernels read."""
     read = {program.root(buffer)[0] for run in program.runs for buffer in run.inputs}
-    roots = [buffer for buffer in program.inputs if buffer.outside and buffer in read]
+    roots = [buffer for buffer in program.inputs if buffer.external and buffer in read]
     parameters = [f"const {buffer.type.element.c_name} *{symbols[buffer]}" for buffer in roots]
     call = f"{function}({', '.join(['a', *(symbols[buffer] for buffer in roots)])});"
     return BodyView(
@@ -176,9 +176,9 @@ def _loop_view(
     for number, buffer in enumerate(program.inputs[: op.scanned]):
         operand = f"in{first + op.carried + number}"
         row = f"{operand} + trip * {buffer.type.element_count}"
-        if buffer.outside and f"row{operand[2:]}" in bodies[0].call:
+        if buffer.external and f"row{operand[2:]}" in bodies[0].call:
             rows.append(f"const {buffer.type.element.c_name} *const row{operand[2:]} = {row};")
-        elif not buffer.outside and buffer in program.offsets:
+        elif not buffer.external and buffer in program.offsets:
             given.append(MoveView(_place(program, symbols, buffer), row, buffer.size_bytes))
     collected = [
         MoveView(f"out{op.carried + number} + trip * {buffer.type.element_count}",

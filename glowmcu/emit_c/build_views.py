@@ -116,12 +116,16 @@ def buffer_symbols(program: Program) -> dict[Buffer, str]:
     made: dict[Buffer, str] = {}
     names = parameter_names(program.inputs, "input")
     for number, (buffer, name) in enumerate(zip(program.inputs, names, strict=True)):
-        symbol = name if buffer.outside else f"AT_IN{number}"
+        symbol = name if buffer.external else f"AT_IN{number}"
         made.setdefault(program.root(buffer)[0], symbol)
     for item in program.steps:
-        if isinstance(item, Cascade) and item.source is not None and program.pushed is not None:
-            made[program.pushed.counter] = "AT_ROWS_PUSHED"
-            made[item.stages[item.source].result] = made[program.pushed.buffer]
+        if (
+            isinstance(item, Cascade)
+            and item.input_stage is not None
+            and program.streamed_input is not None
+        ):
+            made[program.streamed_input.counter] = "AT_ROWS_PUSHED"
+            made[item.stages[item.input_stage].result] = made[program.streamed_input.buffer]
     for number, state in enumerate(program.states):
         made.setdefault(program.root(state.buffer)[0], f"AT_STATE{number}")
     if program.mark is not None:
@@ -345,7 +349,7 @@ class _Body:
         self.headers.setdefault("glowmcu_ring.h", region)
         rows = cascade_text(item, texts, first, self.instrument, self.in_parts)
         self.forms.append(rows.definition)
-        takes_rows = item.source is not None
+        takes_rows = item.input_stage is not None
         call = f"    {rows.call};"
         self.steps[first] = replace(self.steps[first], call=call, takes_rows=takes_rows)
         if self.in_parts:

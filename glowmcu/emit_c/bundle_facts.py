@@ -11,7 +11,7 @@ from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.sized_layers import SizedProgram
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import PipelineEntry
 from glowmcu.quality import QualityEntry
 from glowmcu.simplified import SimplificationEntry
@@ -40,7 +40,7 @@ class BundleFacts:
     instrument: Instrument = Instrument.OFF
     placed: Placed | None = None
     extra_macs: int = 0
-    progress: Progress | None = None
+    progress: RunProgress | None = None
     labels: tuple[str, ...] = ()
     costs: KnownCosts | None = None
     weights: Weights = Weights.LINKED

@@ -28,11 +28,11 @@ from glowmcu.emit_c.naked_frames import has_naked, naked_frames
 from glowmcu.emit_c.output_checks import CRC, CheckView, output_checks
 from glowmcu.emit_c.packages.package import PackageView, package_files, package_rows
 from glowmcu.emit_c.placement_text import placement_view
-from glowmcu.emit_c.push_view import push_view
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.size_view import size_view, with_lengths
 from glowmcu.emit_c.stages_view import stages_view
 from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
+from glowmcu.emit_c.streamed_input_view import streamed_input_view
 from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.emit_c.texts import Texts
 from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView, TensorView
@@ -41,7 +41,7 @@ from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
 from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Program
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import (
     FILE_NAME,
     Manifest,
@@ -122,7 +122,7 @@ def listed(files: Texts, manifest: Manifest) -> tuple[Texts, Manifest]:
 
 
 def _placement_templates(view: BundleView) -> dict[str, str]:
-    """The files that put a bundle into regions, where it is put into any."""
+    """The files that put a bundle into regions, if it is put into any."""
     if view.placement is None:
         return {}
     found = {"placement/{name}.ld": "placement/fragment.ld.j2"}
@@ -182,7 +182,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         packages=package_rows(facts.packaging.names, facts.name),
         integrity=body.integrity,
         has_assembly=has_naked(_code(body)),
-        push=push_view(inputs, body.steps, facts.name, facts.model_sha256),
+        push=streamed_input_view(inputs, body.steps, facts.name, facts.model_sha256),
         run_steps=_run_steps(body, facts),
         stream=body.stream,
         stages=stages_view(program, body.steps, facts.pipeline),
@@ -252,7 +252,7 @@ def _code(body: Layers) -> Iterator[str]:
     yield from libjit_closure(tuple(body.headers)).values()
 
 
-def _arena_map(program: Program, progress: Progress | None) -> tuple[BufferView, ...]:
+def _arena_map(program: Program, progress: RunProgress | None) -> tuple[BufferView, ...]:
     views = buffer_views(program)
     if progress is not None:
         views = (*views, progress_buffer(progress, len(program.runs)))

@@ -50,8 +50,8 @@ _UNLISTED_OF_PACKAGE = {
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A bundle in a folder: its name, and its files with their SHA-256 ("" where nobody knows)."""
+class ExistingBundle:
+    """A bundle in a folder: its name, and its files with their SHA-256 ("" if nobody knows)."""
 
     name: str
     files: Mapping[str, str]
@@ -87,8 +87,8 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def standing_bundle(folder: Path) -> Standing | None:
-    """The bundle in `folder`; None where its `manifest.json` is none of ours, or not there."""
+def existing_bundle(folder: Path) -> ExistingBundle | None:
+    """The bundle in `folder`; None if its `manifest.json` is none of ours, or not there."""
     try:
         body = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -98,8 +98,10 @@ def standing_bundle(folder: Path) -> Standing | None:
     name, listed = body["name"], body.get("files")
     if listed is None:
         unlisted = _unlisted_files(folder, name, body.get("packages", ()))
-        return Standing(name, dict.fromkeys([*body["sources"], *body["headers"], *unlisted], ""))
-    return Standing(name, {**listed, MANIFEST: ""})
+        return ExistingBundle(
+            name, dict.fromkeys([*body["sources"], *body["headers"], *unlisted], "")
+        )
+    return ExistingBundle(name, {**listed, MANIFEST: ""})
 
 
 def _is_ours(body: object) -> bool:
@@ -133,8 +135,8 @@ def _unlisted_files(folder: Path, name: str, packages: Iterable[str]) -> list[st
     return found
 
 
-def check_folder(folder: Path, name: str, shown: Path) -> Standing | None:
-    """The bundle in `folder` that a bundle `name` may replace; None where there is none yet.
+def check_folder(folder: Path, name: str, shown: Path) -> ExistingBundle | None:
+    """The bundle in `folder` that a bundle `name` may replace; None if there is none yet.
     `shown` is how the user calls the folder.
 
     Raises GM504 for a folder of something else, GM523 for another bundle's.
@@ -146,29 +148,31 @@ def check_folder(folder: Path, name: str, shown: Path) -> Standing | None:
             "GM504", "a file is where the output folder should be", str(shown),
             "choose another folder with -o, or move this one",
         )  # fmt: skip
-    standing = standing_bundle(folder)
-    if standing is None:
+    existing = existing_bundle(folder)
+    if existing is None:
         if any(not entry.name.startswith(".") for entry in folder.iterdir()):
             raise error(
                 "GM504", "the output folder holds files, and no bundle of glowmcu", str(shown),
                 f"choose a new folder, such as -o {shown / name}: nothing here is touched",
             )  # fmt: skip
         return None
-    if standing.name != name:
+    if existing.name != name:
         beside = shown.with_name(name) if shown.name else shown / name
         raise error(
             "GM523",
-            f"the output folder holds the bundle {standing.name!r}, and a folder holds one",
+            f"the output folder holds the bundle {existing.name!r}, and a folder holds one",
             str(shown),
             f"choose another folder, such as -o {beside}; or remove this one; "
-            f"or --name {standing.name} to replace it",
+            f"or --name {existing.name} to replace it",
         )
-    return standing
+    return existing
 
 
-def check_room(folder: Path, files: Iterable[str], standing: Standing | None, shown: Path) -> None:
+def check_room(
+    folder: Path, files: Iterable[str], existing: ExistingBundle | None, shown: Path
+) -> None:
     """That nothing but the standing bundle is where `files` will be. Raises GM522."""
-    ours: Mapping[str, str] = standing.files if standing else {}
+    ours: Mapping[str, str] = existing.files if existing else {}
     taken = [name for name in files if _is_taken(folder, name, name in ours)]
     if taken:
         named = ", ".join(taken[:_MOST_NAMED]) + (" …" if len(taken) > _MOST_NAMED else "")

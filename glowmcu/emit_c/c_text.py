@@ -91,7 +91,7 @@ def c_string(text: str) -> str:
 
 
 def c_literal(text: str, columns: int = 80) -> str:
-    """Any text as a string literal of its UTF-8 bytes, in pieces where it is long.
+    """Any text as a string literal of its UTF-8 bytes, in pieces if it is long.
 
     Escapes are octal, which end after three digits; a question mark begins no trigraph.
     """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import wrap_items
-from glowmcu.emit_c.layer_text import LayerText, outside_pointer, typed_pointer, wrap_call
+from glowmcu.emit_c.layer_text import LayerText, external_pointer, typed_pointer, wrap_call
 from glowmcu.emit_c.rendering import render
 from glowmcu.instrument import Instrument
 from glowmcu.ir.cascade import Cascade, RowRun, Stage
@@ -75,7 +75,7 @@ def cascade_text(
         order_symbol=order_symbol(first),
         stages=tuple(map(writer.stage, cascade.stages)),
         turns=len(cascade.order),
-        source=cascade.source,
+        source=cascade.input_stage,
         in_parts=in_parts,
         is_instrumented=instrument is not Instrument.OFF,
         shows_tensors=instrument is Instrument.TENSORS,
@@ -109,14 +109,14 @@ class _Writer:
         """What the function takes beside the arena, with the C types: inputs outside of it, or rows
         that are pushed.
         """
-        if self.cascade.source is not None:
+        if self.cascade.input_stage is not None:
             return [("rows", "const int8_t *"), ("before", "int32_t"), ("arrived", "int32_t")]
         layer = next(iter(self.layers.values()))
         roots = dict.fromkeys(layer.program.root(buffer)[0] for buffer in self.cascade.inputs)
         return [
             (layer.symbols[root], f"const {root.type.element.c_name} *")
             for root in roots
-            if root.outside
+            if root.external
         ]
 
     def stage(self, stage: Stage) -> StageView:
@@ -125,8 +125,10 @@ class _Writer:
         slide = ""
         if stage.result in self.cascade.rings and stage.result.type.shape[1] > 1:
             slide = self._slide(stage.result)
-        if stage.source is not None:
-            return StageView(slide, (), self._copy(stage.source), self._reader(stage.source))
+        if stage.input_ring is not None:
+            return StageView(
+                slide, (), self._copy(stage.input_ring), self._reader(stage.input_ring)
+            )
         return StageView(slide, tuple(calls))
 
     def _copy(self, ring: Buffer) -> str:
@@ -156,7 +158,7 @@ class _Writer:
         run, layer = item.run, self.layers[item.run]
         arguments = [f"&p_{layer.index}"] if layer.code.parameters else []
         arguments += [
-            self._outside(buffer, rule)
+            self._external(buffer, rule)
             or typed_pointer(buffer.type.element, self._operand(buffer, rule), True)
             for buffer, rule in zip(run.inputs, item.rules, strict=True)
         ]
@@ -184,13 +186,13 @@ class _Writer:
         shown = wrap_call("show_tensor", arguments, self.indent + 4)
         return f"{margin}if (y == {item.rules[0].rows - 1}) {{\n{shown}\n{margin}}}"
 
-    def _outside(self, buffer: Buffer, rule: RowRule) -> str:
+    def _external(self, buffer: Buffer, rule: RowRule) -> str:
         """The same of an argument; empty for what lies in the arena."""
         layer = next(iter(self.layers.values()))
         root, inner = layer.program.root(buffer)
-        if not root.outside:
+        if not root.external:
             return ""
-        pointer = outside_pointer(buffer, layer.symbols[root], root, inner)
+        pointer = external_pointer(buffer, layer.symbols[root], root, inner)
         return f"{pointer} + {_first_row(rule)} * {buffer.type.element_count // rule.rows}"
 
     def _operand(self, buffer: Buffer, rule: RowRule) -> str:

@@ -35,7 +35,7 @@ class CodeSwitch:
         self._now = ""
 
     def to(self, region: str) -> str:
-        """The lines for code that goes to `region`; none where it does already."""
+        """The lines for code that goes to `region`; none if it does already."""
         if region == self._now:
             return ""
         self._now = region

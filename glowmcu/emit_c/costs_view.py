@@ -31,7 +31,7 @@ class StackView:
 @dataclass(frozen=True)
 class CostsView:
     """`stacks` of the header's functions and `selftest`; without any `why` is the reason. `work` is
-    a number of cycles, or of instructions, 0 where it is not known; so is `code_bytes`.
+    a number of cycles, or of instructions, 0 if it is not known; so is `code_bytes`.
     """
 
     core: str
@@ -46,7 +46,7 @@ class CostsView:
 
     @property
     def stack_found(self) -> str:
-        """How stacks were found, in a clause; empty where they were not."""
+        """How stacks were found, in a clause; empty if they were not."""
         if not self.stacks:
             return ""
         return f"walked in the machine code of {self.compiler} {self.optimization} for {self.core}"

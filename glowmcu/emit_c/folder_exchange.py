@@ -97,7 +97,7 @@ def exchange(folder: Path, change: Exchange) -> None:
 def recover(folder: Path) -> None:
     """Undo an exchange that was cut short and take away what is left of it.
 
-    Raises GM524 where that is impossible; then everything is still there.
+    Raises GM524 if that is impossible; then everything is still there.
     """
     staging = folder / STAGING
     if not os.path.lexists(staging):

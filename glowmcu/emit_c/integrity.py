@@ -47,7 +47,7 @@ Checked = CheckedBytes | CheckedPointer
 
 @dataclass(frozen=True)
 class CheckLineView:
-    """A call in `<name>_check`: of `bytes` bytes, or of a pointer where that is 0."""
+    """A call in `<name>_check`: of `bytes` bytes, or of a pointer if that is 0."""
 
     at: str
     bytes: int

@@ -41,7 +41,7 @@ class LayerText:
     code: KernelCode
     #: Of a layer in a body: what its names have in place of a number.
     inner: str = ""
-    #: Whether places are written with their offset in a buffer even where it is 0.
+    #: Whether places are written with their offset in a buffer even if it is 0.
     shows_offsets: bool = False
 
     @property
@@ -219,7 +219,7 @@ class LayerText:
         return f"{macro}({', '.join([*given, str(staged.stored_bytes)])})"
 
     def call_of(self, function: str, given: list[str], pointers: list[str]) -> str:
-        """A call with these pointers, once a batch item; for all rows where it takes rows."""
+        """A call with these pointers, once a batch item; for all rows if it takes rows."""
         code = self.code
         batched = code.batches > 1
         steps = zip(pointers, (item.step for item in self.pointers()), strict=True)
@@ -265,8 +265,8 @@ class LayerText:
             symbol = self.pool.symbol(constant, self.index, self.inner)
             elements = inner // element.size_bytes
             return f"{symbol}{f' + {elements}' if elements or self.shows_offsets else ''}"
-        if root.outside:
-            return outside_pointer(buffer, self.symbols[root], root, inner)
+        if root.external:
+            return external_pointer(buffer, self.symbols[root], root, inner)
         return typed_pointer(element, self._place(buffer), is_input)
 
     def _place(self, buffer: Buffer) -> str:
@@ -294,7 +294,7 @@ def wrap_call(function: str, arguments: list[str], indent: int) -> str:
     return f"{' ' * indent}{function}(\n{inner}"
 
 
-def outside_pointer(buffer: Buffer, symbol: str, root: Buffer, inner: int) -> str:
+def external_pointer(buffer: Buffer, symbol: str, root: Buffer, inner: int) -> str:
     """Elements of `buffer`, which is the bytes of an argument from `inner` on."""
     assert buffer.type.element is root.type.element
     elements = inner // buffer.type.element.size_bytes

@@ -8,13 +8,13 @@ from glowmcu.emit_c.build_views import Layers
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.contract import compiler_digest
 from glowmcu.emit_c.placement_text import placement_entries
-from glowmcu.emit_c.push_view import rows_entry
 from glowmcu.emit_c.size_view import size_entry, with_shapes
 from glowmcu.emit_c.steps_view import progress_buffer
 from glowmcu.emit_c.stream_view import state_entries
+from glowmcu.emit_c.streamed_input_view import rows_entry
 from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.ir.program import Program
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 from glowmcu.manifest import BufferEntry, ConstantsEntry, LayerEntry, Manifest, TensorEntry
 
 
@@ -24,9 +24,12 @@ def _tensor_entries(
     """Inputs and outputs."""
     inputs, outputs = tensor_views(program, facts.name)
     entries = []
-    for buffers, views, exact in (
-        (program.inputs, inputs, (True,) * len(inputs)),
-        (program.outputs, outputs, facts.exact_outputs),
+    none = (0.0,) * len(inputs)
+    leeway = [max(each) for each in zip(*(v.leeways for v in facts.vectors), strict=True)]
+    leeway = leeway or [0.0] * len(outputs)
+    for buffers, views, exact, leeways in (
+        (program.inputs, inputs, (True,) * len(inputs), none),
+        (program.outputs, outputs, facts.exact_outputs, leeway),
     ):
         entries.append(
             tuple(
@@ -42,9 +45,12 @@ def _tensor_entries(
                     outside_align=view.outside_align,
                     bytes=view.size_bytes,
                     exact=is_exact,
+                    leeway=within,
                     kept=view.kept,
                 )
-                for buffer, view, is_exact in zip(buffers, views, exact, strict=True)
+                for buffer, view, is_exact, within in zip(
+                    buffers, views, exact, leeways, strict=True
+                )
             )
         )
     return (
@@ -94,7 +100,7 @@ def bundle_manifest(
     )
 
 
-def _buffer_entries(program: Program, progress: Progress | None) -> tuple[BufferEntry, ...]:
+def _buffer_entries(program: Program, progress: RunProgress | None) -> tuple[BufferEntry, ...]:
     entries = [
         BufferEntry(
             buffer.name, program.offsets[buffer], buffer.size_bytes, *program.layers_of(life)

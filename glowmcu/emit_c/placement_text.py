@@ -41,7 +41,7 @@ class SectionView:
 @dataclass(frozen=True)
 class RegionView:
     """A region in the linker fragment. `load_region` holds the image of what is copied at start,
-    empty where nothing is: in flash it stays where it is.
+    empty if nothing is: in flash it stays where it is.
     """
 
     name: str
@@ -81,7 +81,7 @@ def section_of(name: str, kind: str, region: str) -> SectionView:
 def placement_view(
     name: str, placed: Placed | None, arrays: Sequence[PlacedArray], code: Sequence[str]
 ) -> PlacementView | None:
-    """What the bundle `name` puts elsewhere; None where everything is where such things go. `code`
+    """What the bundle `name` puts elsewhere; None if everything is where such things go. `code`
     are the regions of the steps' code.
     """
     if placed is None:

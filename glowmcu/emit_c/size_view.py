@@ -35,7 +35,7 @@ class SizeView:
 
 
 def size_view(sized: SizedProgram | None, prefix: str) -> SizeView | None:
-    """None where a run is given none."""
+    """None if a run is given none."""
     if sized is None:
         return None
     size = sized.size

@@ -30,7 +30,7 @@ _WORD_BYTES, _ARGUMENT_BYTES, _SAVED_BYTES = 4, 8, 32
 
 @dataclass(frozen=True, eq=False)
 class SizedProgram:
-    """A planned program at every size, with the kernels' code by step: none where that of the other
+    """A planned program at every size, with the kernels' code by step: none if that of the other
     sizes serves. `variable` holds the size in C.
     """
 

@@ -64,7 +64,7 @@ class KernelFunction:
 
 @dataclass(frozen=True)
 class StackBounds:
-    """Bytes of the stack by entry point (`run`, `infer`, `check`, ...), nothing where they are not
+    """Bytes of the stack by entry point (`run`, `infer`, `check`, ...), nothing if they are not
     known: then `why` says so in a sentence.
     """
 
@@ -101,8 +101,8 @@ def kernel_function(
         texts = [function.text for function in body.functions if called.search(function.text)]
     text = "\n".join(texts)
     kind = code.template if is_own else re.sub(r"\d+", "#", code.function)
-    standing = variant.removesuffix(".lying")
-    return KernelFunction(standing, kind, is_own, deepest_naked(text), local_array_bytes(text))
+    name = variant.removesuffix(".lying")  # of one that is transposed, the variant itself
+    return KernelFunction(name, kind, is_own, deepest_naked(text), local_array_bytes(text))
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
 
 
 def kernel_stack(function: KernelFunction, measured: CoreStacks) -> KernelStack | None:
-    """What a layer takes, with what its text tells of; None where it was not measured.
+    """What a layer takes, with what its text tells of; None if it was not measured.
 
     Around a body as around the whole program: compilers put kernels into its function, and that
     into its caller or not.
@@ -257,7 +257,7 @@ def _caller(program: Program, kernels: Sequence[KernelStack], frames: FrameStack
         step += len(inside)
         own = made_bytes(item) + _together([kernel.inlined_bytes for kernel in inside])
         deepest = max(frames.library, *(kernel.called_bytes for kernel in inside))
-        if item.source is not None:
+        if item.input_stage is not None:
             added.append(own)
             below = max(below, deepest)
         else:

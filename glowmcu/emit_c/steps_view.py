@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glowmcu.emit_c.cascade_text import PROGRESS
-from glowmcu.emit_c.push_view import arena_mark
+from glowmcu.emit_c.streamed_input_view import arena_mark
 from glowmcu.emit_c.views import BufferView, RunStepsView, StepView, UnitsView
-from glowmcu.ir.run_progress import Progress
+from glowmcu.ir.run_progress import RunProgress
 
 
-def progress_buffer(progress: Progress, steps: int) -> BufferView:
+def progress_buffer(progress: RunProgress, steps: int) -> BufferView:
     """Its line of the arena map: alive all the time."""
     what = "how far a run in steps is"
     return BufferView(PROGRESS, progress.offset, progress.size_bytes, -1, steps, what)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from glowmcu.emit_c.c_text import comment_text
 from glowmcu.emit_c.constant_pool import array_view
-from glowmcu.emit_c.push_view import arena_mark
+from glowmcu.emit_c.streamed_input_view import arena_mark
 from glowmcu.emit_c.views import ArrayView
 from glowmcu.ir.kernel_code import ConstantArray
 from glowmcu.ir.program import Buffer, Program, StateBuffer

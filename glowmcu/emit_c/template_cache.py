@@ -15,7 +15,7 @@ from glowmcu.user_cache import UserCache, user_cache
 
 
 def template_cache() -> TemplateCache | None:
-    """None where the user has no cache."""
+    """None if the user has no cache."""
     # Filters are computed while templates are parsed, too: the compiler has made them.
     files = user_cache(
         f"templates/{sys.implementation.cache_tag}", f"{jinja2.__version__} {compiler_digest()}"

@@ -27,14 +27,14 @@ def parameter_names(buffers: tuple[Buffer, ...], role: str) -> list[str]:
     return [f"{role}_{suffix}" for suffix in suffixes]
 
 
-def _outside_align(program: Program, outside: Buffer) -> int:
+def _external_align(program: Program, external: Buffer) -> int:
     """What the application's pointer must be a multiple of."""
     readers = (
         run.operand_align
         for run in program.runs
-        if any(program.root(buffer)[0] is outside for buffer in run.inputs)
+        if any(program.root(buffer)[0] is external for buffer in run.inputs)
     )
-    return max(outside.align, *readers, 1)
+    return max(external.align, *readers, 1)
 
 
 def _tensor_views(
@@ -58,8 +58,8 @@ def _tensor_views(
                 c_type=buffer.type.element.c_name,
                 element_count=buffer.type.element_count,
                 size_bytes=buffer.size_bytes,
-                offset=None if rows or buffer.outside else program.offset(buffer),
-                outside_align=_outside_align(program, buffer) if buffer.outside else 0,
+                offset=None if rows or buffer.external else program.offset(buffer),
+                outside_align=_external_align(program, buffer) if buffer.external else 0,
                 scale=c_number(buffer.type.scale) if quantized else None,
                 zero_point=buffer.type.zero_point if quantized else None,
                 kept=role == "input" and buffer in program.kept,
@@ -80,11 +80,11 @@ def _stored_range(element: ElementType) -> tuple[int, int] | None:
 
 def _rows_view(program: Program, buffer: Buffer) -> RowsView | None:
     """The rows of an input that the application pushes."""
-    if program.pushed is None or program.pushed.buffer is not buffer:
+    if program.streamed_input is None or program.streamed_input.buffer is not buffer:
         return None
-    (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.source is not None)
-    assert cascade.source is not None
-    source = cascade.stages[cascade.source]
+    (cascade,) = (s for s in program.steps if isinstance(s, Cascade) and s.input_stage is not None)
+    assert cascade.input_stage is not None
+    source = cascade.stages[cascade.input_stage]
     row = source.result.type.with_shape((1, 1, *source.result.type.shape[2:]))
     size = f"{source.rows} rows of {row.element.value}[{'x'.join(map(str, row.shape[2:]))}]"
-    return RowsView(source.rows, cascade.pushed_rows, row.size_bytes, row.element_count, size)
+    return RowsView(source.rows, cascade.streamed_rows, row.size_bytes, row.element_count, size)

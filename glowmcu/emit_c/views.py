@@ -302,7 +302,7 @@ class BundleView:
 
     @property
     def size_argument(self) -> str:
-        """The same where it is handed on."""
+        """The same if it is handed on."""
         return f", {self.size.variable}" if self.size is not None else ""
 
     def array(self, tensor: TensorView) -> str:
@@ -311,7 +311,7 @@ class BundleView:
         return f"{tensor.parameter}{length}" if self.size is None else f"*{tensor.parameter}"
 
     def bytes(self, tensor: TensorView, size: int | None = None) -> str:
-        """C for what an input or output takes, at `size` where that is known."""
+        """C for what an input or output takes, at `size` if that is known."""
         if self.size is None:
             return f"{tensor.macro}_BYTES"
         return f"{tensor.macro}_BYTES_AT({self.size.variable if size is None else size})"
@@ -366,7 +366,7 @@ class BundleView:
         return any(view.is_converted for view in (*self.inputs, *self.outputs))
 
     @property
-    def outside(self) -> tuple[TensorView, ...]:
+    def external(self) -> tuple[TensorView, ...]:
         """Inputs that the application has in memory of its own."""
         return tuple(view for view in self.inputs if view.outside_align)
 
@@ -374,12 +374,12 @@ class BundleView:
     def unread(self) -> tuple[TensorView, ...]:
         """Inputs outside of which no step reads anything: the outputs do not depend on them."""
         calls = "\n".join(step.call for step in self.steps)
-        return tuple(t for t in self.outside if not re.search(rf"\b{t.parameter}\b", calls))
+        return tuple(t for t in self.external if not re.search(rf"\b{t.parameter}\b", calls))
 
     @property
     def selftest_call(self) -> str:
         """The call of the self test, as comments and examples show it."""
-        arguments = ", ".join(("arena", *(view.parameter for view in self.outside)))
+        arguments = ", ".join(("arena", *(view.parameter for view in self.external)))
         return f"{self.name}_selftest({arguments})"
 
     @property
@@ -387,14 +387,14 @@ class BundleView:
         """What describes the bundle as data, and the name of the header with it."""
         if self.push is not None:
             return "glowmcu_streamed_model"
-        return "glowmcu_outside_model" if self.outside else "glowmcu_model"
+        return "glowmcu_outside_model" if self.external else "glowmcu_model"
 
     @property
     def steps_entry(self) -> str:
         """The function that does some units of one."""
-        return f"{self.name}_run_steps_from" if self.outside else f"{self.name}_run_steps"
+        return f"{self.name}_run_steps_from" if self.external else f"{self.name}_run_steps"
 
     @property
     def entry(self) -> str:
         """The function that runs one inference."""
-        return f"{self.name}_run_from" if self.outside else f"{self.name}_run"
+        return f"{self.name}_run_from" if self.external else f"{self.name}_run"

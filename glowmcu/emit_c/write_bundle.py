@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from glowmcu.emit_c.bundle_folder import (
-    Standing,
+    ExistingBundle,
     check_folder,
     check_room,
     holds,
@@ -36,8 +36,8 @@ def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str
 
     A file of the older bundle that was changed since is kept beside as `FILE.orig`. A run that
     fails or is interrupted leaves everything as it was; after one that was killed, the next undoes
-    what it did. Raises GM504 where the folder cannot be written or holds something else, GM522
-    where files of others are in the way, GM523 where another bundle is there, GM524 (`recover`).
+    what it did. Raises GM504 if the folder cannot be written or holds something else, GM522
+    where files of others are in the way, GM523 if another bundle is there, GM524 (`recover`).
     """
     assert all(map(is_safe_name, files)), sorted(files)
     assert len({file.casefold() for file in files}) == len(files), "names that differ in case only"
@@ -45,9 +45,9 @@ def write_bundle(files: Mapping[str, str], folder: Path, name: str) -> tuple[str
     try:
         with _made(folder), locked(folder):
             recover(folder)
-            standing = check_folder(folder, name, shown)
-            check_room(folder, files, standing, shown)
-            return _replace(files, folder, standing)
+            existing = check_folder(folder, name, shown)
+            check_room(folder, files, existing, shown)
+            return _replace(files, folder, existing)
     except OSError as cause:
         raise _not_writable(shown, cause) from cause
 
@@ -75,8 +75,10 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _replace(files: Mapping[str, str], folder: Path, standing: Standing | None) -> tuple[str, ...]:
-    old = _still_there(folder, standing)
+def _replace(
+    files: Mapping[str, str], folder: Path, existing: ExistingBundle | None
+) -> tuple[str, ...]:
+    old = _still_there(folder, existing)
     try:
         change = _change(stage(folder, files), folder, old)
         exchange(folder, change)
@@ -89,15 +91,15 @@ def _replace(files: Mapping[str, str], folder: Path, standing: Standing | None) 
     )
 
 
-def _still_there(folder: Path, standing: Standing | None) -> dict[str, str]:
+def _still_there(folder: Path, existing: ExistingBundle | None) -> dict[str, str]:
     """The older bundle's files, the manifest first. A folder in the place of one is somebody's, and
     what lies behind a link is not in this folder.
     """
-    if standing is None:
+    if existing is None:
         return {}
     return {
         name: sha256
-        for name, sha256 in sorted(standing.files.items(), key=lambda item: item[0] != MANIFEST)
+        for name, sha256 in sorted(existing.files.items(), key=lambda item: item[0] != MANIFEST)
         if ((folder / name).is_symlink() or (folder / name).is_file())
         and not passes_a_link(folder, name)
     }

@@ -27,7 +27,7 @@ _INTERFACE = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of both bundles; None where it is not known. `how`: measured, estimated or ""."""
+    """One number of both bundles; None if it is not known. `how`: measured, estimated or ""."""
 
     name: str
     unit: str
@@ -156,7 +156,7 @@ def _quantities(old: KeptBundle, new: KeptBundle, cycles: Pair, how: str) -> Ite
     states = [sum(entry.bytes for entry in m.states[1:]) for m in (a, b)]
     if any(states):
         yield Quantity("state (in the arena)", "B", states[0], states[1])
-    outside = [sum(entry.bytes for entry in m.outside) for m in (a, b)]
+    outside = [sum(entry.bytes for entry in m.external) for m in (a, b)]
     if any(outside):
         yield Quantity("inputs outside", "B", outside[0], outside[1])
     stacks = [next(iter(m.costs.stack_bytes.values()), None) for m in (a, b)]

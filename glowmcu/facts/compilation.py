@@ -27,9 +27,7 @@ def compile_json(bundle: Bundle) -> Json:
         "arena_optimal": report.arena_optimal,
         "weights_bytes": report.weights_bytes,
         "code_bytes": report.code_bytes,
-        "flash": [
-            dataclasses.asdict(part) for part in flash_parts(manifest, report.code_bytes)
-        ],
+        "flash": [dataclasses.asdict(part) for part in flash_parts(manifest, report.code_bytes)],
         "macs": report.macs,
         "costs": dataclasses.asdict(manifest.costs),
         "extra_macs": manifest.extra_macs,
@@ -63,7 +61,7 @@ def placement_json(bundle: Bundle) -> list[Json]:
 
 
 def simplification_json(manifest: Manifest) -> Json | None:
-    """What was proved not to matter, by layer; None where nothing was."""
+    """What was proved not to matter, by layer; None if nothing was."""
     entry = manifest.simplification
     return None if entry is None else dataclasses.asdict(entry)
 
@@ -90,5 +88,5 @@ def tensor_json(entry: TensorEntry) -> Json:
         "bytes": entry.bytes,
         "kept": entry.kept,
         "rows": None if entry.rows is None else dataclasses.asdict(entry.rows),
-        "outside": entry.outside,
+        "outside": entry.external,
     }

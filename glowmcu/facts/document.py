@@ -25,7 +25,7 @@ Facts = dict[str, Any]
 
 
 def read_facts(folder: Path) -> Facts:
-    """Bodies by section; empty where the bundle in `folder` has none, or only those of another.
+    """Bodies by section; empty if the bundle in `folder` has none, or only those of another.
     Raises GM672 for facts of a later version.
     """
     document = _document(folder)
@@ -60,7 +60,7 @@ def keep_facts(folder: Path, **sections: object) -> None:
 
 
 def _document(folder: Path) -> Facts:
-    """The file's object; empty where there is none."""
+    """The file's object; empty if there is none."""
     try:
         document = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

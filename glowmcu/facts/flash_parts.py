@@ -13,7 +13,7 @@ UNKNOWN = "constants"
 
 @dataclass(frozen=True)
 class FlashPart:
-    """Bytes in flash, and decoded; `coding` is "" where they are stored as they are."""
+    """Bytes in flash, and decoded; `coding` is "" if they are stored as they are."""
 
     what: str
     coding: str
@@ -22,7 +22,7 @@ class FlashPart:
 
 
 def flash_parts(manifest: Manifest, code_bytes: int | None) -> tuple[FlashPart, ...]:
-    """The parts, the largest first. Code comes last, where it was measured."""
+    """The parts, the largest first. Code comes last, if it was measured."""
     found: dict[tuple[str, str], FlashPart] = {}
     for layer in manifest.layers:
         for part in layer_parts(layer):

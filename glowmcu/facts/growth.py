@@ -35,7 +35,7 @@ class GrowthLimit:
 
 
 def check_growth(found: BundleDiff, limits: Sequence[GrowthLimit]) -> None:
-    """Raises GM173 with every limit that is passed, GM174 between different boards, GM175 where a
+    """Raises GM173 with every limit that is passed, GM174 between different boards, GM175 if a
     figure is not known: a limit that was not checked does not pass.
     """
     if not limits:

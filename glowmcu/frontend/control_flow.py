@@ -1,6 +1,6 @@
 """Branches and loops of every format: what is written out at compile time, and what is refused.
 
-A loop whose number of trips is known is written out where that is short, or where its body needs
+A loop whose number of trips is known is written out if that is short, or if its body needs
 to know in which trip it is: its operators once a trip, with what is constant folded. Others are
 nodes (`control_flow_nodes.py`). Nothing in a loop may change its shape from trip to trip,
 since every tensor has one place in the arena.
@@ -40,7 +40,7 @@ class Effort:
     operators: int = 0
 
     def spend(self, count: int) -> None:
-        """Raises Unsupported GM142 where it is too much for a whole model."""
+        """Raises Unsupported GM142 if it is too much for a whole model."""
         self.operators += count
         if self.operators > _MOST_OPERATORS:
             raise Unsupported(
@@ -63,7 +63,7 @@ def expect_shallow(depth: int) -> None:
 def expect_same_types(
     what: str, before: Sequence[Value], after: Sequence[Value], trip: int
 ) -> None:
-    """Raise Unsupported GM140 where a value that a loop carries is of another type after a trip."""
+    """Raise Unsupported GM140 if a value that a loop carries is of another type after a trip."""
     for old, new in zip(before, after, strict=True):
         if old.type != new.type:
             raise Unsupported(
@@ -77,7 +77,7 @@ def expect_same_types(
 def expect_same_branches(
     what: str, chosen: Sequence[TensorType], other: Sequence[TensorType]
 ) -> None:
-    """Raise Unsupported GM141 where what an `if` gives would depend on data in its shape."""
+    """Raise Unsupported GM141 if what an `if` gives would depend on data in its shape."""
     for position, (one, two) in enumerate(zip(chosen, other, strict=True)):
         if one != two:
             raise Unsupported(

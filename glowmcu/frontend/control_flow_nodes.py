@@ -54,7 +54,7 @@ class Part:
         return Graph("body", tuple(inputs), tuple(self.builder.nodes), self.results)
 
     def as_given(self, outer: Sequence[Value]) -> list[Value]:
-        """Its inputs that stand for values around it; one that nobody reads where it has none."""
+        """Its inputs that stand for values around it; one that nobody reads if it has none."""
         return [self.given.get(value) or Value(value.type, value.name) for value in outer]
 
 
@@ -77,7 +77,7 @@ def add_if(
 
 class Inside:
     """A graph inside of another one in the making: values of the graph around become its inputs, or
-    constants where they are known.
+    constants if they are known.
     """
 
     def __init__(self, outer: GraphBuilder) -> None:
@@ -110,7 +110,7 @@ class Inside:
 class LoopPart:
     """A loop's body in the making: what it carries, inside and outside, and rows that it scans.
 
-    `part.results` are the condition of the next trip, None where nothing but the count ends the
+    `part.results` are the condition of the next trip, None if nothing but the count ends the
     loop, then what is carried on, then rows to collect.
     """
 

@@ -196,7 +196,7 @@ class GraphBuilder:
     def afford(self, shape: Shape, element_bytes: int, what: str) -> None:
         """Pay for a tensor that is not in the file, before anything is allocated.
 
-        Raises Unsupported GM114 where it, or all such tensors together, would be too large.
+        Raises Unsupported GM114 if it, or all such tensors together, would be too large.
         """
         check_tensor_size(shape, element_bytes, what)
         self._result_bytes += math.prod(shape) * element_bytes

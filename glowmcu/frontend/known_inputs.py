@@ -16,7 +16,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
 
-#: Sizes as a file declares them: numbers, symbols, None where it says nothing.
+#: Sizes as a file declares them: numbers, symbols, None if it says nothing.
 Sizes = Sequence[int | str | None]
 #: Symbols that name another axis than the batch.
 _OTHER_AXIS = re.compile("seq|len|time|step|height|width|frame|token", re.IGNORECASE)
@@ -27,7 +27,7 @@ def unknown_inputs(options: InputOptions, names: Sequence[str], file_name: str) 
     unknown = [
         Problem("GM107", f"no input is named {name!r}", file_name, _known_names(name, names))
         for name in dict.fromkeys(
-            (*options.shapes, *options.bind, *options.kept, *options.streamed, *options.outside)
+            (*options.shapes, *options.bind, *options.kept, *options.streamed, *options.external)
         )
         if name not in names
     ]
@@ -124,7 +124,7 @@ def _is_given(name: str, options: InputOptions) -> bool:
 
 
 def _size(axis: int, size: int | str | None, options: InputOptions) -> int | str | None:
-    """A size with the user's value for a symbol; None where it is open and has no name."""
+    """A size with the user's value for a symbol; None if it is open and has no name."""
     if isinstance(size, str):
         return options.symbols.get(size, size)
     return None if size is None or size < 0 or (size == 0 and axis == 0) else size

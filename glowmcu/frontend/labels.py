@@ -31,7 +31,7 @@ _PROPERTIES = ("names", "id2label", "class_names", "classes", "labels")
 
 
 def labels_of_model(data: bytes, file_name: str, sizes: Collection[int]) -> tuple[str, ...]:
-    """The labels in the file, () where it has none. `sizes` are those of the outputs' last axes:
+    """The labels in the file, () if it has none. `sizes` are those of the outputs' last axes:
     of several files the one with as many lines is meant. Raises GM124 to GM127.
     """
     if is_onnx(data, file_name):
@@ -108,7 +108,7 @@ def _parsed(text: str, where: str) -> tuple[str, ...]:
 
 
 def _by_index(names: dict[object, object]) -> list[object] | None:
-    """`{0: 'person', 1: 'bicycle'}` as a list; None where an index is missing."""
+    """`{0: 'person', 1: 'bicycle'}` as a list; None if an index is missing."""
     by_text = {str(key).strip(): name for key, name in names.items()}
     if len(by_text) != len(names) or any(str(index) not in by_text for index in range(len(names))):
         return None

@@ -13,7 +13,7 @@ from glowmcu.input_options import InputOptions
 def open_shape(
     name: str, sizes: Sequence[int | str | None] | None, usual: Sequence[int] = ()
 ) -> Unsupported:
-    """`sizes` are numbers, symbols, or None where a size has no name; None of an unknown rank.
+    """`sizes` are numbers, symbols, or None if a size has no name; None of an unknown rank.
     `usual` are sizes that the file would take, 1 each if it says none.
     """
     text = "unknown" if sizes is None else "x".join(str(size or "?") for size in sizes)

@@ -20,7 +20,7 @@ _FLATBUFFERS = {
     b"ORTM": ("a model in ONNX Runtime's own format", "pass the .onnx that it was made from"),
     b"ET12": ("an ExecuTorch program", _FROM_TORCH),
 }
-#: How files begin, in small letters where they are text.
+#: How files begin, in small letters if they are text.
 _BEGINNINGS = {
     b"\x89hdf\r\n\x1a\n": ("a Keras model or weights (HDF5)", _FROM_KERAS),
     b"\x1f\x8b": ("compressed by gzip", "unpack it first: gunzip, or tar -xzf"),
@@ -43,7 +43,7 @@ _LEAST_OF_TEXT = 9
 
 
 def expect_no_other_format(data: bytes, file_name: str) -> None:
-    """Raise GM101 where `data` is known to be something else than a model that is read here."""
+    """Raise GM101 if `data` is known to be something else than a model that is read here."""
     for what, hint in _found(data):
         raise error("GM101", f"not a .tflite or .onnx model: it is {what}", file_name, hint)
 

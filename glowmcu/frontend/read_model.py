@@ -59,7 +59,7 @@ def read_model(
 
 
 def _check_sizes(graph: Graph, file_name: str) -> None:
-    """GM105 where nothing goes in or comes out."""
+    """GM105 if nothing goes in or comes out."""
     problems = [
         Problem(
             "GM105",

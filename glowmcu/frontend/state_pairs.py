@@ -155,7 +155,7 @@ def _paired(
 
 
 def _handed_on(graph: Graph, value: Value) -> Value:
-    """The value itself where `value` is only another name of it: states have none."""
+    """The value itself if `value` is only another name of it: states have none."""
     maker = graph.producers.get(value)
     while (
         maker is not None and isinstance(maker.op, Reshape) and maker.inputs[0].type == value.type

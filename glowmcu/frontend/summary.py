@@ -17,9 +17,9 @@ Size = int | str | None
 
 @dataclass(frozen=True)
 class TensorSummary:
-    """`sizes` are ints, symbols, or None where the file says nothing; `dtype` in the file's word.
+    """`sizes` are ints, symbols, or None if the file says nothing; `dtype` in the file's word.
 
-    `sizes` itself is None where even the rank is unknown.
+    `sizes` itself is None if even the rank is unknown.
     """
 
     name: str

@@ -58,7 +58,7 @@ class Body:
 
     @property
     def types(self) -> tuple[TensorType, ...]:
-        """Of what comes out."""
+        """Types of the results."""
         return tuple(value.type for value in self.graph.outputs)
 
 

@@ -3,7 +3,7 @@
 A cascade's stages each make one row at a time; `order` says whose turn it is. A stage ends in a
 ring (rows that other stages read, the newest one last), in the cascade's result, or in a small
 result that it accumulates. Nothing is computed twice. A stage without kernels takes its rows from
-the application (`PushedInput`): there the cascade waits until the next one comes.
+the application (`StreamedInput`): there the cascade waits until the next one comes.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class RowRun:
 class Stage:
     """Kernels that follow each other for every row; `rows` is how often it has its turn.
 
-    `source`: the ring that the application's rows go to, of a stage without kernels.
+    `input_ring`: the ring that the application's rows go to, of a stage without kernels.
     """
 
     runs: tuple[RowRun, ...]
     rows: int
-    source: Buffer | None = None
+    input_ring: Buffer | None = None
 
     @property
     def result(self) -> Buffer:
-        """What the last kernel writes: a ring, the cascade's result, or what it accumulates."""
-        return self.runs[-1].run.outputs[0] if self.source is None else self.source
+        """The buffer that the last kernel writes: a ring, the cascade's result, or accumulators."""
+        return self.runs[-1].run.outputs[0] if self.input_ring is None else self.input_ring
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +76,15 @@ class Cascade:
         return tuple(item.run for stage in self.stages for item in stage.runs)
 
     @cached_property
-    def source(self) -> int | None:
+    def input_stage(self) -> int | None:
         """The stage that the application's rows come to, if there is one."""
-        found = [index for index, stage in enumerate(self.stages) if stage.source is not None]
+        found = [index for index, stage in enumerate(self.stages) if stage.input_ring is not None]
         return found[0] if found else None
 
     @cached_property
-    def pushed_rows(self) -> int:
+    def streamed_rows(self) -> int:
         """How many rows of the application are read: the last ones of an image may not be."""
-        return sum(stage == self.source for stage in self.order)
+        return sum(stage == self.input_stage for stage in self.order)
 
     @cached_property
     def locals(self) -> tuple[Buffer, ...]:

@@ -1,4 +1,4 @@
-"""What a constant array of a bundle holds, by the name that its kernel gives it."""
+"""Kinds of constant arrays of a bundle, by the name that the kernel gives an array."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class ConstantKind(Enum):
 
 _STREAMS = frozenset({"stream", "blocks"})
 _WEIGHTS = frozenset({"recurrent"})
-#: What sums start from: biases with what a zero point adds to them.
+#: Start values of sums: biases plus what a zero point adds to them.
 _BIASES = frozenset({"offsets"})
 _REQUANTIZATION = frozenset({"multipliers", "shifts", "scales", "factors"})
 
 
 def constant_kind(name: str) -> ConstantKind:
-    """Of an array of that name; what has none of the usual names is a table."""
+    """The kind of an array of that name; one with none of the usual names is a table."""
     if name in _STREAMS:
         return ConstantKind.STREAM
     if "weights" in name or name in _WEIGHTS:

@@ -69,7 +69,7 @@ class Division:
 
     @property
     def memory(self) -> tuple[Buffer, ...]:
-        """What it needs beside operands, results and scratch of the run."""
+        """Buffers that it needs beside operands, results and scratch of the run."""
         return tuple(buffer for buffer in (self.scratch, self.stash) if buffer is not None)
 
 

@@ -55,7 +55,7 @@ class IrDump:
         self._observe(name, program, print_program)
 
     def finish(self, graph: Graph) -> None:
-        """Draw the lowered graph and write the constants, where they are wanted."""
+        """Draw the lowered graph and write the constants, if they are wanted."""
         if self._folder is None:
             return
         dot = print_dot(graph)

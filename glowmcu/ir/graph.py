@@ -130,7 +130,7 @@ class Graph:
 
     @property
     def assigned(self) -> tuple[Value, ...]:
-        """What each of `states` is at the end of a run."""
+        """The value that each of `states` has at the end of a run, in their order."""
         return self.outputs[len(self.outputs) - len(self.states) :]
 
     @cached_property

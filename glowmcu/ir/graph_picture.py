@@ -1,4 +1,4 @@
-"""A graph as a picture: Graphviz text that can be compared line by line, and SVG where `dot` is.
+"""A graph as a picture: Graphviz text that can be compared line by line, and SVG if `dot` is.
 
 Constants are no nodes of their own: they stand in the label of who reads them.
 """

@@ -16,7 +16,7 @@ from glowmcu.ir.types import TensorType
 BUFFER_ALIGN = 4
 #: Where a structure that holds pointers may start, on cores and on the host.
 POINTER_ALIGN = 8
-#: What the caller's arena must be aligned to: enough for int64 and for Helium loads.
+#: Alignment of the caller's arena in bytes: enough for int64 and for Helium loads.
 ARENA_ALIGN = 16
 
 
@@ -29,18 +29,18 @@ def aligned(size_bytes: int, align: int = BUFFER_ALIGN) -> int:
 class Buffer:
     """A tensor in memory. `data` is set for constants, which live in flash, not in the arena.
 
-    `outside`: a model input that stays in memory of the application's, where it is only read.
+    `external`: a model input that stays in memory of the application's, if it is only read.
     """
 
     name: str
     type: TensorType
     data: Array | None = None
-    outside: bool = False
+    external: bool = False
 
     @property
     def in_arena(self) -> bool:
         """Whether the arena has a place for it; in other memory nothing may be written."""
-        return self.data is None and not self.outside
+        return self.data is None and not self.external
 
     @property
     def size_bytes(self) -> int:
@@ -48,7 +48,7 @@ class Buffer:
 
     @property
     def align(self) -> int:
-        """What the offset of a root buffer must be a multiple of."""
+        """Bytes that the offset of a root buffer is a multiple of."""
         return max(BUFFER_ALIGN, self.type.element.size_bytes)
 
 
@@ -93,7 +93,7 @@ class View:
 
     @property
     def row_pitch(self) -> int:
-        """Bytes between the starts of rows; 0 where the view is one piece."""
+        """Bytes between the starts of rows; 0 if the view is one piece."""
         if self.role is not ViewRole.COLUMNS:
             return 0
         return self.base.size_bytes // self.base.type.shape[1]
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def own_memory(self) -> tuple[Buffer, ...]:
-        """What nobody else reads or writes."""
+        """Buffers that no other run reads or writes."""
         scratch = () if self.scratch is None else (self.scratch,)
         return scratch if self.division is None else (*scratch, *self.division.memory)
 

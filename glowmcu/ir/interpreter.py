@@ -42,7 +42,7 @@ class Session:
 
 
 def _run_due(graph: Graph, inputs: Sequence[Array], run: int) -> list[Array]:
-    """What the states become where only the stages that are due in this run compute."""
+    """Values of the states after a run in which only the stages that are due compute."""
     values = bind_inputs(graph, inputs)
     due = [rate.is_due(run) for rate in graph.rates]
     for _ in step_graph(graph, values, due):

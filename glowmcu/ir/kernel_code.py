@@ -105,7 +105,7 @@ class StagedWeights:
 
     @property
     def header(self) -> str:
-        """Of libjit, with the function that copies or decodes."""
+        """The header of libjit with the function that copies or decodes."""
         kind = "" if self.coding is Coding.COPY else f"_{self.coding.value}"
         return f"glowmcu_stage{kind}.h"
 
@@ -128,7 +128,7 @@ class KernelCode:
     `operand_align` is what the pointers must be multiples of, beyond their element's size.
     `overlaps` says for operands, by position, which bytes result 0 may share with them.
     `weight_passes`: how often a call for all rows and batch items reads the largest array of the
-    parameters from its beginning to its end; 0 where nobody has counted.
+    parameters from its beginning to its end; 0 if nobody has counted.
     """
 
     function: str
@@ -203,7 +203,7 @@ class RowRule:
 
 @dataclass(frozen=True)
 class RowSupport:
-    """What `kernel` needs to compute row after row: how it is called `turns` times.
+    """How `kernel` computes row after row, in `turns` calls.
 
     `rules` are for its pointer operands, `overlaps` (by position) what one row of its result may
     share with one row of an operand.

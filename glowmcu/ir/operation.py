@@ -1,4 +1,4 @@
-"""What every operator class says about itself: shapes, meaning, memory and work.
+"""The interface of operator classes: shapes, meaning, memory and work.
 
 An operator is a frozen dataclass whose fields are its attributes; the classes live in
 `glowmcu.ops`.
@@ -101,7 +101,7 @@ class Operation:
         raise AssertionError(f"{type(self).__name__} has no meaning")
 
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
-        """How the float operator becomes an int8 one; None where it has no int8 meaning."""
+        """How the float operator becomes an int8 one; None if it has no int8 meaning."""
         return None
 
     @property
@@ -116,9 +116,9 @@ class Operation:
         signature: Signature,
         rounding: Rounding,
     ) -> tuple[ValueRange | None, ...]:
-        """What the results can hold when operand i stays within `inputs[i]`.
+        """Ranges of the results when operand i stays within `inputs[i]`.
 
-        `constants[i]` is operand i's data where it is known. Must hold for every such input; the
+        `constants[i]` is operand i's data if it is known. Must hold for every such input; the
         default is all that the results' types can store.
         """
         return tuple(map(full_range, signature.outputs))
@@ -177,10 +177,10 @@ class Operation:
         """
         return {}
 
-    def turned(self) -> Operation | None:
+    def hw_transposed(self) -> Operation | None:
         """The operator where rows are columns: axes 1 and 2 of all that has four are exchanged.
 
-        Weights included. None where there is no such operator.
+        Weights included. None if there is no such operator.
         """
         return None
 

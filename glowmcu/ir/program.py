@@ -37,16 +37,16 @@ __all__ = [
     "Instruction",
     "Life",
     "Program",
-    "PushedInput",
     "Run",
     "StateBuffer",
     "Step",
+    "StreamedInput",
     "View",
     "ViewRole",
     "aligned",
 ]
 
-#: What computes.
+#: An instruction that computes.
 Step = Run | Cascade
 Instruction = Alloc | Dealloc | View | Run | Cascade
 
@@ -66,7 +66,7 @@ class Life:
 
 
 @dataclass(frozen=True, eq=False)
-class PushedInput:
+class StreamedInput:
     """An input whose rows the application hands over as they come; once planned it is never whole.
 
     `counter` says how many have come: it is alive all the time, also between and after runs.
@@ -93,7 +93,7 @@ class Program:
 
     `kept` inputs hold after the run what the application wrote before it; some inputs may be
     outside of the arena. `states` are no inputs and outputs here; `mark` tells an arena in which a
-    stream was begun. With `rates` a run is skipped where its node's stage is not due; `mark` then
+    stream was begun. With `rates` a run is skipped if its node's stage is not due; `mark` then
     has room for a counter a stage, and one for what was pushed. `meetings` counts, for two cores
     that share runs, how often each has waited for the other.
     """
@@ -104,7 +104,7 @@ class Program:
     instructions: tuple[Instruction, ...]
     offsets: Mapping[Buffer, int] = field(default_factory=dict)
     kept: tuple[Buffer, ...] = ()
-    pushed: PushedInput | None = None
+    streamed_input: StreamedInput | None = None
     states: tuple[StateBuffer, ...] = ()
     mark: Buffer | None = None
     rates: tuple[Rate, ...] = ()
@@ -112,26 +112,26 @@ class Program:
 
     @property
     def lasting(self) -> tuple[Buffer, ...]:
-        """What must be there after the run, for the application or the next run."""
+        """Buffers that must be there after the run, for the application or the next run."""
         return (*self.outputs, *self.kept, *(state.updated for state in self.states))
 
     @property
     def constantly_there(self) -> tuple[Buffer, ...]:
-        """What steps leave alone, and is there before, in and after a run."""
-        counter = () if self.pushed is None else (self.pushed.counter,)
+        """Buffers that no step touches and that exist before, in and after a run."""
+        counter = () if self.streamed_input is None else (self.streamed_input.counter,)
         marks = (buffer for buffer in (self.mark, self.meetings) if buffer is not None)
         return (*counter, *marks)
 
     @cached_property
     def written_before(self) -> tuple[Buffer, ...]:
-        """What is in memory before the first step: inputs but for one that is pushed, states."""
-        pushed = None if self.pushed is None else self.pushed.buffer
-        whole = (buffer for buffer in self.inputs if buffer is not pushed)
+        """Buffers written before the first step: states, and inputs except a streamed one."""
+        streamed_input = None if self.streamed_input is None else self.streamed_input.buffer
+        whole = (buffer for buffer in self.inputs if buffer is not streamed_input)
         return (*whole, *(state.buffer for state in self.states), *self.constantly_there)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What computes, in order; lives count in indices here."""
+        """The instructions that compute, in order; lives count in indices of these."""
         return tuple(item for item in self.instructions if isinstance(item, Run | Cascade))
 
     @cached_property
@@ -165,7 +165,7 @@ class Program:
 
     @cached_property
     def joined(self) -> frozenset[Buffer]:
-        """What others are parts of."""
+        """Buffers that others are parts of."""
         views = self.views.values()
         return frozenset(view.base for view in views if view.role is ViewRole.PART)
 

@@ -21,7 +21,7 @@ _MOST_UNIT_BYTES = 256
 
 
 def failure(program: Program, text: str) -> VerificationError:
-    """What is wrong, and in which program."""
+    """The error `text` with the name of the program."""
     return VerificationError(f"{program.name}: {text}")
 
 
@@ -105,7 +105,7 @@ class ProgramMachine:
                 self._bury(step, but=run.outputs)
             else:
                 self._run(step, run)
-        for buffer in (*self.program.lasting, *self._outside()):
+        for buffer in (*self.program.lasting, *self._external()):
             self._read(buffer, "the application")
         for buffer in self.program.constantly_there:
             self._read(buffer, "the next run")
@@ -125,13 +125,13 @@ class ProgramMachine:
         for buffer in run.outputs:
             self._write(buffer)
 
-    def _outside(self) -> list[Buffer]:
-        """What nobody may write to."""
-        return [buffer for buffer in self.program.inputs if buffer.outside]
+    def _external(self) -> list[Buffer]:
+        """Buffers that no step may write to."""
+        return [buffer for buffer in self.program.inputs if buffer.external]
 
     def content(self, buffer: Buffer) -> Tokens:
-        """What the buffer's bytes must be when it is read; remembered while it lives where it has
-        parts: tokens of its own are soon made again, and those of all images alive are many.
+        """The tokens that the buffer's bytes must have when it is read. Kept while it lives if it
+        has parts; others are soon made again, and those of all images alive would be many.
         """
         if buffer not in self.parts and buffer not in self.program.views:
             return self._content(buffer)

@@ -18,7 +18,7 @@ class ResultRange(Enum):
 @dataclass(frozen=True)
 class StateRule:
     """A state that a node reads as `operand`, if it does, and leaves as `result`: both are stored
-    alike, as the node's first result; or where it is `wide` as int16 with a scale of its own, which
+    alike, as the node's first result; or if it is `wide` as int16 with a scale of its own, which
     `is_power_of_two` may want to be one.
     """
 

@@ -16,7 +16,7 @@ from glowmcu.ir.types import Quantization, TensorType, element_type_of
 
 
 class Context:
-    """What a rule may ask and make while it looks at one node."""
+    """Reads values and adds nodes for a rule that looks at one node."""
 
     def __init__(self, draft: _Draft, node: Node) -> None:
         self._draft = draft
@@ -75,7 +75,7 @@ class Context:
         return value
 
     def replace_op(self, op: Operation, inputs: Sequence[Value] | None = None) -> tuple[Value, ...]:
-        """The node at hand with another operator and, where given, other operands."""
+        """The node at hand with another operator and, if given, other operands."""
         operands = self.node.inputs if inputs is None else inputs
         return self.add(op, operands, [value.type for value in self.node.outputs])
 

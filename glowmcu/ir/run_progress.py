@@ -16,7 +16,7 @@ _BYTES = 4
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """`size_bytes` at `offset` of an arena that takes `arena_bytes` with them."""
 
     offset: int
@@ -24,12 +24,12 @@ class Progress:
     arena_bytes: int
 
 
-def place_progress(program: Program, arena_bytes: int) -> Progress:
+def place_progress(program: Program, arena_bytes: int) -> RunProgress:
     """In bytes of the arena that no buffer ever takes, if _BYTES of them lie together, else behind
     them all.
     """
     offset = _free(_BYTES, ((program.offsets[b], b.size_bytes) for b in program.lives))
-    return Progress(offset, _BYTES, max(arena_bytes, aligned(offset + _BYTES, ARENA_ALIGN)))
+    return RunProgress(offset, _BYTES, max(arena_bytes, aligned(offset + _BYTES, ARENA_ALIGN)))
 
 
 def _free(size: int, taken: Iterable[tuple[int, int]]) -> int:

@@ -39,7 +39,7 @@ class Pieces:
 
 
 def state_pieces(program: Program) -> Pieces:
-    """Of the program's states; nothing where it has none."""
+    """Pieces of the program's states, in order; none if it has no states."""
     spans: dict[Buffer, list[tuple[int, int]]] = {}
     for state in program.states:
         root, start, end = program.span(state.buffer)

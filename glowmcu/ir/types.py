@@ -1,6 +1,6 @@
-"""What a tensor is: shape, element type and quantization.
+"""Tensor types: shape, element type and quantization.
 
-real = scale * (stored - zero_point); per channel where `Quantization.axis` is set.
+real = scale * (stored - zero_point); per channel if `Quantization.axis` is set.
 """
 
 from __future__ import annotations

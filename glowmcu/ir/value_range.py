@@ -1,4 +1,4 @@
-"""What values a tensor can hold: an interval a channel, in stored units.
+"""The values that a tensor can hold: one interval per channel, in stored units.
 
 An operator's `output_ranges` maps the intervals of its operands to those of its results; the
 intervals must hold for every input, so a kernel may rely on them and a pass may act on them.

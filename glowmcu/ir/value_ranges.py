@@ -20,7 +20,7 @@ _MOST_EVALUATED = 1 << 20
 
 
 def value_ranges(graph: Graph) -> ValueRanges:
-    """The range of every value; None where the element type has none."""
+    """The range of every value; None if the element type has none."""
     ranges: dict[Value, ValueRange | None] = {}
     for value in graph.inputs:
         ranges[value] = full_range(value.type)
@@ -38,7 +38,7 @@ def value_ranges(graph: Graph) -> ValueRanges:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """What a node's results can hold, and what that was found from."""
+    """Ranges of a node's results, with the operands that they were found from."""
 
     operands: tuple[ValueRange | None, ...]
     constants: tuple[Array | None, ...]

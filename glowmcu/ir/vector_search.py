@@ -33,11 +33,11 @@ _PATTERNS = (
 #: is no larger, and of a larger one.
 _SEARCH_MACS = 40_000_000
 _FEWEST, _OF_LARGE = 4, 2
-#: What it takes to interpret a node of a loop's body, in multiply-accumulates.
+#: Cost of interpreting a node of a loop's body, in multiply-accumulates.
 _NODE_MACS = 2000
 #: How often the vectors of a graph with states are gone through.
 _TURNS_OF_STREAM = 3
-#: Where stages have rates, the last one computes _TURNS_OF_LAST_STAGE times, in _MOST_RUNS runs
+#: If stages have rates, the last one computes _TURNS_OF_LAST_STAGE times, in _MOST_RUNS runs
 #: at most.
 _TURNS_OF_LAST_STAGE, _MOST_RUNS = 3, 64
 #: Operators whose results say how sure the network is: close to an end nothing changes them.
@@ -82,7 +82,7 @@ def choose_vectors(graph: Graph, most: int) -> tuple[Tried, ...]:
     sizes = {node: size for node in graph.nodes if (size := _constant_bytes(graph, node))}
     work = graph.macs + _NODE_MACS * nodes_inside(graph)
     fewest = _FEWEST if work <= _SEARCH_MACS else _OF_LARGE
-    # Nothing is compared where only one is wanted, or no constant is there to be shown.
+    # Nothing is compared if only one is wanted, or no constant is there to be shown.
     count = max(fewest, _SEARCH_MACS // max(work, 1)) if sizes and most > 1 else 1
     seeds = [vector_seed(1 + 1009 * i, *pattern) for i, pattern in enumerate(_PATTERNS[:count])]
     tried = [_try(graph, seed) for seed in seeds]
@@ -104,7 +104,7 @@ def _gain(shown: Shown, hidden: Shown, sizes: Mapping[Node, int]) -> float:
 
 
 def pattern_inputs(graph: Graph, seed: int) -> list[Array]:
-    """What the self test writes for a seed, in the order of the graph's arguments."""
+    """Inputs that the self test writes for a seed, in the order of the graph's arguments."""
     return [
         pattern_tensor(value.type.shape, str(value.type.element.numpy), seed + number)
         for number, value in enumerate(graph.arguments)
@@ -157,7 +157,7 @@ def _within(array: Array) -> Array:
 
 
 def _slope(array: Array) -> float:
-    """1 where all elements are in the middle of what their type holds, 0 where all are at its ends:
+    """1 if all elements are in the middle of what their type holds, 0 if all are at its ends:
     mean of 4 p (1 - p), the slope of a softmax. Real numbers hold anything.
     """
     if array.dtype.kind not in "iu" or not array.size:

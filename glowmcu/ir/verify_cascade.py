@@ -44,7 +44,7 @@ class CascadeMachine:
         self.made = [0] * len(cascade.stages)
 
     def run(self) -> None:
-        """Raise VerificationError where a row is not there, or not all rows are made."""
+        """Raise VerificationError if a row is not there, or not all rows are made."""
         for index in self.cascade.order:
             self._turn(index)
         last = self.cascade.stages[-1]
@@ -56,8 +56,8 @@ class CascadeMachine:
         ring = stage.result if stage.result in self.cascade.rings else None
         if ring is not None:
             self._slide(ring)
-        if stage.source is not None:
-            start, tokens = self._written(stage, stage.source, y)
+        if stage.input_ring is not None:
+            start, tokens = self._written(stage, stage.input_ring, y)
             self.memory[start : start + len(tokens)] = tokens
         for item in stage.runs:
             self._row(stage, item, y)

@@ -34,7 +34,7 @@ def verify_program(program: Program, arena_bytes: int | None = None) -> None:
     _verify_states(program)
     _verify_lifetimes(program)
     if arena_bytes is not None:
-        _verify_pushed(program)
+        _verify_streamed_input(program)
         _verify_offsets(program, arena_bytes)
         _verify_disjoint(program)
         _machine(program, dict(program.offsets), arena_bytes).run()
@@ -45,8 +45,8 @@ def verify_program(program: Program, arena_bytes: int | None = None) -> None:
 
 def _machine(program: Program, offsets: dict[Buffer, int], arena_bytes: int) -> ProgramMachine:
     """Inputs that stay outside lie behind the arena."""
-    outside = [buffer for buffer in program.inputs if buffer.outside]
-    places, end = _one_after_the_other(outside, arena_bytes)
+    external = [buffer for buffer in program.inputs if buffer.external]
+    places, end = _one_after_the_other(external, arena_bytes)
     return ProgramMachine(program, offsets | places, end)
 
 
@@ -75,15 +75,18 @@ def _verify_view(program: Program, view: View) -> None:
         raise failure(program, f"view {buffer.name!r} would be written to the {what} {root.name!r}")
 
 
-def _verify_pushed(program: Program) -> None:
-    """One cascade takes the rows of a pushed input, and nothing else reads it."""
+def _verify_streamed_input(program: Program) -> None:
+    """One cascade takes the rows of a streamed input, and nothing else reads it."""
     cascades = [step for step in program.steps if isinstance(step, Cascade)]
-    takers = sum(cascade.source is not None for cascade in cascades)
-    if takers != (program.pushed is not None):
+    takers = sum(cascade.input_stage is not None for cascade in cascades)
+    if takers != (program.streamed_input is not None):
         raise failure(program, f"{takers} cascades take rows from the application")
-    if program.pushed is not None and program.root(program.pushed.buffer)[0] in program.lives:
+    if (
+        program.streamed_input is not None
+        and program.root(program.streamed_input.buffer)[0] in program.lives
+    ):
         raise failure(
-            program, f"{program.pushed.buffer.name!r} is pushed and still read as a whole"
+            program, f"{program.streamed_input.buffer.name!r} is pushed and still read as a whole"
         )
 
 
@@ -96,7 +99,7 @@ def _verify_states(program: Program) -> None:
 
 
 def _verify_lifetimes(program: Program) -> None:
-    """Explicit lifetimes, where there are any, say what the uses say."""
+    """Explicit lifetimes, if there are any, say what the uses say."""
     stated: dict[Buffer, list[int]] = {}
     inputs = {program.root(buffer)[0] for buffer in program.written_before}
     step, explicit = -1, False

@@ -15,9 +15,9 @@ from pathlib import Path
 
 TABLE_FILE = Path(__file__).with_name("cost_table.json")
 
-#: Cores without prices of their own: which one's they take. The same instructions at nearly the
-#: same cost; for RISC-V the portable C of the same kernels, which M3 computes without DSP, too.
-PRICED_AS = {
+#: Cores without unit costs of their own, and those whose they take. The same instructions at nearly
+#: the same cost; for RISC-V the portable C of the same kernels, which M3 computes without DSP, too.
+COSTS_AS = {
     "cortex-m0": "cortex-m0plus",
     "cortex-m85": "cortex-m55",
     "generic": "cortex-m0plus",
@@ -28,7 +28,7 @@ PRICED_AS = {
 
 
 @dataclass(frozen=True)
-class Prices:
+class UnitCosts:
     """Of one variant on one core. `error` is the largest relative misfit of the sample layers."""
 
     coefficients: Mapping[str, float]
@@ -36,37 +36,39 @@ class Prices:
     error: float = 0.0
 
     def covers(self, work: Mapping[str, float]) -> bool:
-        """Whether all of `work` was there already when the prices were found."""
+        """Whether all of `work` was there already when the unit costs were found."""
         return bool(work) and work.keys() <= self.coefficients.keys()
 
-    def reaches(self, work: Mapping[str, float]) -> bool:
-        """Whether all of `work` has a price or is of a kind that has: "step wide" a "step"."""
+    def can_estimate(self, work: Mapping[str, float]) -> bool:
+        """Whether all of `work` has a unit cost or is of a kind that has: "step wide" a "step"."""
         return bool(work) and all(map(self._kin, work))
 
     def cycles(self, work: Mapping[str, float]) -> float:
-        """Estimate for `work`, which `reaches`; without a price as the dearest of its kind."""
+        """Estimate for `work`, which `can_estimate`; without a unit cost as the dearest of its
+        kind.
+        """
         return sum(max(self._kin(name)) * amount for name, amount in work.items())
 
     def _kin(self, name: str) -> list[float]:
-        """The price, or those of names that begin with the same word."""
+        """The unit cost, or those of names that begin with the same word."""
         if name in self.coefficients:
             return [self.coefficients[name]]
         kind = name.partition(" ")[0]
-        prices = self.coefficients.items()
-        return [price for other, price in prices if other.partition(" ")[0] == kind]
+        unit_costs = self.coefficients.items()
+        return [unit_cost for other, unit_cost in unit_costs if other.partition(" ")[0] == kind]
 
 
 @dataclass(frozen=True)
 class CostTable:
-    """All prices, by variant and core."""
+    """All unit costs, by variant and core."""
 
-    variants: Mapping[str, Mapping[str, Prices]]
+    variants: Mapping[str, Mapping[str, UnitCosts]]
 
-    def prices(self, variant: str, core: str) -> Prices | None:
+    def unit_costs(self, variant: str, core: str) -> UnitCosts | None:
         """None for a variant that was not calibrated on the core."""
         rows = self.variants.get(variant, {})
-        while core not in rows and core in PRICED_AS:
-            core = PRICED_AS[core]
+        while core not in rows and core in COSTS_AS:
+            core = COSTS_AS[core]
         return rows.get(core)
 
 
@@ -76,7 +78,7 @@ def read_cost_table(text: str) -> CostTable:
     return CostTable(
         {
             variant: {
-                core: Prices(row["cycles"], row["code_bytes"], row["error"])
+                core: UnitCosts(row["cycles"], row["code_bytes"], row["error"])
                 for core, row in cores.items()
             }
             for variant, cores in stored.items()

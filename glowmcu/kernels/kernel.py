@@ -63,7 +63,7 @@ class Site:
     constants: tuple[Array | None, ...]
     #: DOUBLE or SINGLE: the operator's own in a graph whose rounding depends on the operator.
     rounding: Rounding
-    #: What each operand can hold, a channel; None where that is not known.
+    #: What each operand can hold, a channel; None if that is not known.
     input_ranges: tuple[ValueRange | None, ...] = ()
     #: Bytes of scratch that variants with a choice should keep to, if they can.
     scratch_limit: int | None = None
@@ -84,8 +84,8 @@ def once_a_site(
 ) -> Callable[Concatenate[Site, _P], _T]:
     """Decorator: what the function makes of a site, made once until `site.memory` is cleared.
 
-    Variants ask for the same constants when they accept a node, price it and generate its code.
-    Nobody may change what it returns.
+    Variants ask for the same constants when they accept a node, estimate its cost and generate its
+    code. Nobody may change what it returns.
     """
 
     @wraps(function)
@@ -136,9 +136,9 @@ class Kernel:
     """Base of all variants.
 
     A variant says what a layer costs in one of two ways. `work` names amounts (multiplications,
-    outputs, rows, …) that `python -m benchmarks.calibrate` finds the prices of, for every core;
+    outputs, rows, …) that `python -m benchmarks.calibrate` finds the unit costs of, for every core;
     `flash_bytes` and `scratch_bytes` go with it. Or `cost` is written by hand. With both, the
-    calibrated cycles and code bytes win where they are known: see `price`.
+    calibrated cycles and code bytes win if they are known: see `calibrated_cost`.
     """
 
     name: ClassVar[str] = ""
@@ -162,7 +162,7 @@ class Kernel:
         return True
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        """Named amounts of what it does for one inference; nothing where they are not known."""
+        """Named amounts of what it does for one inference; nothing if they are not known."""
         return {}
 
     def flash_bytes(self, site: Site, target: Target) -> int:
@@ -178,35 +178,35 @@ class Kernel:
         return ""
 
     def cost(self, site: Site, target: Target) -> Cost:
-        """What it would cost; unless written by hand, the work at the calibrated prices.
+        """What it would cost; unless written by hand, the work at the calibrated unit costs.
 
         A variant that was never calibrated costs a cycle an amount: enough to be calibrated.
         """
         work = self.work(site, target)
         assert work, f"{self.name} has neither cost nor work"
-        prices = cost_table().prices(self.name, target.core.name)
-        known = prices is not None and prices.reaches(work)
+        unit_costs = cost_table().unit_costs(self.name, target.core.name)
+        known = unit_costs is not None and unit_costs.can_estimate(work)
         return Cost(
-            prices.cycles(work) if prices and known else sum(work.values()),
-            prices.code_bytes if prices and known else 0,
+            unit_costs.cycles(work) if unit_costs and known else sum(work.values()),
+            unit_costs.code_bytes if unit_costs and known else 0,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
         )
 
-    def price(self, site: Site, target: Target) -> Cost:
+    def calibrated_cost(self, site: Site, target: Target) -> Cost:
         """What selection goes by: `cost`, with cycles and code as calibrated where they are.
 
         Of a variant with several functions each says its own size.
         """
         estimate = self.cost(site, target)
         work = self.work(site, target)
-        prices = cost_table().prices(self.name, target.core.name)
-        if prices is None or not prices.reaches(work):
+        unit_costs = cost_table().unit_costs(self.name, target.core.name)
+        if unit_costs is None or not unit_costs.can_estimate(work):
             return estimate
         single = estimate.code_bytes and not estimate.code_key
-        code_bytes = prices.code_bytes if single else estimate.code_bytes
-        return replace(estimate, cycles=prices.cycles(work), code_bytes=code_bytes)
+        code_bytes = unit_costs.code_bytes if single else estimate.code_bytes
+        return replace(estimate, cycles=unit_costs.cycles(work), code_bytes=code_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         """The code; raises GlowmcuError GM5xx where a proof fails."""

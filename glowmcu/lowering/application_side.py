@@ -1,4 +1,4 @@
-"""What an application hands over and gets, where it is not what the file says: types, layouts,
+"""What an application hands over and gets, if it is not what the file says: types, layouts,
 frames of a camera and windows that slide.
 """
 

@@ -24,7 +24,7 @@ LOWEST = np.float32(-1e30)
 
 
 def run(graph: Graph) -> Graph:
-    """The graph with numbers for -inf where nobody but a softmax sees them."""
+    """The graph with numbers for -inf if nobody but a softmax sees them."""
     masking = _masking(graph)
     bounded: dict[Value, Node] = {}
     nodes: list[Node] = []

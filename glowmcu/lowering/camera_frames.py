@@ -148,7 +148,7 @@ def camera_notes(graph: Graph, cameras: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _part(frame: _Frame, height: int, width: int, channels: int) -> CameraPixels:
-    """All of the frame, or in its middle the largest multiple of the image; where there is none,
+    """All of the frame, or in its middle the largest multiple of the image; if there is none,
     the largest part of its aspect.
     """
     rows, columns = frame.height, frame.width

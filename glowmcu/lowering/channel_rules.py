@@ -166,7 +166,7 @@ class _Joined(ChannelRule):
 
 
 def _not_empty(mask: Mask) -> Mask:
-    """The mask, with its first channel where it has none."""
+    """The mask, with its first channel if it has none."""
     return mask if mask.any() else np.arange(len(mask)) == 0
 
 

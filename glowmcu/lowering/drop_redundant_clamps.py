@@ -72,7 +72,7 @@ def _never_beyond(op: Maximum | Minimum, x: ValueRange | None, other: ValueRange
 
 
 def _without_clamp(graph: Graph, node: Node, ranges: ValueRanges) -> Operation | None:
-    """The operator with its clamp as wide as makes no difference; None where it stays."""
+    """The operator with its clamp as wide as makes no difference; None if it stays."""
     op: Any = node.op
     optional = any(field.name == "clamp" and field.default is None for field in fields(op))
     if not optional or op.clamp is None or node.output.type.element.is_float:

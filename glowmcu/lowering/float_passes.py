@@ -25,7 +25,7 @@ from glowmcu.lowering import (
     sink_transposes,
     split_recurrences,
 )
-from glowmcu.lowering.passes import NamedPass, Observer
+from glowmcu.lowering.passes import NamedPass, PassObserver
 
 FLOAT_PASSES: tuple[NamedPass, ...] = (
     ("remove_dead_nodes", remove_dead_nodes.run),
@@ -46,7 +46,7 @@ FLOAT_PASSES: tuple[NamedPass, ...] = (
 )
 
 
-def prepare_for_quantization(graph: Graph, observer: Observer | None = None) -> Graph:
+def prepare_for_quantization(graph: Graph, observer: PassObserver | None = None) -> Graph:
     """Run every pass, verifying after each. The same graph always gives the same names."""
     for name, run in FLOAT_PASSES:
         graph = run(graph)

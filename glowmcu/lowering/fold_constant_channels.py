@@ -31,7 +31,7 @@ def run(graph: Graph) -> Graph:
 
 
 def _folded(graph: Graph, node: Node, ranges: ValueRanges) -> list[Node] | None:
-    """New constants and the node that reads them; None where nothing changes."""
+    """New constants and the node that reads them; None if nothing changes."""
     if not isinstance(node.op, Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D):
         return None
     x = ranges[node.inputs[0]]

@@ -1,4 +1,4 @@
-"""PAD into the convolution or pooling that reads it, where that is exact.
+"""PAD into the convolution or pooling that reads it, if that is exact.
 
 A convolution counts what lies outside as 0, which is its input's zero point: padding with just that
 value is the same. A maximum ignores what lies outside, as it ignores the type's least value.
@@ -38,7 +38,7 @@ def _fold(context: Context, node: Node) -> Sequence[Value] | None:
 
 
 def _padded(node: Node, pad: Node) -> Operation | None:
-    """The operator of `node` with the padding of `pad` in addition; None where it differs."""
+    """The operator of `node` with the padding of `pad` in addition; None if it differs."""
     op = node.op
     assert isinstance(pad.op, Pad)
     if not isinstance(op, Conv2D | DepthwiseConv2D | MaxPool2D) or pad.output in node.inputs[1:]:

@@ -64,7 +64,7 @@ def _concatenation_behind(context: Context, value: Value) -> tuple[Node, bool] |
 
 
 def _pieces(node: Node) -> list[Piece] | None:
-    """The operands that are not empty, or None where one is scattered over the result."""
+    """The operands that are not empty, or None if one is scattered over the result."""
     assert isinstance(node.op, Concatenation)
     pieces = []
     for value, copy in zip(node.inputs, node.op.copies(node.signature), strict=True):

@@ -61,7 +61,7 @@ def _evaluate(node: Node, operands: Sequence[Array], graph: Graph) -> Array:
 
 
 def compose_tables(context: Context, node: Node) -> Sequence[Value] | None:
-    """Rule: table(table(x)) is one table, where nobody else reads what is in between."""
+    """Rule: table(table(x)) is one table, if nobody else reads what is in between."""
     before = context.producer(node.inputs[0]) if node.inputs else None
     if not isinstance(node.op, Lookup) or before is None or not isinstance(before.op, Lookup):
         return None

@@ -52,7 +52,7 @@ def _is_needed_elsewhere(graph: Graph, value: Value) -> bool:
 
 
 def _last_use(graph: Graph, state: Value, value: Value) -> int:
-    """The last node that reads the old value, or makes the new one: -1 where there is none.
+    """The last node that reads the old value, or makes the new one: -1 if there is none.
 
     Right behind it what lies beside the state is free for others.
     """

@@ -1,6 +1,6 @@
-"""transpose(transpose(x)) becomes one transpose, or nothing where the two cancel.
+"""transpose(transpose(x)) becomes one transpose, or nothing if the two cancel.
 
-Only where nobody else reads what is in between, or where the two cancel: else both would be
+Only if nobody else reads what is in between, or where the two cancel: else both would be
 computed from x.
 """
 

@@ -31,7 +31,7 @@ _TO_NHWC, _TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 def with_border(graph: Graph, options: InputOptions, file_name: str) -> Graph:
     """The graph with the border that is asked for.
 
-    Raises GM120 for a layout that a tensor cannot have, GM317 where there is nothing quantized at
+    Raises GM120 for a layout that a tensor cannot have, GM317 if there is nothing quantized at
     the border, GM318 for another word than int8 or uint8.
     """
     if options.nhwc:
@@ -153,7 +153,7 @@ def _fills(op: Operation) -> list[str]:
 
 
 def _reach(graph: Graph, value: Value) -> _Reach | None:
-    """None where something reads the input otherwise."""
+    """None if something reads the input otherwise."""
     found, todo = _Reach(), [value]
     while todo:
         current = todo.pop()

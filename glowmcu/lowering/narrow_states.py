@@ -30,7 +30,7 @@ def run(graph: Graph) -> Graph:
 
 
 def _read_part(graph: Graph, value: Value) -> _Part | None:
-    """None where all of it is read, or nothing, or by others than slices along one axis."""
+    """None if all of it is read, or nothing, or by others than slices along one axis."""
     users = graph.users.get(value, [])
     if not users or value in graph.outputs:
         return None
@@ -62,7 +62,7 @@ class _Window:
 
 
 def _window(graph: Graph, state: State) -> _Window | None:
-    """None where the state is read otherwise, or from its first row on."""
+    """None if the state is read otherwise, or from its first row on."""
     users = graph.users.get(state.value, [])
     assigned = graph.assigned[graph.states.index(state)]
     kept = graph.producers.get(assigned)

@@ -21,6 +21,7 @@ from glowmcu.lowering import (
     forward_parts,
     lower_bodies,
     lower_to_tables,
+    map_time_to_height,
     materialize_outputs,
     materialize_states,
     merge_common_subexpressions,
@@ -28,7 +29,6 @@ from glowmcu.lowering import (
     merge_depthwise_parts,
     merge_transposes,
     narrow_states,
-    put_time_in_rows,
     remove_dead_nodes,
     remove_dead_states,
     remove_identities,
@@ -43,7 +43,7 @@ from glowmcu.lowering import (
 Pass = Callable[[Graph], Graph]
 NamedPass = tuple[str, Pass]
 #: Called with a pass's name and the graph that it left, changed or not.
-Observer = Callable[[str, Graph], None]
+PassObserver = Callable[[str, Graph], None]
 
 #: The pass that `simplify=False` leaves out.
 SIMPLIFY = "simplify"
@@ -60,7 +60,7 @@ PASSES: tuple[NamedPass, ...] = (
     ("sink_transposes", sink_transposes.run),
     ("sink_padding", sink_padding.run),
     ("fold_transposes_into_weights", fold_transposes_into_weights.run),
-    ("put_time_in_rows", put_time_in_rows.run),
+    ("map_time_to_height", map_time_to_height.run),
     ("sink_reshapes", sink_reshapes.run),
     ("forward_parts", forward_parts.run),
     ("fold_fixed_states", fold_fixed_states.run),
@@ -79,7 +79,7 @@ PASSES: tuple[NamedPass, ...] = (
 )
 
 
-def lower(graph: Graph, observer: Observer | None = None, simplified: bool = True) -> Graph:
+def lower(graph: Graph, observer: PassObserver | None = None, simplified: bool = True) -> Graph:
     """Run every pass, verifying after each; `simplify` only if the graph is to be `simplified`.
 
     Bodies of branches and loops are lowered first, by the same passes.
@@ -94,7 +94,7 @@ def _lower_body(graph: Graph, left_out: tuple[str, ...]) -> Graph:
     return _run_passes(graph, None, (*left_out, *MATERIALIZE))
 
 
-def _run_passes(graph: Graph, observer: Observer | None, left_out: Sequence[str]) -> Graph:
+def _run_passes(graph: Graph, observer: PassObserver | None, left_out: Sequence[str]) -> Graph:
     for name, run in all_passes():
         if name in left_out:
             continue

@@ -50,7 +50,7 @@ def run(graph: Graph) -> Graph:
 def _constant(
     graph: Graph, node: Node, value: Value, ranges: ValueRanges, renamed: Renamed
 ) -> Node | None:
-    """The constant in place of one result; None where it changes, or would take too much."""
+    """The constant in place of one result; None if it changes, or would take too much."""
     range_ = ranges[value]
     if isinstance(node.op, Constant) or range_ is None or not value.type.element_count:
         return None

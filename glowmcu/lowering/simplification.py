@@ -15,7 +15,7 @@ from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import value_ranges
 from glowmcu.lowering.channel_rules import channel_count
-from glowmcu.lowering.passes import SIMPLIFY, Observer
+from glowmcu.lowering.passes import SIMPLIFY, PassObserver
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.transpose_conv import TransposeConv2D
@@ -29,7 +29,7 @@ _Key = tuple[str, int]
 class SimplificationWatch:
     """An observer of `lower` that remembers what there was before `simplify`, and after."""
 
-    def __init__(self, observer: Observer | None = None) -> None:
+    def __init__(self, observer: PassObserver | None = None) -> None:
         self._observer = observer
         self._last: Graph | None = None
         self._pair: tuple[Graph, Graph] | None = None
@@ -42,7 +42,7 @@ class SimplificationWatch:
             self._observer(name, graph)
 
     def told(self) -> SimplificationEntry | None:
-        """What was simplified; None where nothing was."""
+        """What was simplified; None if nothing was."""
         if self._pair is None or self._pair[0] is self._pair[1]:
             return None
         return simplification(*self._pair)

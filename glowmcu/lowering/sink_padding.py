@@ -40,7 +40,7 @@ def _sink(context: Context, node: Node) -> Sequence[Value] | None:
 
 
 def _moved(node: Node, paddings: Paddings) -> Paddings | None:
-    """The paddings of the axes of the result; None where these are not the operand's."""
+    """The paddings of the axes of the result; None if these are not the operand's."""
     if isinstance(node.op, Transpose):
         return tuple(paddings[axis] for axis in node.op.permutation)
     before, after = node.inputs[0].type.shape, node.output.type.shape

@@ -84,7 +84,7 @@ def _moving_operands(node: Node) -> tuple[Value, ...]:
 
 
 def _common_permutation(context: Context, node: Node) -> Permutation | None:
-    """The permutation of every operand that is a transpose; None where they differ."""
+    """The permutation of every operand that is a transpose; None if they differ."""
     found = {
         producer.op.permutation
         for value in _moving_operands(node)
@@ -139,7 +139,7 @@ def _would_follow(context: Context, user: Node, permutation: Permutation) -> boo
 
 
 def _moves(context: Context, node: Node, permutation: Permutation, chain: int) -> Moved | None:
-    """The node on untransposed operands, where it can have all of them."""
+    """The node on untransposed operands, if it can have all of them."""
     new = moved(node.op, permutation, node.signature)
     if new is None or not _gains(context, node):
         return None

@@ -56,9 +56,9 @@ def with_slides(
     graph: Graph, slides: Mapping[str, Slide], file_name: str, most_layers: int | None = None
 ) -> tuple[Graph, tuple[str, ...]]:
     """The graph whose inputs slide by `slides`, and what that saves, in sentences. Rows of the
-    first `most_layers` are kept, where that is given.
+    first `most_layers` are kept, if that is given.
 
-    Raises GM130 for more than one input, and where it cannot be.
+    Raises GM130 for more than one input, and if it cannot be.
     """
     if not slides:
         return graph, ()
@@ -89,7 +89,7 @@ def slide(
     file_name: str,
     most_layers: int | None = None,
 ) -> Slid:
-    """The model with new rows of input `name` a run. Raises GM130 where that cannot be."""
+    """The model with new rows of input `name` a run. Raises GM130 if that cannot be."""
     refused = partial(_cannot, name, file_name)
     names = [value.name for value in graph.arguments]
     if name not in names:
@@ -190,7 +190,7 @@ class _Slider:
         return values
 
     def _look_at(self, node: Node) -> None:
-        """Note the inner rows of what a node makes, where there are any."""
+        """Note the inner rows of what a node makes, if there are any."""
         inner = self._inner(node)
         if inner is not None and inner.end > inner.first and self._may_keep(node):
             self.inner[node.output] = inner
@@ -270,7 +270,7 @@ class _Slider:
         return whole and set(op.step) == {1}
 
     def _inner(self, node: Node) -> Inner | None:
-        """The inner rows of a node's result; None where rows do not follow from rows."""
+        """The inner rows of a node's result; None if rows do not follow from rows."""
         images = self._images(node)
         if not images or len(node.outputs) != 1 or any(v not in self.inner for v in images):
             return None

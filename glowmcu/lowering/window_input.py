@@ -15,7 +15,7 @@ from math import prod
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import Shape
-from glowmcu.lowering.turn_images import TURN, turned
+from glowmcu.lowering.transpose_images import HW_TRANSPOSE, transposed
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.transpose import Transpose
 
@@ -47,7 +47,7 @@ class WindowInput:
         inputs = (self.image if value is first else value for value in graph.inputs)
         nodes = (node for node in graph.nodes if node not in self.chain)
         behind = replace(graph, inputs=tuple(inputs), nodes=tuple(nodes))
-        return turned(behind, self.image) if self.axes[-1] == _WIDTH else (behind, self.image)
+        return transposed(behind, self.image) if self.axes[-1] == _WIDTH else (behind, self.image)
 
     def in_front_of(self, rows: Value, name: str) -> tuple[Value, tuple[Node, ...]]:
         """The input of new rows in the file's layout, and the nodes that make `rows` of it."""
@@ -63,7 +63,7 @@ class WindowInput:
             nodes.append(Node(new, (made,), (result,), result.name, "slide"))
             made = result
         if self.axes[-1] == _WIDTH:
-            nodes.append(Node(TURN, (made,), (rows,), rows.name, "slide"))
+            nodes.append(Node(HW_TRANSPOSE, (made,), (rows,), rows.name, "slide"))
         elif nodes:
             nodes[-1] = replace(nodes[-1], outputs=(rows,))
         else:
@@ -103,7 +103,7 @@ def _seen_by_layers(image: Value, chain: Sequence[Node], axis: int | None) -> Wi
 
 
 def _axes(image: Shape, chain: Sequence[Node], side: int) -> tuple[int, ...] | None:
-    """Where the rows of the image are, from the input on; None where no axis holds them."""
+    """Where the rows of the image are, from the input on; None if no axis holds them."""
     axes = [side]
     for node in reversed(chain):
         before, after = node.inputs[0].type.shape, node.output.type.shape

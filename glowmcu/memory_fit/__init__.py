@@ -2,8 +2,8 @@
 
 from glowmcu.memory_fit.coded_weights import pack_weights
 from glowmcu.memory_fit.dense_parts import in_dense_parts
-from glowmcu.memory_fit.fit import Fit
 from glowmcu.memory_fit.fit_in_steps import fit_in_steps
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.fitter import RAM_SLOWDOWN, fit_memory, memory_curve
 from glowmcu.memory_fit.least_flash import FlashSaver
 from glowmcu.memory_fit.staging import FlashWaits, stage_weights
@@ -11,7 +11,7 @@ from glowmcu.memory_fit.two_cores import share_between_cores
 
 __all__ = [
     "RAM_SLOWDOWN",
-    "Fit",
+    "FittedPlan",
     "FlashSaver",
     "FlashWaits",
     "fit_in_steps",

@@ -25,7 +25,7 @@ _TRIP_CYCLES = 15.0
 
 @dataclass(frozen=True)
 class BodyPlanner:
-    """Plans bodies once a node; `target` and `rounding` are those of the whole."""
+    """Plans the bodies of each node once; `target` and `rounding` are those of the whole graph."""
 
     target: Target
     rounding: Rounding
@@ -60,10 +60,10 @@ class BodyPlanner:
         return self._plan(graph, frozenset((*aligned_rows, *others)), chosen)
 
     def _plan(
-        self, graph: Graph, outside: frozenset[Value], chosen: dict[Node, Selection] | None = None
+        self, graph: Graph, external: frozenset[Value], chosen: dict[Node, Selection] | None = None
     ) -> BodyPlan:
         chosen = chosen or self._selected(graph)
-        plan = plan_memory(build_program(graph, chosen, outside=outside))
+        plan = plan_memory(build_program(graph, chosen, external=external))
         return BodyPlan(plan.program, chosen, plan.arena_bytes)
 
     def _selected(self, graph: Graph) -> dict[Node, Selection]:
@@ -76,7 +76,7 @@ def _with_plans(node: Node, chosen: Selection, plans: tuple[BodyPlan, ...]) -> S
     trips = node.op.trips if isinstance(node.op, Loop) and not node.op.is_conditional else 1
     kernels = [item for plan in plans for item in plan.selections.values()]
     flash = sum(item.cost.flash_bytes for item in kernels)
-    # A branch may give constants alone, where no byte is needed.
+    # A branch may give constants alone, if no byte is needed.
     scratch = max(8, *(aligned(plan.arena_bytes, 8) for plan in plans))
     cost = Cost(
         own.cycles + (trips or 1) * (_TRIP_CYCLES + max(cycles)),

@@ -10,55 +10,55 @@ from glowmcu.ir.graph import Value
 from glowmcu.ir.instructions import POINTER_ALIGN, aligned
 from glowmcu.ir.kernel_code import Coding, ConstantArray, KernelCode, Parameters, StagedWeights
 from glowmcu.kernels.selection.select import Selection
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.staging import Copy, largest_array, member_count, with_copies
 
 #: Cycles of a byte of nibbles, and of a call and the first words.
 _NIBBLE_CYCLES, _CALL_CYCLES = 2.2, 150.0
 #: Cycles of a byte by the prefix code, measured on the models of cores with MLPerf Tiny's weights.
 _ENTROPY_CYCLES = {
-    "cortex-m0": 34.0, "cortex-m0plus": 33.0, "cortex-m3": 22.0, "cortex-m4": 22.0,
-    "cortex-m7": 15.0, "cortex-m33": 17.5, "cortex-m55": 22.0, "cortex-m85": 22.0,
+    "cortex-m0": 36.0, "cortex-m0plus": 35.0, "cortex-m3": 24.0, "cortex-m4": 24.0,
+    "cortex-m7": 16.0, "cortex-m33": 19.5, "cortex-m55": 24.0, "cortex-m85": 24.0,
 }  # fmt: skip
-_OTHER_CYCLES = 22.0
+_OTHER_CYCLES = 24.0
 #: Bytes of the function that unpacks, which layers share.
 _CODE_BYTES = 300
-#: What a layer's cycles may grow by, and the share of its array that must be saved.
+#: Largest growth of a layer's cycles, and the least share of its array that must be saved.
 _MOST_SLOWER, _LEAST_SAVED = 0.15, 0.4
 #: Bytes of flash that have to be saved for a byte of arena.
 _FLASH_FOR_ARENA = {Goal.BALANCED: 2, Goal.SIZE: 1}
 
 
 def pack_weights(
-    fit: Fit,
+    fit: FittedPlan,
     goal: Goal,
     budgets: Budgets,
-    pushed: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    streamed_input: str | None = None,
+    external: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
-) -> Fit:
-    """The plan with weights of four bits stored two to a byte where their kernels read a byte each:
-    unpacked to the arena while a layer runs. `fit` itself where that does not pay.
+) -> FittedPlan:
+    """The plan with weights of four bits stored two to a byte if their kernels read a byte each:
+    unpacked to the arena while a layer runs. `fit` itself if that does not pay.
 
-    `room_bytes` is what the arena may take at most on the board.
+    `room_bytes` is the largest arena that the board has room for.
     """
     if goal not in _FLASH_FOR_ARENA:
         return fit
     packed = {
         node: copy
         for node, chosen in fit.selections.items()
-        if node not in fit.streamed
+        if node not in fit.cascaded
         for copy in [_packed(chosen, goal)]
         if copy is not None
     }
-    price = _FLASH_FOR_ARENA[goal]
-    most = fit.arena_bytes + int(sum(copy.saved for copy in packed.values())) // price
+    flash_for_arena = _FLASH_FOR_ARENA[goal]
+    most = fit.arena_bytes + int(sum(copy.saved for copy in packed.values())) // flash_for_arena
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
-    found = with_copies(fit, packed, most, pushed, outside)
+    found = with_copies(fit, packed, most, streamed_input, external)
     taken = [copy for node, copy in packed.items() if found.selections[node].holds_pointers]
     saved = sum(copy.saved for copy in taken)
-    grown = price * (found.arena_bytes - fit.arena_bytes)
+    grown = flash_for_arena * (found.arena_bytes - fit.arena_bytes)
     return found if saved - _CODE_BYTES > grown else fit
 
 
@@ -81,7 +81,7 @@ def _packed(chosen: Selection, goal: Goal) -> Copy | None:
 
 
 def decoding_cycles(coding: Coding, size_bytes: int, core_name: str) -> float:
-    """Of an array of so many bytes, decoded once a run."""
+    """Cycles to decode an array of `size_bytes` once, by the coding, on a core."""
     each = _NIBBLE_CYCLES
     if coding is Coding.ENTROPY:
         each = _ENTROPY_CYCLES.get(core_name, _OTHER_CYCLES)
@@ -89,7 +89,7 @@ def decoding_cycles(coding: Coding, size_bytes: int, core_name: str) -> float:
 
 
 def coded(code: KernelCode, coding: Coding) -> KernelCode | None:
-    """The same with its largest array by `coding`; None where that takes no fewer bytes, or where
+    """The code with its largest array stored by `coding`; None if that takes no fewer bytes, or if
     the function is called more than once: it would decode as often.
     """
     if code.parameters is None or code.staged is not None or code.batches > 1:

@@ -24,8 +24,8 @@ _OUTPUTS = 8
 
 
 def in_dense_parts(graph: Graph, part_bytes: int) -> Graph:
-    """The graph with int8 dense layers of one row in parts of at most so many bytes of weights, or
-    of 8 outputs; the same graph where none has more.
+    """The graph with int8 dense layers of one row in parts of at most `part_bytes` of weights, or
+    of 8 outputs if these have more; the same graph if no layer is divided.
     """
     if graph.rates:
         return graph  # a stage knows its nodes

@@ -33,7 +33,7 @@ from glowmcu.memplan.divide_rows import (
 MEETING_CYCLES, CALL_CYCLES, LEAST_CYCLES = 60.0, 150.0, 1200.0
 #: A division that saves less of a layer than this is not worth its memory.
 _LEAST_GAIN = 0.05
-#: Kernels with less scratch are tried where they take at most 1.7 times the cycles.
+#: Kernels with less scratch are tried if they take at most 1.7 times the cycles.
 _MOST_SLOWDOWN = 1.7
 #: Rows that a stash may have.
 _MOST_STASHED = 8
@@ -62,7 +62,7 @@ class Divisible:
     rules: tuple[RowRule | None, ...]
     codes: Mapping[tuple[int, int], KernelCode] = field(default_factory=dict)
     #: Where halves meet; 0: in the middle.
-    seam: int = 0
+    split: int = 0
     _bands: dict[tuple[int, int, int], KernelCode | None] = field(default_factory=dict)
 
     @property
@@ -81,7 +81,7 @@ class Divisible:
             Operand(rule, buffer.size_bytes)
             for rule, buffer in zip(self.rules, self.run.inputs, strict=True)
         )
-        return Layout(self.units, self.unit_bytes, operands, gaps, self.seam)
+        return Layout(self.units, self.unit_bytes, operands, gaps, self.split)
 
     def promises(self, first: int, end: int, number: int, gap: int) -> bool:
         """Whether units may be written while operand `number` is read, so far above them."""
@@ -89,7 +89,7 @@ class Divisible:
         return rule is not None and rule.is_kept(gap)
 
     def promise(self, first: int, end: int) -> Mapping[int, Overlap]:
-        """What a call for units may share with its operands."""
+        """By operand position, the bytes that a call for units [first, end) may share with it."""
         if self.codes:
             code = self.codes.get((first, end))
             return {} if code is None else code.overlaps
@@ -99,8 +99,8 @@ class Divisible:
         return {} if band is None else band.overlaps
 
     def _as_layer(self, first: int) -> Iterator[tuple[int, Overlap]]:
-        """What the whole layer may share, between what a call from row `first` on reads and writes:
-        its first row of each lies as far from the other's as the rows before them make it.
+        """The whole layer's promise, for a call from row `first` on: its operand and result begin
+        later, each by the rows before them.
         """
         for number, position in enumerate(self.run.positions):
             whole, rule = self.chosen.code.overlaps.get(position), self.rules[number]
@@ -115,7 +115,7 @@ class Divisible:
             yield position, Overlap(*ends)
 
     def _band(self, first: int, end: int) -> KernelCode | None:
-        """Of the same kernel: bands that begin and end alike are computed alike."""
+        """The same kernel's code for rows [first, end), made once for bands with equal borders."""
         rules = [rule for rule in self.rules if rule is not None]
         rule = rules[0]
         above = max(rule.before - first * rule.stride, 0)
@@ -210,7 +210,7 @@ class Divisible:
 
 
 def divisible(run: Run, chosen: Selection) -> Divisible | None:
-    """The layer as two cores can share it; None where they cannot, or where it is too small."""
+    """The layer as two cores can share it; None if they cannot, or if it is too small."""
     if chosen.site is None or chosen.target is None or chosen.bodies:
         return None
     if chosen.cost.cycles < LEAST_CYCLES or len(run.outputs) > 1 or not run.inputs:
@@ -259,8 +259,8 @@ def _by_bands(run: Run, chosen: Selection, rules: tuple[RowRule, ...]) -> Divisi
     if not all(rule.is_same_row for rule in rules):
         return None
     units = run.node.signature.output.shape[1]
-    seam, codes = (units + 1) // 2, dict[tuple[int, int], KernelCode]()
-    for first, end in ((0, seam), (seam, units)):
+    split, codes = (units + 1) // 2, dict[tuple[int, int], KernelCode]()
+    for first, end in ((0, split), (split, units)):
         code = band_code(chosen.kernel, chosen.site, chosen.target, rules, first, end)
         if code is None or code.operands != chosen.code.operands or code.accumulates:
             return None
@@ -280,8 +280,8 @@ def _by_channels(run: Run, chosen: Selection) -> Divisible | None:
         for code in codes.values()
     ):
         return None
-    seam = max(first for first, _ in codes)
-    return Divisible(run, chosen, run.node.signature.output.shape[-1], (None,), codes, seam)
+    split = max(first for first, _ in codes)
+    return Divisible(run, chosen, run.node.signature.output.shape[-1], (None,), codes, split)
 
 
 def with_other_kernels(layer: Divisible) -> Iterator[Divisible]:

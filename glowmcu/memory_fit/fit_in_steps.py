@@ -9,7 +9,7 @@ from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.run_progress import place_progress
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.choices import KernelChoices
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.fitter import fit_memory
 from glowmcu.planning_progress import PlanningWatch
 
@@ -19,17 +19,19 @@ def fit_in_steps(
     target: Target,
     budgets: Budgets,
     choices: KernelChoices | None = None,
-    pushed: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    streamed_input: str | None = None,
+    external: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
-) -> Fit:
-    """As `fit_memory`; where progress lifts the arena above its budget, with less room by that.
+) -> FittedPlan:
+    """As `fit_memory`; if progress lifts the arena above its budget, with less room by that.
 
     Raises what that raises.
     """
     room = budgets
     while True:
-        fit = _with_progress(fit_memory(graph, target, room, choices, pushed, outside, watch))
+        fit = _with_progress(
+            fit_memory(graph, target, room, choices, streamed_input, external, watch)
+        )
         over = fit.arena_bytes - (budgets.arena_bytes or fit.arena_bytes)
         if over <= 0:
             return fit
@@ -37,5 +39,5 @@ def fit_in_steps(
         room = replace(room, arena_bytes=max(room.arena_bytes - over, 1))
 
 
-def _with_progress(fit: Fit) -> Fit:
+def _with_progress(fit: FittedPlan) -> FittedPlan:
     return replace(fit, progress=place_progress(fit.plan.program, fit.arena_bytes))

@@ -23,7 +23,7 @@ from glowmcu.kernels.selection.select import (
     select_kernels,
 )
 from glowmcu.memory_fit.bodies import BodyPlanner
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import around_peak, less_scratch, over_arena_budget
 from glowmcu.memory_fit.tensors_alive import tensors_alive_bytes
 from glowmcu.memplan.build_program import build_program
@@ -52,8 +52,8 @@ RAM_SLOWDOWN = 1.3
 #: Estimates of plans by rows are low by up to this factor, against those of whole tensors: what is
 #: measured keeps to the bound.
 _ROWS_MISJUDGED = 1.015
-#: Where an input is pushed, its work is spread over the time in which rows come.
-PUSHED_SLOWDOWN = 1.6
+#: If an input is pushed, its work is spread over the time in which rows come.
+STREAMED_SLOWDOWN = 1.6
 
 
 def fit_memory(
@@ -61,21 +61,25 @@ def fit_memory(
     target: Target,
     budgets: Budgets,
     choices: KernelChoices | None = None,
-    pushed: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    streamed_input: str | None = None,
+    external: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
-) -> Fit:
-    """Kernels and plan by the goal and the budgets. Raises GM402, GM403, GM409, GM5xx.
+) -> FittedPlan:
+    """Choose kernels and a plan by the goal and the budgets (bytes).
 
-    `pushed` names the input that the application hands over row by row; those that are `outside`
-    take no arena. `watch` counts what is done.
+    `choices` fixes kernels of layers; `streamed_input` names the input that the application hands
+    over row by row; inputs that are `external` take no arena. `watch` counts what is done. Raises
+    GM402 and GM403 if no plan keeps to the budgets of flash and arena, GM409 for an input that
+    cannot be pushed, GM5xx if no kernel accepts a layer.
     """
     kernels = SelectionMemory(watch=watch or PlanningWatch())
     if target.goal is Goal.RAM:
-        # Streaming costs cycles enough: kernels are as for `balanced` where the arena has room.
+        # Streaming costs cycles enough: kernels are as for `balanced` if the arena has room.
         target = replace(target, goal=Goal.BALANCED)
-        return _Fitter(graph, target, budgets, choices, kernels, pushed, outside).smallest()
-    fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
+        return _Fitter(
+            graph, target, budgets, choices, kernels, streamed_input, external
+        ).smallest()
+    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, external)
     free = fitter.fit({}, None)
     if target.goal is Goal.BALANCED and choices is None:
         free = fitter.within_tensors(free)
@@ -89,21 +93,21 @@ def memory_curve(
     target: Target,
     budgets: Budgets,
     choices: KernelChoices | None = None,
-    pushed: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    streamed_input: str | None = None,
+    external: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
 ) -> tuple[PlanPoint, ...]:
     """Plans of which none is both smaller and faster than another, the smallest arena first."""
     if target.goal is Goal.RAM:
         target = replace(target, goal=Goal.BALANCED)
     kernels = SelectionMemory(watch=watch or PlanningWatch())
-    fitter = _Fitter(graph, target, budgets, choices, kernels, pushed, outside)
+    fitter = _Fitter(graph, target, budgets, choices, kernels, streamed_input, external)
     return tuple(map(_point, fitter.curve()))
 
 
-def _point(item: Fit) -> PlanPoint:
+def _point(item: FittedPlan) -> PlanPoint:
     macs = sum(run.node.macs for run in item.plan.program.runs)
-    streamed = len(item.streamed)
+    streamed = len(item.cascaded)
     return PlanPoint(
         item.arena_bytes, item.cycles, item.flash_bytes, streamed, macs, item.extra_macs
     )
@@ -117,12 +121,12 @@ class _Fitter:
     choices: KernelChoices | None
     #: Selections so far: what one knows of its rows is found once for all plans.
     kernels: SelectionMemory = field(repr=False)
-    pushed: str | None = None
-    outside: frozenset[Value] = frozenset()
+    streamed_input: str | None = None
+    external: frozenset[Value] = frozenset()
     extra_macs: int = 0
     plans: PlanMemory = field(default_factory=PlanMemory, repr=False)
 
-    def fit(self, limits: Mapping[str, int], stream_to: int | None) -> Fit:
+    def fit(self, limits: Mapping[str, int], stream_to: int | None) -> FittedPlan:
         """With limits of scratch by node name; `stream_to` as in `plan_memory`."""
         return self._planned(self._selected(limits), stream_to)
 
@@ -141,20 +145,22 @@ class _Fitter:
     def _ranges(self) -> ValueRanges:
         return value_ranges(self.graph)
 
-    def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> Fit:
-        with_rows = stream_to is not None or self.pushed is not None
-        program = build_program(self.graph, selections, with_rows, self.pushed, self.outside)
+    def _planned(self, selections: dict[Node, Selection], stream_to: int | None) -> FittedPlan:
+        with_rows = stream_to is not None or self.streamed_input is not None
+        program = build_program(
+            self.graph, selections, with_rows, self.streamed_input, self.external
+        )
         self.kernels.watch.plan_begins()
         plan = plan_memory(program, stream_to, self.plans)
         self.kernels.watch.plan_ends(plan.arena_bytes)
-        return Fit(selections, plan, self.graph, self.extra_macs, stream_to)
+        return FittedPlan(selections, plan, self.graph, self.extra_macs, stream_to)
 
-    def within_tensors(self, free: Fit) -> Fit:
+    def within_tensors(self, free: FittedPlan) -> FittedPlan:
         """`free` or, where scratch has lifted it above the tensors alive, the quickest below them.
 
-        The smallest plan where none is below.
+        The smallest plan if none is below.
         """
-        most = aligned(tensors_alive_bytes(self.graph, self.outside), ARENA_ALIGN)
+        most = aligned(tensors_alive_bytes(self.graph, self.external), ARENA_ALIGN)
         if free.arena_bytes <= most:
             return free
         plans = [free]
@@ -165,11 +171,11 @@ class _Fitter:
             return min(plans, key=_size)
         return min(small, key=lambda item: (item.cycles, item.arena_bytes))
 
-    def smallest(self) -> Fit:
-        """The least arena at reasonable speed; the least of all where the budget asks for it."""
+    def smallest(self) -> FittedPlan:
+        """The least arena at reasonable speed; the least of all if the budget asks for it."""
         free = self.fit({}, None)
         fits = [free, *self._descent(0)]
-        slowdown = RAM_SLOWDOWN if self.pushed is None else PUSHED_SLOWDOWN
+        slowdown = RAM_SLOWDOWN if self.streamed_input is None else STREAMED_SLOWDOWN
         most = slowdown / _ROWS_MISJUDGED * free.cycles
         fits += self._quicker(fits, most)
         best = self._quick(fits, most)
@@ -184,8 +190,8 @@ class _Fitter:
                 raise over_arena_budget(best, budget)
         return best
 
-    def _quicker(self, fits: list[Fit], most_cycles: float) -> list[Fit]:
-        """Plans that stream less, where all that helps takes too long: ever nearer to the limit."""
+    def _quicker(self, fits: list[FittedPlan], most_cycles: float) -> list[FittedPlan]:
+        """Plans that stream less, if all that helps takes too long: ever nearer to the limit."""
         if min(fits, key=_size).cycles <= most_cycles:
             return []
         found = list(islice(self._descent(None), _WHOLE_PLANS))
@@ -198,7 +204,7 @@ class _Fitter:
             slow, quick = (aim, quick) if plan.cycles > most_cycles else (slow, aim)
         return found
 
-    def _quick(self, fits: list[Fit], most_cycles: float) -> Fit:
+    def _quick(self, fits: list[FittedPlan], most_cycles: float) -> FittedPlan:
         """The smallest of those that take no more cycles, polished."""
         quick = [item for item in fits if item.cycles <= most_cycles]
         return self._polished(min(quick, key=_size), most_cycles)
@@ -206,17 +212,17 @@ class _Fitter:
     def _with_strips(self) -> list[_Fitter]:
         """The same network in strips, in the ways that promise most.
 
-        None where somebody has chosen kernels for the layers as they are.
+        None if somebody has chosen kernels for the layers as they are.
         """
-        if not self.outside or self.choices is not None:
+        if not self.external or self.choices is not None:
             return []
-        program = build_program(self.graph, self._selected({}), True, outside=self.outside)
+        program = build_program(self.graph, self._selected({}), True, external=self.external)
         return [
             replace(self, graph=graph, extra_macs=extra_macs(graph, self.graph))
-            for graph in promising_strips(self.graph, program, self.outside, _MOST_STRIPS)
+            for graph in promising_strips(self.graph, program, self.external, _MOST_STRIPS)
         ]
 
-    def _polished(self, best: Fit, most_cycles: float) -> Fit:
+    def _polished(self, best: FittedPlan, most_cycles: float) -> FittedPlan:
         """Other variants for the layers around the peak, while the arena falls: some leave their
         results where their operands are, others do not.
         """
@@ -235,7 +241,7 @@ class _Fitter:
             best = better
         return best
 
-    def _other_plans(self, fit: Fit, node: Node) -> Iterator[Fit]:
+    def _other_plans(self, fit: FittedPlan, node: Node) -> Iterator[FittedPlan]:
         chosen = fit.selections[node]
         if chosen.site is None or chosen.site.scratch_limit is not None:
             return
@@ -249,7 +255,7 @@ class _Fitter:
             if other.code.operands == chosen.code.operands:
                 yield self._planned({**fit.selections, node: other}, fit.stream_to)
 
-    def fastest(self, budget: int) -> Fit:
+    def fastest(self, budget: int) -> FittedPlan:
         """The least cycles within an arena. Raises GM403."""
         curve = self.curve()
         found = [item for item in curve if item.arena_bytes <= budget]
@@ -257,7 +263,7 @@ class _Fitter:
             raise over_arena_budget(curve[0], budget)
         return min(found, key=lambda item: (item.cycles, item.arena_bytes))
 
-    def curve(self) -> list[Fit]:
+    def curve(self) -> list[FittedPlan]:
         """Plans of which none is both smaller and faster than another, the smallest first.
 
         They do not depend on a budget: so more room never costs cycles.
@@ -274,7 +280,7 @@ class _Fitter:
         some = [item for aim in between for item in islice(self._descent(aim), _PLANS_AN_AIM)]
         for strips in self._with_strips():
             some += islice(strips._descent(0), _PLANS_OF_STRIPS)
-        curve: list[Fit] = []
+        curve: list[FittedPlan] = []
         ordered = sorted(
             [*whole, *streamed, *some], key=lambda item: (item.arena_bytes, item.cycles)
         )
@@ -283,7 +289,7 @@ class _Fitter:
                 curve.append(item)
         return curve
 
-    def _descent(self, stream_to: int | None) -> Iterator[Fit]:
+    def _descent(self, stream_to: int | None) -> Iterator[FittedPlan]:
         """Plans with less and less scratch where the arena is full."""
         limits: dict[str, int] = {}
         seen: set[tuple[Hashable, ...]] = set()
@@ -302,18 +308,18 @@ class _Fitter:
             limits.update(tighter)
 
     def _identities(self, selections: Mapping[Node, Selection]) -> Iterator[Hashable]:
-        """What tells plans of these kernels apart: also how layers go row by row."""
+        """Keys of the kernels: plans of equal keys are equal, also row by row."""
         for done, item in enumerate(selections.values(), 1):
             yield _identity(item)
             self.kernels.watch.layers(Stage.ROW_KERNELS, done, len(selections))
 
 
-def _size(item: Fit) -> tuple[int, float]:
+def _size(item: FittedPlan) -> tuple[int, float]:
     return item.arena_bytes, item.cycles
 
 
 def _identity(item: Selection) -> Hashable:
-    """What tells plans of a node's kernels apart."""
+    """Kernel, scratch and row kernel of a node: equal for kernels of equal plans."""
     rows = item.row_kernel
     by_rows = (rows.support.kernel, rows.support.scratch_bytes) if rows else None
     return item.kernel_name, item.scratch_bytes, by_rows

@@ -20,12 +20,12 @@ from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, least_flash_set
 from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.memory_fit.coded_weights import coded, decoding_cycles
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.staging import Copy, largest_array, replanned, with_copies
 
-#: What may be in a bundle together.
+#: Sets of codings that a bundle may use together.
 _CODINGS = ((), (Coding.ENTROPY,), (Coding.NIBBLES,), (Coding.NIBBLES, Coding.ENTROPY))
-#: What a decoded layer's call has in code more than that of another, measured.
+#: Bytes of code that a call of a decoded layer has more than that of another, measured.
 _CALL_BYTES = 28
 #: Bytes of arena that are given for a byte of flash at most, and shares of the growth that all
 #: layers would need at which plans are made.
@@ -37,34 +37,34 @@ _ENDLESS = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class FlashSaver:
-    """Codes plans for a core and for the bytes that the arena may take: the board's, None where
+    """Codes plans for a core and for the bytes that the arena may take: the board's, None if
     nothing is known of it, and the budget's.
     """
 
     core_name: str
     budgets: Budgets
     room_bytes: int | None = None
-    pushed: str | None = None
-    outside: frozenset[Value] = frozenset()
-    #: Of layers and codings seen so far; a code stays alive with its key.
+    streamed_input: str | None = None
+    external: frozenset[Value] = frozenset()
+    #: Coded forms by layer and coding; the key keeps its code alive.
     _known: dict[tuple[KernelCode, Coding], KernelCode | None] = field(
         default_factory=dict, repr=False
     )
 
-    def best(self, fits: Sequence[Fit]) -> Fit:
+    def best(self, fits: Sequence[FittedPlan]) -> FittedPlan:
         """The plan with the least flash, coded; `fits` are of graphs that compute the same."""
         most = SIZE_SLOWDOWN * min(fit.cycles for fit in fits)
         found = [*fits, *(self.with_small_kernels(fit, most) for fit in fits)]
-        return min(map(self.coded, found), key=_price)
+        return min(map(self.coded, found), key=_weighted_flash)
 
-    def with_small_kernels(self, fit: Fit, most_cycles: float) -> Fit:
+    def with_small_kernels(self, fit: FittedPlan, most_cycles: float) -> FittedPlan:
         """The plan with the kernels of least flash for layers of whole tensors, constants as they
-        are; `fit` itself where that is smaller.
+        are; `fit` itself if that is smaller.
         """
         candidates = {
             node: _costs(chosen)
             for node, chosen in fit.selections.items()
-            if node not in fit.streamed and not chosen.bodies
+            if node not in fit.cascaded and not chosen.bodies
         }
         rest = sum(
             chosen.row_cycles for node, chosen in fit.selections.items() if node not in candidates
@@ -79,12 +79,12 @@ class FlashSaver:
                     exchanged[node] = other
         if not exchanged:
             return fit
-        found = replanned(fit, exchanged, self.pushed, self.outside)
+        found = replanned(fit, exchanged, self.streamed_input, self.external)
         is_larger = found.arena_bytes > self._most(fit) or found.cycles > most_cycles
-        return fit if is_larger or _price(found) >= _price(fit) else found
+        return fit if is_larger or _weighted_flash(found) >= _weighted_flash(fit) else found
 
-    def coded(self, fit: Fit) -> Fit:
-        """The plan with arrays in fewer bytes of flash; `fit` itself where that does not pay."""
+    def coded(self, fit: FittedPlan) -> FittedPlan:
+        """The plan with arrays in fewer bytes of flash; `fit` itself if that does not pay."""
         most = self._most(fit)
         copies = self._promising(fit)
         if not copies:
@@ -93,28 +93,28 @@ class FlashSaver:
         growth = large.arena_bytes - fit.arena_bytes
         limits = {fit.arena_bytes + int(growth * share) for share in _SHARES if growth > 0}
         plans = [fit, large, *(self._planned(fit, copies, limit) for limit in sorted(limits))]
-        return min(plans, key=_price)
+        return min(plans, key=_weighted_flash)
 
-    def could_save(self, fit: Fit) -> dict[Node, int]:
+    def could_save(self, fit: FittedPlan) -> dict[Node, int]:
         """Bytes of flash that layers of whole tensors would save beside those that are coded."""
         return {node: int(copy.saved) for node, copy in self._promising(fit).items()}
 
-    def _planned(self, fit: Fit, copies: Mapping[Node, Copy], most: int) -> Fit:
-        return with_copies(fit, copies, most, self.pushed, self.outside, _MOST_PLANS)
+    def _planned(self, fit: FittedPlan, copies: Mapping[Node, Copy], most: int) -> FittedPlan:
+        return with_copies(fit, copies, most, self.streamed_input, self.external, _MOST_PLANS)
 
-    def _most(self, fit: Fit) -> int:
+    def _most(self, fit: FittedPlan) -> int:
         limits = [_ENDLESS, *filter(None, (self.budgets.arena_bytes, self.room_bytes))]
         return max(min(limits), fit.arena_bytes)
 
-    def _promising(self, fit: Fit) -> dict[Node, Copy]:
+    def _promising(self, fit: FittedPlan) -> dict[Node, Copy]:
         """By the set of codings that saves most, decoders counted."""
         sets = [self._copies(fit, codings) for codings in _CODINGS]
         return min(sets, key=lambda copies: _saved(fit, copies))
 
-    def _copies(self, fit: Fit, codings: Sequence[Coding]) -> dict[Node, Copy]:
+    def _copies(self, fit: FittedPlan, codings: Sequence[Coding]) -> dict[Node, Copy]:
         found = {}
         for node, chosen in fit.selections.items():
-            if node in fit.streamed:
+            if node in fit.cascaded:
                 continue
             copies = [copy for coding in codings if (copy := self._copy(chosen, coding))]
             if copies:
@@ -122,7 +122,7 @@ class FlashSaver:
         return found
 
     def _copy(self, chosen: Selection, coding: Coding) -> Copy | None:
-        """The layer by this coding; None where that saves nothing."""
+        """The layer by this coding; None if that saves nothing."""
         key = chosen.code, coding
         if key not in self._known:
             self._known[key] = coded(chosen.code, coding)
@@ -146,7 +146,7 @@ class FlashSaver:
 
 
 def _costs(chosen: Selection) -> dict[Kernel, Cost]:
-    """Of the variants that may compute a layer; of the chosen one alone where its scratch is
+    """Costs by variant that may compute a layer; of the chosen one alone if its scratch is
     limited.
     """
     known = {chosen.kernel_name: chosen.cost, **dict(chosen.alternatives)}
@@ -158,14 +158,14 @@ def _costs(chosen: Selection) -> dict[Kernel, Cost]:
 
 
 def array_bytes(code: KernelCode) -> int:
-    """Of the largest array of a layer's parameters."""
+    """Bytes of the largest array of a layer's parameters; 0 without one."""
     assert code.parameters is not None
     _, array = largest_array(code.parameters)
     return 0 if array is None else int(array.data.nbytes)
 
 
-def _saved(fit: Fit, copies: Mapping[Node, Copy]) -> float:
-    """Bytes of flash more with these, negative where they pay."""
+def _saved(fit: FittedPlan, copies: Mapping[Node, Copy]) -> float:
+    """Bytes of flash more with these, negative if they pay."""
     chosen = {**fit.selections, **{node: copy.selection for node, copy in copies.items()}}
     more = code_bytes(chosen.values()) - code_bytes(fit.selections.values())
     return more + sum(
@@ -174,6 +174,6 @@ def _saved(fit: Fit, copies: Mapping[Node, Copy]) -> float:
     )
 
 
-def _price(fit: Fit) -> float:
+def _weighted_flash(fit: FittedPlan) -> float:
     """Bytes of flash, with those that its arena is worth."""
     return fit.flash_bytes + fit.arena_bytes / _ARENA_FOR_FLASH

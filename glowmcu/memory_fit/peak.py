@@ -7,11 +7,11 @@ from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.graph import Node
 from glowmcu.ir.program import Program, Run, Step
 from glowmcu.kernels.selection.select import Selection
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memplan.planner import aligned
 
 
-def around_peak(item: Fit) -> list[Node]:
+def around_peak(item: FittedPlan) -> list[Node]:
     """The layers that run at the peak, right before and right after it."""
     steps, ends = item.plan.program.steps, tops(item.plan.program)
     peak = max(range(len(ends)), key=lambda step: (ends[step], -step), default=0)
@@ -19,7 +19,7 @@ def around_peak(item: Fit) -> list[Node]:
     return [step.node for step in near if not isinstance(step, Cascade)]
 
 
-def less_scratch(item: Fit, budget: int) -> dict[str, int]:
+def less_scratch(item: FittedPlan, budget: int) -> dict[str, int]:
     """New limits by node name for kernels of steps that reach beyond the budget.
 
     In a cascade those count whose turn has the most in it, since one turn's bytes are another's.
@@ -70,7 +70,7 @@ def tops(program: Program) -> list[int]:
     return found
 
 
-def over_arena_budget(least: Fit, budget: int) -> GlowmcuError:
+def over_arena_budget(least: FittedPlan, budget: int) -> GlowmcuError:
     """GM403 with the layer at the peak; a model whose outputs are its inputs has no layer."""
     program = least.plan.program
     ends = tops(program)

@@ -15,7 +15,7 @@ from glowmcu.ir.instructions import ARENA_ALIGN, BUFFER_ALIGN, POINTER_ALIGN, al
 from glowmcu.ir.kernel_code import ConstantArray, KernelCode, Parameters, StagedWeights
 from glowmcu.ir.program import Cascade, Program
 from glowmcu.kernels.selection.select import Selection
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import tops
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import plan_memory
@@ -24,7 +24,7 @@ from glowmcu.memplan.planner import plan_memory
 _WORD_CYCLES, _CALL_CYCLES = 3.5, 60.0
 #: A copy that saves less than this of all cycles is not worth its code.
 _LEAST_GAIN = 0.005
-#: What the arena may grow by, by goal. `ram` and `size` give copies what others leave.
+#: Factor that the arena may grow by, by goal. For `ram` and `size` copies take only what is free.
 _GROWTH = {Goal.BALANCED: 1.03, Goal.SPEED: 2.0}
 #: Plans that are made at most.
 _MOST_PLANS = 12
@@ -48,47 +48,49 @@ class Copy:
 
 
 def stage_weights(
-    fit: Fit,
+    fit: FittedPlan,
     goal: Goal,
     budgets: Budgets,
     waits: FlashWaits,
-    pushed: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    streamed_input: str | None = None,
+    external: frozenset[Value] = frozenset(),
     room_bytes: int | None = None,
-) -> Fit:
-    """The plan with copies of weights where they pay; `fit` itself where none does.
+) -> FittedPlan:
+    """The plan with copies of weights where they pay; `fit` itself if none does.
 
     `room_bytes` is what the arena may take at most on the board.
     """
     copies = {
         node: copy
         for node, chosen in fit.selections.items()
-        if node not in fit.streamed
+        if node not in fit.cascaded
         for copy in [_copy(chosen, waits)]
         if copy is not None and copy.saved >= _LEAST_GAIN * fit.cycles
     }
     most = int(fit.arena_bytes * _GROWTH.get(goal, 1.0)) // ARENA_ALIGN * ARENA_ALIGN
     for limit in (budgets.arena_bytes, room_bytes):
         most = most if limit is None else max(min(most, limit), fit.arena_bytes)
-    return with_copies(fit, copies, most, pushed, outside)
+    return with_copies(fit, copies, most, streamed_input, external)
 
 
 def with_copies(
-    fit: Fit,
+    fit: FittedPlan,
     copies: Mapping[Node, Copy],
     most: int,
-    pushed: str | None,
-    outside: frozenset[Value],
+    streamed_input: str | None,
+    external: frozenset[Value],
     most_plans: int = _MOST_PLANS,
-) -> Fit:
+) -> FittedPlan:
     """The plan with as many of these as an arena of `most` bytes has room for, those that win most
-    for a byte; `fit` itself where it has room for none.
+    for a byte; `fit` itself if it has room for none.
     """
     taken = _with_room(fit, copies, most)
     for _ in range(most_plans):
         if not taken:
             return fit
-        found = replanned(fit, {node: copies[node].selection for node in taken}, pushed, outside)
+        found = replanned(
+            fit, {node: copies[node].selection for node in taken}, streamed_input, external
+        )
         if found.arena_bytes <= most:
             return found
         taken = _fewer(found, copies, taken, most)
@@ -96,7 +98,7 @@ def with_copies(
 
 
 def staged(code: KernelCode) -> KernelCode | None:
-    """The same with a copy of its largest array in the scratch; None where it has none that is read
+    """The same with a copy of its largest array in the scratch; None if it has none that is read
     more than once.
     """
     if code.parameters is None or code.weight_passes <= 1 or code.staged is not None:
@@ -117,7 +119,7 @@ def staged(code: KernelCode) -> KernelCode | None:
 
 
 def largest_array(parameters: Parameters) -> tuple[str, ConstantArray | None]:
-    """With its name as `offsetof` takes it; None where there is none."""
+    """With its name as `offsetof` takes it; None if there is none."""
     named: list[tuple[str, ConstantArray | None]] = [*_arrays(parameters)]
     size = {name: array.data.nbytes for name, array in _arrays(parameters)}
     return max(named, key=lambda item: size[item[0]], default=("", None))
@@ -154,7 +156,7 @@ def _copy(chosen: Selection, waits: FlashWaits) -> Copy | None:
     return Copy(replace(chosen, code=code, cost=cost), saved, size)
 
 
-def _with_room(fit: Fit, copies: Mapping[Node, Copy], most: int) -> list[Node]:
+def _with_room(fit: FittedPlan, copies: Mapping[Node, Copy], most: int) -> list[Node]:
     """Those for which there is room beside what is alive at their step."""
     program = fit.plan.program
     return [
@@ -181,17 +183,20 @@ def _covered_bytes(program: Program, index: int) -> int:
 
 
 def replanned(
-    fit: Fit, exchanged: Mapping[Node, Selection], pushed: str | None, outside: frozenset[Value]
-) -> Fit:
+    fit: FittedPlan,
+    exchanged: Mapping[Node, Selection],
+    streamed_input: str | None,
+    external: frozenset[Value],
+) -> FittedPlan:
     """The plan with other kernels for some layers."""
     selections = {**fit.selections, **exchanged}
-    with_rows = fit.stream_to is not None or pushed is not None
-    program = build_program(fit.graph, selections, with_rows, pushed, outside)
+    with_rows = fit.stream_to is not None or streamed_input is not None
+    program = build_program(fit.graph, selections, with_rows, streamed_input, external)
     return replace(fit, selections=selections, plan=plan_memory(program, fit.stream_to))
 
 
 def _fewer(
-    found: Fit, copies: Mapping[Node, Copy], taken: Sequence[Node], most: int
+    found: FittedPlan, copies: Mapping[Node, Copy], taken: Sequence[Node], most: int
 ) -> list[Node]:
     """Without the one that wins least for its bytes, of those at steps that are too full."""
     ends = tops(found.plan.program)

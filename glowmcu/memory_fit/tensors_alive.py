@@ -1,4 +1,4 @@
-"""What an interpreter's arena takes at the least: the tensors that are alive together.
+"""Least bytes of an interpreter's arena: the tensors that are alive together.
 
 TensorFlow Lite Micro keeps every operand and result of a node apart while it computes, each at a
 multiple of sixteen bytes. Its planner can only need more; kernels of ours may not.
@@ -11,7 +11,7 @@ from glowmcu.ir.operation import Constant
 from glowmcu.memplan.planner import ARENA_ALIGN, aligned
 
 
-def tensors_alive_bytes(graph: Graph, outside: frozenset[Value] = frozenset()) -> int:
+def tensors_alive_bytes(graph: Graph, external: frozenset[Value] = frozenset()) -> int:
     """The most at any node, in the graph's order. Views take what they show; no scratch counts."""
     nodes = [node for node in graph.nodes if not isinstance(node.op, Constant)]
     shown = _shown(graph, nodes)
@@ -19,7 +19,7 @@ def tensors_alive_bytes(graph: Graph, outside: frozenset[Value] = frozenset()) -
             if value in shown}  # fmt: skip
     for value in (*graph.outputs, *graph.kept):
         last[shown.get(value, value)] = len(nodes)
-    alive = {value: _size(value) for value in graph.inputs if value not in outside}
+    alive = {value: _size(value) for value in graph.inputs if value not in external}
     most = sum(alive.values())
     for step, node in enumerate(nodes):
         alive |= {value: _size(value) for value in node.outputs if shown[value] is value}

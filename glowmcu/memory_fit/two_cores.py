@@ -20,7 +20,7 @@ from glowmcu.ir.program import Instruction, Program
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memory_fit.divisible import Divisible, Way, divisible, with_other_kernels
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import over_arena_budget, tops
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.divide_rows import stash_range
@@ -35,15 +35,15 @@ _MEETINGS = TensorType((2,), ElementType.I32)
 
 
 def share_between_cores(
-    fit: Fit,
+    fit: FittedPlan,
     budgets: Budgets,
-    outside: frozenset[Value] = frozenset(),
+    external: frozenset[Value] = frozenset(),
     may_exchange: bool = True,
-) -> Fit:
+) -> FittedPlan:
     """A plan for two cores; the layers in cascades stay with the first. `may_exchange`: other
-    kernels may come where the arena has no room for two scratches. Raises GM403.
+    kernels may come if the arena has no room for two scratches. Raises GM403.
     """
-    found = _Sharing(fit, budgets, outside, may_exchange and budgets.flash_bytes is None).best()
+    found = _Sharing(fit, budgets, external, may_exchange and budgets.flash_bytes is None).best()
     if budgets.arena_bytes is not None and found.arena_bytes > budgets.arena_bytes:
         raise over_arena_budget(found, budgets.arena_bytes)
     return found
@@ -55,11 +55,11 @@ _Ways = Mapping[Node, int]
 
 @dataclass(frozen=True, eq=False)
 class _Sharing:
-    fit: Fit
+    fit: FittedPlan
     budgets: Budgets
-    outside: frozenset[Value]
+    external: frozenset[Value]
     may_exchange: bool
-    plans: dict[tuple[int, ...], Fit] = field(default_factory=dict)
+    plans: dict[tuple[int, ...], FittedPlan] = field(default_factory=dict)
 
     @cached_property
     def layers(self) -> dict[Node, Divisible]:
@@ -67,7 +67,7 @@ class _Sharing:
         updated = {state.updated for state in self.program.states}
         found = {}
         for run in self.program.runs:
-            if run.node in self.fit.streamed or updated.intersection(run.outputs):
+            if run.node in self.fit.cascaded or updated.intersection(run.outputs):
                 continue
             if not all(self.program.root(buffer)[0].in_arena for buffer in run.operands):
                 continue
@@ -78,7 +78,7 @@ class _Sharing:
 
     @cached_property
     def ways(self) -> dict[Node, tuple[Way, ...]]:
-        """Of each layer, the quickest first and the one that leaves it whole last."""
+        """The ways of each layer, the quickest first; the last one leaves it whole."""
         found = {}
         for node, layer in self.layers.items():
             ways = list(layer.ways[:-1])
@@ -94,17 +94,17 @@ class _Sharing:
         """Before planning, of one core."""
         fit = self.fit
         with_rows = fit.stream_to is not None
-        program = build_program(fit.graph, fit.selections, with_rows, None, self.outside)
+        program = build_program(fit.graph, fit.selections, with_rows, None, self.external)
         return replace(program, meetings=Buffer("meetings of two cores", _MEETINGS))
 
     @property
     def most_bytes(self) -> int:
-        """What the arena may take."""
+        """Bytes that the arena may take."""
         most = int(self.fit.arena_bytes * MOST_GROWTH) // ARENA_ALIGN * ARENA_ALIGN
         budget = self.budgets.arena_bytes
         return most if budget is None else min(most, budget)
 
-    def best(self) -> Fit:
+    def best(self) -> FittedPlan:
         """The quickest plan that was found within the limit."""
         ways = {node: self._start(options) for node, options in self.ways.items()}
         found = self.planned(ways)
@@ -127,7 +127,7 @@ class _Sharing:
         return len(options) - 1
 
     def _needed(self, way: Way) -> int:
-        """What is alive at a layer's step if it is computed that way."""
+        """Bytes that are alive at a layer's step if it is computed that way."""
         program, layer = self.fit.plan.program, way.layer
         ((step, run),) = (
             (index, item)
@@ -158,8 +158,8 @@ class _Sharing:
         stash = aligned(way.stash_units * layer.unit_bytes)
         return others + sizes[0] + rest + twice + stash + _MEETINGS.size_bytes
 
-    def _quicker(self, ways: dict[Node, int], found: Fit) -> Fit:
-        """Back to quicker ways, where the arena has come to have room for them."""
+    def _quicker(self, ways: dict[Node, int], found: FittedPlan) -> FittedPlan:
+        """Back to quicker ways, if the arena has come to have room for them."""
         for node in sorted(ways, key=lambda node: -self.layers[node].chosen.cost.cycles):
             for way in range(ways[node]):
                 if len(self.plans) >= _MOST_PLANS:
@@ -170,10 +170,10 @@ class _Sharing:
                     break
         return found
 
-    def _changed(self, ways: dict[Node, int], now: Fit) -> dict[Node, int] | None:
+    def _changed(self, ways: dict[Node, int], now: FittedPlan) -> dict[Node, int] | None:
         """One layer at a step that is too full takes another way: what it costs for what it gains.
 
-        Where no single one helps, all at that step leave theirs.
+        If no single one helps, all at that step leave theirs.
         """
         crowded = dict.fromkeys(self._crowded(now))
         can = [node for node in crowded if ways[node] + 1 < len(self.ways[node])]
@@ -185,18 +185,18 @@ class _Sharing:
                 other = self.planned({**ways, node: way})
                 gain, loss = excess - self._excess(other), other.cycles - now.cycles
                 if gain > 0:
-                    price = max(loss, 1.0) / gain
-                    if best is None or price < best[0]:
-                        best = price, {**ways, node: way}
+                    cycles_per_byte = max(loss, 1.0) / gain
+                    if best is None or cycles_per_byte < best[0]:
+                        best = cycles_per_byte, {**ways, node: way}
         if best is not None:
             return best[1]
         return {**ways, **{node: ways[node] + 1 for node in can}}
 
-    def _excess(self, fit: Fit) -> int:
+    def _excess(self, fit: FittedPlan) -> int:
         """Bytes beyond the limit, of all steps."""
         return sum(max(top - self.most_bytes, 0) for top in tops(fit.plan.program))
 
-    def _crowded(self, fit: Fit) -> Iterator[Node]:
+    def _crowded(self, fit: FittedPlan) -> Iterator[Node]:
         """Shared layers at steps that reach beyond the limit, and beside these."""
         program = fit.plan.program
         highest = tops(program)
@@ -205,8 +205,8 @@ class _Sharing:
             if isinstance(step, Run) and step.node in self.layers and max(near) > self.most_bytes:
                 yield step.node
 
-    def planned(self, ways: _Ways) -> Fit:
-        """A plan in which each layer takes its way, or is whole where no rows can be shared so."""
+    def planned(self, ways: _Ways) -> FittedPlan:
+        """A plan in which each layer takes its way, or is whole if no rows can be shared so."""
         key = tuple(ways[node] for node in self.layers)
         if key not in self.plans:
             self.plans[key] = self._planned(
@@ -214,7 +214,7 @@ class _Sharing:
             )
         return self.plans[key]
 
-    def _planned(self, ways: Mapping[Node, Way]) -> Fit:
+    def _planned(self, ways: Mapping[Node, Way]) -> FittedPlan:
         while True:
             plan = plan_memory(self._with_ways(ways), self.fit.stream_to)
             program, failed = self._scheduled(plan.program, ways)
@@ -261,7 +261,7 @@ class _Sharing:
 
 
 def _phases(program: Program, run: Run, way: Way) -> Division | None:
-    """How a run is shared at the offsets that it got; None where it cannot be."""
+    """How a run is shared at the offsets that it got; None if it cannot be."""
     assert run.division is not None
     layer, result = way.layer, program.offset(run.outputs[0])
     size = run.outputs[0].size_bytes

@@ -1,4 +1,4 @@
-"""What sharing must respect: a view may lie at any byte of its base, a kernel may not read any."""
+"""Alignment of shared memory: a view may lie at any byte of its base, a kernel reads only some."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from glowmcu.ir.program import Buffer, Program
 
 
 def required_align(program: Program, root: Buffer) -> int:
-    """What every pointer into `root` relies on: its elements' size and its kernels' wish."""
+    """Alignment of pointers into `root` in bytes: its elements' size, or what kernels need."""
     align = root.type.element.size_bytes
     for buffer in program.views:
         if program.root(buffer)[0] is root:

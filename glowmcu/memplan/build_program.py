@@ -13,9 +13,9 @@ from glowmcu.ir.program import (
     Buffer,
     Instruction,
     Program,
-    PushedInput,
     Run,
     StateBuffer,
+    StreamedInput,
     View,
     ViewRole,
 )
@@ -24,7 +24,7 @@ from glowmcu.memplan.instructions import arranged
 
 
 class KernelChoice(Protocol):
-    """What this stage needs to know of a selected kernel."""
+    """A selected kernel as memory planning sees it."""
 
     @property
     def kernel_name(self) -> str: ...
@@ -46,16 +46,17 @@ def build_program(
     graph: Graph,
     choices: Mapping[Node, KernelChoice],
     with_rows: bool = False,
-    pushed: str | None = None,
-    outside: Collection[Value] = (),
+    streamed_input: str | None = None,
+    external: Collection[Value] = (),
 ) -> Program:
     """Buffers and instructions in graph order; nothing is shared or placed yet.
 
-    `with_rows`: runs know how they go row by row. `pushed` names the input that the application
-    hands over row by row; `outside` are inputs that the arena has no place for.
+    `with_rows`: runs know how they go row by row. `streamed_input` names the input that the
+    application hands over row by row; `external` are inputs that the application keeps in its own
+    memory.
     """
     buffers = {
-        value: Buffer(value.name, value.type, outside=value in outside) for value in graph.inputs
+        value: Buffer(value.name, value.type, external=value in external) for value in graph.inputs
     }
     instructions: list[Instruction] = []
     for node in graph.nodes:
@@ -68,14 +69,16 @@ def build_program(
     outputs = tuple(buffers[value] for value in graph.results)
     inputs = tuple(buffers[value] for value in graph.arguments)
     kept = tuple(buffers[value] for value in graph.kept)
-    taken = next((_pushed(buffer) for buffer in inputs if buffer.name == pushed), None)
-    assert pushed is None or taken is not None, f"no input is named {pushed!r}"
-    program = Program(graph.name, inputs, outputs, tuple(instructions), kept=kept, pushed=taken)
+    taken = next((_streamed(buffer) for buffer in inputs if buffer.name == streamed_input), None)
+    assert streamed_input is None or taken is not None, f"no input is named {streamed_input!r}"
+    program = Program(
+        graph.name, inputs, outputs, tuple(instructions), kept=kept, streamed_input=taken
+    )
     return _with_states(program, graph, buffers) if graph.states else program
 
 
 def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]) -> Program:
-    """What a state becomes lies where it is: who makes that writes there."""
+    """The program with states: the new value is written where the state is, by its producer."""
     states = tuple(
         StateBuffer(buffers[state.value], buffers[value], state.initial)
         for state, value in zip(graph.states, graph.assigned, strict=True)
@@ -94,9 +97,9 @@ def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]
     return arranged(program, runs, [*program.views.values(), *views])
 
 
-def _pushed(buffer: Buffer) -> PushedInput:
+def _streamed(buffer: Buffer) -> StreamedInput:
     counter = Buffer(f"{buffer.name}/rows pushed", TensorType((1,), ElementType.I32))
-    return PushedInput(buffer, counter)
+    return StreamedInput(buffer, counter)
 
 
 def _run(node: Node, choice: KernelChoice, buffers: dict[Value, Buffer], with_rows: bool) -> Run:

@@ -17,28 +17,28 @@ GARBAGE = 0x5A
 class ByteArena:
     """`size_bytes` of garbage; a touch beyond them is an AssertionError.
 
-    `pushed` holds the rows that the application hands over, which are no part of it.
+    `streamed_input` holds the rows that the application hands over, which are no part of it.
     """
 
     def __init__(self, program: Program, size_bytes: int) -> None:
         self.program = program
         self._size_bytes = size_bytes
-        self._outside: dict[Buffer, int] = {}
+        self._external: dict[Buffer, int] = {}
         end = size_bytes
         for buffer in program.inputs:
-            if buffer.outside:
-                self._outside[buffer] = end = aligned(end, ARENA_ALIGN)
+            if buffer.external:
+                self._external[buffer] = end = aligned(end, ARENA_ALIGN)
                 end += buffer.size_bytes
         self._bytes = bytearray([GARBAGE]) * end
-        self.pushed = b""
+        self.streamed_input = b""
 
     def load(self, start: int, size_bytes: int) -> bytes:
-        """What lies there."""
+        """Bytes [start, start + size_bytes) of the arena and what is behind it."""
         assert 0 <= start <= start + size_bytes <= len(self._bytes), "a read beyond the arena"
         return bytes(self._bytes[start : start + size_bytes])
 
     def store(self, start: int, data: bytes) -> None:
-        """Put `data` there."""
+        """Write `data` from byte `start` of the arena on."""
         end = start + len(data)
         assert 0 <= start <= end <= self._size_bytes, f"{end} is beyond the arena"
         self._bytes[start:end] = data
@@ -50,16 +50,16 @@ class ByteArena:
     def start(self, buffer: Buffer) -> int:
         """The first byte of a buffer."""
         root, inner = self.program.root(buffer)
-        if root.outside:
-            return self._outside[root] + inner
+        if root.external:
+            return self._external[root] + inner
         return self.program.offset(buffer)
 
     def give(self, buffer: Buffer, array: Array) -> None:
         """Put a model input where the application has it."""
-        if not buffer.outside:
+        if not buffer.external:
             self.write(buffer, array)
             return
-        start = self._outside[buffer]
+        start = self._external[buffer]
         self._bytes[start : start + buffer.size_bytes] = array.tobytes()
 
     def is_constant(self, buffer: Buffer) -> bool:

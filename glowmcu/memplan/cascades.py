@@ -1,8 +1,9 @@
 """Which runs to stream row by row: the partition into layers and cascades with the least peak.
 
-Every stretch of runs that hands on one tensor can be a cascade; what each would need is known from
-its flow of rows (`row_flow.py`). The best partition follows by dynamic programming, and of those
-within the bytes that are needed anyway (or the budget) the one that streams the least work.
+Every range of runs that hands on one tensor is a candidate for a cascade; what each would need is
+known from its flow of rows (`row_flow.py`). The best partition follows by dynamic programming, and
+of those within the bytes that are needed anyway (or the budget) the one that streams the least
+work.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from itertools import accumulate
 
 from glowmcu.ir.instructions import Buffer, aligned
 from glowmcu.ir.program import Program
+from glowmcu.memplan.candidate_ranges import CandidateRange, CandidateRanges
 from glowmcu.memplan.liveness import live_bytes
 from glowmcu.memplan.overlap import Relation, relations
-from glowmcu.memplan.pushed_input import rows_do_not_last
-from glowmcu.memplan.segments import Segment, SegmentFacts, SegmentMemory
-from glowmcu.memplan.stretches import Stretch, Stretches
+from glowmcu.memplan.planned_cascades import CascadeFacts, CascadeMemory, PlannedCascade
+from glowmcu.memplan.streamed_input import rows_do_not_last
 
 #: Longer cascades are not tried: planning takes the square of this.
 MOST_RUNS = 40
@@ -61,17 +62,17 @@ class _Alive:
 
 
 class Partition:
-    """Finds the segments of a program whose results need not exist whole.
+    """Plans the cascades of a program: ranges of runs whose results need not exist whole.
 
-    `memory`: what is known of segments from other programs. Raises GM409 for a pushed input whose
+    `memory`: what is known of cascades from other programs. Raises GM409 for a streamed input whose
     rows no run can take as they come.
     """
 
-    def __init__(self, program: Program, memory: SegmentMemory | None = None) -> None:
+    def __init__(self, program: Program, memory: CascadeMemory | None = None) -> None:
         self.program = program
         self.runs = program.runs
-        self._memory = memory or SegmentMemory()
-        self._stretches = Stretches(program)
+        self._memory = memory or CascadeMemory()
+        self._candidates = CandidateRanges(program)
         self._alive = _Alive(program)
         self._live = live_bytes(program)[1:-1]
         self._relations: dict[int, list[Relation]] = {}
@@ -79,16 +80,19 @@ class Partition:
             step = program.lives[item.result].first
             self._relations.setdefault(step, []).append(item)
 
-    def segment(self, first: int, last: int) -> Segment | None:
+    def planned(self, first: int, last: int) -> PlannedCascade | None:
         """The runs as a cascade, if they make one tensor for others and know of nothing else."""
-        return self._stretches.segment(first, last)
+        return self._candidates.planned(first, last)
 
     def _layer_bytes(self, step: int) -> int:
-        """What is alive while one run computes its whole result; no run reads a source whole, nor
-        makes columns.
+        """Bytes alive while one run computes its whole result; NEVER for a run that reads the
+        streamed input or makes columns, which only a cascade can.
         """
         run = self.runs[step]
-        if self._stretches.source in run.inputs or run.outputs[0] in self._stretches.columns:
+        if (
+            self._candidates.streamed_input in run.inputs
+            or run.outputs[0] in self._candidates.columns
+        ):
             return NEVER
         saved = sum(item.most_shared_bytes for item in self._relations.get(step, ()))
         return self._live[step] - min(saved, aligned(run.outputs[0].size_bytes))
@@ -114,14 +118,14 @@ class Partition:
                 peaks[way.first] = min(peaks[way.first], max(peaks[end], way.bytes_alive))
         return peaks
 
-    def best(self, budget: int | None = None) -> list[Segment]:
+    def best(self, budget: int | None = None) -> list[PlannedCascade]:
         """The cascades of the partition with the least peak, or with the least streamed work
-        within the budget where that is more. Raises GM409 as the constructor does.
+        within the budget if that is more. Raises GM409 as the constructor does.
         """
         if self.least_peak_bytes >= NEVER:
-            source = self._stretches.source
-            assert source is not None
-            raise rows_do_not_last(self.program, self._stretches.readers[source])
+            streamed_input = self._candidates.streamed_input
+            assert streamed_input is not None
+            raise rows_do_not_last(self.program, self._candidates.readers[streamed_input])
         limit = max(self.least_peak_bytes, budget or 0)
         found: list[tuple[int, int, _Way | None]] = [(0, 0, None)]
         for ways in self._ways:
@@ -137,55 +141,55 @@ class Partition:
             found.append(min(options, key=lambda item: item[:2], default=(NEVER, 0, None)))
         return self._chosen([way for _, _, way in found])
 
-    def _chosen(self, ways: list[_Way | None]) -> list[Segment]:
+    def _chosen(self, ways: list[_Way | None]) -> list[PlannedCascade]:
         """The cascades on the way to the last run."""
-        chosen: list[Segment] = []
+        chosen: list[PlannedCascade] = []
         end = len(self.runs)
         while end > 0:
             way = ways[end]
             assert way is not None
-            segment = self.segment(way.first, end - 1) if way.is_cascade else None
-            if segment is not None:
-                chosen.append(segment)
+            planned = self.planned(way.first, end - 1) if way.is_cascade else None
+            if planned is not None:
+                chosen.append(planned)
             end = way.first
         return chosen[::-1]
 
     @cached_property
     def _ways(self) -> list[list[_Way]]:
         """By last run: whole, or in a cascade that needs less than its fullest layer does, or takes
-        a source.
+        the rows of a streamed input.
         """
         layers = [self._layer_bytes(step) for step in range(len(self.runs))]
         ways = [[_Way(step, size)] for step, size in enumerate(layers)]
         for first in range(len(self.runs)):
-            for stretch, facts in self._cascades_from(first):
-                size = self._segment_bytes(stretch, facts)
-                if size < max(layers[first : stretch.last + 1]):
-                    ways[stretch.last].append(_Way(first, size, facts.streamed_work))
+            for candidate, facts in self._cascades_from(first):
+                size = self._cascade_bytes(candidate, facts)
+                if size < max(layers[first : candidate.last + 1]):
+                    ways[candidate.last].append(_Way(first, size, facts.streamed_work))
         return ways
 
-    def _cascades_from(self, first: int) -> Iterator[tuple[Stretch, SegmentFacts]]:
-        for stretch, is_closed in self._stretches.from_run(first, MOST_RUNS):
-            if not is_closed or (stretch.last == first and not stretch.takes_source):
+    def _cascades_from(self, first: int) -> Iterator[tuple[CandidateRange, CascadeFacts]]:
+        for candidate, is_closed in self._candidates.from_run(first, MOST_RUNS):
+            if not is_closed or (candidate.last == first and not candidate.takes_streamed_input):
                 continue
-            kinds = self._kinds[first : stretch.last + 1]
-            facts = self._memory.facts_of(kinds, partial(self._stretches.segment_of, stretch))
+            kinds = self._kinds[first : candidate.last + 1]
+            facts = self._memory.facts_of(kinds, partial(self._candidates.planned_of, candidate))
             if facts is not None:
-                yield stretch, facts
+                yield candidate, facts
 
     @cached_property
     def _kinds(self) -> list[int]:
-        return list(map(self._memory.kind, self._stretches.descriptions))
+        return list(map(self._memory.kind, self._candidates.descriptions))
 
-    def _segment_bytes(self, stretch: Stretch, facts: SegmentFacts) -> int:
-        """What is alive while the cascade runs."""
+    def _cascade_bytes(self, candidate: CandidateRange, facts: CascadeFacts) -> int:
+        """Bytes alive while the cascade runs."""
         sizes, root = self._alive.sizes, self.program.root
-        read = {root(buffer)[0] for buffer in stretch.inputs}
-        own = sum(sizes.get(buffer, 0) for buffer in stretch.roots if buffer not in read)
-        whole = self._alive.within(stretch.first, stretch.last) - own
-        dying = [self._dies(buffer, stretch.last) for buffer in stretch.inputs]
+        read = {root(buffer)[0] for buffer in candidate.inputs}
+        own = sum(sizes.get(buffer, 0) for buffer in candidate.roots if buffer not in read)
+        whole = self._alive.within(candidate.first, candidate.last) - own
+        dying = [self._dies(buffer, candidate.last) for buffer in candidate.inputs]
         local = facts.local_bytes - (facts.free_bytes if all(dying) else 0)
-        if self.runs[stretch.last].outputs[0] in self._stretches.columns:
+        if self.runs[candidate.last].outputs[0] in self._candidates.columns:
             return whole + local  # the result is counted as a part of what it is columns of
         beside = [size for size, dies in zip(facts.beside_bytes, dying, strict=True) if dies]
         return whole + min(min(beside, default=facts.result_bytes) + local, facts.own_bytes)

@@ -4,7 +4,7 @@ What one core writes may be what the other still reads, where a result begins in
 dies there. Three ways keep them apart, the quickest that holds is taken:
 
     one phase   a core the upper rows, the other the lower ones
-    a stash     rows at the seam go beside the result first; then both may write over the operand
+    a stash     rows at the split go beside the result first; then both may write over the operand
     a walk      phase by phase as many rows as the bytes allow, both cores near to each other
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from glowmcu.ir.division import Bytes, Phase, Place, Turn, meet
 from glowmcu.ir.kernel_code import RowRule
 
-#: Whether a kernel may write units [first, end) so many bytes below its operand `number`'s part.
+#: Whether a kernel may write units [first, end) with its operand `number` `gap` bytes above them.
 Promise = Callable[[int, int, int, int], bool]
 #: A walk of more phases is no gain.
 _MOST_PHASES = 16
@@ -42,7 +42,7 @@ class Costs:
     pixels: int = 2
 
     def of(self, phases: Sequence[Phase]) -> float:
-        """Of a whole run."""
+        """Cycles of a whole run in these phases."""
         return self.meeting * (len(phases) + 1) + sum(
             max(self._turns(turns) for turns in phase) for phase in phases
         )
@@ -58,21 +58,21 @@ class Costs:
 @dataclass(frozen=True)
 class Layout:
     """A result of equal units and its operands; `gaps[i]` is operand i's start less the result's,
-    None where they have no byte in common. Halves of one phase meet at `seam`, 0: in the middle.
+    None if they have no byte in common. Halves of one phase meet at `split`, 0: in the middle.
     """
 
     units: int
     unit_bytes: int
     operands: tuple[Operand, ...]
     gaps: tuple[int | None, ...]
-    seam: int = 0
+    split: int = 0
 
     def written(self, first: int, end: int) -> Bytes:
         """Bytes of units, from the result's start."""
         return first * self.unit_bytes, end * self.unit_bytes
 
     def part(self, number: int, first: int, end: int) -> Bytes:
-        """What units read of an operand, from its first byte."""
+        """Bytes [start, end) of an operand that units [first, end) read, from its first byte."""
         operand = self.operands[number]
         if operand.rule is None:
             return 0, operand.size_bytes
@@ -110,7 +110,7 @@ class Layout:
 def best_phases(
     layout: Layout, promise: Promise, stash_units: int, costs: Costs
 ) -> tuple[Phase, ...] | None:
-    """The quickest way, None where there is none. The stash has room for `stash_units`."""
+    """The quickest way, None if there is none. The stash has room for `stash_units`."""
     whole = one_phase(layout, promise)
     if whole is not None:
         return whole
@@ -121,24 +121,24 @@ def best_phases(
 
 def one_phase(layout: Layout, promise: Promise) -> tuple[Phase, ...] | None:
     """Two halves at once."""
-    seam = layout.seam or (layout.units + 1) // 2
-    return _pair(layout, 0, seam, layout.units, promise)
+    split = layout.split or (layout.units + 1) // 2
+    return _pair(layout, 0, split, layout.units, promise)
 
 
 def _pair(
-    layout: Layout, first: int, seam: int, end: int, promise: Promise
+    layout: Layout, first: int, split: int, end: int, promise: Promise
 ) -> tuple[Phase, ...] | None:
-    if not layout.are_apart((first, seam), (seam, end)):
+    if not layout.are_apart((first, split), (split, end)):
         return None
     if layout.disturbs(layout.written(first, end), end, layout.units):
         return None
-    if not layout.can_take(first, seam, promise) or not layout.can_take(seam, end, promise):
+    if not layout.can_take(first, split, promise) or not layout.can_take(split, end, promise):
         return None
-    return (((Turn(first, seam),), (Turn(seam, end),)),)
+    return (((Turn(first, split),), (Turn(split, end),)),)
 
 
 def with_stash(layout: Layout, promise: Promise, most_units: int) -> tuple[Phase, ...] | None:
-    """As few units at the seam as will do."""
+    """As few units beside the split as will do."""
     for count in range(1, min(most_units, layout.units - 2) + 1):
         for above in dict.fromkeys(((layout.units - count + 1) // 2, (layout.units - count) // 2)):
             found = _around(layout, above, above + count, promise)
@@ -152,16 +152,16 @@ def _around(layout: Layout, above: int, below: int, promise: Promise) -> tuple[P
     upper, lower = (0, above), (below, layout.units)
     if not layout.can_take(*upper, promise) or not layout.can_take(*lower, promise):
         return None
-    for seam in (below, above):
-        upsets_lower = layout.disturbs(layout.written(0, seam), *lower)
-        if not upsets_lower and not layout.disturbs(layout.written(seam, layout.units), *upper):
+    for split in (below, above):
+        upsets_lower = layout.disturbs(layout.written(0, split), *lower)
+        if not upsets_lower and not layout.disturbs(layout.written(split, layout.units), *upper):
             break
     else:
         return None
-    # Who has fewer units afterwards computes more of the seam.
+    # Who has fewer units afterwards computes more of the stash.
     middle = above + (below - above + (layout.units - below > above)) // 2
     first = _some(above, middle, Place.STASH), _some(middle, below, Place.STASH)
-    copies = _some(above, seam, Place.FROM_STASH), _some(seam, below, Place.FROM_STASH)
+    copies = _some(above, split, Place.FROM_STASH), _some(split, below, Place.FROM_STASH)
     return first, ((Turn(*upper), *copies[0]), (Turn(*lower), *copies[1]))
 
 
@@ -170,7 +170,7 @@ def _some(first: int, end: int, place: Place) -> tuple[Turn, ...]:
 
 
 def stash_range(phases: Sequence[Phase]) -> tuple[int, int]:
-    """The units that go to the stash; an empty range where none does."""
+    """The units that go to the stash; an empty range if none does."""
     stashed = [
         turn for phase in phases for turns in phase for turn in turns if turn.place is Place.STASH
     ]
@@ -223,6 +223,6 @@ def _steps(layout: Layout, first: int) -> Iterator[tuple[Phase, int]]:
         if layout.disturbs(layout.written(first, end), end, layout.units):
             continue
         yield ((Turn(first, end),), ()), end
-        seam = first + (end - first + 1) // 2
-        if seam < end and layout.are_apart((first, seam), (seam, end)):
-            yield ((Turn(first, seam),), (Turn(seam, end),)), end
+        split = first + (end - first + 1) // 2
+        if split < end and layout.are_apart((first, split), (split, end)):
+            yield ((Turn(first, split),), (Turn(split, end),)), end

@@ -56,8 +56,11 @@ class _Machine:
         counters = self.program.constantly_there
         states = [state.buffer for state in self.program.states]
         for buffer, array in zip((*self.program.inputs, *states), inputs, strict=True):
-            if self.program.pushed is not None and buffer is self.program.pushed.buffer:
-                self.arena.pushed = array.tobytes()
+            if (
+                self.program.streamed_input is not None
+                and buffer is self.program.streamed_input.buffer
+            ):
+                self.arena.streamed_input = array.tobytes()
             else:
                 self.arena.give(buffer, array)
         for counter in counters:

@@ -37,9 +37,9 @@ class CascadeExecution:
             stage, y = self.cascade.stages[index], self.made[index]
             if stage.result in self.cascade.rings:
                 self._slide(stage.result)
-            if stage.source is not None:
-                start, size = self._result(stage, stage.source, y)
-                self.arena.store(start, self.arena.pushed[y * size : (y + 1) * size])
+            if stage.input_ring is not None:
+                start, size = self._result(stage, stage.input_ring, y)
+                self.arena.store(start, self.arena.streamed_input[y * size : (y + 1) * size])
             for item in stage.runs:
                 if item.call is RowCall.ACCUMULATE:
                     self._accumulate(item, y)

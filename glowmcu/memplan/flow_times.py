@@ -15,7 +15,7 @@ from glowmcu.ir.kernel_code import RowRule
 
 Ints = npt.NDArray[np.int64]
 
-#: Flows that are remembered: those of a large network's stretches.
+#: Flows that are remembered: those of a large network's candidate ranges.
 _MOST_FLOWS = 256
 
 
@@ -32,7 +32,7 @@ class Read:
 
 @dataclass(frozen=True)
 class StageReads:
-    """What a stage reads, in the order in which it asks for rows."""
+    """The reads of a stage, in the order in which it asks for rows."""
 
     turns: int
     accumulates: bool
@@ -56,7 +56,7 @@ def _last_readers(rule: RowRule, turns: int) -> tuple[Ints, npt.NDArray[np.bool_
 
 
 def first_needed(last: Ints, times: Ints | int) -> Ints:
-    """The first row that is read at or after each time; `len(last)` where there is none."""
+    """The first row that is read at or after each time; `len(last)` if there is none."""
     return np.asarray(np.searchsorted(np.maximum.accumulate(last), times), np.int64)
 
 
@@ -126,7 +126,7 @@ class FlowTimes:
 
     @cached_property
     def ends(self) -> Ints:
-        """For each turn the one that last reads the row that it makes; itself where nobody does."""
+        """For each turn the one that last reads the row that it makes; itself if none does."""
         ends = np.arange(len(self.order))
         for index, writes in enumerate(self.writes):
             last = self.last_reads.get(index)
@@ -136,7 +136,7 @@ class FlowTimes:
 
     @cached_property
     def spans(self) -> tuple[tuple[int, int] | None, ...]:
-        """Of stages with sums or several rows: the first and the last turn in which they exist."""
+        """First and last turn in which a stage's memory exists; None for one with a single row."""
         return tuple(
             (int(writes[0]), int(self.ends[writes].max()))
             if stage.accumulates or self.ring_rows[index] > 1

@@ -28,14 +28,14 @@ def peak_bytes(program: Program) -> int:
 
 
 def peak_with_input(program: Program) -> int:
-    """The same if the application wrote a pushed input as a whole, before the first step."""
+    """The same if the application wrote a streamed input as a whole, before the first step."""
     totals = live_bytes(program)
-    if program.pushed is not None:
-        whole = aligned(program.pushed.buffer.size_bytes)
+    if program.streamed_input is not None:
+        whole = aligned(program.streamed_input.buffer.size_bytes)
         for step, item in enumerate(program.steps):
             totals[step] += whole
-            if isinstance(item, Cascade) and item.source is not None:
-                ring = item.stages[item.source].result
+            if isinstance(item, Cascade) and item.input_stage is not None:
+                ring = item.stages[item.input_stage].result
                 totals[step + 1] += whole - aligned(ring.size_bytes)
                 break
     return max(totals)

@@ -90,7 +90,7 @@ class OrderModel:
         return ready
 
     def transition(self, done: int, alive_bytes: int, index: int) -> Transition:
-        """What running `index` takes after the runs in `done`, with `alive_bytes` alive."""
+        """Bytes during and after run `index`, after the runs in `done` with `alive_bytes` alive."""
         facts = self.runs[index]
         during = after = alive_bytes
         for root in facts.roots:
@@ -115,12 +115,12 @@ class OrderModel:
 
     @property
     def key(self) -> Hashable:
-        """Equal where every order costs the same."""
+        """Equal if every order costs the same."""
         return tuple(self.runs), self.start_bytes, self.first_bytes, self.end_bytes
 
     @property
     def bound_bytes(self) -> int:
-        """What no order can go below: the largest run by itself, or all inputs, or all outputs."""
+        """Bytes that no order is below: those of the largest run, of all inputs, of all outputs."""
         alone = [
             sum(root.size_bytes for root in facts.roots)
             - (facts.result_bytes if facts.reusable else 0)
@@ -235,7 +235,7 @@ def _stage_by_stage(runs: list[_RunFacts], stages: list[int]) -> list[_RunFacts]
 
 
 def old_readers(program: Program) -> dict[Buffer, int]:
-    """What states become to the runs that read what they were, as masks: those come first."""
+    """New value of each state -> mask of the runs that read the old one and so come first."""
     found: dict[Buffer, int] = {}
     for state in program.states:
         old = old_values(program, state.buffer)
@@ -245,7 +245,7 @@ def old_readers(program: Program) -> dict[Buffer, int]:
 
 
 def old_values(program: Program, state: Buffer) -> set[Buffer]:
-    """What a state was, slices of it and what it is a part of."""
+    """Buffers that hold the old value of a state: it, its slices, and what it is a part of."""
     old, before = {state}, 0
     while len(old) != before:
         before = len(old)

@@ -15,10 +15,10 @@ from glowmcu.memplan.cascades import NEVER, Partition
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.liveness import live_bytes, peak_bytes, peak_with_input
 from glowmcu.memplan.offsets import place_buffers
+from glowmcu.memplan.planned_cascades import CascadeMemory, PlannedCascade
 from glowmcu.memplan.reports import PassReport
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.schedule import OrderMemory, Schedule, schedule
-from glowmcu.memplan.segments import Segment, SegmentMemory
 from glowmcu.memplan.share_by_arena import share_by_arena
 from glowmcu.memplan.share_columns import share_columns
 from glowmcu.memplan.share_views import share_views
@@ -29,10 +29,10 @@ __all__ = ["ARENA_ALIGN", "PassReport", "Plan", "aligned", "live_bytes", "plan_m
 
 @dataclass(frozen=True, eq=False)
 class PlanMemory:
-    """What plans of one network have in common, found once for all of them."""
+    """Orders and cascades that plans of one network have in common, found once."""
 
     orders: OrderMemory = field(default_factory=OrderMemory)
-    segments: SegmentMemory = field(default_factory=SegmentMemory)
+    cascades: CascadeMemory = field(default_factory=CascadeMemory)
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def plan_memory(
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about that many bytes (0:
-    as few as possible). Without, only those do that take the rows of a pushed input: raises GM409
-    where there is one that cannot be. `memory`: what other plans know of orders
+    as few as possible). Without, only those do that take the rows of a streamed input: raises GM409
+    if there is one that cannot be. `memory`: what other plans know of orders
     and of cascades.
     """
     verify_program(program)
@@ -69,22 +69,22 @@ def plan_memory(
     in_place = reuse_in_place(scheduled.program)
     reports.append(_in_place_report(scheduled.program, in_place))
     plan = None
-    if stream_to is not None or program.pushed is not None:
+    if stream_to is not None or program.streamed_input is not None:
         budget = NEVER - 1 if stream_to is None else stream_to
-        known = memory.segments if memory is not None else None
-        columns, segments = _segments(in_place, program, budget, known)
-        streamed = stream_rows(columns, segments)
-        note = f"{sum(item.last - item.first + 1 for item in segments)} layers in cascades"
+        known = memory.cascades if memory is not None else None
+        columns, cascades = _cascades(in_place, program, budget, known)
+        streamed = stream_rows(columns, cascades)
+        note = f"{sum(item.last - item.first + 1 for item in cascades)} layers in cascades"
         before, after = peak_bytes(columns), peak_with_input(streamed)
         passes = [*reports, PassReport("stream_rows", before, after, note)]
-        if program.pushed is not None:
-            note = f"rows of {program.pushed.buffer.name!r} come from the application"
+        if program.streamed_input is not None:
+            note = f"rows of {program.streamed_input.buffer.name!r} come from the application"
             passes.append(PassReport("push_input", after, peak_bytes(streamed), note))
         plan = _placed(streamed, scheduled.proved, passes)
     # Rings of small tensors, and the counters of their rows, may take more than the tensors do.
     # A result may lie over its operands, no more: an arena has half of the peak at least.
     small = plan is not None and peak_bytes(in_place) <= 2 * plan.arena_bytes
-    if plan is None or (program.pushed is None and small):
+    if plan is None or (program.streamed_input is None and small):
         whole = _placed(in_place, scheduled.proved, reports)
         plan = whole if plan is None or whole.arena_bytes < plan.arena_bytes else plan
     verify_program(plan.program, aligned(plan.arena_bytes, ARENA_ALIGN))
@@ -104,10 +104,10 @@ def _placed(program: Program, order_proved: bool, reports: Sequence[PassReport])
     )
 
 
-def _segments(
-    scheduled: Program, given: Program, stream_to: int, memory: SegmentMemory | None
-) -> tuple[Program, list[Segment]]:
-    """What streams, and the program in which strips are columns of what they make together.
+def _cascades(
+    scheduled: Program, given: Program, stream_to: int, memory: CascadeMemory | None
+) -> tuple[Program, list[PlannedCascade]]:
+    """The program in which strips are columns of what they make together, and what streams of it.
 
     Strips come in the order given: the best one for whole tensors tears them apart.
     """

@@ -1,4 +1,4 @@
-"""What a planning pass says of itself."""
+"""Reports of planning passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows flowing through a segment of runs: who takes turns when, and how many rows must be kept.
+"""Rows flowing through a range of runs: who takes turns when, and how many rows must be kept.
 
 Turns are taken by demand: a stage that needs a row asks its producer, a row at a time, so rows are
 made as late as possible. From the order of turns follow the rows that each ring needs and how far
@@ -29,26 +29,26 @@ def support_of(run: Run) -> RowSupport:
 class FlowStage:
     """Runs that take their turns together; the results of all but the last are single rows.
 
-    Or no runs: the rows of `source` come from the application.
+    Or no runs: the rows of `streamed_input` come from the application.
     """
 
     runs: tuple[Run, ...]
-    source: Buffer | None = None
+    streamed_input: Buffer | None = None
 
     @property
     def result(self) -> Buffer:
-        return self.runs[-1].outputs[0] if self.source is None else self.source
+        return self.runs[-1].outputs[0] if self.streamed_input is None else self.streamed_input
 
     @property
     def turns(self) -> int:
         """How often it can have its turn."""
-        if self.source is not None:
-            return self.source.type.shape[1]
+        if self.streamed_input is not None:
+            return self.streamed_input.type.shape[1]
         return support_of(self.runs[0]).turns
 
     @property
     def accumulates(self) -> bool:
-        return self.source is None and support_of(self.runs[-1]).call is RowCall.ACCUMULATE
+        return self.streamed_input is None and support_of(self.runs[-1]).call is RowCall.ACCUMULATE
 
     @cached_property
     def needs(self) -> tuple[tuple[Buffer, RowRule, bool], ...]:
@@ -67,7 +67,7 @@ class FlowStage:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Stages in the order of their runs, the last one makes the result of the segment."""
+    """Stages in the order of their runs, the last one makes the result of the range."""
 
     stages: tuple[FlowStage, ...]
 
@@ -145,9 +145,11 @@ class Flow:
         return gap if gap < final.result.size_bytes else None
 
 
-def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int], source: Buffer | None = None) -> Flow:
-    """Stages of a segment. `inner`: how many operands of the segment's runs each result inside is;
-    `source`: an image whose rows come from the application.
+def flow_of(
+    runs: Sequence[Run], inner: Mapping[Buffer, int], streamed_input: Buffer | None = None
+) -> Flow:
+    """Stages of a range of runs. `inner`: how many operands of these runs each result inside is;
+    `streamed_input`: an image whose rows come from the application.
 
     A run that reads the same row of a result which nobody else reads joins that result's stage,
     where there are several the one that needs the tallest window.
@@ -171,7 +173,7 @@ def flow_of(runs: Sequence[Run], inner: Mapping[Buffer, int], source: Buffer | N
         stage = (*host, run)
         stages.append(stage)
         hosts[run.outputs[0]] = stage
-    sources = () if source is None else (FlowStage((), source),)
+    sources = () if streamed_input is None else (FlowStage((), streamed_input),)
     return Flow((*sources, *map(FlowStage, stages)))
 
 

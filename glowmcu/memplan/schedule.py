@@ -25,7 +25,7 @@ BEAM_WIDTH = 16
 
 @dataclass(frozen=True)
 class Schedule:
-    """Peaks, here and in the given order, count results in place where the order allows it."""
+    """Peaks, here and in the given order, count results in place if the order allows it."""
 
     program: Program
     peak_bytes: int
@@ -42,7 +42,7 @@ class OrderMemory:
 
 
 class _Found(NamedTuple):
-    """`order`: None where the given one is as good as any."""
+    """`order`: None if the given one is as good as any."""
 
     order: list[int] | None
     proved: bool

@@ -1,4 +1,4 @@
-"""Which concatenations take their operands in place, where stages have rates: by the arena.
+"""Which concatenations take their operands in place, if stages have rates: by the arena.
 
 A queue whose new rows come behind the old ones saves copies, but leaves a hole beside the state
 while other stages run, which their large buffers do not fit into. In a program of one rate the rows

@@ -13,7 +13,7 @@ from glowmcu.ops.joining import Concatenation
 
 
 def share_columns(program: Program) -> Program:
-    """Joins along the width become views, where every operand is some run's own result."""
+    """Joins along the width become views, if every operand is some run's own result."""
     for run in program.runs:
         moved = _columns(program, run)
         if moved:

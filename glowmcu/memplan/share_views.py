@@ -18,7 +18,7 @@ from glowmcu.memplan.order_model import old_values
 
 
 def share_views(program: Program) -> Program:
-    """Operands of concatenations become parts of the results where that is free."""
+    """Operands of concatenations become parts of the results if that is free."""
     for run in program.runs:
         shared = with_operands_in_place(program, run)
         if shared is None:
@@ -29,7 +29,7 @@ def share_views(program: Program) -> Program:
 
 
 def with_operands_in_place(program: Program, run: Run) -> Program | None:
-    """The program with every movable operand of `run` inside its result; None where there is none,
+    """The program with every movable operand of `run` inside its result; None if there is none,
     or nowhere to read the result after the run, or a state is read too late.
     """
     shared = _contained(program, run)
@@ -48,7 +48,7 @@ def _gives_state(program: Program) -> bool:
 
 
 def _reads_too_late(program: Program) -> bool:
-    """Whether a run reads what a state was where it has been overwritten: the order was found for a
+    """Whether a run reads what a state was when it has been overwritten: the order was found for a
     copy of it. Parts of the new value are written before the whole is, each to its own bytes.
     """
     return any(
@@ -109,7 +109,7 @@ def _shows_updated(program: Program, buffer: Buffer) -> bool:
 
 def _movable(program: Program, buffer: Buffer, result: Buffer, offset: int) -> bool:
     root, start, end = program.span(buffer)
-    if program.pushed is not None and root is program.pushed.buffer:
+    if program.streamed_input is not None and root is program.streamed_input.buffer:
         return False  # it never is anywhere as a whole
     if _shows_updated(program, buffer):
         return False  # that lies where the old value does

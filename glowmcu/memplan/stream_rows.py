@@ -1,4 +1,4 @@
-"""Segments become `Cascade` instructions on rings and single rows."""
+"""Planned cascades become `Cascade` instructions on rings and single rows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from glowmcu.ir.kernel_code import RowCall
 from glowmcu.ir.program import Instruction, Program
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.memplan.overlap import Interval, forbidden_differences
+from glowmcu.memplan.planned_cascades import PlannedCascade
 from glowmcu.memplan.row_flow import support_of
-from glowmcu.memplan.segments import Segment
 
 #: For each turn of a cascade, whether something is there.
 Turns = npt.NDArray[np.bool_]
 
 
-def stream_rows(program: Program, segments: Sequence[Segment]) -> Program:
-    """The program with its segments as cascades; results inside them are in place no more."""
-    ends = {segment.last: segment for segment in segments}
-    inside = {run for item in segments for run in program.runs[item.first : item.last + 1]}
-    own = {buffer for item in segments for buffer in (*item.inner, item.result)}
-    own |= {item.source for item in segments if item.source is not None}
+def stream_rows(program: Program, cascades: Sequence[PlannedCascade]) -> Program:
+    """The program with its planned cascades as instructions; results inside them are in place no
+    more.
+    """
+    ends = {planned.last: planned for planned in cascades}
+    inside = {run for item in cascades for run in program.runs[item.first : item.last + 1]}
+    own = {buffer for item in cascades for buffer in (*item.inner, item.result)}
+    own |= {item.streamed_input for item in cascades if item.streamed_input is not None}
     instructions: list[Instruction] = []
     index = -1
     for item in program.instructions:
@@ -42,21 +44,21 @@ def stream_rows(program: Program, segments: Sequence[Segment]) -> Program:
     return program.with_instructions(instructions)
 
 
-def cascade_of(segment: Segment) -> Cascade:
+def cascade_of(planned: PlannedCascade) -> Cascade:
     """The instruction, with buffers for everything that lives in it."""
-    return _Builder(segment).cascade()
+    return _Builder(planned).cascade()
 
 
 class _Builder:
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
+    def __init__(self, planned: PlannedCascade) -> None:
+        self.planned = planned
         self.rings: dict[Buffer, int] = {}
         self.local: dict[Buffer, Buffer] = {}
-        for number, stage in enumerate(segment.flow.stages):
+        for number, stage in enumerate(planned.flow.stages):
             for run in stage.runs[:-1]:
                 self.local[run.outputs[0]] = _rows_of(run.outputs[0], 1, "row")
-            if stage.result is not segment.result:
-                rows = segment.ring_rows[stage.result]
+            if stage.result is not planned.result:
+                rows = planned.ring_rows[stage.result]
                 ring = _rows_of(stage.result, rows, "rows")
                 self.local[stage.result] = ring
                 self.rings[ring] = number
@@ -67,9 +69,9 @@ class _Builder:
             Stage(
                 tuple(map(self._row_run, stage.runs)),
                 stage.turns,
-                None if stage.source is None else self.local[stage.source],
+                None if stage.streamed_input is None else self.local[stage.streamed_input],
             )
-            for stage in self.segment.flow.stages
+            for stage in self.planned.flow.stages
         )
         self._separate(stages)
         for number, stage in enumerate(stages):
@@ -77,22 +79,22 @@ class _Builder:
             self._follow(number, stage)
         return Cascade(
             stages,
-            self.segment.flow.order,
-            self.segment.inputs,
-            (self.segment.result,),
+            self.planned.flow.order,
+            self.planned.inputs,
+            (self.planned.result,),
             self.rings,
             self.apart,
-            self.segment.overlaps,
-            self.segment.row_pitch,
+            self.planned.overlaps,
+            self.planned.row_pitch,
         )
 
     def _separate(self, stages: Sequence[Stage]) -> None:
         """Buffers that are never there in one turn, and rows of the result that come later."""
-        flow, result = self.segment.flow, self.segment.result
+        flow, result = self.planned.flow, self.planned.result
         lives: list[tuple[int, Buffer, Turns]] = []
         for number, stage in enumerate(stages):
             kept = [buffer for buffer in self._own(stage) if buffer in self.rings]
-            kept += [stage.source] if stage.source is not None else []
+            kept += [stage.input_ring] if stage.input_ring is not None else []
             kept += [
                 i.run.scratch for i in stage.runs if i.call is RowCall.ACCUMULATE and i.run.scratch
             ]
@@ -102,7 +104,7 @@ class _Builder:
             for other_number, other, other_turns in lives[index + 1 :]:
                 if number != other_number and not (turns & other_turns).any():
                     self.apart[buffer, other] = ()
-            if self.segment.row_pitch:
+            if self.planned.row_pitch:
                 continue  # other strips' columns lie between the rows
             size = result.size_bytes
             rows = 1 if flow.stages[-1].accumulates else flow.stages[-1].turns
@@ -128,7 +130,7 @@ class _Builder:
         return RowRun(moved, support.call, support.rules)
 
     def _passing(self, stage: Stage) -> Iterator[Buffer]:
-        """What a stage needs during its own turn only."""
+        """Buffers that a stage needs during its own turn only."""
         for item in stage.runs:
             if item.run.outputs[0] is not stage.result:
                 yield item.run.outputs[0]
@@ -136,9 +138,11 @@ class _Builder:
                 yield item.run.scratch
 
     def _follow(self, number: int, stage: Stage) -> None:
-        """What first comes into use when some rows of an input are read for good."""
-        flow = self.segment.flow
-        for operand in self.segment.inputs:
+        """Note how near to an input those buffers of a stage may be that are first written after
+        some rows of the input were read for the last time.
+        """
+        flow = self.planned.flow
+        for operand in self.planned.inputs:
             rows = operand.type.shape[1]
             unread = flow.first_live_row(operand, flow.first_write(number))
             start = unread * (operand.size_bytes // rows) if unread < rows else operand.size_bytes
@@ -150,7 +154,7 @@ class _Builder:
     def _own(self, stage: Stage) -> Iterator[Buffer]:
         """The buffers inside the cascade that a stage brings with it."""
         for item in stage.runs:
-            if item.run.outputs[0] is not self.segment.result:
+            if item.run.outputs[0] is not self.planned.result:
                 yield item.run.outputs[0]
             if item.run.scratch is not None:
                 yield item.run.scratch
@@ -177,7 +181,7 @@ class _Builder:
         position = run.positions[run.inputs.index(row)]
         rule = support.overlaps.get(position)
         result = run.outputs[0]
-        if rule is None or result is self.segment.result or run.inputs.count(row) > 1:
+        if rule is None or result is self.planned.result or run.inputs.count(row) > 1:
             return
         kept = result.type.shape[1] - 1
         row_bytes = result.size_bytes // (kept + 1)

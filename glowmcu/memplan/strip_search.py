@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.program import Program, aligned
 from glowmcu.memplan.cascades import Partition
-from glowmcu.memplan.segments import Segment, row_bytes_of
+from glowmcu.memplan.planned_cascades import PlannedCascade, row_bytes_of
 from glowmcu.memplan.strips import (
     StripArea,
     columns_of_strips,
@@ -27,7 +27,7 @@ _MOST_EXTRA = 0.25
 
 
 def promising_strips(
-    graph: Graph, program: Program, outside: Iterable[Value], most: int
+    graph: Graph, program: Program, external: Iterable[Value], most: int
 ) -> list[Graph]:
     """At most `most` graphs with strips that may need less memory than the whole, best first.
 
@@ -37,13 +37,13 @@ def promising_strips(
     limit_bytes = partition.least_peak_bytes
     macs = sum(node.macs for node in graph.nodes)
     found: list[tuple[int, int, Graph]] = []
-    for area in strip_areas(graph, outside):
+    for area in strip_areas(graph, external):
         last = max(i for i, run in enumerate(partition.runs) if run.node in area.inside)
-        segment, rest = partition.segment(0, last), partition.rest_peak_bytes(last + 1)
-        if segment is None or rest >= limit_bytes:
+        planned, rest = partition.planned(0, last), partition.rest_peak_bytes(last + 1)
+        if planned is None or rest >= limit_bytes:
             continue
         for count in range(_LEAST_COUNT, min(_MOST_COUNT, area.width) + 1):
-            estimate = max(rest, _strip_bytes(graph, area, count, segment))
+            estimate = max(rest, _strip_bytes(graph, area, count, planned))
             if estimate >= limit_bytes:
                 continue
             strips = split_into_strips(graph, area, count)
@@ -54,7 +54,7 @@ def promising_strips(
     return [strips for _, _, strips in found[:most]]
 
 
-def _strip_bytes(graph: Graph, area: StripArea, count: int, segment: Segment) -> int:
+def _strip_bytes(graph: Graph, area: StripArea, count: int, planned: PlannedCascade) -> int:
     """The whole result, and what a strip has inside: the rows of the widest one."""
     strips = columns_of_strips(graph, area, count)
     widest: dict[str, tuple[int, int]] = {}
@@ -63,9 +63,9 @@ def _strip_bytes(graph: Graph, area: StripArea, count: int, segment: Segment) ->
             known = widest.get(value.name, (0, 1))
             widest[value.name] = max(known[0], end - first), value.type.shape[2]
     rings = whole = 0
-    for buffer, rows in segment.ring_rows.items():
+    for buffer, rows in planned.ring_rows.items():
         size = rows * row_bytes_of(buffer)
         most, width = widest[buffer.name]
         whole += aligned(size)
         rings += aligned(size * most // width)
-    return aligned(area.end.type.size_bytes) + rings + (segment.local_bytes - whole) // count
+    return aligned(area.end.type.size_bytes) + rings + (planned.local_bytes - whole) // count

@@ -1,7 +1,7 @@
 """An early part of a network computed in vertical strips, so that rows on their way are narrower.
 
 The graph from the inputs to one tensor is made several times, each time for a range of that
-tensor's columns and the columns under them, and put together again. At the seams columns are
+tensor's columns and the columns under them, and put together again. Columns in the halo are
 computed twice: MCUNetV2's patches (arXiv 2110.15352), in one direction. Kernels know nothing of it:
 a strip's layer is a layer with a narrower image, padded only where the image ends.
 """
@@ -46,7 +46,7 @@ class StripArea:
 def strip_areas(graph: Graph, sources: Iterable[Value]) -> list[StripArea]:
     """Areas that read nothing but `sources` and constants and hand on one tensor, small to large.
 
-    A window makes the area: without one there would be no seam to speak of, nor rows to keep.
+    A window makes the area: without one there would be no halo, nor rows to keep.
     """
     areas = []
     for node in graph.nodes:

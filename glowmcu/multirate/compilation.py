@@ -45,7 +45,7 @@ class PipelineFiles:
 
 
 def compile_pipeline(files: PipelineFiles, options: Options) -> Compilation:
-    """One bundle of all stages. Raises GM151 where they do not fit together, GM152 for an option
+    """One bundle of all stages. Raises GM151 if they do not fit together, GM152 for an option
     that is a stage's, and what each model may raise.
     """
     check_options(files.description, options)
@@ -58,7 +58,7 @@ def check_options(description: Description, options: Options) -> None:
     for name, is_given in (
         ("--input-shape", inputs.shapes), ("--define", inputs.symbols), ("--bind", inputs.bind),
         ("--keep-input", inputs.kept), ("--stream-input", inputs.streamed),
-        ("--outside-input", inputs.outside), ("--io", inputs.io), ("--input-layout", inputs.nhwc),
+        ("--outside-input", inputs.external), ("--io", inputs.io), ("--input-layout", inputs.nhwc),
         ("--state", inputs.states or not inputs.finds_states), ("--slide", inputs.slides),
         ("--camera", inputs.cameras),
         ("--samples or --profile", options.quantization), ("--kernels", options.kernels),
@@ -158,7 +158,7 @@ def _graph(
     io = "int8" if cameras and request is not None else ""
     inputs = InputOptions(io=io, slides=slides, cameras=cameras)
     graph, said = application_graph(data, name, request, options.rounding, inputs)
-    return graph, (*model_notes(data, name, inputs), *said)
+    return graph, (*model_notes(data, name, inputs, request is not None), *said)
 
 
 def _data_input(stage: StageDescription, files: PipelineFiles) -> str:

@@ -47,7 +47,7 @@ def decision_label_notes(decision: Graph, labels: tuple[str, ...]) -> tuple[str,
 
 
 def _expect_reachable(scores: TensorType, threshold: float, file: str) -> None:
-    """Raise GM151 where no stored score is as large as the threshold."""
+    """Raise GM151 if no stored score is as large as the threshold."""
     if scores.quantization is None:
         return
     most = (scores.element.limits[1] - scores.zero_point) * scores.scale

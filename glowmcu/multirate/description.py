@@ -73,7 +73,7 @@ class DecisionDescription:
 
 @dataclass(frozen=True)
 class Description:
-    """A pipeline. `rate`: samples a second, None where the file does not say."""
+    """A pipeline. `rate`: samples a second, None if the file does not say."""
 
     file: Path
     text: bytes
@@ -200,7 +200,7 @@ class _Table:
         self.problems.append(Problem("GM150", f"{self._where}{key} {message}", self._file, hint))
 
     def get(self, key: str, kind: type) -> Any:  # noqa: ANN401 - TOML
-        """The value, None where it is missing or of another kind."""
+        """The value, None if it is missing or of another kind."""
         self._known.append(key)
         value = self._body.get(key)
         if kind is float and type(value) is int:

@@ -69,7 +69,7 @@ class StageGraph:
 def queue(graph: Graph, value: Value, window: Window, name: str, where: str, file: str) -> Graph:
     """`graph` with a shared state that holds the newest rows of `window`, `value` the last of them.
 
-    Raises GM151 where `value` does not fit.
+    Raises GM151 if `value` does not fit.
     """
     nodes: list[Node] = []
     value = _converted(nodes, value, window.type, where, file)

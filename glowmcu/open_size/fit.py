@@ -19,7 +19,7 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import Selection, select_kernels
 from glowmcu.memory_fit.bodies import BodyPlanner
-from glowmcu.memory_fit.fit import Fit
+from glowmcu.memory_fit.fitted_plan import FittedPlan
 from glowmcu.memory_fit.peak import over_arena_budget
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import plan_memory
@@ -37,7 +37,7 @@ def fit_open(
     budgets: Budgets,
     choices: KernelChoices | None,
     file_name: str,
-) -> tuple[Fit, SizedProgram]:
+) -> tuple[FittedPlan, SizedProgram]:
     """A plan for the largest size in which every other one runs, too.
 
     No layers go row by row. Raises GM145, GM146, GM402, GM403 and what selection raises.
@@ -52,7 +52,7 @@ def fit_open(
         {node: _alone(one, found.codes[node][most]) for node, one in chosen.items()}
     )
     plan = plan_memory(build_program(graphs.largest, selections))
-    fit = Fit(selections, plan, graphs.largest)
+    fit = FittedPlan(selections, plan, graphs.largest)
     if budgets.arena_bytes is not None and fit.arena_bytes > budgets.arena_bytes:
         raise over_arena_budget(fit, budgets.arena_bytes)
     return fit, _sized(fit, graphs, found.codes, file_name)
@@ -67,7 +67,7 @@ def _alone(selection: Selection, code: KernelCode | None) -> Selection:
 
 
 def _sized(
-    fit: Fit,
+    fit: FittedPlan,
     graphs: OpenGraphs,
     codes: Mapping[Node, Mapping[int, KernelCode | None]],
     file_name: str,

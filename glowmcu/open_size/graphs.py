@@ -53,7 +53,7 @@ class OpenGraphs:
 
 
 def open_graphs(size: OpenSize, sized: Sized, file_name: str, quantized: bool) -> OpenGraphs:
-    """Graphs of all sizes from the model at some of them. Raises GM144 where there is no rule.
+    """Graphs of all sizes from the model at some of them. Raises GM144 if there is no rule.
 
     Where lowering finds another form of the network at a size (of one step a transpose is none),
     the form of the largest is tried there, and has to give the same results. A model that is
@@ -198,7 +198,7 @@ def _beginning(op: Constant, largest: Constant) -> Constant:
 
 
 def _read(size: OpenSize, sized: Callable[[int], _T]) -> dict[int, _T]:
-    """The model where it can be read so: at its smallest sizes a network may be none."""
+    """The model if it can be read so: at its smallest sizes a network may be none."""
     found, cause = {}, None
     for at in sorted(_asked(size), reverse=True):
         try:

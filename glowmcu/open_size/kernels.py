@@ -14,8 +14,8 @@ from glowmcu.ir.operation import Constant
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.kernel import Kernel, Site, Target, site_of
 from glowmcu.kernels.selection.choices import KernelChoices
-from glowmcu.kernels.selection.lying import standing
 from glowmcu.kernels.selection.select import Selection, select_kernels
+from glowmcu.kernels.selection.transposed_variants import untransposed
 from glowmcu.open_size.graphs import OpenGraphs
 
 
@@ -101,7 +101,7 @@ def _even_codes(
     tried = (size.largest, size.smallest, size.middle)
     rest = [at for at in size.sizes if at not in tried]
     codes = _codes(sites, index, variant, target, [*dict.fromkeys(tried), *rest])
-    return evened(codes, size, standing(variant).is_loops)
+    return evened(codes, size, untransposed(variant).is_loops)
 
 
 def _codes(
@@ -116,7 +116,7 @@ def _codes(
         found[at] = variant.generate(site, target)
         found[at] = sharing(found[at], next(iter(found.values())))
         function = function or found[at].function
-        if found[at].function != function and not standing(variant).is_loops:
+        if found[at].function != function and not untransposed(variant).is_loops:
             raise Uneven(f"another function at a size of {at}")
         site.memory.clear()
     return found

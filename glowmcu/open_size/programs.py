@@ -66,7 +66,7 @@ class _Smaller:
             made = buffer
             if value is not None:
                 # Of a constant the smaller one is the beginning.
-                made = Buffer(buffer.name, self._values[value].type, buffer.data, buffer.outside)
+                made = Buffer(buffer.name, self._values[value].type, buffer.data, buffer.external)
             self._made[buffer] = made
         return self._made[buffer]
 

@@ -1,4 +1,4 @@
-"""The sizes at which a model is one network, where it is none over the whole range.
+"""The sizes at which a model is one network, if it is none over the whole range.
 
 Joining paths of different strides (U-Nets) works at every second or fourth size alone, a window
 without padding from its own size on. Ranges are tried with steps, the finest first.

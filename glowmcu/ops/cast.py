@@ -21,7 +21,7 @@ from glowmcu.ops.registry import operation
 @operation("cast")
 @dataclass(frozen=True)
 class Cast(Operation):
-    """To the result's element type. Free where that is the operand's, but for the sign."""
+    """To the result's element type. Free if that is the operand's, but for the sign."""
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         (x,) = inputs

@@ -52,7 +52,7 @@ def window_output_size(size: int, pad: int, kernel: int, stride: int, dilation: 
     return out
 
 
-def turned_padding(padding: Padding) -> Padding:
+def transposed_padding(padding: Padding) -> Padding:
     """Top is left, and bottom right."""
     top, left, bottom, right = padding
     return left, top, right, bottom
@@ -108,12 +108,12 @@ class _Convolution(Operation):
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")
 
-    def turned(self) -> Operation:
+    def hw_transposed(self) -> Operation:
         return replace(
             self,
             strides=self.strides[::-1],
             dilations=self.dilations[::-1],
-            padding=turned_padding(self.padding),
+            padding=transposed_padding(self.padding),
         )
 
     def clamp_range(self, signature: Signature) -> tuple[int, int]:

@@ -189,7 +189,7 @@ def decoded(codes: Array, anchors: Array, scales: Sequence[float]) -> Array:
 
 
 def intersection_over_union(box: Array, others: Array) -> Array:
-    """Of a box with each of others: float32; 0 where one of the two has no area."""
+    """Of a box with each of others: float32; 0 if one of the two has no area."""
     with np.errstate(all="ignore"):
         area, areas = _area(box), _area(others)
         low = np.where(box[:2] < others[:, :2], others[:, :2], box[:2])

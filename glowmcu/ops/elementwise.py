@@ -53,7 +53,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class CommonScale:
-    """How two operands come to one scale, and (where there is one) how their sum leaves it."""
+    """How two operands come to one scale, and (if there is one) how their sum leaves it."""
 
     left_shift: int
     a: Scale
@@ -365,7 +365,7 @@ class Prelu(ElementwiseOperation):
         return (enumerated(self, x, signature, rounding, [alpha.low]),)
 
     def scales(self, signature: Signature) -> tuple[Scale, Scale]:
-        """Factors of x where it is positive, and of x * alpha."""
+        """Factors of x if it is positive, and of x * alpha."""
         x, alpha = signature.inputs
         out: TensorType = signature.output
         positive = Scale(*quantize_multiplier(x.scale / out.scale))

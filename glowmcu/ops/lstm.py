@@ -56,7 +56,7 @@ class Lstm(Operation):
     Results: the hidden state after each step, (B, T, U) or (T, B, U), and both states at the end.
 
     int8 or int16 with int8 weights, one scale a gate, a cell state of int16 and a bias of int32 or
-    int64; or float32. `cell_clip` bounds the cell state's real magnitude where it is positive.
+    int64; or float32. `cell_clip` bounds the cell state's real magnitude if it is positive.
     """
 
     channel_operands: ClassVar[tuple[int, ...]] = (1, 2)

@@ -80,7 +80,7 @@ def whole(shape: Shape) -> Region:
 class Copy:
     """Elements of `source` go to `target`, a region of result `result`.
 
-    The source is part of `operand`, or of the result itself where `operand` is None.
+    The source is part of `operand`, or of the result itself if `operand` is None.
     """
 
     source: Region
@@ -101,7 +101,7 @@ class Movement(Operation):
         raise AssertionError(f"{type(self).__name__} has no copies")
 
     def fill(self, signature: Signature) -> int | float | None:
-        """Stored value of the elements that no copy reaches; None where there are none."""
+        """Stored value of the elements that no copy reaches; None if there are none."""
         return None
 
     def verify(self, signature: Signature) -> None:

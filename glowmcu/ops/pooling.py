@@ -20,7 +20,7 @@ from glowmcu.ops.broadcasting import expect_quantized
 from glowmcu.ops.convolution import (
     Padding,
     Pair,
-    turned_padding,
+    transposed_padding,
     window_extent,
     window_output_size,
     window_rows,
@@ -129,12 +129,12 @@ class _Pool(_Windows):
     def _verify_integers(self, signature: Signature) -> None:
         require_same_quantization(signature.inputs[0], signature.output)
 
-    def turned(self) -> Operation:
+    def hw_transposed(self) -> Operation:
         return replace(
             self,
             kernel=self.kernel[::-1],
             strides=self.strides[::-1],
-            padding=turned_padding(self.padding),
+            padding=transposed_padding(self.padding),
             dilations=self.dilations[::-1],
         )
 

@@ -20,7 +20,7 @@ _MOST_RESULT = 256
 
 def real_requantization(scales: npt.ArrayLike) -> Requantization:
     """For single rounding: equal to the real scales for every int32 sum whose result is within
-    +-256. Raises OperationError where no multiplier of 31 bits is.
+    +-256. Raises OperationError if no multiplier of 31 bits is.
     """
     plain = requantization(scales)
     real = np.atleast_1d(np.asarray(scales, np.float64))

@@ -106,7 +106,7 @@ class Recurrence(Operation):
     has_lengths: bool = False
 
     def _verify_attributes(self) -> None:
-        """Raise OperationError where they do not fit each other."""
+        """Raise OperationError if they do not fit each other."""
         cell = CELLS[self.kind.value]
         if len(self.functions) != cell.functions * len(self.reversed) or not self.reversed:
             raise OperationError(f"{len(self.functions)} functions do not fit {self.kind.value}")

@@ -27,7 +27,7 @@ from glowmcu.ops.registry import operation
 
 @dataclass(frozen=True)
 class Reduction(Operation):
-    """Base: `axes` are reduced, and stay with length 1 where `keep_dims`."""
+    """Base: `axes` are reduced, and stay with length 1 if `keep_dims`."""
 
     axes: tuple[int, ...] = ()
     keep_dims: bool = False

@@ -1,7 +1,7 @@
 """From the energies of a spectrum to the features of a filter bank: `signal_filter_bank`,
 `…_square_root`, `…_spectral_subtraction`, `signal_pcan`, `…_log`.
 
-All are functions of unsigned integers that wrap where they are not cut.
+All are functions of unsigned integers that wrap if they are not cut.
 Source: TensorFlow Lite Micro `signal/src/{filter_bank,filter_bank_square_root,square_root_32,
 square_root_64,filter_bank_spectral_subtraction,pcan_argc_fixed,filter_bank_log,log}.cc`.
 """

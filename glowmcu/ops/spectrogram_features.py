@@ -33,7 +33,7 @@ _Numbers = tuple[_Integers, _Integers]
 class Features:
     """Constants of all features of a layer, exact integers.
 
-    `floors` and `factors` are numbers with their exponents, a feature each; None where nothing is
+    `floors` and `factors` are numbers with their exponents, a feature each; None if nothing is
     added. `log_units` are added to logarithms, which are kept from `least_log` to `most_log`; then
     a feature is `(log * slope + offset) >> shift`. Without logarithms it is the product with its
     factor, rounded, plus `zero_point`. All end from `least` to `most`.

@@ -3,7 +3,7 @@
 A sample of int16 times a weight of the window has 31 bits; shifted right once, for good, nothing on
 the way to the spectrum leaves 31 bits, so that quiet frames keep what they have and loud ones never
 overflow. Twiddles are Q15: a word times a half is one instruction where there are such, and two
-products of 32 bits where there are no longer ones. Stages behind the first halve.
+products of 32 bits if there are no longer ones. Stages behind the first halve.
 Not `mixed_radix_fft.py`: KISS FFT divides each stage by its radix and rounds once more for that. Of
 int16 it leaves a quiet frame few bits, and of int32 its products of 64 bits cost four times these.
 """

@@ -76,7 +76,7 @@ class TransposeConv2D(Operation):
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")
 
-    def turned(self) -> Operation:
+    def hw_transposed(self) -> Operation:
         return replace(
             self,
             size=self.size[::-1],

@@ -24,7 +24,7 @@ from glowmcu.quant.judgement import Judge, figures_of, parted
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.output_errors import Doubles, OutputErrors
 from glowmcu.quant.profile import Profile, merge
-from glowmcu.quant.profiling import Observer, Watch, profile_graph
+from glowmcu.quant.profiling import ProfilingObserver, Watch, profile_graph
 from glowmcu.quant.real_outputs import stored_samples
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Sample, Samples
@@ -47,7 +47,7 @@ _CERTAINTY = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The options that were found, and what was tried, the best first; nothing where samples were
+    """The options that were found, and what was tried, the best first; nothing if samples were
     too few to search.
     """
 
@@ -95,7 +95,7 @@ def choose(
     judge: Judge,
     start: QuantizationOptions,
     space: SearchSpace,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     needs: Needs | None = None,
 ) -> Choice:
     """What of `space` suits the calibration's samples best; `start` where nothing is better.
@@ -118,13 +118,13 @@ def choose(
 class _Search:
     """Trials by their options. The first that is tried is what others are compared with."""
 
-    def __init__(self, parts: Sequence[Part], observer: Observer | None) -> None:
+    def __init__(self, parts: Sequence[Part], observer: ProfilingObserver | None) -> None:
         self._parts = parts
         self._trials: dict[QuantizationOptions, Trial] = {}
         self._watch, self._done, self._planned = Watch(observer, "choosing options"), 0, 0
 
     def best(self, candidates: Sequence[QuantizationOptions]) -> Trial | None:
-        """Of candidates, the simplest first, of which the first is the one to beat; None where that
+        """Of candidates, the simplest first, of which the first is the one to beat; None if that
         one cannot be made.
         """
         finalists = min(len(candidates), _FINALISTS + 1)
@@ -146,7 +146,7 @@ class _Search:
     def wider(self, found: Trial, space: SearchSpace, needs: Needs) -> Trial | None:
         """`found` with 16 bits for the layers that do most harm: the cheapest way that is enough.
 
-        None where nothing has to be mended, and where that mends nothing at a small price.
+        None if nothing has to be mended, and where that mends nothing at a small cost.
         """
         if not self._figures(found).shortfalls(needs.demands):
             return None
@@ -213,7 +213,7 @@ class _Search:
 
 
 def parts_of(judge: Judge) -> list[Part]:
-    """Thirds of the samples that the judge calibrates with; none where these are too few."""
+    """Thirds of the samples that the judge calibrates with; none if these are too few."""
     kept = _in_memory(judge)
     held = [parted(kept, turn, _PARTS) for turn in range(_PARTS)]
     if min(part.count or 0 for _, part in held) < _LEAST_JUDGED:

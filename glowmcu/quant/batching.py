@@ -24,7 +24,7 @@ _RELATIVE_TOLERANCE = 1e-3
 def batched(graph: Graph, count: int) -> tuple[Graph, dict[Value, Value]] | None:
     """The graph on `count` samples at once, and its values by those of `graph`.
 
-    None where an input, output or operator does not go along.
+    None if an input, output or operator does not go along.
     """
     values: dict[Value, Value] = {}
     for value in graph.inputs:

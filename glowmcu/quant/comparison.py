@@ -38,7 +38,7 @@ _MOST_ALONE = 96
 
 @dataclass(frozen=True)
 class Difference:
-    """How far numbers are from float ones. `sqnr_db` is infinite where they are equal.
+    """How far numbers are from float ones. `sqnr_db` is infinite if they are equal.
 
     `saturated` is the share of float values that the stored type cannot reach.
     """

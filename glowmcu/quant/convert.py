@@ -136,7 +136,7 @@ class _Tensors:
         return self._own[value]
 
     def _add_state(self, value: Value) -> Value:
-        """A state is stored as those store it that compute with it; real where nobody does."""
+        """A state is stored as those store it that compute with it; real if nobody does."""
         type_ = self._state_type(value)
         if type_ == value.type:
             self._real[value] = value

@@ -107,7 +107,7 @@ def samples_in(graph: Graph, item: object) -> Iterator[object]:
 
 
 def _inputs_of(graph: Graph, item: object) -> list[Array] | None:
-    """Arrays for the inputs; None where the item is nothing that is known here."""
+    """Arrays for the inputs; None if the item is nothing that is known here."""
     types = [value.type for value in graph.inputs]
     item = as_array(item)
     if isinstance(item, Mapping):
@@ -147,7 +147,7 @@ def _of_plain_numbers(item: Sequence[Any], type_: TensorType) -> list[Array] | N
 
 def key_of_samples(arrays: Mapping[str, Array], type_: TensorType) -> str | None:
     """The name of the array that holds samples of the only input: the only one that fits it, or of
-    several the one that is called as samples usually are; None where that is not clear.
+    several the one that is called as samples usually are; None if that is not clear.
     """
     fitting = [name for name, array in arrays.items() if _is_sample_or_batch(array.shape, type_)]
     if len(fitting) == 1:
@@ -163,7 +163,7 @@ def _is_sample_or_batch(shape: Shape, type_: TensorType) -> bool:
 
 
 def _batch(array: Array, type_: TensorType) -> int | None:
-    """How many samples an item's array has; None where it is a single one, or does not fit."""
+    """How many samples an item's array has; None if it is a single one, or does not fit."""
     wanted = type_.shape
     tail = wanted[1:] if wanted[:1] == (1,) else wanted
     if array.shape in (wanted, tail) or not array.ndim:

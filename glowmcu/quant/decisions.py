@@ -25,7 +25,7 @@ _NO_SCORES = ("tanh", "relu", "clip", "softplus", "sin", "cos")
 
 @dataclass(frozen=True)
 class Decision:
-    """How output `index` decides: `axis` is that of the classes, None where each element is a
+    """How output `index` decides: `axis` is that of the classes, None if each element is a
     decision of its own, at `threshold` or, of integers, by its value.
     """
 
@@ -57,7 +57,7 @@ def differing(decision: Decision, want: Array, got: Array) -> tuple[int, int]:
 
 
 def _decision(graph: Graph, index: int, value: Value) -> Decision | None:
-    """What the end of the graph says; None where it says nothing."""
+    """What the end of the graph says; None if it says nothing."""
     if value.type.element is not ElementType.F32:
         return Decision(index, None)
     # Axes of the output by those of the tensor that is looked at, back to what made the numbers.

@@ -95,7 +95,7 @@ def _data(graph: Graph, value: Value, constants: dict[Value, Array]) -> Array:
 def _factors(
     graph: Graph, pair: _Pair, tensor: TensorProfile, constants: dict[Value, Array]
 ) -> Array | None:
-    """What each channel of the tensor between is divided by; None where nothing is to be had."""
+    """What each channel of the tensor between is divided by; None if nothing is to be had."""
     if tensor.channels is None:
         return None
     reach = np.maximum(np.abs(tensor.channels.low), np.abs(tensor.channels.high)).astype(np.float64)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from glowmcu.errors import ExitCode, error
 from glowmcu.ir.graph import Graph, Node
-from glowmcu.quant.islands import Rules, nodes_named
+from glowmcu.quant.int8_partition import Rules, nodes_named
 from glowmcu.quant.linear_layers import is_linear
 from glowmcu.quant.wide import ALL
 

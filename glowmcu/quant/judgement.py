@@ -23,7 +23,7 @@ from glowmcu.quant.comparison import compare_graphs, sqnr_db
 from glowmcu.quant.decisions import decisions_of, differing
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile
-from glowmcu.quant.profiling import Observer, profile_graph
+from glowmcu.quant.profiling import ProfilingObserver, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
 from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.sample_source import evenly_picked
@@ -118,7 +118,7 @@ def judge_of(
     samples: Samples,
     profile: Profile,
     is_own: bool,
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
 ) -> Judge:
     """A judge of `profile`, which is of these very samples (`is_own`) or came from elsewhere."""
     if not is_own:

@@ -20,7 +20,7 @@ def possible_values(
     graph: Graph, value: Value, measured: Callable[[Value], Range]
 ) -> Mapping[Value, Array]:
     """The value and the real numbers that it is made of, each with some that it can be, flat and
-    finite; nothing where it is the result of products of layers, loops or branches.
+    finite; nothing if it is the result of products of layers, loops or branches.
     """
     nodes = _made_by(graph, value)
     if nodes is None:
@@ -42,7 +42,7 @@ def possible_values(
 
 
 def _made_by(graph: Graph, value: Value) -> list[Node] | None:
-    """The nodes behind a value in their order; None where one of them multiplies matrices or has
+    """The nodes behind a value in their order; None if one of them multiplies matrices or has
     a graph of its own.
     """
     found: set[Node] = set()

@@ -44,7 +44,7 @@ class _Layer:
 def choose_four_bits(judge: Judge, start: QuantizationOptions, needs: Needs) -> MixedWeights:
     """`start` with four bits for the layers that bear them.
 
-    Raises GM352 where even four bits for all do not fit the budget, and what `quantize` does.
+    Raises GM352 if even four bits for all do not fit the budget, and what `quantize` does.
     """
     plain = replace(start, four_bit_weights=())
     search = _Search(judge, plain, needs)
@@ -71,7 +71,7 @@ def choose_four_bits(judge: Judge, start: QuantizationOptions, needs: Needs) -> 
 
 
 def _harm(loss: float, weights: int) -> float:
-    """The noise that four bits add for each weight, where it was 1 without."""
+    """The noise that four bits add for each weight, if it was 1 without."""
     return (loss**2 - 1.0) / weights
 
 
@@ -88,7 +88,7 @@ class _Search:
         return replace(self._plain, four_bit_weights=tuple(layer.name for layer in layers))
 
     def loss(self, layers: Sequence[_Layer]) -> float | None:
-        """Error of the outputs as a share of what it is without four bits; None where such a graph
+        """Error of the outputs as a share of what it is without four bits; None if such a graph
         cannot be made.
         """
         try:
@@ -155,7 +155,7 @@ def _name(node: Node) -> str:
 
 
 def _most(count_: int, is_enough: Callable[[int], bool]) -> int:
-    """The largest number up to `count_` that is, where smaller ones are too; 0 where none is."""
+    """The largest number up to `count_` that is, where smaller ones are too; 0 if none is."""
     if is_enough(count_):
         return count_
     low, high = 0, count_

@@ -65,7 +65,7 @@ def _outputs_and_scores(graph: Graph, samples: Samples) -> list[Array]:
 
 
 def _ending(graph: Graph, value: Value) -> Node | None:
-    """The node that makes probabilities of scores at the end; None where there is none."""
+    """The node that makes probabilities of scores at the end; None if there is none."""
     node = graph.producers.get(value)
     while node is not None and node.op.name in _TRANSPARENT:
         node = graph.producers.get(node.inputs[0])

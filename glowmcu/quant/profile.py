@@ -64,8 +64,8 @@ class TensorProfile:
 
     @property
     def quietest_share(self) -> float | None:
-        """Largest magnitude of the channel where it is least, as a share of where it is greatest;
-        None without channels.
+        """Largest magnitude in the quietest channel over that in the loudest; None without
+        channels.
         """
         if self.channels is None:
             return None
@@ -87,8 +87,8 @@ _COLUMNS = (
 class Profile(Shown):
     """Tensors by name, in the graph's order, and what they were measured with.
 
-    `model_sha256` is that of the model file; empty where a graph was never a file. `options` are
-    those that suit the samples best, which `compile` takes; None where nobody has looked.
+    `model_sha256` is that of the model file; empty if a graph was never a file. `options` are
+    those that suit the samples best, which `compile` takes; None if nobody has looked.
 
     >>> made = glowmcu.profile("digits.onnx", "calibration.npz")
     >>> pixels = made.tensors["pixels"]
@@ -149,7 +149,7 @@ def profiled_values(graph: Graph) -> dict[Value, str]:
 
 
 def check_profile(profile: Profile, graph: Graph, model_sha256: str = "", where: str = "") -> None:
-    """Raise GM301 for the profile of another model, GM302 where tensors differ.
+    """Raise GM301 for the profile of another model, GM302 if tensors differ.
 
     `model_sha256` is compared where both sides have one.
     """

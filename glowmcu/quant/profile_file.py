@@ -50,7 +50,7 @@ def profile_text(profile: Profile, judged: Judged | None = None) -> str:
 
 
 def write_profile(profile: Profile, path: Path, judged: Judged | None = None) -> None:
-    """Write the file, and its folder. Raises GM303 where that is impossible."""
+    """Write the file, and its folder. Raises GM303 if that is impossible."""
     try:
         write_text_file(path, profile_text(profile, judged))
     except OSError as cause:
@@ -66,7 +66,7 @@ def read_profile(path: Path) -> Profile:
 
 def read_quality(path: Path, options: QuantizationOptions) -> tuple[QualityEntry, ...]:
     """What these options were found to come to when the profile was made, whatever the types of
-    inputs and outputs; empty where that is not known. Raises GM303 for what is no quality.
+    inputs and outputs; empty if that is not known. Raises GM303 for what is no quality.
     """
     record = json.loads(_read_text(path)).get("quality")
     if record is None:

@@ -38,7 +38,7 @@ _MOST_CHANNELS = 4096
 @dataclass(frozen=True)
 class Progress:
     """How far it has come, and with what: samples are profiled, then options chosen by them.
-    `total` and `remaining_s` are None where the end is not known.
+    `total` and `remaining_s` are None if the end is not known.
     """
 
     done: int
@@ -48,15 +48,15 @@ class Progress:
     activity: str = "profiling"
 
 
-Observer = Callable[[Progress], None]
+ProfilingObserver = Callable[[Progress], None]
 
 
 class Watch:
-    """Tells an observer, where there is one, how far an activity that begins now has come."""
+    """Tells an observer, if there is one, how far an activity that begins now has come."""
 
     def __init__(
         self,
-        observer: Observer | None,
+        observer: ProfilingObserver | None,
         activity: str = "profiling",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -78,12 +78,12 @@ def profile_graph(
     graph: Graph,
     samples: Samples,
     model_sha256: str = "",
-    observer: Observer | None = None,
+    observer: ProfilingObserver | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Profile:
     """The profile of `samples`.
 
-    Raises GM306 for no samples, GM310 where all are the same, GM311 where a tensor overflows.
+    Raises GM306 for no samples, GM310 if all are the same, GM311 if a tensor overflows.
     """
     names = profiled_values(graph)
     tensors: dict[Value, TensorProfile] = {}
@@ -209,7 +209,7 @@ def _channel_profile(value: Value, array: Array) -> ChannelProfile | None:
 
 
 def _refuse_constant_data(graph: Graph, tensors: dict[Value, TensorProfile]) -> None:
-    """GM310 where no input varies at all: blank recordings calibrate nothing."""
+    """GM310 if no input varies at all: blank recordings calibrate nothing."""
     inputs = [(value, tensors[value]) for value in graph.inputs if value in tensors]
     if inputs and all(tensor.low == tensor.high for _, tensor in inputs):
         value, tensor = inputs[0]

@@ -1,10 +1,10 @@
 """The whole way from a float graph and its profile to an int8 graph: READ THIS FIRST.
 
-0. `equalization` levels channels in the float graph, where that was asked for; `spectra` makes one
+0. `equalization` levels channels in the float graph, if that was asked for; `spectra` makes one
    operator of each front end: samples to logarithms
-1. `islands`     which nodes become int8
-2. `parameters`  scale and zero point of every tensor they touch
-3. `convert`     the new graph; weights as rounded by `rounding` where that was asked for
+1. `int8_partition`  which nodes become int8
+2. `parameters`      scale and zero point of every tensor they touch
+3. `convert`         the new graph; weights as rounded by `rounding` if that was asked for
 
 A node that refuses its int8 types (scales that its fixed point cannot express) becomes float, and
 everything is done again without it.
@@ -21,7 +21,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.quant.convert import Formats, convert_graph
 from glowmcu.quant.equalization import equalize
 from glowmcu.quant.four_bits import choose_four_bit_nodes
-from glowmcu.quant.islands import Rules, choose_int8_nodes, nodes_named, why_float
+from glowmcu.quant.int8_partition import Rules, choose_int8_nodes, nodes_named, why_float
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.parameters import assign_parameters, raw_inputs, wide_states
 from glowmcu.quant.profile import Profile, check_profile

@@ -106,7 +106,7 @@ def _windows(moments: Array, length: int, value: Value, path: Path) -> Array:
 
 
 def _rows(path: Path) -> tuple[list[str], Array]:
-    """Names of the columns, none where there are none, and float64[rows, columns]."""
+    """Names of the columns, none if there are none, and float64[rows, columns]."""
     try:
         if path.stat().st_size > limits.file_bytes():
             raise _unreadable(path, f"more than {limits.size_text(limits.file_bytes())}")

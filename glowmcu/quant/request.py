@@ -11,7 +11,7 @@ from glowmcu.quant.choices import options_text
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile, check_profile, resized
 from glowmcu.quant.profile_file import profile_text
-from glowmcu.quant.profiling import Observer, profile_graph
+from glowmcu.quant.profiling import ProfilingObserver, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.search_space import SearchSpace
@@ -22,7 +22,7 @@ class QuantizationRequest:
     """A profile, or samples to make one; samples beside a profile are for options that look at
     data. `profile_name` is what the bundle calls the profile; `observer` watches profiling.
     `of_another_size`: the profile is of the same model at another size of one of its axes.
-    `quality` is what these options were found to come to, empty where nobody has looked; `search`
+    `quality` is what these options were found to come to, empty if nobody has looked; `search`
     what may be chosen in their place by the samples, None for nothing; `mixed_weights`: so are the
     layers whose weights have four bits.
     """
@@ -31,7 +31,7 @@ class QuantizationRequest:
     profile: Profile | None = None
     profile_name: str = ""
     samples: SampleSource | None = None
-    observer: Observer | None = None
+    observer: ProfilingObserver | None = None
     search: SearchSpace | None = None
     of_another_size: bool = False
     mixed_weights: bool = False

@@ -20,7 +20,7 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Array
 from glowmcu.quant.clipping import clipped_scales, scales_matrix
 from glowmcu.quant.convert import LayerConstants, Refinement, nearest
-from glowmcu.quant.islands import Rules
+from glowmcu.quant.int8_partition import Rules
 from glowmcu.quant.linear_layers import is_linear, rows_of, weights_matrix, weights_of_matrix
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profile import Profile, TensorProfile, profiled_values

@@ -57,7 +57,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def paths_of(data: object) -> list[Path] | None:
-    """`data` as paths; None where it is arrays."""
+    """`data` as paths; None if it is arrays."""
     if isinstance(data, str | Path):
         return [Path(data)]
     if isinstance(data, list | tuple) and all(isinstance(item, str | Path) for item in data):

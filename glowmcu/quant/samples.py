@@ -29,7 +29,7 @@ SampleData = Array | Mapping[str, Array] | Iterable[Any]
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples that can be gone through again and again. `count` is None where it is not known;
+    """Samples that can be gone through again and again. `count` is None if it is not known;
     `notes` say what was taken for granted of them.
     """
 

@@ -29,7 +29,7 @@ ADDED = "quantization"
 
 
 def stored_values(x: Array, type_: TensorType) -> Array:
-    """Real numbers as `type_` stores them; unchanged where it is no quantized type."""
+    """Real numbers as `type_` stores them; unchanged if it is no quantized type."""
     if type_.quantization is None:
         return x
     signature = Signature((TensorType(x.shape, ElementType.F32),), (type_.with_shape(x.shape),))
@@ -37,7 +37,7 @@ def stored_values(x: Array, type_: TensorType) -> Array:
 
 
 def real_values(stored: Array, type_: TensorType) -> Array:
-    """float32 of stored values; unchanged where the type is not quantized per tensor."""
+    """float32 of stored values; unchanged if the type is not quantized per tensor."""
     if type_.quantization is None or type_.quantization.per_channel:
         return stored
     offsets = stored.astype(np.float32) - np.float32(type_.zero_point)
@@ -81,7 +81,7 @@ class SideBySide:
 
     @cached_property
     def pairs(self) -> tuple[tuple[Node, Node], ...]:
-        """Nodes of the float graph with their counterparts. Raises GM316 where there are none."""
+        """Nodes of the float graph with their counterparts. Raises GM316 if there are none."""
         first = [node for node in self.reference.nodes if not isinstance(node.op, Constant)]
         second = [
             node

@@ -21,7 +21,7 @@ from glowmcu.ops.shape import Reshape
 from glowmcu.ops.signal_fft import Rfft
 from glowmcu.ops.spectrogram import Spectrogram
 from glowmcu.ops.transpose import Transpose
-from glowmcu.quant.islands import is_named
+from glowmcu.quant.int8_partition import is_named
 from glowmcu.quant.profile import Profile, profiled_values
 from glowmcu.quant.spectrum_frames import Frames, frames_of
 from glowmcu.quant.spectrum_traces import Kind, Trace, traces_of
@@ -100,7 +100,7 @@ def fuse_front_ends(graph: Graph, kept: Collection[Node]) -> Fused:
 def _front_ends(
     graph: Graph, traces: Mapping[Value, Trace], source: Node, frames: Frames
 ) -> list[_FrontEnd] | None:
-    """Those of all values that others read of a spectrum; None where they read its parts."""
+    """Those of all values that others read of a spectrum; None if they read its parts."""
     ends = {*graph.outputs}
     finals: dict[Value, None] = {}
     for value, trace in traces.items():

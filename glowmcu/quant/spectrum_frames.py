@@ -45,7 +45,7 @@ class _View:
 
 
 def frames_of(graph: Graph, framed: Value) -> Frames | None:
-    """Those that a transform reads along the last axis of `framed`; None where they are none."""
+    """Those that a transform reads along the last axis of `framed`; None if they are none."""
     signals = [framed]
     while (node := graph.producers.get(signals[-1])) is not None and _is_seen_through(graph, node):
         signals.append(next(v for v in node.inputs if graph.constant_data(v) is None))

@@ -82,7 +82,7 @@ class Chain:
         return replace(found, floor=found.floor + number)
 
     def clipped(self, low: float = 0.0, high: float = MOST) -> Chain | None:
-        """None where nothing is left but one number; features are never below 0."""
+        """None if nothing is left but one number; features are never below 0."""
         if self.is_logarithm:
             return None
         low, high = (max(end, 0.0) ** (1 / self.exponent) for end in (low, high))
@@ -100,7 +100,7 @@ class Chain:
         return replace(self, is_logarithm=True, slope=self.exponent, exponent=1.0)
 
     def rooted(self) -> Chain | None:
-        """The same with an exponent of 1: roots go in front of the sums, where there are none."""
+        """The same with an exponent of 1: roots go in front of the sums, if there are none."""
         if self.exponent == 1:
             return self
         if self.bank is not None or self.of_roots or self.floor:

@@ -15,7 +15,7 @@ from glowmcu.ir.types import Quantization
 from glowmcu.ops.elementwise import Add, Mul, Sub
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.reduction import Mean
-from glowmcu.quant.islands import Rules, border_nodes, nodes_named
+from glowmcu.quant.int8_partition import Rules, border_nodes, nodes_named
 from glowmcu.quant.schemas import Schema, power_of_two_above, usable_scale
 
 #: In the place of a name: every node that can.

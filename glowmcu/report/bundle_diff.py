@@ -19,7 +19,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\
 
 
 def diff_tables(found: BundleDiff) -> list[Table]:
-    """Costs, layers that changed, and what else did; the latter two only where there are any."""
+    """Costs, layers that changed, and what else did; the latter two only if there are any."""
     costs = plain_table(
         "", ("", "n"), ("before", "r"), ("after", "r"), ("growth", "r"), ("%", "r"), ("", "n")
     )

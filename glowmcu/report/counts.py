@@ -32,5 +32,5 @@ def counts_table(found: CountComparison) -> Table:
 
 
 def _ratio(ratio: float) -> str:
-    """Nothing where the model holds."""
+    """Nothing if the model holds."""
     return "within" if ratio == 1.0 else f"{ratio:.2f}"

@@ -31,7 +31,7 @@ _SECONDS = 20
 @dataclass(frozen=True)
 class Use:
     """Something that some `commands` need tools for: `found` are versions that are there, `missing`
-    says what to install, None where nothing is.
+    says what to install, None if nothing is.
     """
 
     name: str
@@ -114,7 +114,7 @@ def _package_version(name: str) -> str:
 
 
 def _version(tool: str) -> str:
-    """The first line of what a tool says of itself (OpenOCD: as an error); nothing where it is not
+    """The first line of what a tool says of itself (OpenOCD: as an error); nothing if it is not
     there.
     """
     if not tool or shutil.which(tool) is None:

@@ -36,7 +36,7 @@ _CODE = re.compile(r"^```c\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def report_page(bundle: Bundle) -> str:
-    """The page of the bundle in its folder, with what commands have kept there. Raises GM671 where
+    """The page of the bundle in its folder, with what commands have kept there. Raises GM671 if
     somebody changed that.
     """
     try:
@@ -149,7 +149,7 @@ def _between(low: str, high: str) -> str:
 
 
 def _time_part(bench: Facts, cycles: int | None, clock: int | None) -> tuple[float | None, str]:
-    """Per cent of what there is, and what that is; None where nothing limits it."""
+    """Per cent of what there is, and what that is; None if nothing limits it."""
     limit = bench.get("limits", {}).get("cycles")
     if limit is not None and cycles is not None:
         return 100 * cycles / limit, f"limit {number(limit)} cycles"
@@ -162,7 +162,7 @@ def _time_part(bench: Facts, cycles: int | None, clock: int | None) -> tuple[flo
 
 
 def _usage(folder: Path) -> str:
-    """The C that the bundle's README shows; empty where somebody took that away."""
+    """The C that the bundle's README shows; empty if somebody took that away."""
     try:
         found = _CODE.search((folder / "README.md").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -187,7 +187,7 @@ def _simplified_layers(bundle: Bundle) -> list[tuple[SimplifiedLayer, str]]:
 
 
 def _curve(facts: Facts) -> Markup | None:
-    """Other plans as a picture, where they were asked for and can be drawn."""
+    """Other plans as a picture, if they were asked for and can be drawn."""
     from glowmcu.goals import PlanPoint
     from glowmcu.report.curve import curve_svg
     from glowmcu.report.plots import can_plot

@@ -48,7 +48,7 @@ def report(
     """All that compile, verify, bench and compare found out about `bundle` (or the one in that
     folder) as one HTML page: network, layers and their kernels, arena over time, verification.
 
-    It is written to `output` where that is given. Raises GM601, GM671 for a folder that is damaged,
+    It is written to `output` if that is given. Raises GM601, GM671 for a folder that is damaged,
     GM718 for a file that cannot be written.
 
     >>> bundle = glowmcu.compile("digits_int8.tflite", output="build/digits")

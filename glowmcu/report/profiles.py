@@ -14,7 +14,7 @@ from glowmcu.report.tables import plain_table
 def profile_table(profile: Profile) -> Table:
     """One line a tensor. `its steps`: how many of int8's 256 lie within a standard deviation; few
     mean that rare large values cost the common ones their precision. `quietest`: the reach of the
-    quietest channel as a share of the loudest one's; where it is small, `--equalize` may help.
+    quietest channel as a share of the loudest one's; if it is small, `--equalize` may help.
     """
     headings = ("low", "high", "mean", "deviation", "its steps", "quietest", "shape", "tensor")
     table = plain_table("", *((heading, "r") for heading in headings[:6]), ("shape", "r"),

@@ -1,7 +1,7 @@
 """Names of layers made to fit a column: what all have in common goes, what tells them apart stays.
 
 TensorFlow joins the names of what it fuses: `net/relu_4/Relu;net/bn_4/Fused;net/conv2d_4/Conv2D` is
-`…/conv2d_4` where there is no room. The last of them is the operator itself.
+`…/conv2d_4` if there is no room. The last of them is the operator itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHORT = 24
 
 
 def short_names(names: Sequence[str], width: int) -> list[str]:
-    """A text of at most `width` characters for each name, different ones where that can be."""
+    """A text of at most `width` characters for each name, different ones if that can be."""
     common = _common_start(set(names))
     rows = _rows(names)
     short = {name: _shortest(name, rows, width) for name in dict.fromkeys(names)}
@@ -40,7 +40,7 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
 
 
 def layer_names(names: Sequence[str]) -> list[str]:
-    """The part of each that tells it from the others; whole names where that is short, or where
+    """The part of each that tells it from the others; whole names if that is short, or if
     no part does.
     """
     rows = _rows(names)

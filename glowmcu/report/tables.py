@@ -28,7 +28,7 @@ def plain_table(
     title: str, *columns: tuple[str, str], dispensable: Sequence[str] = ()
 ) -> FittingTable:
     """A table with `(heading, kind)` columns, of the kinds of `FittingTable`; the
-    `dispensable` go first where there is no room.
+    `dispensable` go first if there is no room.
     """
     table = FittingTable(title=title)
     table.kinds, table.dispensable = tuple(kind for _, kind in columns), tuple(dispensable)
@@ -53,9 +53,9 @@ def summary_lines(bundle: Bundle) -> list[str]:
         names = ", ".join(escape(entry.name) for entry in manifest.states[1:])
         held = sum(entry.bytes for entry in manifest.states[1:])
         lines.insert(2, f"  state    {count(held)} B of it outlive a run: {names}")
-    outside = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.outside]
-    if outside:
-        lines.insert(2, f"  outside  {', '.join(outside)}: read where the application has it")
+    external = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.external]
+    if external:
+        lines.insert(2, f"  outside  {', '.join(external)}: read where the application has it")
     if manifest.labels:
         lines.insert(1, f"  classes  {escape(labels_text(manifest.labels, 6))}")
     if report.code_bytes is None:
@@ -67,7 +67,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
     again = ""
     if manifest.extra_macs > 0:
         part = 100 * manifest.extra_macs / (manifest.macs - manifest.extra_macs)
-        again = f", +{part:.1f} % of them again at the seams of strips"
+        again = f", +{part:.1f} % of them again in the halos of strips"
     lines.append(f"  compute  {count(report.macs)} MACs in {len(report.layers)} steps{again}")
     if manifest.simplification is not None:
         said = simplification_sentences(manifest.simplification)
@@ -84,7 +84,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
 
 
 def _decoded(manifest: Manifest) -> str:
-    """What coded constants come to where they are decoded."""
+    """What coded constants come to if they are decoded."""
     whole = unpacked_bytes(manifest)
     if whole == manifest.weights_bytes:
         return ""
@@ -92,7 +92,7 @@ def _decoded(manifest: Manifest) -> str:
 
 
 def _cost_lines(manifest: Manifest) -> list[str]:
-    """Stack and time, where they are known before the bundle is compiled."""
+    """Stack and time, if they are known before the bundle is compiled."""
     costs, lines = manifest.costs, []
     if costs.stack_bytes:
         function, size = next(iter(costs.stack_bytes.items()))
@@ -156,7 +156,9 @@ def _quantization_lines(manifest: Manifest) -> list[str]:
         "int16", "four_bit_weights", "keep_float", "per_tensor_weights", "bias_correction",
         "equalize", "adaround",
     )  # fmt: skip
-    choices += [f"{key} {said[key]}" for key in more if key in said]
+    # Layers that were chosen by the samples stand in a line of their own, with their share.
+    told = {"four_bit_weights"} if any(entry.bits for entry in manifest.quality) else set()
+    choices += [f"{key} {said[key]}" for key in more if key in said and key not in told]
     return [
         f"  int8     {escape(', '.join(choices))}, from {said['samples']} samples "
         f"({escape(name)} {digest})"

@@ -154,7 +154,7 @@ def predictions(output: Array) -> Array:
 def estimated_cost(graph: Graph, target: Target, simplify: bool = True) -> Cost:
     """Cycles and code by the kernels' own estimates, constants as packed, the arena as planned.
 
-    Raises GM501 where no kernel computes a node.
+    Raises GM501 if no kernel computes a node.
     """
     lowered = lower(graph, simplified=simplify)
     selections = select_kernels(lowered, target)
@@ -164,7 +164,7 @@ def estimated_cost(graph: Graph, target: Target, simplify: bool = True) -> Cost:
 
 
 def estimated_cycles(graph: Graph, target: Target) -> float:
-    """As `estimated_cost`; infinity where no kernel computes a node."""
+    """As `estimated_cost`; infinity if no kernel computes a node."""
     try:
         return float(estimated_cost(graph, target).cycles)
     except GlowmcuError:

@@ -36,7 +36,7 @@ class KernelCache:
             return None
 
     def put(self, key: str, cycles: float, what: str) -> None:
-        """Keep it; `what` is for people. Raises GM348 where the folder cannot be written."""
+        """Keep it; `what` is for people. Raises GM348 if the folder cannot be written."""
         file = self._file(key)
         text = json.dumps({"cycles": cycles, "what": what}) + "\n"
         try:

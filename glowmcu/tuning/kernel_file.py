@@ -79,7 +79,7 @@ def _from_json(body: Mapping[str, Any]) -> KernelFile:
 
 
 def choices_for(path: Path, model: bytes, core: str) -> KernelChoices:
-    """The choices in the file. Raises GM509 where it was made for another model or core."""
+    """The choices in the file. Raises GM509 if it was made for another model or core."""
     stored = read_kernel_file(path)
     if stored.model_sha256 != hashlib.sha256(model).hexdigest():
         raise error("GM509", "the kernels were chosen for another model", str(path), _HINT)

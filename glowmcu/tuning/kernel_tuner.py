@@ -24,7 +24,7 @@ from glowmcu.tuning.kernel_trials import Trial, measure, on_board, trial
 
 
 @dataclass(frozen=True)
-class Progress:
+class KernelProgress:
     """Measurements done and wanted; `kernel` is being measured."""
 
     done: int
@@ -32,7 +32,7 @@ class Progress:
     kernel: str
 
 
-Observer = Callable[[Progress], None]
+KernelTuningObserver = Callable[[KernelProgress], None]
 Cycles = dict[str, dict[str, float]]
 
 
@@ -62,10 +62,10 @@ def tune_kernels(
     file_name: str,
     options: Options,
     cache: KernelCache,
-    observer: Observer | None = None,
+    observer: KernelTuningObserver | None = None,
     board: Board | None = None,
 ) -> KernelTuning:
-    """With a `board` its memories count where they are known. Raises as `compile_model` does, GM61x
+    """With a `board` its memories count if they are known. Raises as `compile_model` does, GM61x
     and GM65x where nothing can be measured here.
     """
     before = compile_model(data, file_name, replace(options, kernels=None))
@@ -107,16 +107,16 @@ def _measure(
     target: Target,
     cache: KernelCache,
     board: Board | None,
-    observer: Observer | None,
+    observer: KernelTuningObserver | None,
 ) -> dict[str, float]:
     measured: dict[str, float] = {}
     for kernel in dict.fromkeys(item.kernel for item in wanted):
         if observer is not None:
-            observer(Progress(len(measured), len(wanted), kernel))
+            observer(KernelProgress(len(measured), len(wanted), kernel))
         together = [item for item in wanted if item.kernel == kernel]
         for item, cycles in measure(together, target, board):
             measured[item.key] = cycles
             cache.put(item.key, cycles, f"{kernel} on {item.site.node.name} {target.core.name}")
     if observer is not None and wanted:
-        observer(Progress(len(measured), len(wanted), ""))
+        observer(KernelProgress(len(measured), len(wanted), ""))
     return measured

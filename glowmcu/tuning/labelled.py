@@ -22,7 +22,7 @@ _INPUTS = ("inputs", "samples", "x")
 def read_labelled(
     graph: Graph, source: SampleSource, labels: Array | Path | None
 ) -> tuple[tuple[Sample, ...], Array | None]:
-    """All samples, and their classes as int64 where there are any.
+    """All samples, and their classes as int64 if there are any.
 
     Raises GM304 to GM309 as `SampleSource.read`, GM340 for another number of labels, GM341 for
     values that are no classes of the model, GM345 for labels that cannot be read.

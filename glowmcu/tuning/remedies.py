@@ -53,7 +53,7 @@ def with_remedies(
     demands: Demands,
     target: Target,
 ) -> QualityEntry:
-    """`entry` with what helps: the cheapest that is enough, and the best where that is another."""
+    """`entry` with what helps: the cheapest that is enough, and the best if that is another."""
     plain = _cost(judge, options, target)
     if plain is None:
         return entry

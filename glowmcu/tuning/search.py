@@ -124,8 +124,8 @@ def _useful(
     for trial in singles:
         if trial.cost is not None and trial.quality > plain.quality:
             gain = trial.sqnr_db - plain.sqnr_db + 100 * (trial.quality[0] - plain.quality[0])
-            price = max(trial.cost.cycles - plain.cost.cycles, 1)
-            gains.append((-gain / price, getattr(trial.options, kind)[-1]))
+            cycles = max(trial.cost.cycles - plain.cost.cycles, 1)
+            gains.append((-gain / cycles, getattr(trial.options, kind)[-1]))
     return [name for _, name in sorted(gains)]
 
 

@@ -56,7 +56,7 @@ class Budget:
     flash_bytes: int | None = None
 
     def excess(self, cost: Cost) -> float:
-        """By what share the cost is above the budget at worst; 0 where it fits."""
+        """By what share the cost is above the budget at worst; 0 if it fits."""
         pairs = [(getattr(cost, name), limit) for name, limit in asdict(self).items()]
         shares = [used / max(limit, 1) - 1 for used, limit in pairs if limit is not None]
         return max(0.0, *shares) if shares else 0.0
@@ -87,10 +87,10 @@ def best_of(trials: Sequence[Trial], budget: Budget) -> Trial | None:
         return None
     accuracy, sqnr = max(trial.quality for trial in fitting)
     least = max((accuracy, sqnr - NEAR_DB), fitting[0].quality)
-    return min((trial for trial in fitting if trial.quality >= least), key=_price)
+    return min((trial for trial in fitting if trial.quality >= least), key=_cost_order)
 
 
-def _price(trial: Trial) -> tuple[float, ...]:
+def _cost_order(trial: Trial) -> tuple[float, ...]:
     assert trial.cost is not None
     cost = trial.cost
     return cost.cycles, cost.flash_bytes, cost.arena_bytes, -trial.sqnr_db

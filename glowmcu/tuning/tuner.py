@@ -20,7 +20,7 @@ from glowmcu.tuning.search import Search, Stage, search
 from glowmcu.tuning.state_file import StateFile
 from glowmcu.tuning.trial import Budget, Trial, best_of
 
-#: What mixed precision may cost where no budget is given, against plain int8.
+#: What mixed precision may cost if no budget is given, against plain int8.
 SLACK = 1.25
 
 
@@ -44,7 +44,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TuningProgress:
     """After a trial. `remaining_s` is the longest that it can still take at this pace."""
 
     stage: str
@@ -55,7 +55,7 @@ class Progress:
     best: Trial | None
 
 
-Observer = Callable[[Progress], None]
+TuningObserver = Callable[[TuningProgress], None]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def run_search(
     job: Job,
     settings: Settings,
     state: StateFile,
-    observer: Observer | None = None,
+    observer: TuningObserver | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Search until nothing better is near, a limit is reached or the user interrupts."""
@@ -109,7 +109,7 @@ class _Runner:
         self,
         settings: Settings,
         state: StateFile,
-        observer: Observer | None,
+        observer: TuningObserver | None,
         clock: Callable[[], float],
     ) -> None:
         self.trials: list[Trial] = []
@@ -179,7 +179,7 @@ class _Runner:
         if self._settings.time_s is not None:
             remaining = min(remaining, max(self._settings.time_s - elapsed, 0.0))
         best = best_of(measured, self.budget)
-        self._observer(Progress(stage, done, total, elapsed, remaining, best))
+        self._observer(TuningProgress(stage, done, total, elapsed, remaining, best))
 
 
 @contextmanager
@@ -215,4 +215,4 @@ def _evaluate(options: QuantizationOptions) -> Trial:
     return _evaluators[0].evaluate(options)
 
 
-__all__ = ["Budget", "Observer", "Outcome", "Progress", "Settings", "run_search"]
+__all__ = ["Budget", "Outcome", "Settings", "TuningObserver", "TuningProgress", "run_search"]

@@ -142,7 +142,7 @@ class HostSession:
     def _declare(self) -> None:
         manifest = self._manifest
         if manifest.streamed_input is None:
-            more = ", const void *" * len(manifest.outside)
+            more = ", const void *" * len(manifest.external)
             more += ", int32_t size" if manifest.size is not None else ""
             self._ffi.cdef(f"int32_t {manifest.entry_points[0]}(void *arena{more});")
         else:
@@ -160,7 +160,7 @@ class HostSession:
         self._ffi.dlclose(self._loaded)
 
     def _expect_whole(self) -> None:
-        """Raise GM620 where a constant is not what was compiled; bundles before 0.1.0 cannot
+        """Raise GM620 if a constant is not what was compiled; bundles before 0.1.0 cannot
         say.
         """
         manifest = self._manifest
@@ -186,20 +186,20 @@ class HostSession:
         manifest, memory = self._manifest.at(*given) if given else self._manifest, self._arena
         check_inputs(self._manifest, arrays)
         memory.poison()
-        held, outside = memory.bytes, []
+        held, external = memory.bytes, []
         for array, entry in zip(arrays, manifest.inputs, strict=True):
             raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
-            if entry.outside:
-                outside.append((_aligned_copy(raw, entry.outside_align), raw))
+            if entry.external:
+                external.append((_aligned_copy(raw, entry.outside_align), raw))
             elif entry.rows is None:
                 held[entry.start : entry.start + entry.bytes] = raw
         arena = self._ffi.cast("void *", memory.address)
         if manifest.streamed_input is None:
-            pointers = (self._ffi.cast("const void *", copy.ctypes.data) for copy, _ in outside)
+            pointers = (self._ffi.cast("const void *", copy.ctypes.data) for copy, _ in external)
             self._functions[0](arena, *pointers, *given)
         else:
             self._push(arena, arrays[manifest.streamed_input])
-        if not memory.is_guarded or any((copy != raw).any() for copy, raw in outside):
+        if not memory.is_guarded or any((copy != raw).any() for copy, raw in external):
             where = manifest.name
             raise error("GM605", "the bundle wrote outside its arena", where, "report this bug")
         expect_kept(manifest, arrays, lambda at, count: held[at:][:count].tobytes())

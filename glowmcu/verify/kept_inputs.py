@@ -14,7 +14,7 @@ from glowmcu.verify.measurement import Array
 def expect_kept(
     manifest: Manifest, arrays: Sequence[Array], read: Callable[[int, int], bytes]
 ) -> None:
-    """Raise GM657 where a kept input changed; `read` takes offset and bytes of the arena."""
+    """Raise GM657 if a kept input changed; `read` takes offset and bytes of the arena."""
     for entry, array in zip(manifest.inputs, arrays, strict=True):
         if entry.kept and read(entry.start, entry.bytes) != np.ascontiguousarray(array).tobytes():
             raise error(

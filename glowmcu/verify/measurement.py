@@ -1,4 +1,4 @@
-"""What an executor gives back: output tensors and, where it can tell, what they cost."""
+"""What an executor gives back: output tensors and, if it can tell, what they cost."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LayerCost:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Result of one inference; None where this executor cannot tell."""
+    """Result of one inference; None if this executor cannot tell."""
 
     outputs: tuple[Array, ...]
     instructions: int | None = None

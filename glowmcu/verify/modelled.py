@@ -64,7 +64,7 @@ def modelled_core(
     debug_lines: bool = False,
     memory_of: Board | None = None,
 ) -> ModelledCore:
-    """The model of `core_name`, by QEMU on the machine of `board` where that has the core; the rest
+    """The model of `core_name`, by QEMU on the machine of `board` if that has the core; the rest
     as of `CortexM`. Raises GM618 for an unknown core, GM650 for wait states with Helium.
     """
     core = cores.core(core_name)

@@ -90,7 +90,7 @@ def _version_of(_gcc: Path | None) -> str:
 @cache
 def library_flags(gcc: Path) -> tuple[str, ...] | None:
     """What chooses the C library: nothing for the compiler's own, a specs file where picolibc is
-    the only one (as Debian has it for RISC-V), None where there is none.
+    the only one (as Debian has it for RISC-V), None if there is none.
     """
     if _finds(gcc, "libc.a"):
         return ()

@@ -95,7 +95,7 @@ def selftest_call(name: str, bundle: Path) -> str:
 
 def _outside(name: str, bundle: Path) -> list[tuple[str, str]]:
     manifest = read_manifest(bundle)
-    symbols = [f"input_{entry.symbol}".strip("_") for entry in manifest.outside]
+    symbols = [f"input_{entry.symbol}".strip("_") for entry in manifest.external]
     return [(symbol, f"{name}_{symbol}".upper()) for symbol in symbols]
 
 
@@ -124,7 +124,7 @@ STREAMED: dict[str, tuple[Callable[[], bytes], str]] = {
 def options_of(name: str) -> Options:
     """How the bundle is compiled."""
     streamed = STREAMED[name][1:] if name in STREAMED else ()
-    return Options(name, inputs=InputOptions(streamed=streamed, outside=OUTSIDE.get(name, ())))
+    return Options(name, inputs=InputOptions(streamed=streamed, external=OUTSIDE.get(name, ())))
 
 
 def model_bytes(name: str) -> bytes:

@@ -123,8 +123,8 @@ def test_the_headers_serve_a_cpp_program_linked_with_c(
     name: str, bundle_of: BundleOf, tmp_path: Path
 ) -> None:
     bundle = bundle_of(name)
-    outside = read_manifest(bundle).outside
-    entry = f"{name}_model.model.run != NULL" if outside else f"{name}_model.run != {name}_run"
+    external = read_manifest(bundle).external
+    entry = f"{name}_model.model.run != NULL" if external else f"{name}_model.run != {name}_run"
     main = tmp_path / "main.cpp"
     main.write_text(
         f'#include "{name}.h"\n#include "{name}_model.h"\n#include "{name}_selftest.h"\n'

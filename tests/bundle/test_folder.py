@@ -197,9 +197,9 @@ def test_the_manifest_says_what_is_in_the_folder(name: str, bundle_of: BundleOf)
     top = {path.name for path in bundle.iterdir() if path.suffix in (".c", ".h")}
     assert top == {*manifest.sources, *manifest.headers}
     for entry in (*manifest.inputs, *manifest.outputs):
-        if entry.outside:
+        if entry.external:
             continue
-        if not entry.outside:
+        if not entry.external:
             assert entry.start % 4 == 0
             assert 0 <= entry.start <= entry.start + entry.bytes <= manifest.arena_bytes
     assert manifest.arena_lower_bound_bytes <= manifest.arena_bytes

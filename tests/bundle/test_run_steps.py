@@ -54,7 +54,7 @@ def accessor(name: str, role: str, entry: TensorEntry) -> str:
 
 
 def outside_arguments(manifest: Manifest, turn: str) -> str:
-    return "".join(f", outside_{entry.symbol}[{turn}]" for entry in manifest.outside)
+    return "".join(f", outside_{entry.symbol}[{turn}]" for entry in manifest.external)
 
 
 _MAIN = """#include <string.h>
@@ -116,14 +116,14 @@ int main(void)
 def program(manifest: Manifest) -> str:
     """Every number of steps a call, then two arenas in turns: 0, or the line that is wrong."""
     name, macro = manifest.name, manifest.name.upper()
-    entry = f"{name}_run_steps{'_from' if manifest.outside else ''}"
-    whole = f"{name}_run{'_from' if manifest.outside else ''}"
+    entry = f"{name}_run_steps{'_from' if manifest.external else ''}"
+    whole = f"{name}_run{'_from' if manifest.external else ''}"
     args = [outside_arguments(manifest, f"{turn}") for turn in (0, 1)]
     fill, same, memory = "", "", ""
     for item in manifest.inputs:
         got = accessor(name, "input", item)
-        place = f"outside_{item.symbol}[which]" if item.outside else f"{got}(arenas[which])"
-        if item.outside:
+        place = f"outside_{item.symbol}[which]" if item.external else f"{got}(arenas[which])"
+        if item.external:
             memory += f"GLOWMCU_ALIGNED(16) static int8_t {place[:-7]}[2][{item.bytes + 16 & ~15}];"
         value = "(float)value / 16.0f" if item.dtype == "float32" else "(int8_t)value"
         fill += (

@@ -17,7 +17,7 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.fit_as_asked import _Asked
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.kernel_code import Coding
-from glowmcu.memory_fit import Fit
+from glowmcu.memory_fit import FittedPlan
 from glowmcu.memory_fit.coded_weights import coded
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.planner import plan_memory
@@ -31,11 +31,11 @@ SEEDS = (114, 133, 142, 165, 169)
 CORES = ("cortex-m4", "cortex-m0plus", "generic")
 
 
-def with_coding(fit: Fit, coding: Coding) -> Fit:
+def with_coding(fit: FittedPlan, coding: Coding) -> FittedPlan:
     """Every layer of whole tensors whose array becomes smaller."""
     selections = dict(fit.selections)
     for node, chosen in fit.selections.items():
-        code = coded(chosen.code, coding) if node not in fit.streamed else None
+        code = coded(chosen.code, coding) if node not in fit.cascaded else None
         if code is not None:
             selections[node] = replace(chosen, code=code)
     plan = plan_memory(build_program(fit.graph, selections), fit.stream_to)

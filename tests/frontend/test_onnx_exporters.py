@@ -22,7 +22,7 @@ from tests.support.onnx_models import run_onnxruntime
 
 EXPORTERS = pytest.mark.parametrize("dynamo", [False, True], ids=["traced", "dynamo"])
 #: Layer normalization has no int8 meaning.
-WITH_FLOAT_ISLANDS = {"attention"}
+WITH_FLOAT_PARTITIONS = {"attention"}
 #: Of the outputs on data like the calibration samples, in dB.
 LEAST_SQNR = 25
 
@@ -39,8 +39,8 @@ def test_what_pytorch_exports_gives_what_onnxruntime_gives(name: str, dynamo: bo
 def test_what_pytorch_exports_keeps_its_signal_in_int8(name: str) -> None:
     compilation = check_model(exported(name, False), options=quantized(name), count=2)
     graph = compilation.imported
-    assert compilation.is_float == (name in WITH_FLOAT_ISLANDS)
-    assert all(exact_outputs(graph)) == (name not in WITH_FLOAT_ISLANDS)
+    assert compilation.is_float == (name in WITH_FLOAT_PARTITIONS)
+    assert all(exact_outputs(graph)) == (name not in WITH_FLOAT_PARTITIONS)
     original = compilation.float_graph
     assert original is not None
     assert sqnr_db(original, graph, samples_of(original, samples(name, 16, 2))) > LEAST_SQNR

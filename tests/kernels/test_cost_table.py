@@ -1,4 +1,4 @@
-"""The prices of kernels: how they are fitted, that none is missing, and that they predict."""
+"""The unit costs of kernels: how they are fitted, that none is missing, and that they predict."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import glowmcu
-from benchmarks.calibrate import CORES, unpriced
+from benchmarks.calibrate import CORES, uncalibrated
 from benchmarks.calibration_layers import KINDS
-from benchmarks.least_squares import fit_prices, non_negative_least_squares
+from benchmarks.least_squares import fit_unit_costs, non_negative_least_squares
 from glowmcu.bundle import LayerChoice
 from glowmcu.compilation import Options
 from glowmcu.cores import core_names
-from glowmcu.kernels.cost_table import PRICED_AS, TABLE_FILE, Prices, cost_table
+from glowmcu.kernels.cost_table import COSTS_AS, TABLE_FILE, UnitCosts, cost_table
 from glowmcu.kernels.kernel import load_kernels
 from glowmcu.tuning.kernel_cache import KernelCache
 from glowmcu.tuning.kernel_tuner import tune_kernels
@@ -34,9 +34,9 @@ LAYER_TOLERANCE, MODEL_TOLERANCE = 0.25, 0.10
 
 
 @given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=4), st.integers(0, 1000))
-def test_prices_that_explain_everything_are_found(prices: list[float], seed: int) -> None:
-    amounts = np.random.default_rng(seed).uniform(1.0, 50.0, (12, len(prices)))
-    cycles = amounts @ np.array(prices)
+def test_unit_costs_that_explain_everything_are_found(unit_costs: list[float], seed: int) -> None:
+    amounts = np.random.default_rng(seed).uniform(1.0, 50.0, (12, len(unit_costs)))
+    cycles = amounts @ np.array(unit_costs)
     found = non_negative_least_squares(amounts, cycles)
     assert (found >= 0).all()
     np.testing.assert_allclose(amounts @ found, cycles, rtol=1e-6, atol=1e-6)
@@ -56,27 +56,27 @@ def test_no_set_of_non_negative_prices_fits_better(seed: int, columns: int) -> N
                 assert misfit <= np.sum((amounts[:, free] @ other - cycles) ** 2) + 1e-9
 
 
-def test_two_amounts_that_always_go_together_share_the_price() -> None:
+def test_two_amounts_that_always_go_together_share_the_unit_cost() -> None:
     amounts = np.array([[1.0, 1.0], [3.0, 3.0], [7.0, 7.0]])
-    found = fit_prices(amounts, amounts[:, 0] * 5, np.ones(3))
+    found = fit_unit_costs(amounts, amounts[:, 0] * 5, np.ones(3))
     assert found.sum() == pytest.approx(5.0)
 
 
 def test_work_without_a_price_is_not_covered() -> None:
-    prices = Prices({"mac": 2.0, "call": 10.0}, 100)
-    assert prices.covers({"mac": 3.0})
-    assert prices.cycles({"mac": 3.0, "call": 1.0}) == 16.0
-    assert not prices.covers({"mac": 3.0, "row": 1.0})
-    assert not prices.covers({})
+    unit_costs = UnitCosts({"mac": 2.0, "call": 10.0}, 100)
+    assert unit_costs.covers({"mac": 3.0})
+    assert unit_costs.cycles({"mac": 3.0, "call": 1.0}) == 16.0
+    assert not unit_costs.covers({"mac": 3.0, "row": 1.0})
+    assert not unit_costs.covers({})
 
 
 def test_work_without_a_price_costs_as_the_dearest_of_its_kind() -> None:
-    prices = Prices({"step": 15.0, "step joined": 20.0, "call": 300.0}, 100)
-    assert prices.reaches({"step wide": 3.0, "call": 1.0})
-    assert prices.cycles({"step wide": 3.0, "call": 1.0}) == 360.0
-    assert not prices.covers({"step wide": 3.0})
-    assert not prices.reaches({"step": 3.0, "block wide": 1.0})
-    assert not prices.reaches({})
+    unit_costs = UnitCosts({"step": 15.0, "step joined": 20.0, "call": 300.0}, 100)
+    assert unit_costs.can_estimate({"step wide": 3.0, "call": 1.0})
+    assert unit_costs.cycles({"step wide": 3.0, "call": 1.0}) == 360.0
+    assert not unit_costs.covers({"step wide": 3.0})
+    assert not unit_costs.can_estimate({"step": 3.0, "block wide": 1.0})
+    assert not unit_costs.can_estimate({})
 
 
 def test_the_table_is_as_calibration_writes_it() -> None:
@@ -88,16 +88,16 @@ def test_the_table_is_as_calibration_writes_it() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_whoever_names_work_has_prices_on_every_core(kind: str) -> None:
-    assert not unpriced(kind), "python -m benchmarks.calibrate --missing"
+    assert not uncalibrated(kind), "python -m benchmarks.calibrate --missing"
 
 
-def test_every_core_is_priced_as_a_calibrated_one() -> None:
+def test_every_core_costs_as_a_calibrated_one() -> None:
     found = set()
     for name in core_names():
-        priced_as = name
-        while priced_as not in CORES:
-            priced_as = PRICED_AS[priced_as]
-        found.add(priced_as)
+        costs_as = name
+        while costs_as not in CORES:
+            costs_as = COSTS_AS[costs_as]
+        found.add(costs_as)
     assert found == set(CORES)
 
 
@@ -149,9 +149,9 @@ def test_estimates_are_near_what_layers_take(name: str, board: str, shared_dir: 
     ],
 )  # fmt: skip
 def test_prices_of_an_m0plus_meet_each_sample_layer_within_a_twentieth(variant: str) -> None:
-    prices = cost_table().prices(variant, "cortex-m0plus")
-    assert prices is not None
-    assert prices.error <= 0.05
+    unit_costs = cost_table().unit_costs(variant, "cortex-m0plus")
+    assert unit_costs is not None
+    assert unit_costs.error <= 0.05
 
 
 @pytest.mark.slow

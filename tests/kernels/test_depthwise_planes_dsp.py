@@ -125,7 +125,7 @@ def test_a_loop_is_less_code_and_no_loop_less_time(case: Case) -> None:
     assert chosen.target is not None
     variants = {variant.name: variant for variant in load_kernels()[DepthwiseConv2D]}
     looped, unrolled = (
-        variants[name].price(chosen.site, chosen.target) for name in (PLANES, UNROLLED)
+        variants[name].calibrated_cost(chosen.site, chosen.target) for name in (PLANES, UNROLLED)
     )
     assert looped.code_bytes < unrolled.code_bytes
     assert looped.cycles > unrolled.cycles

@@ -281,7 +281,7 @@ _QEMU = Qemu(machine="mps3-an547")
 
 @pytest.fixture(autouse=True)
 def _no_other_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels of the DSP extension, which these cores have too, would be priced in vain."""
+    """Kernels of the DSP extension, which these cores have too, would be calibrated in vain."""
     known = {
         operation: tuple(one for one in variants if "dsp" not in one.name)
         for operation, variants in load_kernels().items()

@@ -126,7 +126,7 @@ def test_all_riscv_kernels_have_prices_on_riscv() -> None:
     for variant in (CONV, DEPTHWISE, DENSE):
         for name in ("rv32imc", "rv32imac", "hazard3"):
             assert core(name).is_riscv
-            assert cost_table().prices(variant, name) is not None
+            assert cost_table().unit_costs(variant, name) is not None
 
 
 @pytest.mark.parametrize("taps", [1, 4, 5, 9])

@@ -12,7 +12,7 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.kernels.kernel import Cost, Kernel
-from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, cheapest_set, goal_worth, set_totals
+from glowmcu.kernels.selection.search import SIZE_SLOWDOWN, cheapest_set, goal_weights, set_totals
 from glowmcu.ops.shape import Reshape
 from tests.support.counted import calls
 
@@ -35,14 +35,16 @@ def node(out_bytes: int = 0) -> Node:
     return Node(Reshape(()), (), (out,) if out_bytes else ())
 
 
-def price(chosen: dict[Node, Kernel], table: dict[Node, dict[Kernel, Cost]], worth: float) -> float:
-    """The bundle's price, written independently of the code under test."""
+def total_cost(
+    chosen: dict[Node, Kernel], table: dict[Node, dict[Kernel, Cost]], weight: float
+) -> float:
+    """The weighted cost of a bundle, written independently of the code under test."""
     functions = {kernel: table[n][kernel].code_bytes for n, kernel in chosen.items()}
     layers = sum(
-        table[n][k].cycles + worth * (table[n][k].flash_bytes + table[n][k].layer_code_bytes)
+        table[n][k].cycles + weight * (table[n][k].flash_bytes + table[n][k].layer_code_bytes)
         for n, k in chosen.items()
     )
-    return layers + worth * sum(functions.values())
+    return layers + weight * sum(functions.values())
 
 
 def test_one_layer_gets_a_function_of_its_own_and_many_share_one() -> None:
@@ -78,12 +80,12 @@ def test_two_variants_are_chosen_as_trying_every_combination_would(
         }
         for a, b, own in layers
     }
-    worth = goal_worth(table, Goal.BALANCED).code
-    found = price(cheapest_set(table, Goal.BALANCED), table, worth)
+    weight = goal_weights(table, Goal.BALANCED).code
+    found = total_cost(cheapest_set(table, Goal.BALANCED), table, weight)
     every = itertools.product((SHARED, OWN), repeat=len(table))
-    best = min(price(dict(zip(table, kinds, strict=True)), table, worth) for kinds in every)
+    best = min(total_cost(dict(zip(table, kinds, strict=True)), table, weight) for kinds in every)
     # A local optimum may miss a mixture, never by more than the shared function itself.
-    assert best - 1e-6 <= found <= best + worth * shared_bytes + 1e-6
+    assert best - 1e-6 <= found <= best + weight * shared_bytes + 1e-6
 
 
 def test_functions_of_several_variants_that_are_one_function_count_once() -> None:
@@ -171,7 +173,7 @@ def test_layers_of_one_function_go_to_it_where_others_of_the_variant_have_anothe
 
 
 def test_the_goal_size_looks_at_moves_from_one_set_once_however_dear_a_byte_is() -> None:
-    """It searches at some 150 prices of a byte, most of which change nothing."""
+    """It searches at some 150 weights of a byte, most of which change nothing."""
     table = ladder(4)
     balanced = calls(lambda: cheapest_set(table, Goal.BALANCED))
     assert calls(lambda: cheapest_set(table, Goal.SIZE)) < 80 * balanced

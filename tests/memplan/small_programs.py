@@ -164,9 +164,9 @@ class Builder:
         return graph
 
     def program(self, graph: Graph) -> Program:
-        return self.pushed(graph, None)
+        return self.program_with_streamed_input(graph, None)
 
-    def pushed(self, graph: Graph, name: str | None) -> Program:
+    def program_with_streamed_input(self, graph: Graph, name: str | None) -> Program:
         """The program to which the application hands over rows of the input of that name."""
         choices = {
             node: Choice(
@@ -175,7 +175,7 @@ class Builder:
             for node in graph.nodes
             if not node.op.aliases(node.signature)
         }
-        return build_program(graph, choices, pushed=name)
+        return build_program(graph, choices, streamed_input=name)
 
 
 def random_inputs(graph: Graph, seed: int = 0) -> list[Array]:

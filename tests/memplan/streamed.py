@@ -25,8 +25,8 @@ from glowmcu.memplan.cascades import Partition
 from glowmcu.memplan.execute import execute_program
 from glowmcu.memplan.instructions import insert_lifetimes
 from glowmcu.memplan.offsets import place_buffers
+from glowmcu.memplan.planned_cascades import PlannedCascade
 from glowmcu.memplan.reuse_in_place import reuse_in_place
-from glowmcu.memplan.segments import Segment
 from glowmcu.memplan.share_views import share_views
 from glowmcu.memplan.stream_rows import stream_rows
 from glowmcu.pipeline import reference_graph
@@ -42,16 +42,17 @@ def program_of(
     graph: Graph,
     goal: Goal = Goal.RAM,
     scratch: int | None = None,
-    pushed: str | None = None,
-    outside: frozenset[Value] = frozenset(),
+    streamed_input: str | None = None,
+    external: frozenset[Value] = frozenset(),
 ) -> Program:
     """With the kernels of a goal; `scratch`: bytes that each may take at most where it can;
-    `pushed`: an input whose rows the application hands over; `outside` those that it keeps.
+    `streamed_input`: an input whose rows the application hands over; `external` those that it
+    keeps.
     """
     limits = {} if scratch is None else {node.name: scratch for node in graph.nodes}
     target = Target(core("cortex-m4"), goal)
     selections = select_kernels(graph, target, scratch_limits=limits)
-    return build_program(graph, selections, True, pushed, outside)
+    return build_program(graph, selections, True, streamed_input, external)
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,22 @@ class Placed:
 
 
 def streamed(program: Program, wanted: Sequence[tuple[int, int]] | None = None) -> Placed:
-    """The plan with these stretches of runs as cascades, worthwhile or not.
+    """The plan with these ranges of runs as cascades, worthwhile or not.
 
-    A stretch that cannot be one ends earlier. None: from left to right the longest ones.
+    A range that cannot be one ends earlier. None: from left to right the longest ones.
     """
     before = reuse_in_place(share_views(program))
-    partition, segments, end = Partition(before), list[Segment](), 0
+    partition, found, end = Partition(before), list[PlannedCascade](), 0
     count = len(before.runs)
     for first, last in wanted or [(index, count - 1) for index in range(count)]:
         for index in range(min(last, count - 1), first, -1):
             streams = all(run.rows is not None for run in before.runs[first : index + 1])
-            segment = partition.segment(first, index) if streams and first >= end else None
-            if segment is not None:
-                segments.append(segment)
+            planned = partition.planned(first, index) if streams and first >= end else None
+            if planned is not None:
+                found.append(planned)
                 end = index + 1
                 break
-    placed = place_buffers(insert_lifetimes(stream_rows(before, segments)))
+    placed = place_buffers(insert_lifetimes(stream_rows(before, found)))
     return Placed(placed.program, aligned(placed.found.placement.arena_bytes, ARENA_ALIGN))
 
 
@@ -162,7 +163,7 @@ def with_buffer(cascade: Cascade, old: Buffer, new: Buffer) -> Cascade:
                 )
                 for item in stage.runs
             ),
-            source=None if stage.source is None else put(stage.source),
+            input_ring=None if stage.input_ring is None else put(stage.input_ring),
         )
         for stage in cascade.stages
     )

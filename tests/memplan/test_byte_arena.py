@@ -9,7 +9,7 @@ from glowmcu.ir.program import Buffer, Program
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.byte_arena import GARBAGE, ByteArena
 from glowmcu.memplan.cascades import Partition
-from glowmcu.memplan.segments import SegmentMemory
+from glowmcu.memplan.planned_cascades import CascadeMemory
 from tests.memplan.small_programs import Builder, Choice
 from tests.memplan.streamed import lowered, program_of
 from tests.memplan.streaming_models import separable
@@ -26,7 +26,7 @@ def programs() -> tuple[Program, list[Buffer]]:
         for node in graph.nodes
         if not node.op.aliases(node.signature)
     }
-    program = build_program(graph, choices, outside={a, c})
+    program = build_program(graph, choices, external={a, c})
     placed = program.with_offsets({program.inputs[1]: 8, program.outputs[0]: 16})
     views = [view.buffer for view in placed.views.values()]
     return placed, [*placed.inputs, *views]
@@ -78,7 +78,7 @@ def test_nothing_is_stored_or_read_beyond() -> None:
 
 
 def test_what_a_partition_finds_is_remembered_where_it_is_told_to() -> None:
-    program, memory = program_of(lowered(separable())), SegmentMemory()
+    program, memory = program_of(lowered(separable())), CascadeMemory()
     first = Partition(program, memory)
     assert first.least_peak_bytes == Partition(program).least_peak_bytes
     known = dict(memory.facts)

@@ -15,9 +15,9 @@ from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.ir.program import ARENA_ALIGN, Buffer, aligned
 from glowmcu.ir.verify_program import verify_program
 from glowmcu.memplan.cascades import Partition
+from glowmcu.memplan.planned_cascades import facts_of
 from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.reuse_in_place import reuse_in_place
-from glowmcu.memplan.segments import facts_of
 from glowmcu.memplan.share_views import share_views
 from tests.memplan.spatial_models import SpatialModel, Window
 from tests.memplan.streamed import (
@@ -78,8 +78,8 @@ def test_cascades_that_nobody_needs_give_what_the_graph_gives_too(
     graph = lowered(model)
     program = program_of(graph, goal)
     firsts = st.integers(0, max(0, len(program.runs) - 2))
-    stretches = st.tuples(firsts, st.integers(1, 8)).map(lambda pair: (pair[0], sum(pair)))
-    wanted = data.draw(st.none() | st.lists(stretches, min_size=1, max_size=4))
+    candidate_ranges = st.tuples(firsts, st.integers(1, 8)).map(lambda pair: (pair[0], sum(pair)))
+    wanted = data.draw(st.none() | st.lists(candidate_ranges, min_size=1, max_size=4))
     placed = streamed(program, wanted)
     stages = sum(len(cascade.stages) for cascade in cascades(placed.program))
     event(f"{min(stages, 4)} stages")
@@ -141,11 +141,11 @@ def test_a_result_that_saves_no_byte_has_no_place_beside_its_operand(
     model = SpatialModel(3)
     image = model.conv(model.input(rows, 4, 4), 8, Window((window, 1)))
     program = program_of(lowered(model.finish(image)), Goal.RAM, 0)
-    segment = Partition(reuse_in_place(share_views(program))).segment(0, 0)
-    assert segment is not None
-    (operand,) = segment.inputs
-    assert segment.flow.gap_bytes(operand, 32) == gap
-    assert (operand in segment.overlaps) == (gap is not None)
+    found = Partition(reuse_in_place(share_views(program))).planned(0, 0)
+    assert found is not None
+    (operand,) = found.inputs
+    assert found.flow.gap_bytes(operand, 32) == gap
+    assert (operand in found.overlaps) == (gap is not None)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -282,8 +282,8 @@ def test_sums_that_come_late_take_the_place_of_rows_that_were_read(
     name: str, first: int, last: int, has_room: bool
 ) -> None:
     program = program_of(lowered(STREAMING[name]()), Goal.RAM, 0)
-    segment = Partition(reuse_in_place(share_views(program))).segment(first, last)
-    assert segment is not None
-    free_bytes = facts_of(segment).free_bytes
+    found = Partition(reuse_in_place(share_views(program))).planned(first, last)
+    assert found is not None
+    free_bytes = facts_of(found).free_bytes
     assert (free_bytes > 0) == has_room
-    assert free_bytes <= sum(buffer.size_bytes for buffer in segment.inputs)
+    assert free_bytes <= sum(buffer.size_bytes for buffer in found.inputs)

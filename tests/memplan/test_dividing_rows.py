@@ -118,11 +118,11 @@ def test_a_way_costs_its_slower_core_its_calls_and_its_meetings(
     assert Costs(10.0, 3.0, 5.0, pixels).of(phases) == pytest.approx(cycles)
 
 
-@pytest.mark.parametrize(("units", "seam", "middle"), [(6, 0, 3), (7, 0, 4), (7, 2, 2), (1, 0, 1)])
+@pytest.mark.parametrize(("units", "split", "middle"), [(6, 0, 3), (7, 0, 4), (7, 2, 2), (1, 0, 1)])
 def test_halves_meet_in_the_middle_or_where_they_are_told_to(
-    units: int, seam: int, middle: int
+    units: int, split: int, middle: int
 ) -> None:
-    layout = Layout(units, 4, (Operand(None, 4),), (None,), seam)
+    layout = Layout(units, 4, (Operand(None, 4),), (None,), split)
     assert one_phase(layout, never) == (((Turn(0, middle),), (Turn(middle, units),)),)
 
 
@@ -134,10 +134,10 @@ def sequences(layout: Layout, first: int = 0) -> Iterator[tuple[Phase, ...]]:
     for end in range(first + 1, layout.units + 1):
         if set(range(*layout.written(first, end))) & bytes_read(layout, end, layout.units):
             continue
-        seam = first + (end - first + 1) // 2
+        split = first + (end - first + 1) // 2
         phases: list[Phase] = [((Turn(first, end),), ())]
-        if seam < end and layout.are_apart((first, seam), (seam, end)):
-            phases.append(((Turn(first, seam),), (Turn(seam, end),)))
+        if split < end and layout.are_apart((first, split), (split, end)):
+            phases.append(((Turn(first, split),), (Turn(split, end),)))
         for phase in phases:
             for rest in sequences(layout, end):
                 yield (phase, *rest)
@@ -186,9 +186,9 @@ def least_stash(layout: Layout) -> int | None:
     for count in range(1, units - 1):
         for above in ((units - count + 1) // 2, (units - count) // 2):
             below = above + count
-            for seam in (above, below):
-                upper = set(range(*layout.written(0, seam)))
-                lower = set(range(*layout.written(seam, units)))
+            for split in (above, below):
+                upper = set(range(*layout.written(0, split)))
+                lower = set(range(*layout.written(split, units)))
                 upper &= bytes_read(layout, below, units)
                 lower &= bytes_read(layout, 0, above)
                 if not upper | lower:
@@ -214,7 +214,7 @@ def test_as_few_rows_as_will_do_go_to_the_stash(units: int, gap: int) -> None:
             (computed if turn.computes else copied).extend(range(turn.first, turn.end))
         assert sorted(computed) == list(range(units))
         assert sorted(copied) == list(range(first, end))
-        # Who has fewer rows afterwards computes more of the seam.
+        # Who has fewer rows afterwards computes more of the stash.
         shares = [sum(t.end - t.first for t in turns if t.computes) for turns in found[0]]
         assert shares[0] - shares[1] == (end - first) % 2 * (1 if units - end > first else -1)
 

@@ -1,4 +1,4 @@
-"""Float networks row by row: less memory, streamed inputs, the same bits, and prices that hold."""
+"""Float networks row by row: less memory, streamed inputs, the same bits, and costs that hold."""
 
 from __future__ import annotations
 

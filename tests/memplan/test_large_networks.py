@@ -12,7 +12,7 @@ import pytest
 
 import glowmcu.memplan.offsets
 import glowmcu.memplan.placement
-import glowmcu.memplan.segments
+import glowmcu.memplan.planned_cascades
 from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph
@@ -21,8 +21,8 @@ from glowmcu.kernels.kernel import Kernel
 from glowmcu.lowering.passes import lower
 from glowmcu.memory_fit import fitter
 from glowmcu.memplan.cascades import Partition
+from glowmcu.memplan.planned_cascades import CascadeMemory, passing_bytes
 from glowmcu.memplan.reuse_in_place import reuse_in_place
-from glowmcu.memplan.segments import SegmentMemory, passing_bytes
 from glowmcu.memplan.share_views import share_views
 from glowmcu.pipeline import compile_model, reference_graph
 from tests.memplan.foreign_models import MODELS, dense_net, inverted_chain, residual_chain
@@ -40,11 +40,11 @@ SHORTER: dict[str, Callable[[], bytes]] = {
     "inverted residual blocks": NETWORKS["inverted residual blocks"],
     "dense connections": lambda: dense_net(66, 1, 6),
 }
-#: The most steps, by goal: plans; stretches of runs that are looked at as cascades; offsets that
-#: are tried for blocks; prices of kernels for a layer. `balanced` streams nothing.
+#: The most steps, by goal: plans; ranges of runs that are looked at as cascades; offsets that
+#: are tried for blocks; costs of kernels for a layer. `balanced` streams nothing.
 BUDGETS = {
-    Goal.BALANCED: {"plans": 1, "cascades": 0, "offsets": 5_000, "prices": 4_000},
-    Goal.RAM: {"plans": 30, "cascades": 9_000, "offsets": 900_000, "prices": 12_500},
+    Goal.BALANCED: {"plans": 1, "cascades": 0, "offsets": 5_000, "costs": 4_000},
+    Goal.RAM: {"plans": 30, "cascades": 9_000, "offsets": 900_000, "costs": 12_500},
 }
 
 
@@ -68,9 +68,9 @@ class Calls:
 def steps_of(name: str, goal: Goal) -> tuple[Compilation, dict[str, int]]:
     places = {
         "plans": (fitter, "plan_memory"),
-        "cascades": (glowmcu.memplan.segments, "facts_of"),
+        "cascades": (glowmcu.memplan.planned_cascades, "facts_of"),
         "offsets": (glowmcu.memplan.placement, "lowest_offset"),
-        "prices": (Kernel, "price"),
+        "costs": (Kernel, "calibrated_cost"),
     }
     calls = {what: Calls() for what in places}
     glowmcu.memplan.offsets.known_offsets.cache_clear()  # of other goals and tests
@@ -108,17 +108,17 @@ def test_a_streamed_network_of_500_nodes_runs_in_its_arena() -> None:
 
 @pytest.mark.parametrize("name", ["two inputs", "squeeze and excite", "dense connections"])
 def test_what_other_plans_know_of_cascades_holds_for_the_next_one(name: str) -> None:
-    memory, graph = SegmentMemory(), lowered(name)
+    memory, graph = CascadeMemory(), lowered(name)
     for scratch in (None, 0, 64, 512):
         program = reuse_in_place(share_views(program_of(graph, scratch=scratch)))
         knowing, alone = Partition(program, memory), Partition(program)
         for first in range(len(program.runs)):
             assert knowing.rest_peak_bytes(first) == alone.rest_peak_bytes(first)
-        stretches = [
+        candidate_ranges = [
             [(item.first, item.last) for item in partition.best(0)]
             for partition in (knowing, alone)
         ]
-        assert stretches[0] == stretches[1] != []
+        assert candidate_ranges[0] == candidate_ranges[1] != []
 
 
 @pytest.mark.parametrize("name", ["a U-Net with sums", "sound, one column", "two inputs"])
@@ -127,16 +127,16 @@ def test_the_most_bytes_of_a_cascade_are_those_of_its_fullest_turn(name: str) ->
     partition, found = Partition(program), 0
     for first in range(len(program.runs)):
         for last in range(first + 1, min(first + 6, len(program.runs))):
-            segment = partition.segment(first, last)
-            if segment is None or segment.flow.stages[-1].accumulates:
+            planned = partition.planned(first, last)
+            if planned is None or planned.flow.stages[-1].accumulates:
                 continue
-            flow, found = segment.flow, found + 1
+            flow, found = planned.flow, found + 1
             total = sum(
-                flow.alive(index) * segment.stage_bytes(index)
+                flow.alive(index) * planned.stage_bytes(index)
                 + flow.turns_of(index) * passing_bytes(stage)
                 for index, stage in enumerate(flow.stages)
             )
-            row_bytes = aligned(segment.result.size_bytes) // flow.stages[-1].turns
+            row_bytes = aligned(planned.result.size_bytes) // flow.stages[-1].turns
             made = np.cumsum(flow.turns_of(len(flow.stages) - 1)) * row_bytes
-            assert segment.own_bytes == (total + made).max()
+            assert planned.own_bytes == (total + made).max()
     assert found > 3

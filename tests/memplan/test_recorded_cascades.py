@@ -1,4 +1,4 @@
-"""What is known of each stretch of rows, and the cascades of each plan: another one is seen here.
+"""What is known of each range of runs, and the cascades of each plan: another one is seen here.
 
 A plan with wrong facts still computes right, in more bytes or with more work than it needs.
 """
@@ -12,15 +12,15 @@ from glowmcu.goals import Goal
 from glowmcu.ir.cascade import Cascade
 from glowmcu.ir.program import Buffer, Program
 from glowmcu.memplan.cascades import Partition
+from glowmcu.memplan.planned_cascades import PlannedCascade, facts_of
 from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.reuse_in_place import reuse_in_place
-from glowmcu.memplan.segments import Segment, facts_of
 from glowmcu.memplan.share_views import share_views
 from glowmcu.memplan.strip_search import promising_strips
 from glowmcu.memplan.strips import extra_macs
 from tests.memplan.streamed import cascades, lowered, program_of, streamed
 from tests.memplan.streaming_models import MODELS
-from tests.memplan.test_strips import residual_seams
+from tests.memplan.test_strips import residual_halos
 
 NAMES = (
     "residual blocks with a stride", "valid windows", "global pooling", "joined branches",
@@ -30,7 +30,7 @@ NAMES = (
 _SHARES = 0, 6, 8, 9
 
 
-def told_segment(found: Segment) -> str:
+def told_cascade(found: PlannedCascade) -> str:
     facts = facts_of(found)
     return (
         f"{found.first} to {found.last}: rings {list(found.ring_rows.values())}, local "
@@ -46,8 +46,8 @@ def partition_lines(program: Program) -> list[str]:
     lines = [f"least {partition.least_peak_bytes}, from each run on {rest}"]
     for first in range(count):
         for last in range(first, count):
-            found = partition.segment(first, last)
-            lines += [told_segment(found)] if found is not None else []
+            found = partition.planned(first, last)
+            lines += [told_cascade(found)] if found is not None else []
     whole = max(rest)
     for share in _SHARES:
         chosen = [f"{item.first} to {item.last}" for item in partition.best(whole * share // 8)]
@@ -85,8 +85,8 @@ def test_cascades_are_those_that_are_recorded(golden: Callable[..., None]) -> No
 
 
 def test_strips_are_those_that_are_recorded(golden: Callable[..., None]) -> None:
-    graph = lowered(residual_seams())
-    program = program_of(graph, Goal.RAM, 0, outside=frozenset(graph.inputs))
+    graph = lowered(residual_halos())
+    program = program_of(graph, Goal.RAM, 0, external=frozenset(graph.inputs))
     text = ""
     for strips in promising_strips(graph, program, graph.inputs, 4):
         shapes = [node.output.type.shape for node in strips.nodes if node.macs]

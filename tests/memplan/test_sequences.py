@@ -34,8 +34,8 @@ from tests.memplan.streamed import (
     program_of,
     streamed,
 )
-from tests.memplan.test_pushed_input import plan_unless_refused
 from tests.memplan.test_streamed_code import stream_everything
+from tests.memplan.test_streamed_input import plan_unless_refused
 from tests.support.check_model import check_model, random_inputs, write_bundle
 from tests.support.oracle import run_tflm
 
@@ -51,8 +51,8 @@ ARENAS = {
 
 
 @cache
-def compiled(name: str, goal: Goal, pushed: bool = False) -> Compilation:
-    inputs = PUSHED if pushed else InputOptions()
+def compiled(name: str, goal: Goal, streamed_input: bool = False) -> Compilation:
+    inputs = PUSHED if streamed_input else InputOptions()
     return compile_model(NETWORKS[name](), "m.tflite", replace(OPTIONS, goal=goal, inputs=inputs))
 
 
@@ -62,8 +62,8 @@ def test_a_random_sequence_model_runs_in_its_plan_like_the_graph(
     model: bytes, goal: Goal, pushes: bool
 ) -> None:
     graph = lowered(model)
-    pushed = graph.inputs[0].name if pushes else None
-    plan = plan_unless_refused(program_of(graph, goal, 0, pushed), 0)
+    streamed_input = graph.inputs[0].name if pushes else None
+    plan = plan_unless_refused(program_of(graph, goal, 0, streamed_input), 0)
     if plan is None:
         return
     event(f"{sum(len(item.stages) for item in cascades(plan.program))} stages")
@@ -115,13 +115,13 @@ def test_int16_activations_stream_their_time_steps() -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_realistic_networks_take_few_bytes(name: str) -> None:
-    balanced, ram, pushed = ARENAS[name]
+    balanced, ram, streamed_input = ARENAS[name]
     assert compiled(name, Goal.BALANCED).manifest.arena_bytes <= balanced
     assert compiled(name, Goal.RAM).manifest.arena_bytes <= ram
-    assert compiled(name, Goal.RAM, pushed=True).manifest.arena_bytes <= pushed
+    assert compiled(name, Goal.RAM, streamed_input=True).manifest.arena_bytes <= streamed_input
 
 
-def test_the_layers_that_are_computed_whole_lie() -> None:
+def test_the_layers_that_are_computed_whole_are_transposed() -> None:
     """Single pixels would cost more: whole layers run along the columns of one row."""
     compilation = compiled("residual blocks", Goal.SPEED)
     kernels = [item.kernel_name for item in compilation.selections.values()]
@@ -131,7 +131,7 @@ def test_the_layers_that_are_computed_whole_lie() -> None:
 
 @pytest.mark.arm
 def test_estimates_of_streamed_time_steps_are_near_what_they_take(tmp_path: Path) -> None:
-    compilation = compiled("separable convolutions", Goal.RAM, pushed=True)
+    compilation = compiled("separable convolutions", Goal.RAM, streamed_input=True)
     sets = random_inputs(compilation, 1)[:1]
     bundle = write_bundle(compilation, tmp_path / "b")
     (measured,) = CortexM("cortex-m4").run(bundle, sets)

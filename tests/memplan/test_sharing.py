@@ -76,11 +76,11 @@ def test_words_that_a_kernel_reads_elsewhere_do_not_matter() -> None:
     assert {buffer for buffer, *_ in roles(program)} == {"t1_0", "t2_0"}
 
 
-def test_a_pushed_input_is_no_part_of_a_concatenation_but_others_are() -> None:
+def test_a_streamed_input_is_no_part_of_a_concatenation_but_others_are() -> None:
     builder = Builder()
     x, y = builder.input(4), builder.input(4)
     first, second = builder.join(x, builder.mix(4, x)), builder.join(builder.mix(4, y), y)
-    program = builder.pushed(builder.graph(first, second), "in0")
+    program = builder.program_with_streamed_input(builder.graph(first, second), "in0")
     names = {(buffer, base) for buffer, base, *_ in roles(share_views(program))}
     assert names == {("t0_0", first.name), ("t2_0", second.name), ("in1", second.name)}
 

@@ -38,7 +38,7 @@ NETWORKS: dict[str, Callable[[], bytes]] = {
     **REALISTIC,
     **{name: partial((SHARED / name).read_bytes) for name in FILES},
 }
-#: Whose `ram` was above its bound, by measurement or nearly so, when rows were priced less well.
+#: Whose `ram` was above its bound, by measurement or nearly so, when rows were estimated less well.
 SLOW = (
     "repro/models/mnist_dw_q.tflite", "pictures", "two inputs", "drawn 0", "drawn 11",
     "temporal convolutions, 256 steps",

@@ -58,10 +58,10 @@ def stream_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         graph: Graph,
         selections: Mapping[Node, Selection],
         with_rows: bool,
-        pushed: str | None,
-        outside: frozenset[Value],
+        streamed_input: str | None,
+        external: frozenset[Value],
     ) -> Program:
-        return build_program(graph, selections, True, pushed, outside)
+        return build_program(graph, selections, True, streamed_input, external)
 
     monkeypatch.setattr(fitter, "plan_memory", plan)
     monkeypatch.setattr(fitter, "build_program", build)

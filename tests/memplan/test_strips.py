@@ -1,4 +1,4 @@
-"""Early layers in strips: the same results from narrower rows, and no wrong seam passes."""
+"""Early layers in strips: the same results from narrower rows, and no wrong halo passes."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def early_layers() -> bytes:
     return model.finish(model.conv(x, 2, Window((3, 4), padding="VALID")))
 
 
-def residual_seams() -> bytes:
-    """A sum whose operands need different columns at the seams."""
+def residual_halos() -> bytes:
+    """A sum whose operands need different columns in the halo."""
     model = SpatialModel(8)
     x = model.conv(model.input(14, 17, 2), 6, Window(), "RELU")
     inner = model.conv(x, 6, Window(dilation=(1, 2)), "RELU")
@@ -78,7 +78,7 @@ def area_at(graph: Graph, node: int) -> StripArea:
 
 
 def placed(graph: Graph, goal: Goal = Goal.BALANCED) -> Placed:
-    plan = plan_memory(program_of(graph, goal, outside=frozenset(graph.inputs)), 0)
+    plan = plan_memory(program_of(graph, goal, external=frozenset(graph.inputs)), 0)
     return Placed(plan.program, aligned(plan.arena_bytes, ARENA_ALIGN))
 
 
@@ -111,7 +111,7 @@ def test_strips_give_what_the_whole_gives_in_one_byte_array(
     assert_runs_like_the_graph(strips, found.program, found.arena_bytes)
 
 
-@pytest.mark.parametrize("model", [early_layers, residual_seams])
+@pytest.mark.parametrize("model", [early_layers, residual_halos])
 @pytest.mark.parametrize("count", [2, 3])
 def test_strips_are_columns_of_their_result_and_the_text_says_so(model: object, count: int) -> None:
     assert callable(model)
@@ -128,13 +128,13 @@ def test_strips_are_columns_of_their_result_and_the_text_says_so(model: object, 
 def test_layers_that_do_not_stream_put_strips_together_with_a_copy() -> None:
     graph = lowered(early_layers())
     strips = split_into_strips(graph, area_at(graph, 3), 2)
-    plan = plan_memory(program_of(strips, outside=frozenset(graph.inputs)))
+    plan = plan_memory(program_of(strips, external=frozenset(graph.inputs)))
     assert not columns(plan.program)
     assert_runs_like_the_graph(strips, plan.program, plan.arena_bytes)
 
 
 def test_only_what_hands_on_one_tensor_and_reads_what_can_be_read_again_is_cut() -> None:
-    graph = lowered(residual_seams())
+    graph = lowered(residual_halos())
     ends = [area.end for area in strip_areas(graph, graph.inputs)]
     image_layers = [node.output for node in graph.nodes if node.output.type.rank == 4]
     made = [value for value in image_layers if graph.constant_data(value) is None]
@@ -167,7 +167,7 @@ def test_a_constant_that_differs_by_column_is_not_cut(shape: Shape, is_cut: bool
         assert_same_results(graph, strips)
 
 
-def test_the_columns_at_the_seams_are_what_is_computed_again() -> None:
+def test_the_columns_of_the_halo_are_what_is_computed_again() -> None:
     model = SpatialModel(1)
     x = model.conv(model.input(8, 8, 1), 1, Window())
     graph = lowered(model.finish(model.conv(x, 1, Window())))
@@ -177,7 +177,7 @@ def test_the_columns_at_the_seams_are_what_is_computed_again() -> None:
 
 
 @pytest.mark.parametrize("shift", [-1, 1])
-def test_a_seam_that_lacks_a_column_is_noticed(shift: int) -> None:
+def test_a_halo_that_lacks_a_column_is_noticed(shift: int) -> None:
     graph = lowered(early_layers())
     strips = split_into_strips(graph, area_at(graph, 3), 3)
     (cut,) = [
@@ -249,7 +249,7 @@ def test_a_ring_of_a_strip_that_lacks_a_row_is_found_by_both_checks() -> None:
 def test_a_run_cannot_make_columns_as_a_whole() -> None:
     graph = lowered(early_layers())
     strips = split_into_strips(graph, area_at(graph, 3), 2)
-    program = program_of(strips, outside=frozenset(graph.inputs))
+    program = program_of(strips, external=frozenset(graph.inputs))
     join = next(run for run in program.runs if run.node.op.name == "concatenation")
     view = View(join.inputs[0], join.outputs[0], 40, ViewRole.COLUMNS)
     with pytest.raises(VerificationError):
@@ -263,7 +263,7 @@ def test_a_budget_is_kept_by_strips_and_the_bundle_says_what_they_cost(tmp_path:
         "m",
         goal=Goal.RAM,
         core="cortex-m4",
-        inputs=InputOptions(outside=(name,)),
+        inputs=InputOptions(external=(name,)),
         budgets=Budgets(arena_bytes=1000),
         simplify=False,
         wants_curve=True,
@@ -279,7 +279,7 @@ def test_a_budget_is_kept_by_strips_and_the_bundle_says_what_they_cost(tmp_path:
     unsplit = [point.arena_bytes for point in compilation.curve if not point.extra_macs]
     assert manifest.arena_bytes <= 1000 < min(unsplit)
     bundle = write_bundle(compilation, tmp_path / "bundle")
-    assert "of them again at the seams of strips" in (bundle / "m.h").read_text()
+    assert "of them again in the halos of strips" in (bundle / "m.h").read_text()
     sets = random_inputs(compilation, 1)
     want = run_graph(compilation.imported, sets[0])
     (got,) = CortexM("cortex-m4", count=False).run(bundle, sets[:1])

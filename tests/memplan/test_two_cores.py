@@ -113,9 +113,9 @@ def test_a_row_less_in_the_stash_is_refused() -> None:
     program, run, arena = in_place()
     assert run.division is not None
     (first, (upper, lower)) = run.division.phases
-    seam = max(turn.end for turns in first for turn in turns)
+    split = max(turn.end for turns in first for turn in turns)
     band = lower[0]
-    assert band.first == seam
+    assert band.first == split
     wider: Phase = (upper, (Turn(band.first - 1, band.end), *lower[1:]))
     told = refused(with_run(program, run, divided(run, (first, wider))), arena)
     assert "not every unit is computed once" in told

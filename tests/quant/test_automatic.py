@@ -210,12 +210,12 @@ def test_quantized_graphs_are_compared_by_their_scores_too() -> None:
     assert 0 < np.median(found) < scores.type.scale, "steps of scores, not of probabilities"
 
 
-def needs(sqnr_db: float, price: float = 1.0) -> Needs:
+def needs(sqnr_db: float, cost: float = 1.0) -> Needs:
     """Where each tensor of 16 bits costs a share of all cycles."""
 
     def cycles(graph: Graph) -> float:
         values = [value for node in graph.nodes for value in node.outputs]
-        return 100.0 + price * sum(value.type.element is ElementType.I16 for value in values)
+        return 100.0 + cost * sum(value.type.element is ElementType.I16 for value in values)
 
     return Needs(Demands(sqnr_db, agreement=0.0), cycles)
 
@@ -236,19 +236,17 @@ def test_layers_are_given_sixteen_bits_where_too_much_is_lost_without() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gain", "price", "space"),
+    ("gain", "cost", "space"),
     [(-5, 1.0, ONLY_WIDTH), (60, 1.0, ONLY_WIDTH), (3, 11.0, ONLY_WIDTH),
      (3, 1.0, SearchSpace(False, False, False, False))],
     ids=["nothing is lacking", "nothing is enough", "too expensive", "not open"],
 )  # fmt: skip
-def test_otherwise_all_layers_keep_eight_bits(
-    gain: float, price: float, space: SearchSpace
-) -> None:
+def test_otherwise_all_layers_keep_eight_bits(gain: float, cost: float, space: SearchSpace) -> None:
     graph = uneven_channels()
     judge = judge_on(graph, random_samples(graph, 128))
     before = judge.figures(judge.quantized(PLAIN).graph).sqnr_db
     assert before is not None
-    assert choose(judge, PLAIN, space, needs=needs(before + gain, price)).options == PLAIN
+    assert choose(judge, PLAIN, space, needs=needs(before + gain, cost)).options == PLAIN
 
 
 def test_layers_are_widened_alone_and_together_the_worst_first() -> None:

@@ -1,4 +1,4 @@
-"""What moves, picks or adds elements becomes int8 with its neighbours: no islands of float."""
+"""What moves, picks or adds elements becomes int8 with its neighbours: no float partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Float graphs become int8 graphs: types, islands of float, interface, refusals, accuracy."""
+"""Float graphs become int8 graphs: types, float partitions, interface, refusals, accuracy."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_operators_that_only_move_follow_the_int8_side_of_a_border() -> None:
     assert operators(graph) == expected
 
 
-def test_int8_input_and_output_of_a_float_island() -> None:
+def test_int8_input_and_output_of_a_float_partition() -> None:
     graph = int8_of(convolutions(), keep_float=("conv_2d", "depthwise_conv_2d"))
     names = ["dequantize", "conv_2d", "depthwise_conv_2d", "conv_2d", "quantize"]
     assert operators(graph) == names

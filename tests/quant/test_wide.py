@@ -76,7 +76,7 @@ def test_real_numbers_become_int16_at_once() -> None:
     assert [name for name, _ in steps(graph)] == names
 
 
-def test_a_float_island_reads_and_gives_int16() -> None:
+def test_a_float_partition_reads_and_gives_int16() -> None:
     graph = wide(convolutions(), "all", keep_float="second")
     assert ("dequantize", ElementType.F32) in steps(graph)
     assert ("quantize", I16) in steps(graph)

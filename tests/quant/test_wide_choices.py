@@ -15,7 +15,7 @@ from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.moments import MeanVarianceNormalization
 from glowmcu.ops.reduction import Mean
 from glowmcu.ops.shape import Reshape
-from glowmcu.quant.islands import choose_int8_nodes
+from glowmcu.quant.int8_partition import choose_int8_nodes
 from glowmcu.quant.schemas import Schema
 from glowmcu.quant.wide import (
     choose_sample_parameters,

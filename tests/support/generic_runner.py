@@ -93,7 +93,7 @@ def _kind_of(manifest: Manifest) -> str:
     """The struct that describes a bundle as data, without its prefix."""
     if manifest.streamed_input is not None:
         return "streamed_model"
-    return "outside_model" if manifest.outside else "model"
+    return "outside_model" if manifest.external else "model"
 
 
 def _unit(bundle: Path, work: Path) -> Path:

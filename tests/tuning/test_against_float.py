@@ -71,7 +71,7 @@ def test_a_float_model_is_compared_with_what_its_samples_make_of_it(run: Run) ->
     assert "200 samples against float" in out
 
 
-def test_remedies_gain_what_they_say_and_name_their_price() -> None:
+def test_remedies_gain_what_they_say_and_name_their_cost() -> None:
     found = compare(DIGITS, CALIBRATION)
     assert found.remedies
     for remedy in found.remedies:

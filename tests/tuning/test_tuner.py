@@ -15,7 +15,7 @@ from glowmcu.quant.samples import Samples
 from glowmcu.tuning.evaluation import Evaluator, predictions
 from glowmcu.tuning.state_file import StateFile, key_of
 from glowmcu.tuning.trial import Budget, Trial
-from glowmcu.tuning.tuner import Outcome, Progress, Settings, run_search
+from glowmcu.tuning.tuner import Outcome, Settings, TuningProgress, run_search
 from tests.quant.networks import convolutions, perceptron, run_real, sqnr_db
 from tests.tuning.jobs import small_job
 
@@ -39,7 +39,7 @@ def test_two_processes_find_what_one_finds_in_the_same_order(whole: Outcome) -> 
 def test_an_interrupted_search_goes_on_where_it_was(
     whole: Outcome, tmp_path: Path, trials_before: int
 ) -> None:
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: TuningProgress) -> None:
         if progress.done == trials_before:
             raise KeyboardInterrupt
 
@@ -48,7 +48,7 @@ def test_an_interrupted_search_goes_on_where_it_was(
     assert first.stopped == "interrupted"
     assert len(first.trials) == trials_before
     assert first.best in first.trials
-    fresh: list[Progress] = []
+    fresh: list[TuningProgress] = []
     state = StateFile(path, "key")
     assert len(state) == trials_before
     second = run_search(small_job(), Settings(trials=30), state, fresh.append)
@@ -113,7 +113,7 @@ def test_time_ends_the_search_after_the_trial_that_runs() -> None:
 
 
 def test_progress_tells_the_best_and_the_time_left(whole: Outcome) -> None:
-    seen: list[Progress] = []
+    seen: list[TuningProgress] = []
     ticks = iter(range(1000))
     run_search(small_job(), Settings(trials=30), StateFile(None, "key"), seen.append,
                clock=lambda: float(next(ticks)))  # fmt: skip

@@ -14,7 +14,7 @@ from glowmcu import installation
 from glowmcu.board import find_board
 from glowmcu.cores import core, core_names
 from glowmcu.errors import ExitCode, GlowmcuError
-from glowmcu.kernels.cost_table import PRICED_AS, cost_table
+from glowmcu.kernels.cost_table import COSTS_AS, cost_table
 from glowmcu.manifest import read_manifest
 from glowmcu.verify import toolchain
 from glowmcu.verify.qemu import Qemu
@@ -153,9 +153,9 @@ def test_a_riscv_board_runs_on_a_machine_whose_instructions_include_its_own(boar
 def test_riscv_prices_come_from_cores_that_have_some() -> None:
     assert RISCV_CORES == ("rv32imc", "rv32imac", "hazard3")
     for name in RISCV_CORES:
-        assert PRICED_AS[name]
-        assert cost_table().prices("conv_2d.pairs_nodsp", name) is not None
-        assert cost_table().prices("conv_2d.pointwise_dsp", name) is None
+        assert COSTS_AS[name]
+        assert cost_table().unit_costs("conv_2d.pairs_nodsp", name) is not None
+        assert cost_table().unit_costs("conv_2d.pointwise_dsp", name) is None
 
 
 def test_a_missing_riscv_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

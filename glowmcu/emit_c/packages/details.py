@@ -20,7 +20,7 @@ class PackageDetails:
     """Checked: every value can stand in every package's files as it is.
 
     `version` is the model's, not the compiler's: raise it when the model is trained again. `url`
-    and `license` (an SPDX expression) are left out of packages where they are empty.
+    and `license` (an SPDX expression) are left out of packages if they are empty.
     """
 
     version: str = "0.1.0"

@@ -17,7 +17,7 @@ def positive_axis(op: NodeRecord, axis: int, rank: int) -> int:
 def integers(
     state: Import, op: NodeRecord, position: int, attribute: str, what: str
 ) -> tuple[int, ...] | None:
-    """The constant operand at `position`, else the attribute; None where neither is given."""
+    """The constant operand at `position`, else the attribute; None if neither is given."""
     if not state.has(op, position):
         return op.integers(attribute)
     data = state.constant(op, position, what)

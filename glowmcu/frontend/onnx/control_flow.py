@@ -1,6 +1,6 @@
 """If, Loop and Scan: graphs in attributes become part of the graph around them.
 
-What is known at compile time is written out where that is short: the branch that is taken, a loop's
+What is known at compile time is written out if that is short: the branch that is taken, a loop's
 body once a trip. Else the operator is a node with graphs inside (`loops.py`).
 """
 
@@ -27,7 +27,7 @@ from glowmcu.ir.graph import Value
 
 @importer("If")
 def import_if(state: Import, op: NodeRecord) -> None:
-    """Either graph, by a condition: the one that is taken where that is known."""
+    """Either graph, by a condition: the one that is taken if that is known."""
     condition = state.value(op, 0)
     expect_condition(op, condition)
     known = state.builder.known.get(condition)
@@ -53,7 +53,7 @@ def _branched(state: Import, op: NodeRecord, condition: Value) -> list[Value]:
 
 @importer("Loop")
 def import_loop(state: Import, op: NodeRecord) -> None:
-    """A loop: written out where it is short and the number of trips known at compile time."""
+    """A loop: written out if it is short and the number of trips known at compile time."""
     start = state.builder.mark()
     results = LoopWriter(state, op).written_out()
     if results is None or len(state.builder.nodes) - start.node_count > SHORT_NODES:

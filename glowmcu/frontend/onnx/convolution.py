@@ -48,7 +48,7 @@ def arranged(
 
 
 def bias_or_zeros(state: Import, op: NodeRecord, position: int, channels: int) -> Value:
-    """The bias operand, or zeros where it is left out."""
+    """The bias operand, or zeros if it is left out."""
     if state.has(op, position):
         return state.value(op, position)
     return state.add_constant(np.zeros(channels, np.float32), "no_bias")

@@ -87,7 +87,7 @@ def _is_coarser(wanted: Quantization, fixed: Quantization, op: Operation) -> boo
 
 
 def _wanted(graph: Graph) -> dict[Value, Quantization | None]:
-    """Parameters in which all readers of a real tensor take it; None where they disagree."""
+    """Parameters in which all readers of a real tensor take it; None if they disagree."""
     wanted: dict[Value, Quantization | None] = dict.fromkeys(graph.outputs)
 
     def vote(value: Value, choice: Quantization | None) -> None:
@@ -277,7 +277,7 @@ class _Folding:
         self._stored.update(zip(node.outputs, outputs, strict=True))
 
     def _result(self, node: Node, rule: QuantizationRule) -> Quantization | None:
-        """Parameters of the results; None where they are no real numbers."""
+        """Parameters of the results; None if they are no real numbers."""
         if not any(map(_is_real, node.outputs)):
             self._expect_one_scale(node, rule)
             return None

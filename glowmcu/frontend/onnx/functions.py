@@ -15,7 +15,7 @@ _MAX_NODES_TO_EXPAND = 2_000
 
 
 def check_functions(model: Any, file_name: str) -> None:
-    """Raise GM101 where functions call themselves, or would make more nodes than any model has."""
+    """Raise GM101 if functions call themselves, or would make more nodes than any model has."""
     bodies = {
         (item.domain, item.name): [(op.domain, op.op_type) for op in item.node]
         for item in model.functions

@@ -14,7 +14,7 @@ from glowmcu.frontend.unsupported import Unsupported
 
 @importer("ConstantOfShape")
 def import_constant_of_shape(state: Import, op: NodeRecord) -> None:
-    """One value everywhere; float 0 where none is given."""
+    """One value everywhere; float 0 if none is given."""
     shape = required_integers(state, op, 0, "shape", "its shape")
     if any(size < 0 for size in shape):
         raise Unsupported("GM106", f"ConstantOfShape: {shape} is no shape of a tensor in memory")

@@ -17,7 +17,7 @@ from glowmcu.ops.transpose import Transpose
 
 @importer("Gemm")
 def import_gemm(state: Import, op: NodeRecord) -> None:
-    """alpha * A * B + beta * C; alpha and beta fold into B and C where those are known."""
+    """alpha * A * B + beta * C; alpha and beta fold into B and C if those are known."""
     a, b = state.value(op, 0), state.value(op, 1)
     if a.type.rank != 2 or b.type.rank != 2:
         raise Unsupported("GM106", f"Gemm: expected two matrices, got {a.type} and {b.type}")
@@ -37,7 +37,7 @@ def import_gemm(state: Import, op: NodeRecord) -> None:
 
 
 def _constant_row(state: Import, op: NodeRecord, width: int) -> Array | None:
-    """beta * C where that is known and one row for all; zeros without C; else None."""
+    """beta * C if that is known and one row for all; zeros without C; else None."""
     if not state.has(op, 2):
         return np.zeros(width, np.float32)
     if not state.known(op, 2):

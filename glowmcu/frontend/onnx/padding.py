@@ -85,7 +85,7 @@ def _cropped(state: Import, op: NodeRecord, x: Value, crops: Paddings) -> Value:
 
 
 def _value(state: Import, op: NodeRecord, x: Value) -> int | float:
-    """What to pad with, in the operand's type; 0 where it is not given."""
+    """What to pad with, in the operand's type; 0 if it is not given."""
     if state.has(op, 2):
         given = state.constant(op, 2, "the value to pad with").reshape(-1)
         if given.size != 1:

@@ -134,7 +134,7 @@ def _in_blocks(state: Import, op: NodeRecord, x: Value) -> Value:
 
 
 def _quantization(state: Import, op: NodeRecord, stored: Value | None) -> Quantization | None:
-    """Scales and zero points where they are known and one a tensor, or one a slice of `stored`."""
+    """Scales and zero points if they are known and one a tensor, or one a slice of `stored`."""
     blocks = op.integer("block_size", 0) > 0
     if blocks or not state.known(op, 1) or (state.has(op, 2) and not state.known(op, 2)):
         return None

@@ -75,7 +75,7 @@ def _biases(emitter: Emitter, rows: int, are_apart: bool) -> list[Value]:
 
 
 def _initial_states(emitter: Emitter, sizes: RecurrentSizes) -> list[Value]:
-    """Hidden state, and cell state of LSTM; nothing where all of them are zeros."""
+    """Hidden state, and cell state of LSTM; nothing if all of them are zeros."""
     state, op = emitter.state, emitter.op
     given = [
         state.value(op, position) if state.has(op, position) else None
@@ -92,7 +92,7 @@ def _initial_states(emitter: Emitter, sizes: RecurrentSizes) -> list[Value]:
 
 
 def _lengths(emitter: Emitter, sizes: RecurrentSizes) -> Value | None:
-    """None where every sequence has all steps."""
+    """None if every sequence has all steps."""
     state, op = emitter.state, emitter.op
     if not state.has(op, 4):
         return None

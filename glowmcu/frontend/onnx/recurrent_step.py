@@ -53,7 +53,7 @@ def _weights(emitter: Emitter, direction: int) -> Weights:
 
 
 def _initial_states(emitter: Emitter, direction: int, sizes: RecurrentSizes, count: int) -> States:
-    """Hidden state and cell state (B, H); None where they are zeros."""
+    """Hidden state and cell state (B, H); None if they are zeros."""
     state, op = emitter.state, emitter.op
     found: list[Value | None] = []
     for position in range(5, 5 + count):

@@ -40,7 +40,7 @@ _OF_BOOLS = {"ReduceMax": ReduceAny, "ReduceMin": ReduceAll}
 
 
 def _axes(state: Import, op: NodeRecord, x: Value) -> tuple[int, ...]:
-    """All axes where none are given, unless `noop_with_empty_axes`."""
+    """All axes if none are given, unless `noop_with_empty_axes`."""
     axes = integers(state, op, 1, "axes", "its axes")
     if not axes:
         return () if op.integer("noop_with_empty_axes", 0) else tuple(range(x.type.rank))

@@ -41,7 +41,7 @@ def import_sequence_at(state: Import, op: NodeRecord) -> None:
 
 @importer("SequenceInsert")
 def import_sequence_insert(state: Import, op: NodeRecord) -> None:
-    """A tensor in front of a place, at the end where none is given."""
+    """A tensor in front of a place, at the end if none is given."""
     values = list(state.sequence(op, 0))
     place = len(values) if not state.has(op, 2) else _place(state, op, 2, len(values), len(values))
     values.insert(place, state.value(op, 1))
@@ -50,7 +50,7 @@ def import_sequence_insert(state: Import, op: NodeRecord) -> None:
 
 @importer("SequenceErase")
 def import_sequence_erase(state: Import, op: NodeRecord) -> None:
-    """Without the tensor at a place, the last one where none is given."""
+    """Without the tensor at a place, the last one if none is given."""
     values = list(state.sequence(op, 0))
     last = len(values) - 1
     del values[last if not state.has(op, 1) else _place(state, op, 1, len(values), last)]

@@ -24,7 +24,7 @@ def normalized_axes(op: NodeRecord, axes: tuple[int, ...], rank: int) -> tuple[i
 
 
 def axes_operand(state: Import, op: NodeRecord, position: int) -> tuple[int, ...] | None:
-    """Axes, an attribute in old opsets and an operand in new ones; None where not given."""
+    """Axes, an attribute in old opsets and an operand in new ones; None if not given."""
     if state.has(op, position):
         return tuple(int(axis) for axis in state.constant(op, position, "axes").reshape(-1))
     return op.integers("axes")
@@ -82,7 +82,7 @@ def import_flatten(state: Import, op: NodeRecord) -> None:
 
 @importer("Squeeze")
 def import_squeeze(state: Import, op: NodeRecord) -> None:
-    """Axes of size 1 go; all of them where no axes are given."""
+    """Axes of size 1 go; all of them if no axes are given."""
     x = state.value(op, 0)
     axes = axes_operand(state, op, 1)
     if axes is None:

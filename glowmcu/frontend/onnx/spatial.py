@@ -83,7 +83,7 @@ def bind_image(state: Import, op: NodeRecord, value: Value, rank: int) -> None:
 
 
 def reshaped(state: Import, op: NodeRecord, x: Value, shape: Shape) -> Value:
-    """`x` in another shape, its quantization kept; `x` itself where it has that shape."""
+    """`x` in another shape, its quantization kept; `x` itself if it has that shape."""
     if x.type.shape == shape:
         return x
     return state.add(op, Reshape(shape), [x], quantization=x.type.quantization)

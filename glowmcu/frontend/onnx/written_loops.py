@@ -118,7 +118,7 @@ class LoopWriter:
             raise Unsupported("GM105", f"{self.what}: its body does not give all that it carries")
 
     def written_out(self) -> list[Bound] | None:
-        """What the loop gives; None where the number of trips depends on data."""
+        """What the loop gives; None if the number of trips depends on data."""
         state = self.state
         first, effort = len(state.builder.nodes), state.effort.operators + MAX_OPERATORS
         most = self._known(0, MAX_TRIPS + 1)
@@ -138,7 +138,7 @@ class LoopWriter:
         return [*carried, *(self._stacked(rows, number) for number in range(self._scans))]
 
     def _known(self, position: int, default: int) -> int | None:
-        """An operand that counts or decides; `default` where it is left out, None if not known."""
+        """An operand that counts or decides; `default` if it is left out, None if not known."""
         if not self.state.has(self.op, position):
             return default
         value = self.state.value(self.op, position)
@@ -178,7 +178,7 @@ class LoopWriter:
 def after_trip(
     what: str, before: Sequence[Bound], after: Sequence[Bound], trip: int
 ) -> tuple[list[Bound], list[Value]]:
-    """What is carried on, and the rest. Raises GM140 where a tensor changes its type."""
+    """What is carried on, and the rest. Raises GM140 if a tensor changes its type."""
     carried, rest = list(after[: len(before)]), after[len(before) :]
     pairs = [
         (old, new)
@@ -193,7 +193,7 @@ def after_trip(
 
 
 def expect_not_too_many(op: NodeRecord, count: int) -> None:
-    """Raise Unsupported GM142 where a loop that is written out would be too long."""
+    """Raise Unsupported GM142 if a loop that is written out would be too long."""
     if count > MAX_NODES:
         raise Unsupported(
             "GM142",

@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 class TensorRecord:
     """A tensor as the file declares it. `data` is None for what is computed at run time.
 
-    `type_name` is TFLite's (`INT8`, `FLOAT32`, …); `scales` is empty where it is not quantized.
+    `type_name` is TFLite's (`INT8`, `FLOAT32`, …); `scales` is empty if it is not quantized.
     `variable_axes` are those that the exporter left open (-1 in `shape_signature`). What
     `is_variable` lives from run to run: an operator reads and writes it.
     """

@@ -38,7 +38,7 @@ from glowmcu.ir.types import ElementType
 
 @importer("IF")
 def import_if(state: Import, op: OperatorRecord) -> None:
-    """Either subgraph, by a condition: the one that is taken where that is known."""
+    """Either subgraph, by a condition: the one that is taken if that is known."""
     options = op.options(tflite.IfOptions)
     numbers = options.ThenSubgraphIndex(), options.ElseSubgraphIndex()
     condition, *operands = _operands(state, op)
@@ -55,7 +55,7 @@ def import_if(state: Import, op: OperatorRecord) -> None:
 
 @importer("WHILE")
 def import_while(state: Import, op: OperatorRecord) -> None:
-    """A loop: written out where it is short and the number of trips known at compile time."""
+    """A loop: written out if it is short and the number of trips known at compile time."""
     operands = _operands(state, op)
     start, take_back = state.builder.mark(), variables_mark(state)
     results = _written_out(state, op, operands)
@@ -75,7 +75,7 @@ def import_while(state: Import, op: OperatorRecord) -> None:
 
 
 def _written_out(state: Import, op: OperatorRecord, values: list[Value]) -> list[Value] | None:
-    """What the loop leaves of `values`; None where the number of trips depends on data."""
+    """What the loop leaves of `values`; None if the number of trips depends on data."""
     options = op.options(tflite.WhileOptions)
     name, first = result_name(state, op), len(state.builder.nodes)
     most, states = state.effort.operators + MAX_OPERATORS, states_of_operators(state)

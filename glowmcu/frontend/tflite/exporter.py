@@ -160,7 +160,7 @@ class Export:
 
 
 def _activation(clamp: tuple[float, float] | None, type_: TensorType) -> str | None:
-    """The fused activation that clamps results of `type_` so; None where there is none."""
+    """The fused activation that clamps results of `type_` so; None if there is none."""
     numbers = schema_enum("ActivationFunctionType")
     for name in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
         if fused_clamp(numbers[name], type_) == clamp:

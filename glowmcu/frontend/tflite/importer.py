@@ -88,7 +88,7 @@ class Import:
         self._batches = open_batches(input_sizes(model), options)
 
     def graph_input(self, index: int) -> Value:
-        """The value of a model input, with the shape that the user fixed where there is one."""
+        """The value of a model input, with the shape that the user fixed if there is one."""
         record = self.model.tensors[index]
         wanted = self._options.shapes.get(record.name, self._batches.get(record.name))
         if wanted is None and _is_open(record):
@@ -123,17 +123,16 @@ class Import:
             record = self.model.tensors[index]
             if record.data is None and 0 not in record.shape:
                 raise Unsupported("GM105", f"tensor {record.name!r} is read before it is computed")
-            value = self._constants.get(index)
-            if value is None or value not in self.builder.known:
+            if index not in self._constants:
                 value = Value(tensor_type(record), record.name)
                 self._constants[index] = self.builder.add_known(value, constant_data(record))
-            self._values[index] = value
+            self._values[index] = self._constants[index]
         return self._values[index]
 
     def enter(self, number: int, place: str, builder: GraphBuilder) -> Import:
         """Subgraph `number` on its way into `builder`; `place` goes before its tensors' names.
 
-        Raises Unsupported GM142 where subgraphs refer to each other without end.
+        Raises Unsupported GM142 if subgraphs refer to each other without end.
         """
         expect_shallow(self.depth + 1)
         model = self.model.subgraph(number)
@@ -141,10 +140,10 @@ class Import:
         model = replace(model, tensors=tuple(tensors))
         inner = Import(model, InputOptions(), builder, self.depth + 1)
         inner._resized = self._resized
-        inner._inner_constants = self._inner_constants
         inner.effort = self.effort
         self.effort.spend(len(model.operators))
         if builder is self.builder:
+            inner._inner_constants = self._inner_constants
             inner._constants = self._inner_constants.setdefault(number, {})
         return inner
 
@@ -372,7 +371,7 @@ def _fits(shape: Shape, record: TensorRecord) -> bool:
 
 
 def input_sizes(model: ModelRecord) -> dict[str, Sizes]:
-    """Sizes of the model's inputs, None where the file leaves them open."""
+    """Sizes of the model's inputs, None if the file leaves them open."""
     records = [model.tensors[index] for index in model.inputs]
     return {
         record.name: [

@@ -64,7 +64,7 @@ def _refuse_variants(state: Import, op: OperatorRecord) -> None:
 def _stacked(
     state: Import, op: OperatorRecord, positions: Sequence[int], what: str, is_float: bool
 ) -> Value:
-    """The constants of the four gates as one, with a scale a gate where they are quantized."""
+    """The constants of the four gates as one, with a scale a gate if they are quantized."""
     records = [_record(state, op, p, f"{what} of the {g} gate")
                for p, g in zip(positions, GATES, strict=True)]  # fmt: skip
     types = [tensor_type(record) for record in records]

@@ -32,7 +32,7 @@ def import_broadcast_to(state: Import, op: OperatorRecord) -> None:
 def import_broadcast_args(state: Import, op: OperatorRecord) -> None:
     """The shape that two shapes broadcast to: int32 or int64, known or computed.
 
-    Sizes that do not fit are refused where they are known. TensorFlow Lite Micro stops the program
+    Sizes that do not fit are refused if they are known. TensorFlow Lite Micro stops the program
     over computed ones; here the first operand's stands.
     """
     a, b = (_sizes(state, op, position) for position in (0, 1))

@@ -22,7 +22,7 @@ _LAST_OLD_CODE = 127
 
 @dataclass(frozen=True)
 class TensorRef:
-    """A tensor of the model being built; `scale` is empty where it is not quantized."""
+    """A tensor of the model being built; `scale` is empty if it is not quantized."""
 
     index: int
     name: str

@@ -41,7 +41,7 @@ def encoded(coding: Coding, array: Array) -> Coded | None:
 
 
 def decoded(coded: Coded) -> bytes:
-    """What C has in the scratch."""
+    """The bytes that the C decodes to its scratch."""
     stored = coded.data.tobytes()
     if coded.coding is Coding.COPY:
         return stored

@@ -33,7 +33,7 @@ from glowmcu.ir.text.type_text import (
 )
 from glowmcu.ir.types import TensorType, element_type_of
 
-#: What a field may hold, and what a parsed attribute is: None, bool, int, float, str, list, dict,
+#: Types that a field may hold and a parsed attribute has: None, bool, int, float, str, list, dict,
 #: array, TensorType or Signature.
 Raw = Any
 
@@ -59,7 +59,7 @@ def operator_name(operation: type[Operation]) -> str:
 
 
 class AttributePrinter:
-    """Prints values; arrays above INLINE_BYTES go to `sidecar` where there is one."""
+    """Prints values; arrays above INLINE_BYTES go to `sidecar` if there is one."""
 
     def __init__(self, sidecar: Sidecar | None) -> None:
         self._sidecar = sidecar
@@ -136,7 +136,7 @@ def braced(attributes: Mapping[str, str]) -> str:
 
 
 def enum_text(member: Enum) -> str:
-    """A member's value where that is a string, else its name."""
+    """A member's value if that is a string, else its name."""
     return member.value if isinstance(member.value, str) else member.name
 
 

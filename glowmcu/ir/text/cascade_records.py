@@ -34,10 +34,10 @@ class RowRunRecord:
 
 @dataclass(frozen=True)
 class StageRecord:
-    """Kernels that take their turns together; `source`: the ring of a stage without any."""
+    """Kernels that take their turns together; `input_ring`: the ring of a stage without any."""
 
     rows: int
-    source: int | None
+    input_ring: int | None
     runs: tuple[RowRunRecord, ...]
 
 
@@ -89,7 +89,7 @@ def cascade_record(cascade: Cascade, labels: ValueLabels) -> CascadeRecord:
         tuple(
             StageRecord(
                 stage.rows,
-                None if stage.source is None else place[stage.source],
+                None if stage.input_ring is None else place[stage.input_ring],
                 tuple(map(row_run, stage.runs)),
             )
             for stage in cascade.stages
@@ -140,12 +140,12 @@ def cascade_of_record(
         Stage(
             tuple(map(row_run, item.runs)),
             item.rows,
-            None if item.source is None else find(item.source),
+            None if item.input_ring is None else find(item.input_ring),
         )
         for item in record.stages
     )
-    if not stages or any(bool(stage.runs) == (stage.source is not None) for stage in stages):
-        raise FieldError("GM218", "a cascade has stages, each of them kernels or a source")
+    if not stages or any(bool(stage.runs) == (stage.input_ring is not None) for stage in stages):
+        raise FieldError("GM218", "a cascade has stages, each of them kernels or an input ring")
     for stage in (*record.order, *record.rings.values()):
         if not 0 <= stage < len(stages):
             raise FieldError("GM218", f"a cascade of {len(stages)} stages has no stage {stage}")

@@ -27,7 +27,7 @@ _WHOLE = re.compile(r"0|[1-9]\d{0,8}")
 
 
 def aliased(hint: Hint) -> Hint:
-    """What an alias of a `type` statement stands for; NumPy 2.5 has one for arrays."""
+    """The type behind an alias of a `type` statement; NumPy 2.5 has one for arrays."""
     return getattr(get_origin(hint) or hint, "__value__", hint)
 
 

@@ -33,7 +33,7 @@ from glowmcu.ir.types import TensorType
 #: Attributes that are ours, not an operator's.
 _NAME, _SOURCE, _RESULTS = "glowmcu.name", "glowmcu.source", "glowmcu.results"
 _INPUTS, _ROUNDING, _METADATA = "glowmcu.inputs", "glowmcu.rounding", "glowmcu.metadata"
-#: What states begin as: the last arguments of the function, and its last results.
+#: Initial values of states: these are the last arguments of the function, and its last results.
 _STATES = "glowmcu.states"
 #: By number which of them others read, when each stage computes, and the stage of a node.
 _SHARED, _RATES, _STAGE = "glowmcu.shared_states", "glowmcu.rates", "glowmcu.stage"
@@ -265,7 +265,7 @@ class _GraphParser:
             raise self._scanner.fail("GM218", str(cause)) from cause
 
 
-#: What a shape rule may raise when it meets operands in a number or of a rank that it never sees.
+#: Exceptions of a shape rule that is given operands of a number or rank that it does not expect.
 RULE_ERRORS = (
     ArithmeticError,
     AssertionError,

@@ -27,7 +27,7 @@ class NodeRecord:
 
 
 class ValueLabels:
-    """What graph values are called in a program's text."""
+    """Labels of graph values in a program's text."""
 
     def __init__(self) -> None:
         self._labels: dict[Value, str] = {}

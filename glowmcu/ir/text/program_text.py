@@ -24,9 +24,9 @@ from glowmcu.ir.program import (
     Dealloc,
     Instruction,
     Program,
-    PushedInput,
     Run,
     StateBuffer,
+    StreamedInput,
     View,
 )
 from glowmcu.ir.text.attribute_text import AttributeParser, AttributePrinter, Raw
@@ -80,9 +80,13 @@ def _operands(item: Instruction) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
     return (item.buffer,), (_OUT if isinstance(item, Alloc) else _INOUT,)
 
 
-def _pushed_buffers(program: Program) -> tuple[Buffer, ...]:
+def _streamed_buffers(program: Program) -> tuple[Buffer, ...]:
     """The input that is pushed and its counter."""
-    return () if program.pushed is None else (program.pushed.buffer, program.pushed.counter)
+    return (
+        ()
+        if program.streamed_input is None
+        else (program.streamed_input.buffer, program.streamed_input.counter)
+    )
 
 
 class _ProgramPrinter:
@@ -95,7 +99,7 @@ class _ProgramPrinter:
             *program.inputs,
             *(buffer for item in program.instructions for buffer in _operands(item)[0]),
             *program.lasting,
-            *_pushed_buffers(program),
+            *_streamed_buffers(program),
             *(state.buffer for state in program.states),
             *program.constantly_there,
         ]
@@ -111,8 +115,8 @@ class _ProgramPrinter:
         if program.kept:
             access = self._attributes.value((_IN,) * len(program.kept), "")
             body.append(self._line("glowmcu.kept", program.kept, {"access": access}))
-        if program.pushed is not None:
-            body.append(self._line("glowmcu.pushed", _pushed_buffers(program), {}))
+        if program.streamed_input is not None:
+            body.append(self._line("glowmcu.streamed_input", _streamed_buffers(program), {}))
         for state in program.states:
             initial = {"initial": self._attributes.value(state.initial, state.buffer.name)}
             body.append(self._line("glowmcu.state", (state.buffer, state.updated), initial))
@@ -185,7 +189,7 @@ class _ProgramParser:
         ).function()
         inputs: tuple[Buffer, ...] = ()
         kept: tuple[Buffer, ...] = ()
-        pushed: PushedInput | None = None
+        streamed_input: StreamedInput | None = None
         states: list[StateBuffer] = []
         mark: Buffer | None = None
         rates: list[Rate] = []
@@ -197,8 +201,8 @@ class _ProgramParser:
                 inputs = self._buffers_of(line)
             elif line.name == "glowmcu.kept":
                 kept = self._buffers_of(line)
-            elif line.name == "glowmcu.pushed":
-                pushed = self._pushed(line, inputs)
+            elif line.name == "glowmcu.streamed_input":
+                streamed_input = self._streamed(line, inputs)
             elif line.name == "glowmcu.state":
                 states.append(self._state(line))
             elif line.name == "glowmcu.mark":
@@ -210,7 +214,9 @@ class _ProgramParser:
         outputs = self._buffers_of(function.operations[-1])
         body = tuple(instructions)
         streamed = tuple(states), mark, tuple(rates)
-        return Program(function.name, inputs, outputs, body, self._offsets, kept, pushed, *streamed)
+        return Program(
+            function.name, inputs, outputs, body, self._offsets, kept, streamed_input, *streamed
+        )
 
     def _some(self, line: OperationText[_Memref], count: int, what: str) -> tuple[Buffer, ...]:
         buffers = self._buffers_of(line)
@@ -227,11 +233,11 @@ class _ProgramParser:
             raise self._fail(line, "GM218", f"the data is no {print_memref(old.type)}")
         return StateBuffer(old, new, initial)
 
-    def _pushed(self, line: OperationText[_Memref], inputs: tuple[Buffer, ...]) -> PushedInput:
+    def _streamed(self, line: OperationText[_Memref], inputs: tuple[Buffer, ...]) -> StreamedInput:
         buffers = self._buffers_of(line)
         if len(buffers) != 2 or buffers[0] not in inputs:
-            raise self._fail(line, "GM218", "glowmcu.pushed takes an input and a counter")
-        return PushedInput(*buffers)
+            raise self._fail(line, "GM218", "glowmcu.streamed_input takes an input and a counter")
+        return StreamedInput(*buffers)
 
     def _declare(self, line: OperationText[_Memref]) -> None:
         attributes = dict(line.attributes)

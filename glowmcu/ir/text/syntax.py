@@ -170,7 +170,7 @@ class FunctionParser(Generic[_T]):
 
 
 class Definitions(Generic[_T]):
-    """What each SSA name stands for. GM216 for a name defined twice or not at all."""
+    """Definitions by SSA name. Raises GM216 for a name defined twice or not at all."""
 
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner

@@ -38,7 +38,7 @@ def loop_axes(shapes: Sequence[Shape], out: Shape) -> tuple[Axis, ...]:
 
 
 def _stride(shape: Shape, rank: int, position: int) -> int:
-    """Elements between neighbours along an axis of the result; 0 where the operand repeats."""
+    """Elements between neighbours along an axis of the result; 0 if the operand repeats."""
     own = position - (rank - len(shape))
     if own < 0 or shape[own] == 1:
         return 0

@@ -99,6 +99,6 @@ def _dense_weights(site: Site) -> Array:
 
 
 def layer_bound_note(site: Site) -> str:
-    """The proof that no sum overflows; raises GM502 where one could."""
+    """The proof that no sum overflows; raises GM502 if one could."""
     bound = accumulator_bound(site, dense_weights(site), constant(site, 2))
     return bound_note(site.node.macs, bound)

@@ -24,8 +24,8 @@ class LinearSumDsp(LinearSum):
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
-        prices = {"element": 6.6, "single_element": 22.0, "run": 92.0, "call": 34.0}
-        return Cost(sum(prices[name] * amount for name, amount in work.items()), 512, 32)
+        unit_costs = {"element": 6.6, "single_element": 22.0, "run": 92.0, "call": 34.0}
+        return Cost(sum(unit_costs[name] * amount for name, amount in work.items()), 512, 32)
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         return walk_work(site.signature, 4)

@@ -239,7 +239,7 @@ def _rescaled(scale_place: int, bits: int, shift: int, scale: tuple[str, str]) -
 
 
 def _of_second(code: StepCode, instruction: str, operands: str) -> Iterator[str]:
-    """An access that the second unit has, where there is one."""
+    """An access that the second unit has, if there is one."""
     if code.odd:
         yield from ("ldr lr, [r1, #-4]", "cmp lr, #0", "it gt")
         yield f"{instruction}gt {operands}"

@@ -28,8 +28,8 @@ class MulDsp(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         work = self.work(site, target)
-        prices = {"element": 9.5, "single_element": 16.0, "run": 50.0, "call": 60.0}
-        return Cost(sum(prices[name] * amount for name, amount in work.items()), 400, 40)
+        unit_costs = {"element": 9.5, "single_element": 16.0, "run": 50.0, "call": 60.0}
+        return Cost(sum(unit_costs[name] * amount for name, amount in work.items()), 400, 40)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         op, signature = site.node.op, site.signature

@@ -123,5 +123,5 @@ class MaxPoolDsp(Kernel):
 
 def _estimate(site: Site, word: float, code_bytes: int) -> Cost:
     work = _work(site)
-    prices = {"call": 60.0, "pixel": 120.0, "word": word, "row": 12.0, "tap": 6.5}
-    return Cost(sum(prices[name] * amount for name, amount in work.items()), code_bytes)
+    unit_costs = {"call": 60.0, "pixel": 120.0, "word": word, "row": 12.0, "tap": 6.5}
+    return Cost(sum(unit_costs[name] * amount for name, amount in work.items()), code_bytes)

@@ -22,7 +22,7 @@ class _Layout:
 
 
 def _layout(site: Site) -> _Layout | None:
-    """How the loops of the reduction fit the kernel, None where they do not."""
+    """How the loops of the reduction fit the kernel, None if they do not."""
     kept, reduced = reduction_loops(site)
     if not 1 <= len(kept) <= 2 or len(reduced) != 1:
         return None

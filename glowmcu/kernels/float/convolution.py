@@ -181,7 +181,7 @@ class PackedF32(Kernel):
 
 
 def int8_weights_cost(cost: Cost, site: Site, target: Target) -> Cost:
-    """`cost`, but that of the C where there is no FPU: most of it is in the compiler's library."""
+    """`cost`, but that of the C if there is no FPU: most of it is in the compiler's library."""
     if target.core.has_fpu:
         return cost
     return replace(cost, cycles=_LIBRARY_CYCLES * site.node.macs, code_bytes=_LIBRARY_CODE)

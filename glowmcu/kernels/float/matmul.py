@@ -40,19 +40,19 @@ from glowmcu.ops.real import Clamp
 
 
 class _Packed(Kernel):
-    """Base: on cores where it was not calibrated it costs what the same loops do as 1x1."""
+    """Base: on cores on which it was not calibrated it costs what the same loops do as 1x1."""
 
     function = "glowmcu_fully_connected_packed_f32"
-    priced_as = "conv_2d.matrix_f32"
+    costs_as = "conv_2d.matrix_f32"
     packed, packed_bytes = staticmethod(packed_blocks), staticmethod(packed_bytes)
 
-    def price(self, site: Site, target: Target) -> Cost:
-        estimate, work = super().price(site, target), self.work(site, target)
-        prices = cost_table().prices(self.priced_as, target.core.name)
-        if cost_table().prices(self.name, target.core.name) or not prices:
+    def calibrated_cost(self, site: Site, target: Target) -> Cost:
+        estimate, work = super().calibrated_cost(site, target), self.work(site, target)
+        unit_costs = cost_table().unit_costs(self.costs_as, target.core.name)
+        if cost_table().unit_costs(self.name, target.core.name) or not unit_costs:
             return estimate
-        assert prices.reaches(work), f"{self.name} does other work than {self.priced_as}"
-        return replace(estimate, cycles=prices.cycles(work), code_bytes=prices.code_bytes)
+        assert unit_costs.can_estimate(work), f"{self.name} does other work than {self.costs_as}"
+        return replace(estimate, cycles=unit_costs.cycles(work), code_bytes=unit_costs.code_bytes)
 
     def code(self, site: Site, weights: Array, bias: Array, clamp: Clamp) -> KernelCode:
         """Vectors of operand 0 times `weights`, (outputs, inputs)."""
@@ -78,7 +78,7 @@ class _Int8Weights(_Packed):
 
     keeps_int8_weights = True
     function = "glowmcu_fully_connected_w8_f32"
-    priced_as = "conv_2d.matrix_w8_f32"
+    costs_as = "conv_2d.matrix_w8_f32"
     packed, packed_bytes = staticmethod(packed_int8_blocks), staticmethod(packed_int8_bytes)
 
     def cost(self, site: Site, target: Target) -> Cost:

@@ -56,9 +56,9 @@ class _RowSums(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         fast = target.core.has_fpu
-        prices = {"call": 60.0, "channel": 40.0 if fast else 200.0, "row": 15.0}
-        prices["element"] = 8.0 if fast else 60.0
-        cycles = sum(prices[name] * count for name, count in self.work(site, target).items())
+        unit_costs = {"call": 60.0, "channel": 40.0 if fast else 200.0, "row": 15.0}
+        unit_costs["element"] = 8.0 if fast else 60.0
+        cycles = sum(unit_costs[name] * count for name, count in self.work(site, target).items())
         return Cost(cycles, 200, 28, self.scratch_bytes(site, target))
 
     def code_key(self, site: Site, target: Target) -> str:

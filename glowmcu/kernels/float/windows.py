@@ -166,7 +166,7 @@ def two_overlaps(
     """Blocks `(start, end)` of one or two pixels, of which pixel i reads from `first[i]` on.
 
     `own` floats of a block's last pixel are written when its last channels are still to be read
-    for; None where all channels are read for before any is written.
+    for; None if all channels are read for before any is written.
     """
     x, out = signature.inputs[0], signature.output
     pixel, out_pixel = 4 * x.shape[-1], 4 * out.shape[-1]
@@ -187,7 +187,7 @@ def vector_overlaps(signature: Signature, vectors: int) -> Overlaps:
 
 
 def last_channels(channels: int) -> int | None:
-    """Where the last block begins; None where it is the only one."""
+    """Where the last block begins; None if it is the only one."""
     return channel_blocks(channels)[-1][0] or None
 
 

@@ -201,9 +201,9 @@ class WindowsMatrix(_MatrixKernel):
         return 2 * padded_depth(matrix_of(site).shape[1])
 
     def cost(self, site: Site, target: Target) -> Cost:
-        prices = {**MATRIX_CYCLES, **_GATHER_CYCLES}
+        unit_costs = {**MATRIX_CYCLES, **_GATHER_CYCLES}
         return Cost(
-            sum(prices[name] * amount for name, amount in self.work(site, target).items()),
+            sum(unit_costs[name] * amount for name, amount in self.work(site, target).items()),
             1000,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),

@@ -165,7 +165,7 @@ def _packed(site: Site) -> pairs.PairWeights:
 
 
 def extras_array(packed: pairs.PairWeights) -> ConstantArray | None:
-    """The constant `extras`, where there are any."""
+    """The constant `extras`, if there are any."""
     if not packed.extras.size:
         return None
     return ConstantArray("extras", packed.extras, "word << 20 | output << 8 | w")

@@ -91,9 +91,9 @@ class RowSumsDepthwise(Kernel):
         return 4 * width * channels
 
     def cost(self, site: Site, target: Target) -> Cost:
-        prices = {"call": 120.0, "pixel": 120.0, "output": 42.0, "tap": 30.0}
-        prices |= {"word": 25.0, "product": 12.0}
-        cycles = sum(prices[name] * count for name, count in self.work(site, target).items())
+        unit_costs = {"call": 120.0, "pixel": 120.0, "output": 42.0, "tap": 30.0}
+        unit_costs |= {"word": 25.0, "product": 12.0}
+        cycles = sum(unit_costs[name] * count for name, count in self.work(site, target).items())
         flash_bytes = self.flash_bytes(site, target)
         return Cost(cycles, 800, flash_bytes, self.scratch_bytes(site, target))
 

@@ -278,7 +278,7 @@ def _padded(batch: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _batch_steps(name: str, shape: tuple[int, ...]) -> list[Field]:
-    """Elements from one matrix to the next along each batch axis; 0 where it is broadcast."""
+    """Elements from one matrix to the next along each batch axis; 0 if it is broadcast."""
     batch = _padded(shape[:-2])
     matrix = math.prod(shape[-2:])
     steps = [matrix * math.prod(batch[axis + 1 :]) if batch[axis] > 1 else 0 for axis in range(3)]

@@ -55,7 +55,7 @@ _WORD_AGAIN_DSP, _WORD_AGAIN, _CHANNEL_AGAIN = 11, 3, 3
 
 
 def _work(layout: RowLayout, batches: int, calls: int, has_dsp: bool) -> dict[str, float]:
-    """Of all rows in `calls` calls. Names say how sums are kept: these have their own prices."""
+    """For all rows in `calls` calls. Names say how sums are kept; each has a unit cost."""
     again = calls - 1
     if layout.sums == "few":
         channels = batches * layout.channels
@@ -101,9 +101,9 @@ class _RowSums(Kernel):
         return f"glowmcu_{stem}_{self._known_layout(site).sums}_s8"
 
     def cost(self, site: Site, target: Target) -> Cost:
-        prices = {"narrow word": 80.0, "wide word": 110.0, "channel": 40.0, "element": 8.0}
-        prices |= {"call": 60.0, "word element": 5.0 if target.core.has_dsp else 18.0}
-        cycles = sum(prices[name] * count for name, count in self.work(site, target).items())
+        unit_costs = {"narrow word": 80.0, "wide word": 110.0, "channel": 40.0, "element": 8.0}
+        unit_costs |= {"call": 60.0, "word element": 5.0 if target.core.has_dsp else 18.0}
+        cycles = sum(unit_costs[name] * count for name, count in self.work(site, target).items())
         code_bytes = self.code_sizes[self._known_layout(site).sums]
         return Cost(
             cycles, code_bytes, self.flash_bytes(site, target), self.scratch_bytes(site, target),

@@ -41,7 +41,7 @@ class BentForm:
 
 
 def bent_form(op: Add | Sub, signature: Signature, rounding: Rounding) -> BentForm | None:
-    """The constants for any operands; None where no exact ones were found."""
+    """The constants for any operands; None if no exact ones were found."""
     if op.clamp_range(signature) != (LOWEST, HIGHEST):
         return None
     return _search(op, without_shapes(signature), rounding)

@@ -81,7 +81,7 @@ def linear_form(
     rounding: Rounding,
     arithmetic: Arithmetic,
 ) -> LinearForm | None:
-    """The constants for operands within `ranges`; None where no exact ones were found."""
+    """The constants for operands within `ranges`; None if no exact ones were found."""
     if op.clamp_range(signature) != (LOWEST, HIGHEST):
         return None
     limits = tuple(_limits(range_) for range_ in ranges)
@@ -148,7 +148,7 @@ def tabulate(
 
 def _best_slopes(pairs: Pairs, real: _Floats) -> _Floats | None:
     """Slopes near `real` (results are within rounding of the real sum) that leave c most room; None
-    where none leave any.
+    if none leave any.
     """
     rest = pairs.results - real[0] * pairs.a[:, np.newaxis] - real[1] * pairs.b
     # A saturated result is as good from far beyond: it bounds c from one side only.

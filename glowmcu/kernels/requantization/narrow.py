@@ -71,7 +71,7 @@ _CACHE: OrderedDict[tuple[object, ...], NarrowForm | None] = OrderedDict()
 
 
 def find_narrow_form(task: RequantizationTask, fine_bits: int = _HALF_BITS) -> NarrowForm | None:
-    """The form of a layer, None where some channel has no exact line; p is at most `fine_bits`."""
+    """The form of a layer, None if some channel has no exact line; p is at most `fine_bits`."""
     key = (task.key, fine_bits)
     return remembered(_CACHE, key, lambda: _find(_alike(task), fine_bits))
 

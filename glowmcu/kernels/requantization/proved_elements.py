@@ -1,4 +1,4 @@
-"""One int8 element of add, sub and mul in C without literal requantization, where that is exact."""
+"""One int8 element of add, sub and mul in C without literal requantization, if that is exact."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def product_fields(op: Mul, signature: Signature) -> tuple[Field, ...]:
 
 
 def proved_code(op: Operation, signature: Signature, rounding: Rounding) -> ElementCode | None:
-    """An element in a form that is shorter than the literal one, None where there is none."""
+    """An element in a form that is shorter than the literal one, None if there is none."""
     if isinstance(op, Add | Sub) and is_int8(signature):
         return _sum_code(op, signature, rounding)
     if isinstance(op, Mul) and folds_product(op, signature, rounding):

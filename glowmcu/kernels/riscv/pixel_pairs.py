@@ -60,7 +60,7 @@ def pack_pairs(weights: Array) -> PairWeights:
 
 
 def extras_array(packed: PairWeights) -> ConstantArray | None:
-    """The constant `extras`, where there are any."""
+    """The constant `extras`, if there are any."""
     if not packed.extras.size:
         return None
     return ConstantArray("extras", packed.extras, "word << 20 | output << 8 | w")

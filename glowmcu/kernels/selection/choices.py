@@ -9,7 +9,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.ir.graph import Node
 from glowmcu.kernels.kernel import Cost, Kernel
 
-#: What selection chooses from.
+#: The variants that selection chooses from, with their costs, by node.
 Candidates = Mapping[Node, Mapping[Kernel, Cost]]
 
 

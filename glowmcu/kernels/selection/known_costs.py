@@ -1,4 +1,4 @@
-"""What a bundle will cost, by the tables of costs and of stacks: for whoever writes it down."""
+"""The estimated cost of a bundle, by the tables of costs and of stacks, for its manifest."""
 
 from __future__ import annotations
 

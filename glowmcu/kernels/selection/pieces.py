@@ -27,7 +27,7 @@ _CHANNELS_AT_ONCE = (16, 8, 4)
 def band_code(
     variant: Kernel, site: Site, target: Target, rules: Sequence[RowRule], first: int, end: int
 ) -> KernelCode | None:
-    """The code for rows [first, end) of the result as a layer of its own; None where the variant
+    """The code for rows [first, end) of the result as a layer of its own; None if the variant
     does not compute such a layer.
     """
     node = _band(site.node, rules, first, end)
@@ -37,13 +37,13 @@ def band_code(
 def channel_codes(
     variant: Kernel, site: Site, target: Target
 ) -> Mapping[tuple[int, int], KernelCode]:
-    """The code of two halves of a single pixel's channels; nothing where it cannot be halved."""
-    seam = _seam(site)
-    if seam is None:
+    """The code of two halves of a single pixel's channels; nothing if it cannot be halved."""
+    split = _split(site)
+    if split is None:
         return {}
     count = site.signature.output.shape[-1]
     found = {}
-    for first, end in ((0, seam), (seam, count)):
+    for first, end in ((0, split), (split, count)):
         code = _code(variant, _channels(site, first, end), target)
         if code is None or code.batches > 1:
             return {}
@@ -83,7 +83,7 @@ def _of_rows(type_: TensorType, rows: int) -> TensorType:
     return type_.with_shape((type_.shape[0], rows, *type_.shape[2:]))
 
 
-def _seam(site: Site) -> int | None:
+def _split(site: Site) -> int | None:
     """Where channels are cut in two, of a layer with constant weights and one pixel."""
     op, out = site.node.op, site.signature.output
     if not isinstance(op, FullyConnected | Conv2D) or out.element_count != out.shape[-1]:
@@ -94,9 +94,9 @@ def _seam(site: Site) -> int | None:
     if isinstance(op, Conv2D) and weights.shape[3] != site.signature.inputs[0].shape[3]:
         return None
     for step in _CHANNELS_AT_ONCE:
-        seam = -(-out.shape[-1] // (2 * step)) * step
-        if 0 < seam <= out.shape[-1] * 3 // 5:
-            return seam
+        split = -(-out.shape[-1] // (2 * step)) * step
+        if 0 < split <= out.shape[-1] * 3 // 5:
+            return split
     return None
 
 

@@ -65,7 +65,7 @@ def best_row_kernel(
 
     Of those that take about as long it is the one with the least scratch: rows are streamed where
     bytes are scarce. `operands` are the node's inputs that kernels take as pointers; `of_one_row`
-    may accept the tensor of a single row, though not the layer. None where no variant goes row by
+    may accept the tensor of a single row, though not the layer. None if no variant goes row by
     row: tensors must be images of one batch item.
     """
     ways = _ways(variants, operands, site, target, of_one_row)
@@ -97,7 +97,9 @@ def _ways(
     if signature.output.shape[1] == 1:
         accumulating = [variant for variant in variants if variant.accumulates]
         in_parts = replace(site, by_rows=True)
-        found = [(v, v.price(in_parts, target)) for v in accumulating if images[0].shape[1] > 1]
+        found = [
+            (v, v.calibrated_cost(in_parts, target)) for v in accumulating if images[0].shape[1] > 1
+        ]
         return [_Way(variant, site, RowCall.ACCUMULATE, cost) for variant, cost in found]
     rules = row_rules(site.node, operands)
     if rules is None:
@@ -108,7 +110,7 @@ def _ways(
     if all(rule.is_same_row and rule.rows == turns for rule in rules):
         row_site = replace(site, node=_one_row(site.node, operands))
         ways += [
-            _Way(v, row_site, RowCall.WHOLE, _times(v.price(row_site, target), turns))
+            _Way(v, row_site, RowCall.WHOLE, _times(v.calibrated_cost(row_site, target), turns))
             for v in (*usual, *of_one_row)
             if not v.accumulates and v.accepts(row_site, target)
         ]
@@ -119,14 +121,14 @@ def _range_way(variant: Kernel, site: Site, target: Target, rule: RowRule) -> _W
     """All rows: each like a layer with one row of results and the rows under it."""
     by_rows = replace(site, by_rows=True)
     chosen = by_rows if variant.accepts(by_rows, target) else site
-    whole = variant.price(chosen, target)
+    whole = variant.calibrated_cost(chosen, target)
     cycles = 0.0
     for (above, below), rows in _edges(rule, site.signature.output.shape[1]).items():
         strip = replace(chosen, node=_strip(site.node, rule, above, below))
         if strip.node is site.node or not variant.accepts(strip, target):
             cycles = whole.cycles * variant.row_slowdown
             break
-        cycles += rows * variant.price(strip, target).cycles
+        cycles += rows * variant.calibrated_cost(strip, target).cycles
     return _Way(variant, chosen, RowCall.RANGE, replace(whole, cycles=cycles))
 
 
@@ -143,7 +145,7 @@ def _times(cost: Cost, turns: int) -> Cost:
 def _row_kernel(
     way: _Way, operands: Sequence[int], site: Site, target: Target, least: int
 ) -> RowKernel | None:
-    """The way's code; None where it turns out not to be for rows."""
+    """The way's code; None if it turns out not to be for rows."""
     try:
         code = way.variant.generate(way.site, target)
     except GlowmcuError:
@@ -208,7 +210,7 @@ def _row_of(type_: TensorType) -> TensorType:
 
 
 def row_rules(node: Node, operands: Sequence[int]) -> tuple[RowRule, ...] | None:
-    """A rule for each of the operands, or None where some rows follow none."""
+    """A rule for each of the operands, or None if some rows follow none."""
     signature = node.signature
     height = signature.output.shape[1]
     constants = [

@@ -1,11 +1,11 @@
-"""The cheapest set of variants when layers share functions: local search over prices.
+"""The cheapest set of variants when layers share functions: local search over a weighted cost.
 
-    price = cycles + worth of a byte * (constants; functions, each once; the most scratch)
+    cost = cycles + weight of a byte * (constants; functions, each once; the most scratch)
 
-A move gives one node another variant, all that can take it one variant or one function, or empties
-a function: its users go where they cost least. The best move is made while the price falls. Limits
-become prices: sets are found for ever dearer bytes, and the best of those within the limits is
-taken.
+A move gives one node another variant, all that can take it one variant or one function, or evicts
+a function: each of its users takes the variant that then costs least. The best move is made while
+the cost falls. Limits become weights: sets are found for ever heavier bytes, and the best of those
+within the limits is taken.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from glowmcu.goals import Goal
 from glowmcu.ir.graph import Node
 from glowmcu.kernels.kernel import Cost, Kernel
 from glowmcu.kernels.selection.choices import Candidates
-from glowmcu.kernels.selection.lying import standing
+from glowmcu.kernels.selection.transposed_variants import untransposed
 
 Chosen = dict[Node, Kernel]
 
-#: The part of the cycles that a kilobyte of flash is worth. Up to 0.008 `balanced` would spend tens
+#: Weight of a kilobyte of flash as a part of all cycles. Up to 0.008 `balanced` would spend tens
 #: of kilobytes on a tenth of the cycles (Winograd), from 0.0095 on it would refuse fast kernels.
-_WORTH_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085, Goal.RAM: 0.0085}
+_WEIGHT_OF_KILOBYTE = {Goal.BALANCED: 0.0085, Goal.SPEED: 2e-4, Goal.SIZE: 0.0085, Goal.RAM: 0.0085}
 #: The goal `size` accepts at most SIZE_SLOWDOWN times the cycles of `balanced` and aims for at most
-#: SIZE_CODE of its code bytes; where that can be had, constants count, too.
+#: SIZE_CODE of its code bytes; if that can be had, constants count, too.
 SIZE_SLOWDOWN, SIZE_CODE = 1.5, 0.45
 #: But a set with at most 0.9 times the flash may have more code: weights of four bits.
 _LESS_FLASH = 0.9
-_CODE_WORTHS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
-_LADDER = 24  # doublings of a byte's worth: of a cycle to millions
+_CODE_WEIGHTS = (1.0, 3.0, 10.0)  # of a byte of code, in bytes of constants
+_LADDER = 24  # doublings of a byte's weight: of a cycle to millions
 _ENDLESS = 1 << 62
-#: What a byte of scratch costs that makes the arena larger, in bytes of flash more.
+#: Cost of a byte of scratch that makes the arena larger, in bytes of flash beyond its own.
 _WITHOUT_ROOM = 7
 
 
-class Amounts(NamedTuple):
+class CostVector(NamedTuple):
     """Cycles and bytes, or changes of them."""
 
     cycles: float = 0.0
@@ -50,30 +50,30 @@ class Amounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Worth:
-    """Cycles that a byte of constants, of code and of scratch is worth."""
+class CostWeights:
+    """Cycles that a byte of constants, of code and of scratch counts as."""
 
     constants: float
     code: float
     scratch: float
 
-    def price(self, amounts: Amounts) -> float:
+    def weighted(self, costs: CostVector) -> float:
         """Everything in cycles."""
         return (
-            amounts.cycles
-            + self.constants * amounts.constants
-            + self.code * amounts.code
-            + self.scratch * amounts.scratch
+            costs.cycles
+            + self.constants * costs.constants
+            + self.code * costs.code
+            + self.scratch * costs.scratch
         )
 
-    def times(self, flash: float, code: float = 1.0) -> Worth:
-        """Flash worth `flash` times more, the code in it `code` times on top."""
-        return Worth(self.constants * flash, self.code * flash * code, self.scratch)
+    def times(self, flash: float, code: float = 1.0) -> CostWeights:
+        """Flash with `flash` times the weight, the code in it with `code` times that."""
+        return CostWeights(self.constants * flash, self.code * flash * code, self.scratch)
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Of a set: cycles; flash = constants and functions."""
+    """Cycles and bytes of a set of kernels; `flash_bytes` are constants and functions."""
 
     cycles: float
     flash_bytes: int
@@ -82,11 +82,11 @@ class Totals:
 
 def function_key(kernel: Kernel, cost: Cost) -> Hashable:
     """Layers with equal keys share one function."""
-    return cost.code_key or standing(kernel)
+    return cost.code_key or untransposed(kernel)
 
 
 def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:
-    """Bytes that are paid once however many layers use them: the function, the C around it."""
+    """Bytes that count once however many layers use them: the function, the C around it."""
     code: dict[Hashable, int] = {function_key(kernel, cost): cost.code_bytes}
     if cost.around:
         code["around", cost.around] = cost.around_bytes
@@ -96,15 +96,15 @@ def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:
 def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = None) -> Chosen:
     """One variant a node, by the goal and within the budget for constants and functions.
 
-    The smallest set that was found where none is within the budget.
+    The smallest set that was found if none is within the budget.
     """
     search, goal = _Search(candidates), goal.of_kernels
-    worth = goal_worth(candidates, goal)
+    weights = goal_weights(candidates, goal)
     if goal is not Goal.SIZE and flash_budget is None:
-        return search.cheapest(worth)
+        return search.cheapest(weights)
     if goal is Goal.SIZE:
-        return _smallest(candidates, worth, flash_budget or _ENDLESS)
-    sets = list(search.frontier(worth, (1.0,)))
+        return _smallest(candidates, weights, flash_budget or _ENDLESS)
+    sets = list(search.frontier(weights, (1.0,)))
     within = [item for item in sets if item[0].flash_bytes <= (flash_budget or _ENDLESS)]
     if not within:
         return min(sets, key=lambda item: item[0].flash_bytes)[1]
@@ -116,19 +116,19 @@ def _size(totals: Totals) -> float:
     return totals.flash_bytes + totals.code_bytes / 2
 
 
-def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen:
+def _smallest(candidates: Candidates, weights: CostWeights, flash_budget: int) -> Chosen:
     """The least flash among the sets with little code, or the least code, in reasonable time.
 
     Searches that count all scratch and those that count the most lead to different sets.
     """
     search = _Search(candidates)
     searches = (search, _Search(candidates, is_scratch_shared=False))
-    frontiers = [list(each.frontier(worth, _CODE_WORTHS)) for each in searches]
+    frontiers = [list(each.frontier(weights, _CODE_WEIGHTS)) for each in searches]
     balanced = min((found[0][0] for found in frontiers), key=lambda totals: totals.cycles)
     most = SIZE_SLOWDOWN * balanced.cycles
     sets = [item for found in frontiers for item in found]
     starts = {totals: chosen for totals, chosen in sets if totals.cycles <= most}
-    sets += [search.pressed(chosen, worth, most) for chosen in starts.values()]
+    sets += [search.with_less_code(chosen, weights, most) for chosen in starts.values()]
     within = [item for item in sets if item[0].flash_bytes <= flash_budget]
     quick = [item for item in within if item[0].cycles <= most]
     small = [item for item in quick if item[0].code_bytes <= SIZE_CODE * balanced.code_bytes]
@@ -143,22 +143,22 @@ def _smallest(candidates: Candidates, worth: Worth, flash_budget: int) -> Chosen
 
 
 def least_flash_set(candidates: Candidates, most_cycles: float) -> Chosen:
-    """The set with the least flash that was found, among those of at most so many cycles."""
+    """The set with the least flash that was found, among those of at most `most_cycles`."""
     search = _Search(candidates)
-    sets = list(search.frontier(goal_worth(candidates, Goal.SIZE), (1.0,)))
+    sets = list(search.frontier(goal_weights(candidates, Goal.SIZE), (1.0,)))
     within = [item for item in sets if item[0].cycles <= most_cycles]
     return min(within or sets[:1], key=lambda item: item[0].flash_bytes)[1]
 
 
-def goal_worth(candidates: Candidates, goal: Goal) -> Worth:
-    """What the goal gives for a byte, by the cycles of the quickest set."""
+def goal_weights(candidates: Candidates, goal: Goal) -> CostWeights:
+    """Cycles that the goal gives for a byte, by those of the quickest set."""
     fastest = sum(min(cost.cycles for cost in found.values()) for found in candidates.values())
-    flash = fastest * _WORTH_OF_KILOBYTE[goal.of_kernels] / 1024.0
-    return Worth(flash, flash, flash)
+    flash = fastest * _WEIGHT_OF_KILOBYTE[goal.of_kernels] / 1024.0
+    return CostWeights(flash, flash, flash)
 
 
 def set_totals(candidates: Candidates, chosen: Mapping[Node, Kernel]) -> Totals:
-    """What a set comes to."""
+    """Totals of a set."""
     return _Search(candidates).totals(chosen)
 
 
@@ -166,22 +166,22 @@ class _Search:
     def __init__(self, candidates: Candidates, is_scratch_shared: bool = True) -> None:
         self._candidates = candidates
         self._is_scratch_shared = is_scratch_shared
-        self._contested = {node: found for node, found in candidates.items() if len(found) > 1}
+        self._undecided = {node: found for node, found in candidates.items() if len(found) > 1}
         #: Bytes of the largest tensor: at other layers mostly that much room is left for scratch.
         self._room_bytes = max(
             (out.size_bytes for node in candidates for out in node.signature.outputs), default=0
         )
-        #: Of each function the layers that could call it, with the variants that do.
-        self._takers: dict[Hashable, Chosen] = {}
+        #: By function the layers that could call it, with the variants that do.
+        self._possible_users: dict[Hashable, Chosen] = {}
         #: By node and variant what `shared_code` says.
         self._shared = {
             node: {kernel: shared_code(kernel, cost) for kernel, cost in found.items()}
             for node, found in candidates.items()
         }
         self._last: tuple[tuple[Kernel, ...], _Around] | None = None
-        for node, found in self._contested.items():
+        for node, found in self._undecided.items():
             for kernel, cost in found.items():
-                self._takers.setdefault(function_key(kernel, cost), {})[node] = kernel
+                self._possible_users.setdefault(function_key(kernel, cost), {})[node] = kernel
         self._code_bytes: dict[Hashable, int] = {}
         for shared in self._shared.values():
             for sizes in shared.values():
@@ -195,19 +195,19 @@ class _Search:
         flash = sum(cost.flash_bytes for cost in costs) + code
         return Totals(sum(cost.cycles for cost in costs), flash, code)
 
-    def cheapest(self, worth: Worth, start: Chosen | None = None) -> Chosen:
+    def cheapest(self, weights: CostWeights, start: Chosen | None = None) -> Chosen:
         """The set that no move makes cheaper."""
-        chosen = dict(start) if start else self._alone(worth)
+        chosen = dict(start) if start else self._alone(weights)
         while True:
             around = self._around(chosen)
-            emptied = (
+            evicted = (
                 (self._change(chosen, around.users, move, around.scratch), move)
-                for move in self._emptying(chosen, around.users, worth)
+                for move in self._evictions(chosen, around.users, weights)
             )
             best = min(
                 (
-                    (worth.price(change), number, move)
-                    for number, (change, move) in enumerate(chain(around.moves, emptied))
+                    (weights.weighted(change), number, move)
+                    for number, (change, move) in enumerate(chain(around.moves, evicted))
                 ),
                 default=None,
                 key=lambda item: item[:2],
@@ -217,7 +217,7 @@ class _Search:
             chosen.update(best[2])
 
     def _around(self, chosen: Chosen) -> _Around:
-        """Moves from a set: the last one is remembered, since dearer bytes often change nothing."""
+        """Moves from a set: the last are kept, as heavier bytes often change nothing."""
         key = tuple(chosen.values())
         if self._last is None or self._last[0] != key:
             users, scratch = self._users(chosen), self._scratch(chosen)
@@ -228,28 +228,32 @@ class _Search:
         return self._last[1]
 
     def frontier(
-        self, worth: Worth, code_worths: Sequence[float]
+        self, weights: CostWeights, code_weights: Sequence[float]
     ) -> Iterator[tuple[Totals, Chosen]]:
-        """The cheapest set, then sets of ever less flash, as a byte is worth more and more."""
-        cheapest = self.cheapest(worth)
+        """The cheapest set, then sets of ever less flash, as the weight of a byte grows."""
+        cheapest = self.cheapest(weights)
         yield self.totals(cheapest), cheapest
-        for code in code_worths:
+        for code in code_weights:
             chosen = cheapest
             for step in range(_LADDER):
-                chosen = self.cheapest(worth.times(2.0**step, code), chosen)
+                chosen = self.cheapest(weights.times(2.0**step, code), chosen)
                 yield self.totals(chosen), chosen
 
-    def pressed(self, start: Chosen, worth: Worth, most_cycles: float) -> tuple[Totals, Chosen]:
-        """From `start` moves that save most code per cycle, up to `most_cycles`."""
+    def with_less_code(
+        self, start: Chosen, weights: CostWeights, most_cycles: float
+    ) -> tuple[Totals, Chosen]:
+        """Code-size descent: from `start` the moves that save most code per cycle, up to
+        `most_cycles`.
+        """
         chosen = dict(start)
         while True:
             around, room = self._around(chosen), most_cycles - self.totals(chosen).cycles
-            emptied = (
+            evicted = (
                 (self._change(chosen, around.users, move, around.scratch), move)
-                for move in self._emptying(chosen, around.users, worth)
+                for move in self._evictions(chosen, around.users, weights)
             )
             best: tuple[float, int, Chosen] | None = None
-            for number, (change, move) in enumerate(chain(around.moves, emptied)):
+            for number, (change, move) in enumerate(chain(around.moves, evicted)):
                 if change.code >= 0 or change.cycles > room:
                     continue
                 saving = (change.code / max(change.cycles, 1.0), number, move)
@@ -258,14 +262,14 @@ class _Search:
                 return self.totals(chosen), chosen
             chosen.update(best[2])
 
-    def _alone(self, worth: Worth) -> Chosen:
+    def _alone(self, weights: CostWeights) -> Chosen:
         """Each node's best if no other layer shared its function."""
         return {
             node: min(
                 found,
                 key=lambda k: (
-                    worth.price(_layer_amounts(found[k]))
-                    + worth.code * sum(self._shared[node][k].values())
+                    weights.weighted(_layer_costs(found[k]))
+                    + weights.code * sum(self._shared[node][k].values())
                 ),
             )
             for node, found in self._candidates.items()
@@ -276,42 +280,44 @@ class _Search:
         return Counter(key for node, kernel in chosen.items() for key in self._shared[node][kernel])
 
     def _moves(self, chosen: Mapping[Node, Kernel]) -> Iterator[Chosen]:
-        for kernel in dict.fromkeys(k for found in self._contested.values() for k in found):
-            yield {node: kernel for node, found in self._contested.items() if kernel in found}
-        yield from self._takers.values()
-        for node, found in self._contested.items():
+        for kernel in dict.fromkeys(k for found in self._undecided.values() for k in found):
+            yield {node: kernel for node, found in self._undecided.items() if kernel in found}
+        yield from self._possible_users.values()
+        for node, found in self._undecided.items():
             yield from ({node: kernel} for kernel in found if kernel is not chosen[node])
 
-    def _emptying(
-        self, chosen: Mapping[Node, Kernel], users: Counter[Hashable], worth: Worth
+    def _evictions(
+        self, chosen: Mapping[Node, Kernel], users: Counter[Hashable], weights: CostWeights
     ) -> Iterator[Chosen]:
         for key in users:
-            yield self._emptied(chosen, users, key, worth)
+            yield self._eviction(chosen, users, key, weights)
 
-    def _emptied(
+    def _eviction(
         self,
         chosen: Mapping[Node, Kernel],
         users: Counter[Hashable],
-        emptied: Hashable,
-        worth: Worth,
+        evicted: Hashable,
+        weights: CostWeights,
     ) -> Chosen:
-        """Every user of a function where it costs least elsewhere; used functions are paid."""
+        """A move that evicts a function: each user takes its cheapest variant without it, for which
+        functions that others use cost no code.
+        """
 
-        def price(node: Node, kernel: Kernel) -> float:
+        def cost_elsewhere(node: Node, kernel: Kernel) -> float:
             cost = self._candidates[node][kernel]
             shared = self._shared[node][kernel].items()
-            unpaid = (size for key, size in shared if not users[key])
-            return worth.price(_layer_amounts(cost)) + worth.code * sum(unpaid)
+            unused = (size for key, size in shared if not users[key])
+            return weights.weighted(_layer_costs(cost)) + weights.code * sum(unused)
 
         move: Chosen = {}
         for node, kernel in chosen.items():
             found = self._shared[node]
-            if emptied not in found[kernel]:
+            if evicted not in found[kernel]:
                 continue
-            others = [k for k, shared in found.items() if emptied not in shared]
+            others = [k for k, shared in found.items() if evicted not in shared]
             if not others:
                 return {}
-            move[node] = min(others, key=partial(price, node))
+            move[node] = min(others, key=partial(cost_elsewhere, node))
         return move
 
     def _change(
@@ -320,8 +326,8 @@ class _Search:
         users: Counter[Hashable],
         move: Mapping[Node, Kernel],
         scratch: _Scratch,
-    ) -> Amounts:
-        """What a move changes; `scratch` is of all that is chosen."""
+    ) -> CostVector:
+        """Change of cycles and bytes by a move; `scratch` is of all that is chosen."""
         cycles, constants, code = 0.0, 0, 0
         before, after = list[int](), list[int]()
         moved: dict[Hashable, int] = {}
@@ -339,7 +345,7 @@ class _Search:
                 moved[key] = moved.get(key, 0) + 1
         for key, count in moved.items():
             code += self._code_bytes[key] * ((users[key] + count > 0) - (users[key] > 0))
-        return Amounts(cycles, constants, code, scratch.change(before, after))
+        return CostVector(cycles, constants, code, scratch.change(before, after))
 
     def _scratch(self, chosen: Mapping[Node, Kernel]) -> _Scratch:
         sizes = [self._candidates[node][kernel].scratch_bytes for node, kernel in chosen.items()]
@@ -351,12 +357,12 @@ class _Around(NamedTuple):
 
     users: Counter[Hashable]
     scratch: _Scratch
-    moves: list[tuple[Amounts, Chosen]]
+    moves: list[tuple[CostVector, Chosen]]
 
 
 class _Scratch:
     """One layer's after another, so that the most counts, and what is beyond the room more; or all
-    of it, where it is not shared.
+    of it, if it is not shared.
     """
 
     def __init__(self, sizes: Sequence[int], room_bytes: int, is_shared: bool) -> None:
@@ -366,7 +372,7 @@ class _Scratch:
         self._descending = sorted(self._counts, reverse=True)
 
     def change(self, before: Sequence[int], after: Sequence[int]) -> int:
-        """What it comes to more when layers that had the sizes `before` have those `after`."""
+        """Bytes more when layers that had scratch of sizes `before` have those `after`."""
         if not self._is_shared:
             return sum(after) - sum(before)
         gone = Counter(before)
@@ -378,6 +384,6 @@ class _Scratch:
         return most + _WITHOUT_ROOM * max(most - self._room_bytes, 0)
 
 
-def _layer_amounts(cost: Cost) -> Amounts:
-    """What a layer costs itself: all but the function that it may share."""
-    return Amounts(cost.cycles, cost.flash_bytes, cost.layer_code_bytes, cost.scratch_bytes)
+def _layer_costs(cost: Cost) -> CostVector:
+    """Cost of a layer itself, without the function that it may share."""
+    return CostVector(cost.cycles, cost.flash_bytes, cost.layer_code_bytes, cost.scratch_bytes)

@@ -16,13 +16,13 @@ from glowmcu.ir.program import Program
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
 from glowmcu.kernels.selection.choices import Candidates, KernelChoices
-from glowmcu.kernels.selection.lying import can_lie, lying, standing
 from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.selection.search import cheapest_set, set_totals, shared_code
+from glowmcu.kernels.selection.transposed_variants import can_transpose, transposed, untransposed
 from glowmcu.planning_progress import PlanningWatch, Stage
 
 #: Bytes of the function that decodes weights to scratch, which layers share: measured.
-_DECODER_BYTES = {Coding.NIBBLES: 300, Coding.ENTROPY: 190}
+_DECODER_BYTES = {Coding.NIBBLES: 300, Coding.ENTROPY: 340}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class BodyPlan:
 class Selection:
     """The variant chosen for a node, its cost, and the ones that were possible too.
 
-    `work` is what the chosen one says of itself, priced or not.
+    `work` is what the chosen one says of itself, calibrated or not.
     """
 
     node: Node
@@ -55,7 +55,7 @@ class Selection:
     possible: tuple[Kernel, ...] = ()
     #: Others, which may compute a single row of it.
     of_one_row: tuple[Kernel, ...] = ()
-    #: Of a branch or loop, once they are planned.
+    #: Plans of the bodies of a branch or loop, once they are made.
     bodies: tuple[BodyPlan, ...] = ()
 
     @cached_property
@@ -65,7 +65,7 @@ class Selection:
             return None
         variants = [
             variant
-            for variant in dict.fromkeys(map(standing, self.possible))
+            for variant in dict.fromkeys(map(untransposed, self.possible))
             if variant in self.possible or variant.accepts(self.site, self.target)
         ]
         return best_row_kernel(
@@ -78,7 +78,7 @@ class Selection:
         return replace(
             self,
             kernel=variant,
-            cost=variant.price(self.site, self.target),
+            cost=variant.calibrated_cost(self.site, self.target),
             code=variant.generate(self.site, self.target),
             work=variant.work(self.site, self.target),
             alternatives=(
@@ -112,18 +112,18 @@ class Selection:
 
     @property
     def row_code(self) -> KernelCode:
-        """What is called for a row."""
+        """The code that is called for a row."""
         assert self.row_kernel is not None, f"{self.kernel_name} computes whole tensors only"
         return self.row_kernel.code
 
     @property
     def rows(self) -> RowSupport | None:
-        """What memory planning needs to know of that."""
+        """How the layer goes row by row, for memory planning; None if it cannot."""
         return self.row_kernel.support if self.row_kernel else None
 
     @property
     def overlaps(self) -> Mapping[int, Overlap]:
-        """What the first result may share with operands, by position."""
+        """How near to operands the first result may be, by position."""
         return self.code.overlaps
 
     @property
@@ -133,7 +133,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class SelectionMemory:
-    """What one target's variants say of nodes, for selections that differ in limits and budgets.
+    """Costs and selections of one target's variants, for selections with other limits and budgets.
 
     By node, and by its limit of scratch bytes. `watch` is told of nodes that it comes to know.
     """
@@ -154,11 +154,11 @@ def select_kernels(
 ) -> dict[Node, Selection]:
     """A variant for every node that computes, the cheapest set by the target's goal.
 
-    `choices` are decisions made already; `scratch_limits` are bytes by node name, held where a
-    variant can; `ranges` what values can hold where more is known than the graph says; `memory` is
+    `choices` are decisions made already; `scratch_limits` are bytes by node name, held if a
+    variant can; `ranges` what values can hold if more is known than the graph says; `memory` is
     of selections for the same target by the same choices. Raises GM501 naming all nodes that have
-    no variant, GM507 for choices that cannot be, GM402 where no set that was found is within the
-    flash budget, GM5xx where a proof fails.
+    no variant, GM507 for choices that cannot be, GM402 if no set that was found is within the
+    flash budget, GM5xx if a proof fails.
     """
     known, memory = ranges or value_ranges(graph), memory or SelectionMemory()
     limits = scratch_limits or {}
@@ -219,17 +219,17 @@ def _possible(
 
 
 def _selection(
-    site: Site, target: Target, variant: Kernel, prices: Mapping[Kernel, Cost]
+    site: Site, target: Target, variant: Kernel, costs: Mapping[Kernel, Cost]
 ) -> Selection:
     """The variant at work, and what others would have cost. Raises GM5xx."""
     code, work = variant.generate(site, target), variant.work(site, target)
-    others = tuple((other.name, prices[other]) for other in prices if other is not variant)
+    others = tuple((other.name, costs[other]) for other in costs if other is not variant)
     site.memory.clear()
-    return Selection(site.node, variant, prices[variant], code, others, work, site, target)
+    return Selection(site.node, variant, costs[variant], code, others, work, site, target)
 
 
 def _others(node: Node, accepting: Mapping[Kernel, Cost]) -> tuple[Kernel, ...]:
-    """The operator's variants that do not accept the node; none where weights are to stay int8."""
+    """The operator's variants that do not accept the node; none if weights are to stay int8."""
     if _with_int8_weights(accepting):
         return ()
     known = load_kernels().get(type(node.op), ())
@@ -247,13 +247,13 @@ def _limited(candidates: Candidates, limits: Mapping[str, int]) -> Candidates:
 
 
 def over_flash_budget(model: str, flash: int, code: int, budget: int) -> GlowmcuError:
-    """GM402 of a model whose least set needs so many bytes, of which `code` are code."""
+    """GM402 of a model whose smallest set needs `flash` bytes, `code` of them code."""
     return error(
         "GM402",
         f"the flash budget is {budget} B, the smallest set of kernels needs about "
         f"{flash} B: {flash - code} B of constants and {code} B of code",
         model,
-        f"give at least --flash-budget {flash}; constants shrink with the model only",
+        f"give at least --flash-budget {flash}",
         ExitCode.DOES_NOT_FIT,
     )
 
@@ -268,10 +268,10 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
     found: dict[Kernel, Cost] = {}
     for variant in asked:
         if variant.accepts(site, target):
-            found[variant] = variant.price(site, target)
+            found[variant] = variant.calibrated_cost(site, target)
             if variant.name == everywhere:
                 break
-    if can_lie(site.node):
+    if can_transpose(site.node):
         found |= _lying(found, site, target, variants)
     site.memory.clear()
     return _with_int8_weights(found) or found if target.goal is not Goal.SPEED else found
@@ -279,19 +279,21 @@ def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cos
 
 def _with_int8_weights(found: Mapping[Kernel, Cost]) -> dict[Kernel, Cost]:
     """Those that leave weights int8 as the file has them."""
-    return {item: cost for item, cost in found.items() if standing(item).keeps_int8_weights}
+    return {item: cost for item, cost in found.items() if untransposed(item).keeps_int8_weights}
 
 
 def _lying(
     found: Mapping[Kernel, Cost], site: Site, target: Target, variants: Iterable[Kernel]
 ) -> dict[Kernel, Cost]:
     """Those of the variants that take fewer cycles on an image of one row than on one column."""
-    laid = [lying(variant) for variant in variants]
-    costs = {item: item.price(site, target) for item in laid if item.accepts(site, target)}
+    laid = [transposed(variant) for variant in variants]
+    costs = {
+        item: item.calibrated_cost(site, target) for item in laid if item.accepts(site, target)
+    }
     return {
         item: cost
         for item, cost in costs.items()
-        if item.standing not in found or cost.cycles < found[item.standing].cycles
+        if item.untransposed not in found or cost.cycles < found[item.untransposed].cycles
     }
 
 

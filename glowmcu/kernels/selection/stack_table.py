@@ -1,6 +1,6 @@
-"""What functions take of the stack: `stack_table.json`, which `benchmarks.stack_table` makes.
+"""Bytes of stack that functions take: `stack_table.json`, which `benchmarks.stack_table` makes.
 
-Of every kernel the greatest of what was measured in programs of its own; what its text tells of
+For every kernel the greatest of what was measured in programs of its own; what its text tells of
 (frames of assembly, local arrays) is taken off and added again for a bundle.
 """
 
@@ -28,7 +28,7 @@ SAME_CODE = {"cortex-m0": "cortex-m0plus", "cortex-m85": "cortex-m55"}
 
 @cache
 def core_stacks(core: str, goal: Goal) -> CoreStacks | None:
-    """What was measured on the core; None for one on which nothing was."""
+    """Stacks measured on the core; None for one on which none were."""
     table = _table()
     row = table["cores"].get(SAME_CODE.get(core, core), {}).get(optimization(goal))
     if row is None:

@@ -40,7 +40,7 @@ EXTERN({{others}})
 
 @dataclass(frozen=True)
 class Build:
-    """A bundle's program as shipped and with markers; one object where they are the same code.
+    """A bundle's program as shipped and with markers; one object if they are the same code.
 
     `regions` are the addresses (first, end) of what was placed in one, by its name.
     """

@@ -23,7 +23,7 @@ class Place:
 
 
 Places = tuple[Place | None, ...]
-"""For every instruction of a block the place of its access, None where that is not known."""
+"""For every instruction of a block the place of its access, None if that is not known."""
 
 
 @dataclass(frozen=True)

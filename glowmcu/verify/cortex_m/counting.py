@@ -27,7 +27,7 @@ class Counts:
     at the start; blocks are known by address. `sizes`: bytes of each block.
     `read_waits[step][block]` = cycles that the block waited for data from another line of flash
     than the last read's; empty unless asked for. `places`: where accesses went, where learnt.
-    `trace` is what a board's memories are replayed from, where that was asked for.
+    `trace` is what a board's memories are replayed from, if that was asked for.
     """
 
     edges: dict[int | None, EdgeTable] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class Instruction:
     """One instruction. Registers are Capstone's numbers.
 
     `words` is the number of 32-bit words that a memory instruction moves, `access_bytes` the size
-    of one access, `place` its address where that is a sum. `address_registers` form its address;
+    of one access, `place` its address if that is a sum. `address_registers` form its address;
     `updates_base` = pre- or post-indexed. `sums` are registers whose new value is a simple sum, the
     new base among them. `shifts` = the last operand is shifted, `shifted_constant` = a constant
     that is eight bits at an odd place. `early` are registers that are shifted or taken apart before

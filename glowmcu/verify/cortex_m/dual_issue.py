@@ -83,7 +83,7 @@ class DualIssue:
     `unaligned` = cycles more of a load whose bytes lie in two words. `store_buffer` stores wait for
     memory; each takes `store_cycles` there by its bytes.
     `mispredicted` = cycles of a wrong prediction with flags as old as `flags_ahead` cycles, and
-    with younger ones; None where nothing is predicted.
+    with younger ones; None if nothing is predicted.
     """
 
     source: str

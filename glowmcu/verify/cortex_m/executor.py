@@ -169,7 +169,7 @@ class CortexM:
         return _Bench(machine, self._timeout_seconds, counter, accountant)
 
     def _machine(self, program: Program, manifest: Manifest) -> Machine:
-        sizes = [entry.bytes for entry in manifest.outside]
+        sizes = [entry.bytes for entry in manifest.external]
         machine = Machine(program, self._core, manifest.arena_bytes, manifest.arena_align, sizes)
         if self._check_alignment:
             AlignmentCheck(machine, self._core)
@@ -232,11 +232,11 @@ class _Bench:
         machine.reset()
         self._restore_states(manifest)
         manifest = _of_size(manifest, arrays)
-        outside = iter(machine.outside_addresses)
+        outside = iter(machine.external_addresses)
         for entry, array in zip(manifest.inputs, arrays, strict=True):
             data = np.ascontiguousarray(array).tobytes()
-            if entry.outside:
-                machine.write_outside(next(outside), data)
+            if entry.external:
+                machine.write_external(next(outside), data)
             elif entry.rows is None:
                 machine.write_arena(entry.start, data)
         *before, (function, arguments) = self._calls(manifest, arrays, size)
@@ -281,7 +281,7 @@ class _Bench:
         """What an inference calls, of which the last is measured: a streamed input is one piece."""
         arena = self._machine.arena_address
         if manifest.streamed_input is None:
-            return [(manifest.entry_points[0], [arena, *self._machine.outside_addresses, *size])]
+            return [(manifest.entry_points[0], [arena, *self._machine.external_addresses, *size])]
         rows = manifest.inputs[manifest.streamed_input].rows
         assert rows is not None
         data = np.ascontiguousarray(arrays[manifest.streamed_input]).tobytes()

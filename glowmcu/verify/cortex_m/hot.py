@@ -15,7 +15,7 @@ from glowmcu.verify.modelled import modelled_core
 
 @dataclass(frozen=True)
 class CodeLine:
-    """One instruction, and the C it was made from: empty and 0 where that is not known."""
+    """One instruction, and the C it was made from: empty and 0 if that is not known."""
 
     address: int
     text: str

@@ -21,10 +21,10 @@ _LOADS = (Kind.LOAD, Kind.LOAD_MULTIPLE)
 class InOrder:
     """Costs that add up.
 
-    `cycles` by kind, 1 where not listed; memory kinds that move several words cost 1 + words.
+    `cycles` by kind, 1 if not listed; memory kinds that move several words cost 1 + words.
     `refill` is added by what loads the program counter, the cost of a branch includes its own;
     `wide_target` is added where either arrives at a 32-bit instruction in two words of code.
-    `bus`: loads and stores overlap, None where each costs its cycles.
+    `bus`: loads and stores overlap, None if each costs its cycles.
     `address_stall`: an address computed by the instruction before waits 1 cycle. `folds_it`: IT is
     free after a 16-bit instruction. `float_latency`: 1 cycle more when the next instruction reads a
     float result. `wide_group`: so many 32-bit instructions in a row that lie in two words of code
@@ -60,7 +60,7 @@ class Bus:
 
     A load right behind a load of the same memory takes 1 cycle, a store with an immediate offset
     none; neither when the address comes from that load. A load right behind a store takes
-    `behind_store` more, and a NOP right behind either is free where it would have waited.
+    `behind_store` more, and a NOP right behind either is free if it would have waited.
     `indexed_joins`: also accesses that update their base overlap with the load before. `unaligned`:
     additional accesses of a word at an address with these two lowest bits; half-words at odd ones
     take one. What a store waits, the write buffer hides.

@@ -56,7 +56,7 @@ class Machine:
         core: Core,
         arena_bytes: int,
         arena_align: int = 8,
-        outside_bytes: Sequence[int] = (),
+        external_bytes: Sequence[int] = (),
         open_processor: Callable[[Core], Processor] = open_cortex_m,
     ) -> None:
         self._processor = open_processor(core)
@@ -74,10 +74,10 @@ class Machine:
         self._canary = _canary(self.arena_address - ARENA_BASE)
         self._tail_canary = _canary(padded - arena_bytes)
         self._map_memory()
-        self.outside_addresses = tuple(self._map_outside(outside_bytes))
+        self.external_addresses = tuple(self._map_external(external_bytes))
         self._add_hooks()
 
-    def _map_outside(self, sizes: Sequence[int]) -> Iterator[int]:
+    def _map_external(self, sizes: Sequence[int]) -> Iterator[int]:
         """Addresses of as many bytes each, words that end where nothing is mapped."""
         base = OUTSIDE_BASE
         for size in sizes:
@@ -159,8 +159,8 @@ class Machine:
         self._uc.mem_write(address, data)
         return address
 
-    def write_outside(self, address: int, data: bytes) -> None:
-        """Put `data` at one of `outside_addresses`, where the program cannot write."""
+    def write_external(self, address: int, data: bytes) -> None:
+        """Put `data` at one of `external_addresses`, where the program cannot write."""
         self._uc.mem_write(address, data)
 
     def read_arena(self, offset: int, size_bytes: int) -> bytes:
@@ -220,7 +220,7 @@ class Machine:
         return None if number is None else int(self._uc.reg_read(number))
 
     def word_at(self, address: int) -> int | None:
-        """The word in memory, None where there is none."""
+        """The word in memory, None if there is none."""
         try:
             return int.from_bytes(self._uc.mem_read(address, 4), "little")
         except self._unicorn.UcError:

@@ -85,7 +85,7 @@ class TwoCores:
     def measure(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[SharedRun]:
         """One inference for each entry of `inputs`, each in a new arena.
 
-        Raises GM658 where the bundle is not for two cores or they do not meet, GM604, GM61x, GM65x
+        Raises GM658 if the bundle is not for two cores or they do not meet, GM604, GM61x, GM65x
         as `CortexM.measure` does.
         """
         manifest = read_manifest(bundle_dir)

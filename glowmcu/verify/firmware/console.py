@@ -20,7 +20,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Console:
-    """All of a run's console: `calls` in order, output bytes where they were printed."""
+    """All of a run's console: `calls` in order, output bytes if they were printed."""
 
     calls: tuple[Record, ...]
     outputs: bytes

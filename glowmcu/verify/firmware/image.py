@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from glowmcu.board import Board, Fit, Region, RegionUse
+from glowmcu.board import Board, CapacityCheck, Region, RegionUse
 
 _PT_LOAD = 1
 
 
-def image_fit(elf: Path, board: Board) -> Fit:
+def image_fit(elf: Path, board: Board) -> CapacityCheck:
     """Use of every region of `board` that the image touches.
 
     The linker script lets a region run on to the next one, so that an image that is too large
@@ -20,7 +20,7 @@ def image_fit(elf: Path, board: Board) -> Fit:
     for start, end in extents(elf.read_bytes()):
         region = _region_of(board, start)
         used[region.name] = max(used.get(region.name, 0), end - region.origin)
-    return Fit(
+    return CapacityCheck(
         board,
         tuple(
             RegionUse("flash" if region.kind == "flash" else "RAM", region, used[region.name])

@@ -52,7 +52,7 @@ class LinkRegion:
 class FirmwarePlaces:
     """What a bundle that was placed in regions brings along.
 
-    `fragment` is its linker fragment, empty where it has none; `aliases` are regions that the
+    `fragment` is its linker fragment, empty if it has none; `aliases` are regions that the
     machine lacks, each with one that stands in. `loads`: it has to be copied to RAM first.
     """
 
@@ -64,7 +64,7 @@ class FirmwarePlaces:
 
 @dataclass(frozen=True)
 class SetupView:
-    """A write to a register as C; `until` is empty where nothing is waited for."""
+    """A write to a register as C; `until` is empty if nothing is waited for."""
 
     register: str
     value: str
@@ -130,10 +130,10 @@ def firmware_view(
     guard_bytes = max(GUARD_BYTES, manifest.arena_align)
     streamed = manifest.streamed_input
     rows = None if streamed is None else manifest.inputs[streamed].rows
-    pushed_bytes = 0 if rows is None else rows.count * rows.bytes
+    streamed_bytes = 0 if rows is None else rows.count * rows.bytes
     arena_bytes = manifest.arena_bytes + 2 * guard_bytes
     serial = None if port is None or not port.serves else _serving(manifest, port)
-    more_bytes = pushed_bytes
+    more_bytes = streamed_bytes
     if serial is not None:
         more_bytes += _SERVING_BYTES + (_PROFILE_BYTES * len(manifest.layers) * serial.layers)
     return FirmwareView(
@@ -274,7 +274,7 @@ def _stack_bytes(
         )
     data = board.region(board.placement.data)
     left = data.size_bytes - STATIC_BYTES - more_bytes - (arena_bytes if same else 0)
-    left -= sum(entry.bytes + entry.outside_align for entry in manifest.outside)
+    left -= sum(entry.bytes + entry.outside_align for entry in manifest.external)
     return min(STACK_MOST_BYTES, max(STACK_LEAST_BYTES, left)) // 8 * 8
 
 

@@ -35,7 +35,7 @@ def image_of(bundle: Path, folder: Path) -> Path:
 
 
 def check_board(board: Board) -> None:
-    """Raises GM187 where no test firmware can be made for the board."""
+    """Raises GM187 if no test firmware can be made for the board."""
     if board.placement is None or board.serial is None:
         lacks = "a memory map" if board.placement is None else "a serial port"
         raise error(
@@ -64,7 +64,7 @@ def flashing(
     board: Board, elf: Path, wanted: str | None = None, probe: str = "", is_dry: bool = False
 ) -> Flashing:
     """How `elf` gets onto the board: by the tool `wanted`, or the first that is here; a dry run
-    needs none. Raises GM188 where there is none.
+    needs none. Raises GM188 if there is none.
     """
     tool, program = _chosen(board, wanted, is_dry)
     return Flashing(tool.name, tool.commands(program, tool.chip(board), elf, probe))

@@ -29,7 +29,7 @@ class Tool:
     get: str
 
     def chip(self, board: Board) -> str:
-        """What this tool calls the board's chip, empty where nobody has said."""
+        """What this tool calls the board's chip, empty if nobody has said."""
         return "" if board.flash is None else str(getattr(board.flash, self.key))
 
     def program(self) -> str | None:

@@ -28,8 +28,8 @@ _ASSUMED = Sureness(
 class HeliumCosts:
     """In-order issue of one instruction a cycle to units that work beside each other.
 
-    `units` = which can do it, `busy` = cycles in which a unit takes nothing else (1 where not
-    listed), `latency` = cycles until another instruction can read the result (1 where not listed).
+    `units` = which can do it, `busy` = cycles in which a unit takes nothing else (1 if not
+    listed), `latency` = cycles until another instruction can read the result (1 if not listed).
     A product is stored `store_early` cycles before others can read it. `load_after_store`: a vector
     load two cycles behind a vector store waits one more. `shifted_result`, `shifted_operand`: the
     cycle more of a shift on the way comes after it, or before it. `sum_forwarded` = cycles until

@@ -28,7 +28,7 @@ from glowmcu.verify.qemu import Qemu
 class HeliumCore:
     """Runs bundles on QEMU's Cortex-M55, with instructions and modelled cycles of every layer.
 
-    `core` is the one whose costs count, where no others are given; memories answer at once. With
+    `core` is the one whose costs count, if no others are given; memories answer at once. With
     `count=False` only outputs, instructions and stack are found. With `debug_lines` the program
     knows the C line of every address. Errors are those of `Qemu`.
     """

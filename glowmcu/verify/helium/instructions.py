@@ -97,7 +97,7 @@ _ACCUMULATING = (
 
 
 def disassemble(elf: Path, core: Core) -> Mapping[int, Instruction]:
-    """Every instruction of `elf` by address. Raises GM614 where objdump does not run."""
+    """Every instruction of `elf` by address. Raises GM614 if objdump does not run."""
     arguments = ["-d", "-m", core.architecture, str(elf)]
     found: dict[int, Instruction] = {}
     for line in toolchain.binutil("objdump", arguments, core.flags).splitlines():

@@ -17,7 +17,7 @@ from glowmcu.verify.renode.time_limits import virtual_seconds, wall_seconds
 # Renode maps memory in pages; inputs get a little more than they need.
 _PAGE_BYTES = 0x1000
 _INPUT_PAGE_BYTES = 0x10000
-# Renode's names of cores where they are not gcc's.
+# Renode's names of cores if they are not gcc's.
 _CPU_TYPES = {"cortex-m0plus": "cortex-m0+", "generic": "cortex-m0+"}
 # Platforms that download the names of their registers when they are loaded, for Renode's log.
 _DOWNLOADING = frozenset({
@@ -46,7 +46,7 @@ _HELIUM_HINTS = (
 @dataclass(frozen=True)
 class RenodeFiles:
     """The three texts; they expect `<name>.elf` and `inputs.bin` in their folder, or `inputs.hex`
-    where they are shipped.
+    if they are shipped.
     """
 
     name: str

@@ -128,7 +128,7 @@ _fill_table()
 
 
 def perform(word: int, read: Callable[[int], int], write: Callable[[int, int], None]) -> bool:
-    """Execute the instruction `word` on registers by number; False where it is none of these."""
+    """Execute the instruction `word` on registers by number; False if it is none of these."""
     operation = find_operation(word)
     if operation is None:
         return False

@@ -114,6 +114,6 @@ def _unaligned_jumps(
 
 
 def _end_of(block: int | None, blocks: Blocks) -> Instruction | None:
-    """The last instruction of a block where it can jump."""
+    """The last instruction of a block if it can jump."""
     instructions = blocks(block) if block is not None else ()
     return instructions[-1] if instructions and instructions[-1].writes_pc else None

@@ -29,11 +29,11 @@ _APPROXIMATE = Sureness(0.85, 1.15, "no cycle table is published; good for compa
 
 @dataclass(frozen=True)
 class Pipeline:
-    """`cycles` by kind, 1 where not listed. `waits` = cycles that the next instruction waits where
+    """`cycles` by kind, 1 if not listed. `waits` = cycles that the next instruction waits where
     it reads the result; a store's data is not waited for with `stores_late`.
 
     `direct`, `jump_register` and `taken` are what jumps and conditional branches take beyond their
-    cycle where they go on elsewhere, `predicted` instead of `taken` where that was guessed;
+    cycle where they go on elsewhere, `predicted` instead of `taken` if that was guessed;
     `wrong` = what one takes that was guessed taken and is not. `unaligned_target`: more for a jump
     to 32 bits of code that are not aligned to 4 bytes.
     """
@@ -134,7 +134,7 @@ def is_backward(instruction: Instruction) -> bool:
 
 
 def taken_extra(table: Pipeline, branch: Instruction) -> int:
-    """What `branch` takes beyond its cycle where it is taken and the predictor does its best."""
+    """What `branch` takes beyond its cycle if it is taken and the predictor does its best."""
     predicts = table.predictor is not Predictor.NONE and is_backward(branch)
     return table.predicted if predicts else table.taken
 

@@ -58,7 +58,7 @@ class RiscV(CortexM):
     name = "riscv"
 
     def _machine(self, program: Program, manifest: Manifest) -> Machine:
-        sizes = [entry.bytes for entry in manifest.outside]
+        sizes = [entry.bytes for entry in manifest.external]
         arena = manifest.arena_bytes, manifest.arena_align
         return RiscvMachine(program, self._core, *arena, sizes, self._check_alignment)
 

@@ -25,7 +25,7 @@ class SerialPlace:
 
 
 def serial_place(text: str, baud: int | None = None) -> SerialPlace:
-    """Of `serial:/dev/ttyACM0` or `serial:COM3:9600`; `baud` is the board's own where none is said.
+    """Of `serial:/dev/ttyACM0` or `serial:COM3:9600`; `baud` is the board's own if none is said.
 
     Raises GM606.
     """

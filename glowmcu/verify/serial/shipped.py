@@ -21,7 +21,7 @@ _NO_DRIVER = Port(("port_serial.c", "measure_cycles.c"), serves=True)
 
 @dataclass(frozen=True)
 class ShippedView:
-    """What `templates/serial/Makefile.j2` reads; `driver` is empty where the user brings it."""
+    """What `templates/serial/Makefile.j2` reads; `driver` is empty if the user brings it."""
 
     build: MakefileView
     driver: str
@@ -30,7 +30,7 @@ class ShippedView:
 
 def shipped_files(manifest: Manifest, board: Board) -> dict[str, str]:
     """The files by name relative to the bundle's folder. A board without a memory map gets the one
-    of the machine that stands in for it. Raises GM187 where there is none.
+    of the machine that stands in for it. Raises GM187 if there is none.
     """
     hardware = board
     if board.placement is None and board.qemu is not None:

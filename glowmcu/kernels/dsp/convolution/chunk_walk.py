@@ -1,7 +1,7 @@
 """How `conv_2d.chunks_dsp` walks over int8 values where they are: sizes and distances, no numbers.
 
 Under a pixel lie runs of values: kernel rows, or taps where padding would take too much scratch.
-A chunk, read in fours without a branch, is a run or a part of it. Parts overlap where they do not
+A chunk, read in fours without a branch, is a run or a part of it. Parts overlap if they do not
 add up: what was read before meets weights of 0. Where runs would be too short, all is gathered and
 a window is one run.
 """
@@ -200,7 +200,7 @@ class ChunkWalk:
 
     @cached_property
     def _order(self) -> Int64Array:
-        """Which value of a run each weight of its chunks is for, -1 where it was there before."""
+        """Which value of a run each weight of its chunks is for, -1 if it was there before."""
         values = np.add.outer(np.add.outer(self.starts, self.offsets), np.arange(4)).ravel()
         is_first = np.zeros(len(values), bool)
         is_first[np.unique(values, return_index=True)[1]] = True

@@ -124,7 +124,7 @@ def _overlaps(site: Site, walk: ChunkWalk) -> Overlaps:
 _WIDE_STEP = 1.06
 #: Cycles of a block but for its chunks, on a Cortex-M4.
 _BLOCK = {FormKind.FLOOR: 75.0, FormKind.TWO_SIDED: 94.0, FormKind.LITERAL: 104.0}
-#: Cycles of each amount of work there, until the layer is priced from measurements.
+#: Cycles of each amount of work there, until the layer is calibrated.
 _CYCLES = {
     "step": 17.1,
     "block": 1.0,
@@ -164,7 +164,7 @@ def _stream(site: Site) -> DenseStream:
 
 @once_a_site
 def _possible_stream(site: Site) -> DenseStream | None:
-    """None where no requantization form is exact."""
+    """None if no requantization form is exact."""
     weights = walk_of(site).weights(constant(site, 1))
     return dense_stream(requantization_task(site), weights, _CHANNELS)
 

@@ -45,7 +45,7 @@ class CompactConv2D(Kernel):
     """Two pixels by four channels in a short loop; windows are copied together."""
 
     def find_stream(self, site: Site) -> DenseStream | None:
-        """The constants, None where the form is not exact."""
+        """The constants, None if the form is not exact."""
         task, weights = requantization_task(site), dense_weights(site)
         form = find_form(task, kinds=(FormKind.LITERAL,))
         if form is None:
@@ -150,7 +150,7 @@ def _is_single_and_large(site: Site) -> bool:
 
 
 def _patch_bytes(site: Site) -> int:
-    """Of a window's copy; 0 where windows are evenly spaced pixels of the image."""
+    """Of a window's copy; 0 if windows are evenly spaced pixels of the image."""
     if is_dense_layer(site) and pixel_grid(site).is_dense:
         return 0
     return (int(dense_weights(site).shape[1]) + 3) // 4 * 4

@@ -2,7 +2,7 @@
 
 A group: what the sums start from, weights chunk by chunk, constants of the requantization form.
 Packed weights are 256 * high + low for two channels; `wide` ones, an int16 each, are for layers
-that hold a -128 where that does not fit, or whose sums are too large to be told apart.
+that hold a -128 if that does not fit, or whose sums are too large to be told apart.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ from glowmcu.kernels.kernel import (
 from glowmcu.kernels.requantization.forms import FormKind, requantization_task
 from glowmcu.ops.convolution import Conv2D
 
-#: Cycles that a byte of the window is worth, where it saves moving rows.
-_WINDOW_WORTH = {Goal.BALANCED: 10.0, Goal.SPEED: 2.0}
+#: Cycles that a byte of the window counts as, if it saves moving rows.
+_WINDOW_WEIGHT = {Goal.BALANCED: 10.0, Goal.SPEED: 2.0}
 #: Cycles to move a word of a row that stays in the window.
 _MOVE_CYCLES = 2.9
 
@@ -79,19 +79,19 @@ def rows_of(site: Site, window: RowWindow, goal: Goal) -> int:
 
 def window_rows(window: RowWindow, goal: Goal) -> int:
     """Rows of the window: the fewer, the more often those that stay are moved to its start."""
-    worth = _WINDOW_WORTH.get(goal)
+    weight = _WINDOW_WEIGHT.get(goal)
     advance = window.rows_at_once * window.strides[0]
     kept = window.least_rows - advance
-    if worth is None or kept <= 0:
+    if weight is None or kept <= 0:
         return window.least_rows
     turns = -(-window.out_rows // window.rows_at_once)
     move = _MOVE_CYCLES * kept * window.pitch / 2
 
-    def price(extra: int) -> float:
+    def total(extra: int) -> float:
         moves = -(-turns // (extra + 1)) - 1
-        return moves * move + worth * 2 * window.pitch * extra * advance
+        return moves * move + weight * 2 * window.pitch * extra * advance
 
-    return window.least_rows + advance * min(range(turns), key=price)
+    return window.least_rows + advance * min(range(turns), key=total)
 
 
 def row_chunks(window: RowWindow, weights: Array) -> Array:
@@ -114,7 +114,7 @@ def row_chunks(window: RowWindow, weights: Array) -> Array:
 
 @once_a_site
 def stream_of(site: Site, window: RowWindow) -> PairStream | None:
-    """The layer's constants, None where no requantization form is exact."""
+    """The layer's constants, None if no requantization form is exact."""
     task = requantization_task(site)
     form = pair_form(task)
     if form is None:
@@ -215,7 +215,7 @@ class RowsConv2D(Kernel):
         )
 
 
-#: Of a row's price, to load another row into the window and to pad it.
+#: Parts of the cycles of a row: to load another row into the window and to pad it.
 _LOADED_ROW = 0.75
 
 
@@ -224,7 +224,7 @@ def _rows_more(window: RowWindow) -> float:
     return _LOADED_ROW * max(window.kernel_rows - window.strides[0], 0)
 
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: Cycles of each amount of work on a Cortex-M4, until the layer is calibrated.
 _CYCLES = {
     "step": 15.3,
     "joined step": 8.0,

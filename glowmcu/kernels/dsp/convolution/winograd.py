@@ -139,7 +139,7 @@ def _form_constants(form: Form) -> tuple[Int64Array, ...]:
 
 
 def layer_form(site: Site) -> Form | None:
-    """The exact form, None where there is none or where four times a sum exceeds int32."""
+    """The exact form, None if there is none or where four times a sum exceeds int32."""
     task = requantization_task(site)
     form = pair_form(task)
     sums = np.abs(np.stack([task.low, task.high]) + task.bias).max(initial=0)
@@ -167,7 +167,7 @@ class WinogradConv2D(Kernel):
         return layer_form(site) is not None
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
-        """Its cycles on a Cortex-M4: few shapes are apart enough to price more than their sum."""
+        """Its cycles on a Cortex-M4: few shapes are apart enough to fit more than their sum."""
         walk = tile_walk(site)
         form = layer_form(site)
         assert form is not None

@@ -87,7 +87,7 @@ class FullyConnectedDirect(Kernel):
 
 
 def direct_stream(site: Site) -> DenseStream | None:
-    """The constants; None where no requantization form is exact."""
+    """The constants; None if no requantization form is exact."""
     weights = rest_first(dense_weights(site))
     return dense_stream(requantization_task(site), weights, DIRECT_CHANNELS, uniform=True)
 

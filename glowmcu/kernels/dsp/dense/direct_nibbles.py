@@ -80,7 +80,7 @@ class FullyConnectedNibbles(Kernel):
 
 @once_a_site
 def nibble_stream(site: Site) -> DenseStream | None:
-    """The constants; None where weights need more bits, sums may not fit, or no form is exact."""
+    """The constants; None if weights need more bits, sums may not fit, or no form is exact."""
     weights = rest_first(dense_weights(site))
     task = requantization_task(site)
     return dense_stream(task, weights, DIRECT_CHANNELS, uniform=True, nibbles=True)

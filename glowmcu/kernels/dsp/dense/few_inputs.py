@@ -213,7 +213,7 @@ class FewInputsDsp(Kernel):
         )
 
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: Cycles of each amount of work on a Cortex-M4, until the layer is calibrated.
 _CYCLES = {
     "channel": 10.0,
     "step": 3.25,

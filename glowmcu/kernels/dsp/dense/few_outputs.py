@@ -1,6 +1,6 @@
 """fully_connected with few outputs on cores with DSP instructions: one or two at a time.
 
-Kernels that take eight channels at a time compute and store eight where there is one: the last
+Kernels that take eight channels at a time compute and store eight if there is one: the last
 layer of a detector, say. See glowmcu_fully_connected_few_dsp.h.
 """
 

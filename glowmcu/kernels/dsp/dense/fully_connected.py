@@ -113,7 +113,7 @@ class FullyConnectedDsp(Kernel):
         )
 
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: Cycles of each amount of work on a Cortex-M4, until the layer is calibrated.
 _CYCLES = {
     "step": 19.6,
     "step wide": 20.6,

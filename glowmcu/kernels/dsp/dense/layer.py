@@ -37,5 +37,5 @@ def pair_overlaps(site: Site, reads_first: bool = True) -> Overlaps:
 
 @once_a_site
 def layer_stream(site: Site, channels: int, uniform: bool = False) -> DenseStream | None:
-    """The constants in blocks of `channels`; None where no requantization form is exact."""
+    """The constants in blocks of `channels`; None if no requantization form is exact."""
     return dense_stream(requantization_task(site), dense_weights(site), channels, uniform)

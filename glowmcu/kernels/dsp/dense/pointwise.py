@@ -131,7 +131,7 @@ class PointwiseDsp(Kernel):
         )
 
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: Cycles of each amount of work on a Cortex-M4, until the layer is calibrated.
 _CYCLES = {
     "step": 15.0,
     "step wide": 16.0,

@@ -54,7 +54,7 @@ _LAST_SHORTER = 6
 class Walk:
     """How a block goes through the round: `glowmcu_conv_2d_pointwise` has it for the assembly."""
 
-    #: 1 where all but the first step are in one round.
+    #: 1 if all but the first step are in one round.
     is_single: int
     #: Where the scratch pointer is in the first and in the last round.
     first_round: int

@@ -5,8 +5,8 @@ A block is for 4 or 8 output channels, two a pair. Words, in the order of the in
     starts      floor: of the high sums, S; else of S, then of the low sums, L; wide: of all sums
     weights     for every step of two inputs a word a pair, 256 * high + low, or (wide) a channel,
                 or (nibbles) four channels, see nibbles.py
-    place       twice the block's first channel, and 1 where `flag` is set
-    constants   of requantization, channel by channel; none where all channels share theirs
+    place       twice the block's first channel, and 1 if `flag` is set
+    constants   of requantization, channel by channel; none if all channels share theirs
 
 Blocks come from the last to channel 0, so that place 0 ends them; the last one overlaps its
 neighbour where the channels do not fill it.
@@ -166,10 +166,10 @@ def dense_stream(
     uniform: bool = False,
     nibbles: bool = False,
 ) -> DenseStream | None:
-    """The stream for blocks of `channels`; None where no requantization form is exact.
+    """The stream for blocks of `channels`; None if no requantization form is exact.
 
     `uniform` allows for channels that share their constants: no proof, no words of their own.
-    `nibbles` asks for weights of four bits: None, too, where they are not or a sum may overflow.
+    `nibbles` asks for weights of four bits: None, too, if they are not or a sum may overflow.
     """
     if nibbles and not are_nibbles(weights):
         return None

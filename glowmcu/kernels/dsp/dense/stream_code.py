@@ -28,13 +28,13 @@ def stream_field(stream: DenseStream, is_single: int = 0) -> Field:
 
 
 def scale_fields(stream: DenseStream) -> tuple[Field, ...]:
-    """What all channels share where they have one scale, else zeros."""
+    """What all channels share if they have one scale, else zeros."""
     multiplier, step, shift = stream.shared_constants if stream.layout.uniform else (0, 0, 0)
     return Field("multiplier", multiplier), Field("step", step), Field("shift", shift)
 
 
 def clamp_fields(form: Form) -> tuple[Field, ...]:
-    """The range of a fused activation; least above most where there is none."""
+    """The range of a fused activation; least above most if there is none."""
     if form.clamp is None:
         return Field("clamp_min", 1, "above clamp_max, no clamp"), Field("clamp_max", 0)
     return Field("clamp_min", form.clamp[0]), Field("clamp_max", form.clamp[1])

@@ -25,7 +25,7 @@ def rounding_field(zero_point: int) -> Field:
 
 
 def common_form(task: RequantizationTask, preshifts: tuple[int, ...] = (PRESHIFT,)) -> Form | None:
-    """An exact form whose constants are small, with a common postshift where there is one."""
+    """An exact form whose constants are small, with a common postshift if there is one."""
     for kind in _KINDS:
         if kind is FormKind.FLOOR and not _can_floor(task):
             continue

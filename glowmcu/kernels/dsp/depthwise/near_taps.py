@@ -38,7 +38,7 @@ _MOST_BYTES = 4095
 #: Taps beyond which a loop costs less than it saves in code.
 _MOST_TAPS = 32
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: Cycles of each amount of work on a Cortex-M4, until the layer is calibrated.
 _CYCLES = {"call": 60.0, "pixel": 45.0, "block floor": 38.0, "block literal": 66.0, "pair": 20.5}
 _CLAMP_CYCLES = 28.0
 _CODE_BYTES, _PAIR_CODE = 300, 66

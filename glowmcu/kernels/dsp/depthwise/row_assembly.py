@@ -42,7 +42,7 @@ LAST_WEIGHT = (2, 2)
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the image, or beside it, with the outputs where it is column 0, 1, 2."""
+    """A column of the image, or beside it, with the outputs if it is column 0, 1, 2."""
 
     x: int
     inside: bool
@@ -87,7 +87,7 @@ def _repeated(columns: Sequence[_Column], stride: int) -> tuple[int, int]:
 
 @cache
 def loop_rounds(shape: RowShape, rows: int) -> int:
-    """How often the loop of windows with `rows` rows runs for a channel; 0 where there is none."""
+    """How often the loop of windows with `rows` rows runs for a channel; 0 if there is none."""
     _, steps = _repeated(_columns(shape), shape.stride)
     unrolled = _UNROLLED[shape.stride][3 - rows]
     return -(-steps // unrolled) if steps > unrolled + 1 else 0

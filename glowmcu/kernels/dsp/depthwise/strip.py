@@ -95,7 +95,7 @@ def _overlaps(site: Site) -> Overlaps:
 
 
 def _weights_step(taps: int) -> int:
-    """Bytes of a channel: a zero, the taps, and one more zero where they are even."""
+    """Bytes of a channel: a zero, the taps, and one more zero if they are even."""
     return taps // 2 * 2 + 2
 
 

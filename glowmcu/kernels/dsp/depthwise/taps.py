@@ -49,7 +49,7 @@ _PRESHIFTS = (8, 4, 0)
 _POINTER_BYTES = 8
 
 
-#: Cycles of each amount of work on a Cortex-M4, until the layer is priced from measurements.
+#: Cycles of each amount of work on a Cortex-M4, until the layer is calibrated.
 _CYCLES = {
     "call": 160.0,
     "pixel": 103.0,
@@ -66,7 +66,7 @@ _CYCLES = {
 
 
 def taps_form(site: Site) -> Form | None:
-    """How sums of plain products are requantized; None where no form is exact."""
+    """How sums of plain products are requantized; None if no form is exact."""
     return common_form(requantization_task(site), _PRESHIFTS)
 
 

@@ -46,7 +46,7 @@ Edges = list[dict[int, int]]
 @dataclass(frozen=True)
 class Order:
     """Instructions by their places in the block, and the cycles until a branch behind them has
-    issued, which goes with the last one where that is alone.
+    issued, which goes with the last one if that is alone.
     """
 
     places: tuple[int, ...]

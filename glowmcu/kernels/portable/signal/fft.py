@@ -26,8 +26,8 @@ _COMPLEX = {
     ElementType.I32: ("glowmcu_c32", "glowmcu_complex_s32.h"),
     ElementType.F32: ("glowmcu_cf32", "glowmcu_complex_f32.h"),
 }
-#: Cycles of a number in a stage: where the core has DSP instructions, products of 64 bits, an FPU,
-#: and where it does not.
+#: Cycles of a number in a stage: if the core has DSP instructions, products of 64 bits, an FPU,
+#: and if it does not.
 _CYCLES = {
     ElementType.I16: (16.0, 52.0),
     ElementType.I32: (67.0, 268.0),

@@ -92,7 +92,7 @@ _MOST_WEIGHT = 2**16
 @kernel("signal_filter_bank.halves", FilterBank)
 class HalvesFilterBank(Kernel):
     """Weights without a sign that are known, halves of energies by products of 32 bits; any core,
-    and pays where there are no longer ones.
+    and pays if there are no longer ones.
     """
 
     def accepts(self, site: Site, target: Target) -> bool:
