@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from glowmcu.kernels.common.overlap import window_overlaps
 from glowmcu.kernels.common.wide_depthwise import (
     depthwise_fields,
     depthwise_rows,
@@ -26,6 +25,7 @@ from glowmcu.kernels.kernel import (
     Target,
     kernel,
 )
+from glowmcu.kernels.portable.convolution import depthwise_overlaps
 from glowmcu.ops.convolution import DepthwiseConv2D
 
 _CHANNELS = 8
@@ -68,7 +68,7 @@ class WideDepthwiseMve(Kernel):
             parameters=Parameters("glowmcu_wide_depthwise_vectors", fields),
             rows=signature.output.shape[1],
             batches=signature.output.shape[0],
-            overlaps=window_overlaps(op, signature, signature.inputs[1].shape[1:3]),
+            overlaps=depthwise_overlaps(site),
             notes=(wide_note(site),),
             weight_passes=self.work(site, target)["pixel"],
         )
