@@ -213,7 +213,7 @@ static inline int32_t glowmcu_wide_scaled(const glowmcu_wide_code *k, const int3
     if (k->doubled != 0) {
         const int32_t x = (int32_t)sum * 2;
         const int32_t *own = w + 3 * lane;
-        return (glowmcu_smmlar(x, own[0], own[1]) + (x >> 31)) >> own[2];
+        return (glowmcu_smmlar(x, own[0], own[1]) + glowmcu_sign(x)) >> own[2];
     }
     /* |sum| < 2^47, and 15 bits of a multiplier */
     return (int32_t)((((sum * (w[lane] >> 16)) >> 16)
