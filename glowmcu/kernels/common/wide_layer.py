@@ -82,13 +82,13 @@ def wide_geometry(site: Site) -> WideGeometry:
 
 
 @once_a_site
-def wide_reach(site: Site) -> Int64Array:
+def wide_range(site: Site) -> Int64Array:
     """What |sum with bias| of each channel cannot exceed, as Python's integers."""
     op, x = site.node.op, site.signature.inputs[0]
     assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
     inputs = (site.input_ranges[0] if site.input_ranges else None) or full_range(x)
     assert inputs is not None
-    low, high = op.reach(constant(site, 1), inputs, site.signature)
+    low, high = op.accumulator_range(constant(site, 1), inputs, site.signature)
     # Python's integers: a hostile bias may be the least int64.
     bias = np.array([abs(int(each)) for each in constant(site, 2)], object)
     found: Int64Array = bias + np.maximum(np.abs(low), np.abs(high)).astype(object)
@@ -97,7 +97,7 @@ def wide_reach(site: Site) -> Int64Array:
 
 def fits_int32(site: Site) -> bool:
     """Whether the sum with bias of every channel does."""
-    return int(max(wide_reach(site), default=0)) < _INT32_END
+    return int(max(wide_range(site), default=0)) < _INT32_END
 
 
 @once_a_site
@@ -118,7 +118,7 @@ def wide_scales(site: Site) -> tuple[Int64Array, Int64Array] | None:
         return None
     largest = [
         int(reach) * int(multiplier) >> int(shift + _HIGH_BITS)
-        for reach, multiplier, shift in zip(wide_reach(site), multipliers, shifts, strict=True)
+        for reach, multiplier, shift in zip(wide_range(site), multipliers, shifts, strict=True)
     ]
     return (multipliers, shifts) if max(largest, default=0) < _INT32_END - 1 else None
 
@@ -168,6 +168,6 @@ def wide_overlaps(site: Site, at_once: int, channels: int) -> Overlaps:
 
 def wide_note(site: Site) -> str:
     """The proof that no sum overflows."""
-    bound = max(wide_reach(site), default=0)
+    bound = max(wide_range(site), default=0)
     end = 31 if fits_int32(site) else 47
     return f"{site.node.macs:,} MACs; |acc| <= {bound:,} < 2^{end}".replace(",", " ")

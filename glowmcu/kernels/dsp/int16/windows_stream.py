@@ -14,7 +14,7 @@ from glowmcu.kernels.common.wide_layer import (
     WideGeometry,
     fits_int32,
     wide_geometry,
-    wide_reach,
+    wide_range,
     wide_scales,
     window_edges,
 )
@@ -104,7 +104,7 @@ def window_stream(site: Site) -> WindowStream | None:
     geometry = wide_geometry(site)
     weights = constant(site, 1).reshape(geometry.groups * geometry.group_outputs, -1)
     scales = _scales(site)
-    if scales is None or int(max(wide_reach(site), default=0)) >= ACCUMULATOR_END:
+    if scales is None or int(max(wide_range(site), default=0)) >= ACCUMULATOR_END:
         return None
     is_doubled = scales.shape[1] > 1
     is_trimmed, is_empty = window_edges(site, geometry)
@@ -154,7 +154,7 @@ def _doubled_scales(site: Site) -> Array | None:
     """Multiplier, the half that the shift drops, and the shift to the right."""
     op, channels = site.node.op, site.signature.inputs[2].shape
     assert isinstance(op, Conv2D | FullyConnected)
-    if site.rounding is not Rounding.DOUBLE or max(wide_reach(site), default=0) >= _DOUBLED_END:
+    if site.rounding is not Rounding.DOUBLE or max(wide_range(site), default=0) >= _DOUBLED_END:
         return None
     scale = op.requantization(site.signature)
     shifts = np.broadcast_to(-scale.shifts.astype(np.int64), channels)

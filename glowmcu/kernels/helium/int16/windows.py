@@ -20,7 +20,7 @@ from glowmcu.kernels.common.wide_layer import (
     wide_geometry,
     wide_note,
     wide_overlaps,
-    wide_reach,
+    wide_range,
     wide_scales,
     window_edges,
     window_taps,
@@ -86,7 +86,7 @@ class WideWindowsMve(Kernel):
     def accepts(self, site: Site, target: Target) -> bool:
         if not target.core.has_mve or not is_wide_layer(site) or wide_scales(site) is None:
             return False
-        return int(max(wide_reach(site), default=0)) < ACCUMULATOR_END
+        return int(max(wide_range(site), default=0)) < ACCUMULATOR_END
 
     def work(self, site: Site, target: Target) -> Mapping[str, float]:
         return _amounts(site)
