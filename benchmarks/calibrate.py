@@ -86,7 +86,7 @@ def measure(variant: str, core_name: str) -> Measured:
 
 
 def _compile(variant: str, core_name: str, kind: str, samples: list[int]) -> Compilation:
-    options = Options("m", core=core_name, kernels=KernelChoices(everywhere=variant))
+    options = Options("m", core=core_name, kernels=KernelChoices(forced_variant=variant))
     made = model(kind, samples)
     if isinstance(made, Graph):
         return compile_prepared(Prepared("sample", "", made, lower(made), IrDump(None)), options)

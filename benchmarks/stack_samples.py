@@ -46,7 +46,7 @@ def sample(data: bytes, core_name: str, variant: str) -> Sample:
     planned: every buffer has its own.
     """
     graph = lower(reference_graph(data, "m.tflite"), simplified=False)
-    choices = KernelChoices(everywhere=variant) if variant else None
+    choices = KernelChoices(forced_variant=variant) if variant else None
     selections = select_kernels(graph, Target(core(core_name)), choices)
     program = build_program(graph, selections)
     offsets, end = {}, 0

@@ -5,8 +5,8 @@
     python -m benchmarks.sweep --same-as FOLDER
 
 Layers are drawn until each variant has its share, and go a hundred a bundle: whole and, where
-they can, in random ranges of rows. The same bundle runs on this computer, where the portable twins
-compute it.
+they can, in random ranges of rows. The same bundle runs on this computer, where the portable
+branches compute it.
 """
 
 from __future__ import annotations

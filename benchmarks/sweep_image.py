@@ -85,7 +85,7 @@ def parts_of(
     imported = imported_graph(model, rounding)
     graph = lower(imported, simplified=False)
     target = Target(core(core_name), goal)
-    choices = KernelChoices(everywhere=variant) if variant else None
+    choices = KernelChoices(forced_variant=variant) if variant else None
     selections = select_kernels(graph, target, choices)
     selections = BodyPlanner(target, rounding).with_bodies(selections)
     again = _rows_again(graph, selections)

@@ -17,7 +17,7 @@ _HEAD = """# Random layers
 
 Written by `python -m benchmarks.sweep --record` from `sweep.json`; do not edit. Layers of random
 shape, stride, padding, zero points, scales, weights (-128 too) and biases run on the modelled core
-(Helium: QEMU) and, the very same bundle, on this computer, where the portable twins compute them.
+(Helium: QEMU) and, the very same bundle, on this computer, where portable branches compute them.
 Every output is compared, byte for byte, with what the operator means (`glowmcu/ops`): on random
 inputs, all lowest, all highest and all at the zero point.
 

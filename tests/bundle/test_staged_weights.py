@@ -71,7 +71,7 @@ def forced(kernel: str, board: Board) -> Compilation:
     """The convolution of PASSES, computed by that kernel."""
     options = Options(
         "m", core=board.core, board=board.name, placement=PlacementRequest(board),
-        kernels=KernelChoices(everywhere=kernel), simplify=False,
+        kernels=KernelChoices(forced_variant=kernel), simplify=False,
     )  # fmt: skip
     compilation = compile_model(conv_model("CONV_2D", PASSES[kernel]), "m.tflite", options)
     assert variants_of(compilation) == {kernel}

@@ -78,7 +78,7 @@ NUMBERS = {
 
 def options(goal: Goal = Goal.BALANCED) -> Options:
     return Options(
-        "m", core=CORE, goal=goal, kernels=KernelChoices(everywhere=NAME), simplify=False
+        "m", core=CORE, goal=goal, kernels=KernelChoices(forced_variant=NAME), simplify=False
     )
 
 
@@ -137,7 +137,7 @@ LAYERS = ForcedLayers(NAME, taken(), lambda case: conv_model("CONV_2D", case), C
 
 
 @pytest.mark.parametrize("name", taken())
-def test_the_portable_twin_computes_what_the_layer_means(name: str) -> None:
+def test_the_portable_branch_computes_what_the_layer_means(name: str) -> None:
     LAYERS.check_on_host(name)
 
 

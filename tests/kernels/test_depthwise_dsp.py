@@ -247,7 +247,7 @@ PARTS = {
 @pytest.mark.parametrize("case", PARTS.values(), ids=PARTS)
 def test_lines_in_parts_give_the_same_from_less_scratch(case: Case, tmp_path: Path) -> None:
     def compiled(goal: Goal) -> Compilation:
-        choices = KernelChoices(everywhere=LINES)
+        choices = KernelChoices(forced_variant=LINES)
         options = Options("m", core="cortex-m4", goal=goal, kernels=choices, simplify=False)
         return compile_model(conv_model("DEPTHWISE_CONV_2D", case), "m.tflite", options)
 

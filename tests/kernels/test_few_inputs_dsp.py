@@ -116,7 +116,7 @@ def test_cores_without_the_instructions_are_left_to_others() -> None:
 
 def code_of(case: Case, goal: Goal) -> KernelCode:
     options = Options(
-        "m", core="cortex-m4", goal=goal, kernels=KernelChoices(everywhere=NAME), simplify=False
+        "m", core="cortex-m4", goal=goal, kernels=KernelChoices(forced_variant=NAME), simplify=False
     )
     compilation = compile_model(conv_model("CONV_2D", case), "m.tflite", options)
     (selection,) = compilation.selections.values()

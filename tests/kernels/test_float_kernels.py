@@ -118,16 +118,16 @@ def product_model(
     return model.finish()
 
 
-def twin_of(variant: str) -> str:
+def portable_of(variant: str) -> str:
     """The portable kernel; C of the variant where it keeps int8."""
     return variant if "w8" in variant else variant.partition(".")[0] + ".portable_f32"
 
 
-def portable_twin(data: bytes, variant: str, inputs: Sequence[Sequence[Array]], folder: Path) -> (
+def portable_result(data: bytes, variant: str, inputs: Sequence[Sequence[Array]], folder: Path) -> (
     list[Array]
 ):  # fmt: skip
     """What the portable kernel gives, on this computer."""
-    name = twin_of(variant)
+    name = portable_of(variant)
     compilation = compile_forced(data, name, "cortex-m3")
     assert variants_of(compilation) == {name}
     unit = write_unit(compilation, folder)
@@ -139,7 +139,7 @@ def check(data: bytes, variant: str, folder: Path, cores: Sequence[str] = CORES[
     compilation = compile_forced(data, variant, cores[0])
     assert variants_of(compilation) == {variant}
     inputs = random_inputs(compilation, 2)
-    want = portable_twin(data, variant, inputs, folder / "portable")
+    want = portable_result(data, variant, inputs, folder / "portable")
     unit = write_unit(compilation, folder / "unit")
     bundle = write_bundle(compilation, folder / "bundle")
     runs = [(executor, unit) for executor in (Host(QUICK_LINK), Host(SANITIZED))]
@@ -161,13 +161,13 @@ class FloatLayers:
 
     def __init__(self, variant: str, models: Mapping[str, bytes]) -> None:
         self._layers = ForcedLayers(variant, models, bytes, CORES[0], count=2)
-        self._twins = ForcedLayers(twin_of(variant), models, bytes, "cortex-m3", count=2)
+        self._portable = ForcedLayers(portable_of(variant), models, bytes, "cortex-m3", count=2)
         executors = (Host(QUICK_LINK), Host(SANITIZED), CortexM(CORES[0], count=False))
-        self._wanted = self._twins.run(executors[0])
+        self._wanted = self._portable.run(executors[0])
         self._runs = {executor: self._layers.run(executor) for executor in executors}
 
     def check(self, name: str) -> None:
-        wanted = self._twins.outputs(name, self._wanted)
+        wanted = self._portable.outputs(name, self._wanted)
         for executor, found in self._runs.items():
             for (want,), (got,) in zip(wanted, self._layers.outputs(name, found), strict=True):
                 assert got.tobytes() == want.tobytes(), executor.name

@@ -297,7 +297,7 @@ def build(layers: Layers) -> bytes:
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, *RANDOM])
-def test_vectors_and_their_twins_give_what_layers_mean(family: str, tmp_path: Path) -> None:
+def test_vectors_and_portable_branches_give_what_layers_mean(family: str, tmp_path: Path) -> None:
     variant, layers = {**FAMILIES, **RANDOM}[family]
     table = layers()
     compilation = compile_forced(build(table), variant, CORE)

@@ -64,7 +64,7 @@ def conv_node(graph: Graph) -> Node:
 
 
 def compiled(case: Case) -> Compilation:
-    choices = KernelChoices(everywhere=NAME)
+    choices = KernelChoices(forced_variant=NAME)
     options = Options("m", core=CORE, kernels=choices, simplify=False)
     done = compile_model(conv_model("CONV_2D", case), "m.tflite", options)
     assert done.selections[conv_node(done.graph)].kernel_name == NAME
@@ -82,7 +82,7 @@ LAYERS = ForcedLayers(NAME, CASES, lambda case: conv_model("CONV_2D", case), COR
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_portable_twin_computes_what_the_layer_means(name: str) -> None:
+def test_the_portable_branch_computes_what_the_layer_means(name: str) -> None:
     LAYERS.check_on_host(name)
 
 

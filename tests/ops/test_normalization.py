@@ -63,7 +63,7 @@ def softmax_model(case: Case, element: str = "int8") -> bytes:
 def test_softmax_equals_tflm(case: Case, variant: str, element: str) -> None:
     data = softmax_model(case, element)
     # Simplified, the softmax of one element is a constant.
-    options = Options("m", kernels=KernelChoices(everywhere=variant), simplify=False)
+    options = Options("m", kernels=KernelChoices(forced_variant=variant), simplify=False)
     done = check_model(data, oracle=run_tflm, options=options, count=6)
     assert {chosen.kernel_name for chosen in done.selections.values()} == {variant}
 
@@ -178,5 +178,5 @@ def test_single_rounding_is_the_same_in_c(
 ) -> None:
     """No oracle rounds like this: the C is held to the Python meaning."""
     data = model_of(kind, Case((6, 11), 0.11), "int8", scale, zero_point)
-    choices = KernelChoices(everywhere=softmax)
+    choices = KernelChoices(forced_variant=softmax)
     check_model(data, options=Options("m", kernels=choices, rounding=Rounding.SINGLE))

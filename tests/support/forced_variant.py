@@ -29,7 +29,7 @@ SANITIZED = ("-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"
 
 def forced_options(variant: str, core: str) -> Options:
     """`variant` wherever that accepts a node."""
-    choices = KernelChoices(everywhere=variant)
+    choices = KernelChoices(forced_variant=variant)
     # A layer that saturates is to be computed, not to be simplified away.
     return Options("m", core=core, kernels=choices, simplify=False)
 

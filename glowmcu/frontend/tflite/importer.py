@@ -83,7 +83,7 @@ class Import:
         self._inner_constants: dict[int, dict[int, Value]] = {}
         self._options = options
         self._resized = False
-        self._twins: dict[Value, Value] = {}
+        self._other_sign: dict[Value, Value] = {}
         self._tables: dict[type[Any], Any] = {}
         self._batches = open_batches(input_sizes(model), options)
 
@@ -283,20 +283,20 @@ class Import:
     def _signed(self, op: OperatorRecord, value: Value) -> Value:
         """A quantized uint8 operand as the same real numbers in int8."""
         type_ = as_int8(value.type)
-        if type_ == value.type or value in self._twins:
-            return self._twins.get(value, value)
+        if type_ == value.type or value in self._other_sign:
+            return self._other_sign.get(value, value)
         if value in self.builder.known:
             data = (self.builder.known[value].astype(np.int16) - 128).astype(np.int8)
-            self._twins[value] = self.add_constant(data, value.name, type_.quantization)
+            self._other_sign[value] = self.add_constant(data, value.name, type_.quantization)
         else:
             name = f"{value.name}/int8"
-            self._twins[value] = self._emit(op, Requantize(), [value], [type_], [name])[0]
-        return self._twins[value]
+            self._other_sign[value] = self._emit(op, Requantize(), [value], [type_], [name])[0]
+        return self._other_sign[value]
 
     def _unsigned(self, op: OperatorRecord, value: Value, type_: TensorType, name: str) -> Value:
         """An int8 result in the file's uint8."""
         (result,) = self._emit(op, Requantize(), [value], [type_], [name])
-        self._twins[result] = value
+        self._other_sign[result] = value
         return result
 
     def emit_inner(

@@ -131,8 +131,8 @@ def channel_overlaps(
     """Pixel by pixel `at_once` channels after another, each read only for itself.
 
     The last ones are computed again where channels are no multiple. Within a pixel p, channel c is
-    written when channels from c on are left to be read from its first pixel on; C twins of vectors
-    write each channel before they read the next.
+    written when channels from c on are left to be read from its first pixel on; portable branches
+    of vectors write each channel before they read the next.
     """
     x = signature.inputs[0]
     if x.shape[0] != 1:

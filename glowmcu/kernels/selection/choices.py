@@ -15,20 +15,20 @@ Candidates = Mapping[Node, Mapping[Kernel, Cost]]
 
 @dataclass(frozen=True)
 class KernelChoices:
-    """Variants by name: `layers` a node each, `everywhere` for all nodes that it accepts.
+    """Variants by name: `layers` a node each, `forced_variant` for all nodes that it accepts.
 
     Nodes that are not named stay open. `cycles` were measured, by node and variant: they count in
     the place of estimates. `source` is the file they come from.
     """
 
     layers: Mapping[str, str] = field(default_factory=dict)
-    everywhere: str = ""
+    forced_variant: str = ""
     cycles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     source: str = ""
 
     def decides(self, node: Node) -> bool:
         """Whether the node's variant is chosen already."""
-        return bool(self.everywhere) or node.name in self.layers
+        return bool(self.forced_variant) or node.name in self.layers
 
     def measured(self, candidates: Candidates) -> Candidates:
         """`candidates` with the measured cycles."""
@@ -48,7 +48,9 @@ class KernelChoices:
         narrowed: dict[Node, Mapping[Kernel, Cost]] = {}
         for node, found in candidates.items():
             wanted = self.layers.get(node.name)
-            match = {k: cost for k, cost in found.items() if k.name == (wanted or self.everywhere)}
+            match = {
+                k: cost for k, cost in found.items() if k.name == (wanted or self.forced_variant)
+            }
             if wanted is not None and not match:
                 problems.append(_impossible(node, wanted, found))
             narrowed[node] = match or found

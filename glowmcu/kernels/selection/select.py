@@ -203,11 +203,11 @@ def _possible(
     memory: SelectionMemory,
 ) -> Candidates:
     """All that accept each node. Raises GM501."""
-    everywhere = choices.everywhere if choices is not None and not choices.layers else ""
+    forced_variant = choices.forced_variant if choices is not None and not choices.layers else ""
     for done, (node, site) in enumerate(sites.items(), 1):
         key = node, site.scratch_limit
         if key not in memory.possible:
-            memory.possible[key] = _candidates(site, target, everywhere)
+            memory.possible[key] = _candidates(site, target, forced_variant)
             memory.watch.layers(Stage.KERNELS, done, len(sites))
     possible: Candidates = {
         node: memory.possible[node, site.scratch_limit] for node, site in sites.items()
@@ -258,21 +258,22 @@ def over_flash_budget(model: str, flash: int, code: int, budget: int) -> Glowmcu
     )
 
 
-def _candidates(site: Site, target: Target, everywhere: str) -> dict[Kernel, Cost]:
-    """Every variant that accepts the node, with its cost; that named `everywhere` alone if it does.
+def _candidates(site: Site, target: Target, forced_variant: str) -> dict[Kernel, Cost]:
+    """Every variant that accepts the node, with its cost; that named `forced_variant` alone if it
+    does.
 
     Acceptance may take long proofs, which sweeps of thousands of layers need not make for all.
     """
     variants = load_kernels().get(type(site.node.op), ())
-    asked = sorted(variants, key=lambda variant: variant.name != everywhere)
+    asked = sorted(variants, key=lambda variant: variant.name != forced_variant)
     found: dict[Kernel, Cost] = {}
     for variant in asked:
         if variant.accepts(site, target):
             found[variant] = variant.calibrated_cost(site, target)
-            if variant.name == everywhere:
+            if variant.name == forced_variant:
                 break
     if can_transpose(site.node):
-        found |= _lying(found, site, target, variants)
+        found |= _transposed(found, site, target, variants)
     site.memory.clear()
     return _with_int8_weights(found) or found if target.goal is not Goal.SPEED else found
 
@@ -282,13 +283,13 @@ def _with_int8_weights(found: Mapping[Kernel, Cost]) -> dict[Kernel, Cost]:
     return {item: cost for item, cost in found.items() if untransposed(item).keeps_int8_weights}
 
 
-def _lying(
+def _transposed(
     found: Mapping[Kernel, Cost], site: Site, target: Target, variants: Iterable[Kernel]
 ) -> dict[Kernel, Cost]:
     """Those of the variants that take fewer cycles on an image of one row than on one column."""
-    laid = [transposed(variant) for variant in variants]
+    others = [transposed(variant) for variant in variants]
     costs = {
-        item: item.calibrated_cost(site, target) for item in laid if item.accepts(site, target)
+        item: item.calibrated_cost(site, target) for item in others if item.accepts(site, target)
     }
     return {
         item: cost

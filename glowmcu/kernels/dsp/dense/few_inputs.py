@@ -52,8 +52,8 @@ _MOST_OUT_STEP = 2040
 
 
 def _overlaps(site: Site) -> Overlaps:
-    """Pixels are read before they are written, one by one in the C twin; the last of an odd run
-    takes its neighbour along once more.
+    """Pixels are read before they are written, one by one in the portable branch; the last of an
+    odd run takes its neighbour along once more.
     """
     op, grid = site.node.op, pixel_grid(site)
     assert isinstance(op, Conv2D)

@@ -38,7 +38,9 @@ def _code_bytes(shape: PlaneShape) -> int:
 
 
 def _overlaps(site: Site) -> Overlaps:
-    """Pixels in raster order, for each channel; in C twins row by row, which is safe as well."""
+    """Pixels in raster order, for each channel; in the portable branch row by row, which is safe as
+    well.
+    """
     op, x, out = depthwise_op(site), site.signature.inputs[0].shape, site.signature.output.shape
     if x[0] != 1 or x[3] != out[3]:
         return {}  # pixels of other sizes meet other channels
