@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.calibration_shapes import COLUMNS, DENSE, DEPTHWISE, POINTWISE, WINDOWS, Image
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.frontend.tflite.writer_tables import TensorRef
+from glowmcu.ir.operation import Array
 
 INT16_KINDS = (
     "CONV_2D of int16", "DEPTHWISE_CONV_2D of int16", "FULLY_CONNECTED of int16",
@@ -42,7 +43,7 @@ _EXTREME, _WIDE = _Numbers(extreme=True), _Numbers(wide=True)
 _WIDE_EXTREME = _Numbers(extreme=True, wide=True)
 
 
-def _weights(shape: tuple[int, ...], numbers: _Numbers, random: np.random.Generator) -> np.ndarray:  # type: ignore[type-arg]
+def _weights(shape: tuple[int, ...], numbers: _Numbers, random: np.random.Generator) -> Array:
     if numbers.wide:
         return random.integers(60 - 187 * numbers.extreme, 128, shape).clip(-128).astype(np.int8)
     weights = np.clip(random.normal(0, 30, shape), -127, 127).astype(np.int8)
@@ -88,7 +89,7 @@ def _dense(
 
 def _added(
     kind: str, place: tuple[ModelBuilder, str, np.random.Generator], x: TensorRef,
-    weights: np.ndarray, scales: np.ndarray, y_shape: tuple[int, ...], numbers: _Numbers,  # type: ignore[type-arg]
+    weights: Array, scales: Array, y_shape: tuple[int, ...], numbers: _Numbers,
     options: dict[str, int | str | bool], axis: int = 0,
 ) -> TensorRef:  # fmt: skip
     model, name, random = place
