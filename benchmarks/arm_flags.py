@@ -276,7 +276,7 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     elf = folder / "net.elf"
     link = [
         "-nostartfiles",
-        "--specs=nosys.specs",
+        *_system(),
         "-Wl,--gc-sections",
         "-Wl,-n",
         "-T",
@@ -292,6 +292,13 @@ def _built(bundle: Path, target: Core, flags: Flags, folder: Path) -> Path:
     if not image_fit(elf, board).fits:
         raise error("GM401", DOES_NOT_FIT)
     return elf
+
+
+def _system() -> list[str]:
+    """What newlib asks of a system, as functions that fail; other libraries ask nothing."""
+    specs = "nosys.specs"
+    found = run_gcc([f"-print-file-name={specs}"], ()).strip()
+    return [] if found == specs else [f"--specs={specs}"]
 
 
 def failures(bundle: Path, core_name: str, chosen: Mapping[str, Flags]) -> Iterator[str]:

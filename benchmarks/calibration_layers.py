@@ -15,6 +15,8 @@ import numpy as np
 from benchmarks import layer_graphs
 from benchmarks.calibration_layers_f32 import FLOAT_KINDS
 from benchmarks.calibration_layers_f32 import builders as float_builders
+from benchmarks.calibration_layers_int16 import INT16_KINDS
+from benchmarks.calibration_layers_int16 import builders as int16_builders
 from benchmarks.calibration_layers_recurrent import RECURRENT_KINDS
 from benchmarks.calibration_layers_recurrent import builders as recurrent_builders
 from benchmarks.calibration_shapes import (
@@ -194,6 +196,8 @@ def _reduction_layer(
 def _builders(kind: str) -> Sequence[_Builder]:
     if kind in FLOAT_KINDS:
         return float_builders(kind)
+    if kind in INT16_KINDS:
+        return int16_builders(kind)
     if kind in RECURRENT_KINDS:
         return recurrent_builders(kind)
     if kind in ("CONV_2D 1x1", "CONV_2D"):
@@ -224,7 +228,7 @@ KINDS = (
     "BATCH_MATMUL by a constant", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB", "MUL",
     "SQUARED_DIFFERENCE", "PRELU", "ADD to a vector", "MEAN", "SUM", "REDUCE_MAX", "SOFTMAX",
     "LOG_SOFTMAX", "L2_NORMALIZATION", "LOGISTIC", *RECURRENT_KINDS, *FLOAT_KINDS,
-    *GRAPH_KINDS,
+    *INT16_KINDS, *GRAPH_KINDS,
 )  # fmt: skip
 
 

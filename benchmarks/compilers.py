@@ -1,9 +1,10 @@
 """The C of random bundles under this computer's compilers: gcc and clang, optimization, sanitizers.
 
-    python -m benchmarks.compilers [--bundles N] [--first SEED] [--core CORE]
+    python -m benchmarks.compilers [--bundles N] [--first SEED] [--core CORE] [--arm64]
 
-Every build runs the bundle's self test. The arena is no better aligned than the header demands and
-ends where the heap block does; for MemorySanitizer it holds nothing but what was written.
+Every build runs the bundle's self test, those for Arm64 in QEMU. The arena is no better aligned
+than the header demands and ends where the heap block does; for MemorySanitizer it holds nothing but
+what was written.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Build:
     compiler: str
     flags: tuple[str, ...]
     poisons: bool = False
+    emulator: str = ""  # of another processor
+    library: str = ""  # the compiler whose C library this one takes
 
     @property
     def name(self) -> str:
@@ -66,6 +69,20 @@ SANITIZED = (
 DARING = (
     Build("gcc", ("-O3", "-flto", "-march=native", "-fstrict-aliasing")),
     Build("clang", ("-O3", "-march=native", "-fstrict-aliasing")),
+)
+#: Another processor that hosts have: `char` has no sign, products and sums are fused where C lets
+#: them be, NaN becomes 0 and not the smallest integer.
+ARM64 = (
+    *(
+        Build("aarch64-linux-gnu-gcc", ("-static", *flags), emulator="qemu-aarch64")
+        for flags in (("-O0",), ("-O2",), ("-O3", "-mcpu=neoverse-n1"), ("-Os",))
+    ),
+    Build(
+        "clang",
+        ("--target=aarch64-linux-gnu", "-static", "-O2"),
+        emulator="qemu-aarch64",
+        library="aarch64-linux-gnu-gcc",
+    ),
 )
 
 
@@ -112,7 +129,7 @@ def failure(bundle: Path, build: Build, work: Path) -> str:
     steps = [
         [*command, *poison, "-c", str(selftest), "-o", str(work / "selftest.o")],
         [*command, *STRICT_FLAGS, *objects, "-o", str(work / "run")],
-        [str(work / "run")],
+        [*filter(None, [build.emulator]), str(work / "run")],
     ]
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False, timeout=600)
@@ -123,8 +140,9 @@ def failure(bundle: Path, build: Build, work: Path) -> str:
 
 
 def available(builds: Sequence[Build]) -> list[Build]:
-    """Those whose compiler is installed."""
-    return [build for build in builds if shutil.which(build.compiler)]
+    """Those whose compiler is installed, its library's and the emulator."""
+    programs = {build: (build.compiler, build.emulator, build.library) for build in builds}
+    return [b for b, needed in programs.items() if all(map(shutil.which, filter(None, needed)))]
 
 
 def failures(seed: int, builds: Sequence[Build], core: str | None = None) -> Iterator[str]:
@@ -145,8 +163,10 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, metavar="SEED")
     parser.add_argument("--core", choices=CORES)
     parser.add_argument("--sanitized", action="store_true", help="only under sanitizers")
+    parser.add_argument("--arm64", action="store_true", help="only for Arm64, emulated")
     given = parser.parse_args()
     builds = SANITIZED if given.sanitized else (*PLAIN, *SANITIZED, *DARING)
+    builds = ARM64 if given.arm64 else builds
     wrong = 0
     for seed in range(given.first, given.first + given.bundles):
         for text in failures(seed, builds, given.core):

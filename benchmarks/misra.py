@@ -36,7 +36,10 @@ REPO = Path(__file__).resolve().parents[1]
 PAGE = Path(__file__).resolve().with_suffix(".md")
 DOCUMENT = REPO / "docs" / "misra.md"
 _CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m33", "cortex-m55", "generic")
-_FAMILIES = ("conv_2d", "depthwise_conv_2d", "fully_connected", "elementwise", "reduction")
+_FAMILIES = (
+    "conv_2d", "depthwise_conv_2d", "fully_connected", "elementwise", "reduction",
+    "conv_2d of int16", "depthwise_conv_2d of int16",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def random_bundle(
 
 def _ways(random: Generator, data: bytes) -> Iterator[tuple[InputOptions, str]]:
     """What is tried, in order; names of inputs are those that the front end gives them."""
-    way = ("inside", "streamed", "outside", "kept")[int(random.integers(4))]
+    way = ("inside", "streamed", "external", "kept")[int(random.integers(4))]
     if way != "inside":
         compilation = compile_model(data, "net.tflite", Options("net"))
         name = compilation.imported.inputs[0].name

@@ -1,4 +1,4 @@
-"""Families of random int8 layers, and models of them side by side."""
+"""Families of random layers, of int8 and of int16, and models of them side by side."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from benchmarks.random_elements import (
     pooling,
     reduction,
 )
+from benchmarks.random_int16 import (
+    convolution_int16,
+    depthwise_int16,
+    fully_connected_int16,
+)
 from benchmarks.random_movement import movement
 from benchmarks.random_weighted import (
     convolution,
@@ -27,6 +32,7 @@ from benchmarks.random_weighted import (
 from glowmcu.frontend.tflite.writer import ModelBuilder
 
 AddLayer = Callable[[Generator, ModelBuilder, str], None]
+#: Of int8: what random networks are made of.
 FAMILIES: dict[str, AddLayer] = {
     "conv_2d": convolution,
     "depthwise_conv_2d": depthwise,
@@ -41,6 +47,12 @@ FAMILIES: dict[str, AddLayer] = {
     "transpose_conv_2d": transposed_convolution,
     "movement": movement,
 }
+ALL_FAMILIES: dict[str, AddLayer] = {
+    **FAMILIES,
+    "conv_2d of int16": convolution_int16,
+    "depthwise_conv_2d of int16": depthwise_int16,
+    "fully_connected of int16": fully_connected_int16,
+}
 
 
 def random_model(family: str, seed: int, layers: Sequence[int]) -> bytes:
@@ -48,5 +60,5 @@ def random_model(family: str, seed: int, layers: Sequence[int]) -> bytes:
     model = ModelBuilder()
     for number in layers:
         random = np.random.default_rng([zlib.crc32(family.encode()), seed, number])
-        FAMILIES[family](random, model, f"_{number}")
+        ALL_FAMILIES[family](random, model, f"_{number}")
     return model.finish()

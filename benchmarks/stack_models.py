@@ -19,6 +19,7 @@ from tests.ops import (
     test_matmul,
     test_onnx_recurrent,
     test_pooling,
+    test_resize,
     test_scan,
     test_signal_fft,
     test_signal_filter_bank,
@@ -67,6 +68,9 @@ def other_models() -> Iterator[Model]:
             yield test_wide_functions.reduction_model(kind, *reduction)
     for product in test_matmul.WIDE.values():
         yield test_matmul.product_model(product, 0, "int16")
+    for mode in test_resize.MODES.values():
+        case = test_resize.CASES["larger one way, smaller the other"]
+        yield test_resize.resize_model("RESIZE_BILINEAR", case, mode, "int16")
     yield random_stream_model(6)
     yield from _recurrent()
     for outputs in (1, 4):

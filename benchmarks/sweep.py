@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.random_layers import FAMILIES, random_model
+from benchmarks.random_layers import ALL_FAMILIES, random_model
 from benchmarks.sweep_draws import accepted, variants
 from benchmarks.sweep_image import Image, build_image, code_digest
 from benchmarks.sweep_objects import same_code
@@ -31,6 +31,7 @@ from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.ir.types import TensorType
 from glowmcu.kernels.kernel import Target
 from glowmcu.verify.host import Host
 from glowmcu.verify.measurement import Array, Executor
@@ -145,11 +146,20 @@ def _executors(core_name: str) -> tuple[Executor, ...]:
 def _inputs(image: Image, random: np.random.Generator) -> list[list[Array]]:
     """A random set, all lowest, all highest, all at the zero point."""
     types = [value.type for value in image.imported.inputs]
+    limits = [type_.element.limits for type_ in types]
     return [
-        [random.integers(-128, 128, type_.shape).astype(np.int8) for type_ in types],
-        *([np.full(type_.shape, fill, np.int8) for type_ in types] for fill in (-128, 127)),
-        [np.full(type_.shape, type_.zero_point, np.int8) for type_ in types],
+        [
+            random.integers(low, high + 1, type_.shape).astype(type_.element.numpy)
+            for type_, (low, high) in zip(types, limits, strict=True)
+        ],
+        [_filled(type_, low) for type_, (low, _) in zip(types, limits, strict=True)],
+        [_filled(type_, high) for type_, (_, high) in zip(types, limits, strict=True)],
+        [_filled(type_, type_.zero_point) for type_ in types],
     ]
+
+
+def _filled(type_: TensorType, value: int) -> Array:
+    return np.full(type_.shape, value, type_.element.numpy)
 
 
 def stale(entries: Sequence[Entry]) -> list[Entry]:
@@ -216,7 +226,7 @@ def _entry(core_name: str, family: str, variant: str, seed: int, found: Swept) -
 def main() -> None:
     """Sweep and say how many layers of which variant were equal."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep")
-    parser.add_argument("--family", choices=sorted(FAMILIES), action="append")
+    parser.add_argument("--family", choices=sorted(ALL_FAMILIES), action="append")
     parser.add_argument("--core", action="append")
     parser.add_argument("--variant", default="", help="only this one, with all layers")
     parser.add_argument("--layers", type=int, default=2000)
@@ -234,7 +244,7 @@ def main() -> None:
         raise SystemExit(1 if _sweep_stale(given.core or (*CORES, *MORE_CORES), given.jobs) else 0)
     failed = False
     for core_name in given.core or CORES:
-        for family in given.family or FAMILIES:
+        for family in given.family or ALL_FAMILIES:
             results = sweep(family, core_name, given.layers, given.seed, given.variant, given.least)
             for variant, found in results:
                 _tell(core_name, family, variant, given.seed, found)

@@ -17,12 +17,12 @@ from glowmcu.pipeline import reference_graph
 _POOL = 100
 #: A variant that accepted none of so many layers takes none; the search for others ends later.
 _IN_VAIN, _MOST_DRAWN = 1000, 8_000
-#: Not of int8.
+#: Portable kernels of other types.
 _OTHER_TYPES = ("_f32", "_s16", "_u8")
 
 
 def variants(family: str, target: Target, seed: int) -> list[str]:
-    """Int8 variants that accept a layer of the family, by name."""
+    """Variants that accept a layer of the family, by name, but for portable ones of other types."""
     nodes = [node for _, node in _nodes(_pool(family, seed, 0)[0], 0)]
     names = {
         kernel.name

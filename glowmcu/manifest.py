@@ -48,10 +48,11 @@ class TensorEntry:
     which stays in memory of the application's, at a multiple of that.
 
     `symbol` is the suffix of its C accessor (`""` for `kws_input`, `"mfcc"` for `kws_input_mfcc`).
-    `scale` and `zero_point` are None if the tensor is not quantized. `exact` tells of an output
-    whether every byte is defined; one that is computed in float may differ in the last bits. `kept`
-    tells of an input that it is the same after a run. Where a run is given a size, `shape` and
-    `bytes` are the largest, and `shape_forms` say the shape for each size.
+    `scale` and `zero_point` are None where the tensor is not quantized. `exact` tells of an output
+    whether every byte is defined; one that is computed in float may differ in the last bits, and by
+    `leeway` where larger numbers cancelled in it. `kept` tells of an input that it is the same
+    after a run. Where a run is given a size, `shape` and `bytes` are the largest, and `shape_forms`
+    say the shape for each size.
     """
 
     name: str
@@ -63,6 +64,7 @@ class TensorEntry:
     offset: int | None
     bytes: int
     exact: bool = True
+    leeway: float = 0.0
     kept: bool = False
     rows: RowsEntry | None = None
     outside_align: int = 0

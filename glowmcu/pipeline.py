@@ -40,8 +40,9 @@ from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.leeway import Run, leeway
 from glowmcu.ir.operation import Rounding
-from glowmcu.ir.vector_search import vector_runs
+from glowmcu.ir.vector_search import pattern_inputs, vector_runs
 from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
@@ -110,9 +111,13 @@ def float_graph(
     return prepare_for_quantization(imported, observer)
 
 
-def model_notes(data: bytes, file_name: str, inputs: InputOptions | None = None) -> tuple[str, ...]:
-    """What is taken for granted where the file leaves it open, in sentences."""
-    return notes_on_file(data, file_name, inputs)
+def model_notes(
+    data: bytes, file_name: str, inputs: InputOptions | None = None, quantizing: bool = False
+) -> tuple[str, ...]:
+    """What is taken for granted where the file leaves it open, in sentences; `quantizing` as in
+    `notes_on_file`.
+    """
+    return notes_on_file(data, file_name, inputs, quantizing)
 
 
 def profile_model(
@@ -194,9 +199,18 @@ def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:
 
 
 def _vectors(model: Prepared) -> tuple[GoldenVector, ...]:
-    if model.sizes is None:
-        return golden_vectors(model.imported)
-    return golden_vectors_at_sizes(model.sizes, exact_outputs(model.imported))
+    sizes, runs = model.sizes, []
+    if sizes is None:
+        found = golden_vectors(model.imported)
+    else:
+        found = golden_vectors_at_sizes(sizes, exact_outputs(model.imported))
+    for vector in found:
+        graph = model.imported
+        if sizes is not None and vector.size is not None:
+            graph = sizes.by_size[vector.size]
+        runs.append(Run(graph, pattern_inputs(graph, vector.seed), vector.outputs))
+    pairs = zip(found, leeway(runs), strict=True)
+    return tuple(replace(vector, leeway=within) for vector, within in pairs)
 
 
 def compile_model(data: bytes, file_name: str, options: Options) -> Compilation:
@@ -238,7 +252,7 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     dump.finish(lowered)
     labels, label_notes = labels_of(data, file_name, imported, options.interface)
     notes = (
-        *model_notes(data, file_name, options.inputs), *side_notes,
+        *model_notes(data, file_name, options.inputs, quantized is not None), *side_notes,
         *state_notes(imported, options.inputs),
     )  # fmt: skip
     return Prepared(

@@ -191,6 +191,8 @@ def samples() -> dict[str, bytes]:
             found[f"{kind}, {name}"] = test_resize.resize_model(kind, case, mode)
             real = test_resize.resize_model(kind, case, mode, "float32")
             found[f"{kind}, {name}, real numbers"] = real
+            wide = test_resize.resize_model(kind, case, mode, "int16")
+            found[f"{kind}, {name}, int16"] = wide
     return found
 
 

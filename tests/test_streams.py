@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import glowmcu
+from benchmarks.__main__ import compiler_version
 from glowmcu.ir.interpreter import Session
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import reference_graph
@@ -91,7 +92,8 @@ def test_invocations_on_cores(name: str, board: str, on: str, tmp_path: Path) ->
         assert np.array_equal(one.outputs[0], want)
 
 
-#: Bytes of the arena and modelled cycles of an invocation, at most; Cortex-M4, balanced.
+#: Bytes of the arena and modelled cycles of an invocation, at most; Cortex-M4, balanced, gcc 12.
+#: What another compiler makes of the same C may take a twentieth more.
 GOALS = {
     "wake_v1_okay_nabu": (8_400, 114_000),
     "wake_v2_okay_nabu": (4_000, 49_000),
@@ -112,7 +114,8 @@ def test_streams_stay_small_and_fast(name: str, tmp_path: Path) -> None:
     assert bundle.manifest.arena_bytes <= GOALS[name][0]
     measured = bundle.measure_all([[x] for x in found.inputs[:2]], on="cortex-m")
     assert measured[-1].cycles is not None
-    assert measured[-1].cycles <= GOALS[name][1]
+    share = 1 if " 12." in compiler_version() else 1.05
+    assert measured[-1].cycles <= share * GOALS[name][1]
 
 
 def sound() -> npt.NDArray[np.int16]:

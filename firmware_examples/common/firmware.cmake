@@ -43,12 +43,21 @@ function(firmware_data script what from to)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script} ${from})
 endfunction()
 
+# The smaller of the C libraries that the compiler has: newlib's for small programs, or picolibc.
+set(LIBC "")
+foreach(specs picolibc.specs nano.specs)
+  execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=${specs} OUTPUT_VARIABLE found)
+  if(found MATCHES "/")
+    set(LIBC --specs=${specs})
+  endif()
+endforeach()
+
 function(firmware name)
   add_executable(${name} ${ARGN} ${COMMON}/startup.c ${COMMON}/print.c ${COMMON}/boards/${BOARD_BOARD_SOURCE})
   set_target_properties(${name} PROPERTIES SUFFIX .elf C_STANDARD 99 C_EXTENSIONS OFF)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${COMMON} ${CMAKE_CURRENT_BINARY_DIR})
   target_compile_options(${name} PRIVATE ${BOARD_DEFINES} -Wall -Wextra -Werror -Wshadow)
-  target_link_options(${name} PRIVATE -nostartfiles --specs=nano.specs -Wl,--gc-sections -L${COMMON}
+  target_link_options(${name} PRIVATE -nostartfiles ${LIBC} -Wl,--gc-sections -L${COMMON}
     -T ${COMMON}/boards/${BOARD}.ld)
 endfunction()
 

@@ -16,9 +16,13 @@ IMAGE ?= $(NAME)
 
 include $(COMMON)boards/$(BOARD).mk
 
+# The smaller of the C libraries that the compiler has: newlib's for small programs, or picolibc.
+LIBC := $(firstword $(foreach specs,nano.specs picolibc.specs,$(if \
+	$(findstring /,$(shell $(CROSS)gcc -print-file-name=$(specs))),--specs=$(specs))))
+
 CFLAGS = $(CPU) -std=c99 -O2 -g -Wall -Wextra -Werror -Wshadow -ffunction-sections -fdata-sections \
 	$(DEFINES) $(FLAGS) -I. -I$(COMMON) -I$(BUILD) $(addprefix -I$(BUILD)/,$(BUNDLES))
-LDFLAGS = -nostartfiles --specs=nano.specs -Wl,--gc-sections -L$(COMMON) -T $(COMMON)boards/$(BOARD).ld $(SCRIPTS)
+LDFLAGS = -nostartfiles $(LIBC) -Wl,--gc-sections -L$(COMMON) -T $(COMMON)boards/$(BOARD).ld $(SCRIPTS)
 ALL_SOURCES = $(SOURCES) $(addprefix $(COMMON),startup.c print.c boards/$(BOARD_SOURCE)) \
 	$(foreach name,$(BUNDLES),$(BUILD)/$(name)/$(name).c $(BUILD)/$(name)/$(name)_weights.c)
 HEADERS = $(foreach name,$(BUNDLES),$(BUILD)/$(name)/$(name).h)

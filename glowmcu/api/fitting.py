@@ -5,12 +5,13 @@ makes of them if there is one.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from glowmcu.api.flash_advice import flash_advice, int8_advice
 from glowmcu.board import Board, does_not_fit
-from glowmcu.board.capacity import PLACED, CapacityCheck, check_regions
+from glowmcu.board.capacity import PLACED, CapacityCheck, RegionUse, check_regions
 from glowmcu.board.placing import arena_region
 from glowmcu.board.placing_auto import arena_room
 from glowmcu.bundle import code_by_region
@@ -29,13 +30,22 @@ Code = Mapping[str, int] | None
 def compile_within(compiled: Compile, options: Options, board: Board) -> tuple[Compilation, Code]:
     """The compilation whose code, as compiled, is within the flash budget, and that code's sizes.
 
-    Raises GM401 to GM403 for what does not fit.
+    Raises GM401 to GM403 for what does not fit; what would help with flash was tried.
     """
-    compilation = compiled(options)
     try:
-        code = _check_fit(compilation, board)
+        return _within_budget(compiled, options, board)
     except GlowmcuError as cause:
-        compilation = _smaller(compiled, options, board, compilation, cause)
+        budget = options.budgets.flash_bytes
+        if budget is None or cause.problems[0].code != "GM402":
+            raise
+        raise _with_ways(cause, compiled, options, board, budget) from cause
+
+
+def _within_budget(compiled: Compile, options: Options, board: Board) -> tuple[Compilation, Code]:
+    compilation = compiled(options)
+    result, code = _measured(compilation, board)
+    if not result.fits:
+        compilation = _smaller(compiled, options, board, compilation, result)
         code = _check_fit(compilation, board)
     budget = options.budgets.flash_bytes
     if budget is None or code is None:
@@ -56,25 +66,24 @@ def compile_within(compiled: Compile, options: Options, board: Board) -> tuple[C
 
 
 def _smaller(
-    compiled: Compile,
-    options: Options,
-    board: Board,
-    large: Compilation,
-    cause: GlowmcuError,
+    compiled: Compile, options: Options, board: Board, large: Compilation, result: CapacityCheck
 ) -> Compilation:
-    """The fastest plan that the board has RAM for, with a note. Raises `cause` if there is none."""
-    if board.placement is None or options.budgets.arena_bytes is not None:
-        raise cause
-    if _constants_alone_exceed(large, board):
-        raise cause  # and it says by how much: no arena is small enough to mend that
+    """The fastest plan that the board has RAM for, with a note. Raises GM401 if there is none."""
     room = arena_room(board, arena_region(board, large.places))
-    if room <= 0 or large.manifest.arena_bytes <= room:
-        raise cause
+    if (
+        options.budgets.arena_bytes is not None
+        or _constants_alone_exceed(large, board)  # no arena is small enough to mend that
+        or room <= 0
+        or large.manifest.arena_bytes <= room
+    ):
+        raise _too_large(compiled, options, board, large, result)
     budgets = replace(options.budgets, arena_bytes=room)
     try:
         small = compiled(replace(options, budgets=budgets))
-    except GlowmcuError as smallest:
-        raise _too_small(large, board, smallest) from cause
+    except GlowmcuError as least:
+        # Says what the least is, since trying is no advice any more.
+        tried = tuple(problem.message for problem in least.problems)
+        raise _too_large(compiled, options, board, large, result, tried) from least
     slower = 100 * (small.estimated_cycles / max(large.estimated_cycles, 1.0) - 1)
     note = (
         f"{options.goal.value} needs an arena of {large.manifest.arena_bytes} B, more than "
@@ -93,12 +102,59 @@ def _constants_alone_exceed(compilation: Compilation, board: Board) -> bool:
     return not elsewhere and manifest.weights_bytes > region.size_bytes
 
 
-def _too_small(large: Compilation, board: Board, smallest: GlowmcuError) -> GlowmcuError:
-    """Nothing that was found fits: says what the least is, since trying is no advice any more."""
-    manifest = large.manifest
-    result = _fit(large, board, None)
-    tried = tuple(problem.message for problem in smallest.problems)
-    return does_not_fit(result, ram_peak=peak_description(manifest), ram_options=tried)
+def _too_large(
+    compiled: Compile,
+    options: Options,
+    board: Board,
+    large: Compilation,
+    result: CapacityCheck,
+    ram_options: Sequence[str] = (),
+) -> GlowmcuError:
+    """GM401 with what would help: with flash, what was tried and does."""
+    flash_options: tuple[str, ...] = ()
+    use = _flash_use(result)
+    if use is not None and use.excess_bytes:
+        taken, most = use.used_bytes, use.region.size_bytes
+
+        def attempt(given: Options) -> int | None:
+            fit, _ = _measured(compiled(given), board)
+            other = _flash_use(fit)
+            is_alone = all(each is other or not each.excess_bytes for each in fit.uses)
+            # Where RAM was too small before, that is a problem of its own.
+            is_fair = is_alone or any(each.excess_bytes for each in result.uses if each is not use)
+            return other.used_bytes if other is not None and is_fair else None
+
+        flash_options = int8_advice(large, taken, most) or flash_advice(
+            attempt, options, taken, most
+        )
+    peak = peak_description(large.manifest)
+    return does_not_fit(result, ram_peak=peak, flash_options=flash_options, ram_options=ram_options)
+
+
+def _flash_use(result: CapacityCheck) -> RegionUse | None:
+    return next((use for use in result.uses if use.purpose == "flash"), None)
+
+
+def _with_ways(
+    cause: GlowmcuError, compiled: Compile, options: Options, board: Board, budget: int
+) -> GlowmcuError:
+    """GM402 with the options that keep the budget, in front of the budget that would do."""
+
+    def attempt(given: Options) -> int:
+        found, code = _within_budget(compiled, given, board)
+        estimate = found.estimated_code_bytes if code is None else sum(code.values())
+        return found.manifest.weights_bytes + estimate
+
+    budgets = replace(options.budgets, flash_bytes=None)
+    try:
+        large = compiled(replace(options, budgets=budgets))
+    except GlowmcuError:
+        return cause  # of the arena's budget, say
+    taken = large.manifest.weights_bytes + large.estimated_code_bytes
+    ways = int8_advice(large, taken, budget) or flash_advice(attempt, options, taken, budget)
+    first, *others = cause.problems
+    hint = "; ".join((*ways, f"or {first.hint}"))
+    return GlowmcuError([replace(first, hint=hint), *others], cause.exit_code)
 
 
 def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> GlowmcuError:
@@ -107,7 +163,7 @@ def _over_budget(cause: GlowmcuError | None, flash_bytes: int, budget: int) -> G
     return error(
         "GM402",
         f"the flash budget is {budget} B, the smallest bundle that was found takes {flash_bytes} B",
-        hint=f"give at least --flash-budget {flash_bytes}; constants shrink with the model only",
+        hint=f"give at least --flash-budget {flash_bytes}",
         exit_code=ExitCode.DOES_NOT_FIT,
     )
 
@@ -117,15 +173,20 @@ def _check_fit(compilation: Compilation, board: Board) -> Code:
 
     Raises GM401 when a region of the board is too small for what goes there.
     """
+    result, code = _measured(compilation, board)
+    if not result.fits:
+        raise does_not_fit(result, ram_peak=peak_description(compilation.manifest))
+    return code
+
+
+def _measured(compilation: Compilation, board: Board) -> tuple[CapacityCheck, Code]:
+    """Whether every region holds what goes there, by what the compiler makes of the code."""
     manifest = compilation.manifest
     with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
         folder = Path(work) / "bundle"
         write(replace(compilation, files=_code_files(compilation)), folder)
         code = code_by_region(folder, manifest, board)
-    result = _fit(compilation, board, code)
-    if not result.fits:
-        raise does_not_fit(result, ram_peak=peak_description(manifest))
-    return code
+    return _fit(compilation, board, code), code
 
 
 def _code_files(compilation: Compilation) -> dict[str, str]:

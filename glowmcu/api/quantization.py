@@ -98,13 +98,14 @@ def notes_on(
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """Sentences about what the model file leaves open, and what is assumed for it.
+    """Sentences about what a model file that is going to be quantized leaves open, and what is
+    assumed for it.
 
     Arguments are as for `compile`. Raises GM101, GM110, GM116 to GM119 as `inspect` does.
     """
     inputs = inputs_of(input_shapes, define, bind, states)
     given = read_given(model)
-    return model_notes(given.data, given.name, inputs)
+    return model_notes(given.data, given.name, inputs, quantizing=True)
 
 
 def known_quality(profile: str | Path) -> tuple[QualityEntry, ...]:

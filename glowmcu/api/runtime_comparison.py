@@ -14,6 +14,7 @@ from glowmcu.api.given_model import read_given
 from glowmcu.api.quantization import SamplesGiven
 from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.frontend.notes import has_dynamic_ranges
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import ElementType, TensorType
@@ -88,6 +89,29 @@ class RuntimeReport(Shown):
     file: str
     executor: str
     checks: tuple[RuntimeCheck, ...]
+    has_dynamic_ranges: bool = False
+
+    @property
+    def note(self) -> str:
+        """What is to be known of the file; empty mostly."""
+        if not self.has_dynamic_ranges:
+            return ""
+        return (
+            "the file has int8 weights and float activations (dynamic-range quantization): "
+            "TensorFlow Lite Micro runs no such file, and LiteRT rounds activations to int8 that "
+            "the bundle leaves exact, so that their numbers are near and not the same"
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to try where the runtime whose numbers the bundle gives does not run the file."""
+        ran = [check for check in self.checks if check.samples and not check.promised]
+        beside = ""
+        if ran and not self.has_dynamic_ranges:
+            rounding = ran[0].rounding
+            beside = f"compile with --rounding {rounding} for the numbers of {ran[0].title}, or "
+        model = f"glowmcu verify BUNDLE --model {Path(self.file).name}"
+        return f"{beside}{model} compares with what the model means, in Python"
 
     @property
     def promised(self) -> RuntimeCheck:
@@ -106,7 +130,7 @@ class RuntimeReport(Shown):
             for c in self.checks
         ]  # fmt: skip
         facts = (("passed", "yes" if self.passed else "no"), ("against", self.file))
-        return Card("Runtimes", facts, _COLUMNS, rows)
+        return Card("Runtimes", facts, _COLUMNS, rows, (self.note,) if self.note else ())
 
     def json(self) -> dict[str, object]:
         """The object of `verify --against FILE.tflite --json`. Field names are a contract."""
@@ -115,6 +139,7 @@ class RuntimeReport(Shown):
             "file": self.file,
             "executor": self.executor,
             "checks": [{**dataclasses.asdict(c), "passed": c.passed} for c in self.checks],
+            "note": self.note,
         }
 
 
@@ -155,7 +180,8 @@ def verify_against(
     ours = [found.outputs for found in runner.run(loaded.path, inputs)]
     promised = runtime_of(Rounding(loaded.manifest.options["rounding"]))
     checks = [_check(each, each is promised, path, loaded, inputs, ours) for each in RUNTIMES]
-    return RuntimeReport(str(path), runner.name, tuple(checks))
+    is_dynamic = has_dynamic_ranges(given.data, given.name)
+    return RuntimeReport(str(path), runner.name, tuple(checks), is_dynamic)
 
 
 def _check(
@@ -180,7 +206,8 @@ def _check(
         wrong = 0
         for entry, got, given in zip(bundle.manifest.outputs, mine, its, strict=True):
             want = given.reshape(got.shape)
-            wrong += int(wrong_elements(np.atleast_1d(got), np.atleast_1d(want), entry.exact).sum())
+            arrays = np.atleast_1d(got), np.atleast_1d(want)
+            wrong += int(wrong_elements(*arrays, entry.exact, absolute=entry.leeway).sum())
             largest = max(largest, largest_difference(got, want))
             elements += got.size
         different += wrong

@@ -12,6 +12,8 @@ from glowmcu.kernels.selection.select import Selection
 from glowmcu.number_text import count
 from glowmcu.quant.linear_layers import is_linear
 
+#: In the names of kernels that read two weights from a byte.
+_NIBBLES = ".nibbles_"
 #: Arrays of a layer without any weights in them.
 _OTHERS = ("bias", "no_bias", "multipliers", "shifts", "scales", "offsets")
 
@@ -26,7 +28,8 @@ def four_bit_weights_stored(graph: Graph, selections: Mapping[Node, Selection]) 
         stored = _weights_bytes(selection.code)
         if weights and stored is not None:
             layers += 1
-            wide += stored >= weights
+            # One that reads two from a byte may still take as many, of few channels that it pads.
+            wide += stored >= weights and _NIBBLES not in selection.kernel_name
     return wide, layers
 
 

@@ -175,8 +175,9 @@ def verify_bundle(
     before = [vector.inputs for vector in vectors] if bundle.manifest.states else []
     outputs, reference = _expected(bundle, [*before, *inputs], model, bind or {}, profile)
     outputs = outputs[len(before) :]
+    leeway = tuple(entry.leeway for entry in bundle.manifest.outputs)
     vectors += [
-        Vector(f"random {index}", arrays, tuple(expected))
+        Vector(f"random {index}", arrays, tuple(expected), leeway)
         for index, (arrays, expected) in enumerate(zip(inputs, outputs, strict=True))
     ]
     checks: list[Check] = []

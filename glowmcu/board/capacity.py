@@ -13,7 +13,10 @@ from glowmcu.errors import ExitCode, GlowmcuError, Problem
 #: Purpose of bytes that are in a region because the user or `auto` put them there.
 PLACED = "placed code and weights"
 # What helps in general when the caller knows nothing better.
-_FLASH_OPTIONS = ("--optimize size shares code between layers of one kind",)
+_FLASH_OPTIONS = (
+    "--optimize size shares code between layers of one kind",
+    "--optimize flash codes constants, too",
+)
 _RAM_OPTIONS = ("--optimize ram trades time for a smaller arena",)
 _PLACED_OPTIONS = ("place less there with --place",)
 

@@ -27,7 +27,7 @@ from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
 from glowmcu.option_words import ExecutorName
 from glowmcu.report.float_comparison import comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
-from glowmcu.report.verification import runtime_table, verification_table
+from glowmcu.report.verification import runtime_lines, runtime_table, verification_table
 from glowmcu.verify.executors import EXECUTORS_SHOWN
 
 _MOST_SAMPLES = 100_000
@@ -166,11 +166,13 @@ def _against_file(
         print_json(found.json())
     else:
         console().print(runtime_table(found))
+        for line in runtime_lines(found):
+            console().print(line)
     promised = found.promised
     if promised.missing:
         raise error("GM676", f"{promised.title} is not installed", str(file), promised.missing)
     if promised.refused:
-        raise error("GM673", promised.refused, str(file))
+        raise error("GM673", promised.refused, str(file), found.advice)
     return int(ExitCode.OK if found.passed else ExitCode.MISMATCH)
 
 

@@ -24,9 +24,12 @@ def _tensor_entries(
     """Inputs and outputs."""
     inputs, outputs = tensor_views(program, facts.name)
     entries = []
-    for buffers, views, exact in (
-        (program.inputs, inputs, (True,) * len(inputs)),
-        (program.outputs, outputs, facts.exact_outputs),
+    none = (0.0,) * len(inputs)
+    leeway = [max(each) for each in zip(*(v.leeways for v in facts.vectors), strict=True)]
+    leeway = leeway or [0.0] * len(outputs)
+    for buffers, views, exact, leeways in (
+        (program.inputs, inputs, (True,) * len(inputs), none),
+        (program.outputs, outputs, facts.exact_outputs, leeway),
     ):
         entries.append(
             tuple(
@@ -42,9 +45,12 @@ def _tensor_entries(
                     outside_align=view.outside_align,
                     bytes=view.size_bytes,
                     exact=is_exact,
+                    leeway=within,
                     kept=view.kept,
                 )
-                for buffer, view, is_exact in zip(buffers, views, exact, strict=True)
+                for buffer, view, is_exact, within in zip(
+                    buffers, views, exact, leeways, strict=True
+                )
             )
         )
     return (

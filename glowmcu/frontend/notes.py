@@ -9,15 +9,17 @@ from glowmcu.asked_in_python import in_python, is_in_memory
 from glowmcu.frontend.known_inputs import Sizes, open_batches
 from glowmcu.frontend.onnx.container import read_onnx_container
 from glowmcu.frontend.read_model import is_onnx
-from glowmcu.frontend.tflite.container import ModelRecord, read_container
+from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.frontend.tflite.importer import input_sizes
 from glowmcu.input_options import InputOptions
 
 
 def notes_on_file(
-    data: bytes, file_name: str, options: InputOptions | None = None
+    data: bytes, file_name: str, options: InputOptions | None = None, quantizing: bool = False
 ) -> tuple[str, ...]:
-    """Sentences for whoever compiles, inspects or profiles the model. Raises GM101, GM103."""
+    """Sentences for whoever compiles, inspects or profiles the model; `quantizing` says that float
+    layers are going to be int8. Raises GM101, GM103.
+    """
     options = options or InputOptions()
     if is_onnx(data, file_name):
         onnx = read_onnx_container(data, file_name)
@@ -25,7 +27,8 @@ def notes_on_file(
         notes = _batch_note(sizes, options, file_name)
     else:
         model = read_container(data, file_name)
-        notes = _batch_note(input_sizes(model), options, file_name) + _weights_note(model)
+        notes = _batch_note(input_sizes(model), options, file_name)
+        notes += _weights_note(model, quantizing)
     return tuple(map(in_python, notes)) if is_in_memory(file_name) else notes
 
 
@@ -46,8 +49,16 @@ def _batch_note(
     )
 
 
-def _weights_note(model: ModelRecord) -> tuple[str, ...]:
-    """Bytes of weights that the file stores smaller than float32 for float layers: a converter's
+def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
+    """Whether a `.tflite` file has integer weights of float layers, whose activations a runtime
+    quantizes as it runs, or not at all. Raises GM101.
+    """
+    records = _small_weights(read_container(data, file_name))
+    return any("INT" in record.type_name for record in records)
+
+
+def _small_weights(model: ModelRecord) -> list[TensorRecord]:
+    """Weights that the file stores smaller than float32 for float layers: a converter's
     dynamic-range or float16 quantization.
     """
     read = {
@@ -58,18 +69,28 @@ def _weights_note(model: ModelRecord) -> tuple[str, ...]:
         if index >= 0
     }
     records = [model.tensors[index] for index in sorted(read)]
-    small = [
+    return [
         record
         for record in records
         if record.data is not None
         and (record.type_name == "FLOAT16" or (record.scales and "INT" in record.type_name))
         and record.type_name != "INT32"
     ]
+
+
+def _weights_note(model: ModelRecord, quantizing: bool) -> tuple[str, ...]:
+    """Bytes of weights that the file stores smaller than float32 for float layers."""
+    small = _small_weights(model)
     if not small:
         return ()
     stored = sum(len(record.data or b"") for record in small)
     real = 4 * sum(math.prod(record.shape) for record in small)
     kinds = " and ".join(sorted({record.type_name.lower() for record in small}))
+    if quantizing:
+        return (
+            f"{stored} B of weights are rounded to {kinds} in the file, and these are what is "
+            "quantized; the float model that it was made of may lose less",
+        )
     return (
         f"the file holds {stored} B of weights as {kinds}, but activations are float and stay "
         "exact (LiteRT rounds them to int8 for some layers): int8 weights of CONV_2D and "

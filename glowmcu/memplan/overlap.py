@@ -77,14 +77,13 @@ def _rounded(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
 
 def _of_cascade(program: Program, step: int, item: Cascade) -> Iterator[Relation]:
     for (a, b), forbidden in item.forbidden_offsets.items():
-        root, inner = program.root(a)
+        root, _ = program.root(a)
         if a not in item.inputs:
             yield Relation(a, b, forbidden)
         elif not root.in_arena:
             continue
         elif program.lives[root].last == step and _is_read_once(program, item, root):
-            shifted = tuple((low + inner, high + inner) for low, high in forbidden)
-            yield Relation(root, b, shifted)
+            yield Relation(root, b, forbidden)
     pairs = [(buffer, rule) for buffer, rule in item.overlaps.items()]
     yield from _of_operands(program, step, item.outputs[0], pairs, item.inputs)
 

@@ -158,7 +158,7 @@ def _graph(
     io = "int8" if cameras and request is not None else ""
     inputs = InputOptions(io=io, slides=slides, cameras=cameras)
     graph, said = application_graph(data, name, request, options.rounding, inputs)
-    return graph, (*model_notes(data, name, inputs), *said)
+    return graph, (*model_notes(data, name, inputs, request is not None), *said)
 
 
 def _data_input(stage: StageDescription, files: PipelineFiles) -> str:

@@ -9,8 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType
 from glowmcu.ops.broadcasting import ElementwiseOperation, is_plain_integer
 from glowmcu.ops.registry import operation
+
+
+def _is_word(signature: Signature) -> bool:
+    """Whether all are words without a sign, on which arithmetic is refused; their bits are not."""
+    types = (*signature.inputs, signature.output)
+    return all(
+        type_.element is types[0].element and type_.quantization is None for type_ in types
+    ) and types[0].element in (ElementType.UI32, ElementType.UI64)
 
 
 @dataclass(frozen=True)
@@ -21,7 +30,7 @@ class _Bitwise(ElementwiseOperation):
     function: ClassVar[Callable[..., Array]]
 
     def verify(self, signature: Signature) -> None:
-        if not is_plain_integer(signature):
+        if not (is_plain_integer(signature) or _is_word(signature)):
             types = ", ".join(map(str, (*signature.inputs, signature.output)))
             raise OperationError(f"expected one integer type without scales, got {types}")
 
@@ -93,9 +102,21 @@ class ShiftLeft(_Shift):
 @operation("shift_right")
 @dataclass(frozen=True)
 class ShiftRight(_Shift):
-    """a / 2^b, rounded down."""
+    """a / 2^b, rounded down. `clamped`: a count that the type has not is the nearest that it has
+    (0, or all bits but one), as in TensorFlow Lite's `right_shift.cc`.
+    """
 
+    clamped: bool = False
     function: ClassVar[Callable[..., Array]] = np.right_shift
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        if not self.clamped:
+            return super().evaluate(inputs, signature, rounding)
+        a, b = inputs
+        last = 8 * a.dtype.itemsize - 1
+        return (np.asarray(np.right_shift(a, np.clip(b, 0, last).astype(a.dtype))),)
 
     def _emptied(self, a: Array) -> Array:
         return np.where(a < 0, np.invert(np.zeros_like(a)), np.zeros_like(a))

@@ -126,7 +126,7 @@ def real_axis(
 @operation("resize_bilinear")
 @dataclass(frozen=True)
 class ResizeBilinear(_Resize):
-    """Weighted mean of four neighbours; int8 in 10 + 10 fraction bits, or float32."""
+    """Weighted mean of four neighbours; int8 and int16 in 10 + 10 fraction bits, or float32."""
 
     def real_axes(self, x: TensorType) -> tuple[RealAxis, RealAxis]:
         """Rows and columns of real numbers."""
@@ -144,7 +144,7 @@ class ResizeBilinear(_Resize):
         )
 
     def verify(self, signature: Signature) -> None:
-        self._verify_element(signature, (ElementType.I8, ElementType.F32))
+        self._verify_element(signature, (ElementType.I8, ElementType.I16, ElementType.F32))
         if self.align_corners and self.half_pixel_centers:
             raise OperationError("half_pixel_centers and align_corners exclude each other")
         x = signature.inputs[0]
@@ -169,10 +169,11 @@ class ResizeBilinear(_Resize):
         columns = above * (1024 - fy) + below * fy
         left, right = columns[:, :, xs.lower], columns[:, :, xs.upper]
         total = np.asarray(left * (1024 - fx) + right * fx, np.int64)
+        stored = signature.output.element.numpy
         if rounding is Rounding.SINGLE:
-            return (((total + (1 << 19)) >> 20).astype(np.int8),)
+            return (((total + (1 << 19)) >> 20).astype(stored),)
         magnitude = (np.abs(total) + (1 << 19)) >> 20
-        return ((np.sign(total) * magnitude).astype(np.int8),)
+        return ((np.sign(total) * magnitude).astype(stored),)
 
     def input_rows(
         self, signature: Signature, first: int, end: int

@@ -156,7 +156,9 @@ def _quantization_lines(manifest: Manifest) -> list[str]:
         "int16", "four_bit_weights", "keep_float", "per_tensor_weights", "bias_correction",
         "equalize", "adaround",
     )  # fmt: skip
-    choices += [f"{key} {said[key]}" for key in more if key in said]
+    # Layers that were chosen by the samples stand in a line of their own, with their share.
+    told = {"four_bit_weights"} if any(entry.bits for entry in manifest.quality) else set()
+    choices += [f"{key} {said[key]}" for key in more if key in said and key not in told]
     return [
         f"  int8     {escape(', '.join(choices))}, from {said['samples']} samples "
         f"({escape(name)} {digest})"

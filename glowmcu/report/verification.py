@@ -41,5 +41,10 @@ def runtime_table(report: RuntimeReport) -> Table:
         equal = f"{check.equal}/{check.samples}" if check.samples else "-"
         result = f"[{color}]{escape(check.result)}[/]"
         table.add_row(escape(check.title) + mark, check.rounding, equal, result)
-    table.caption = "* whose numbers the bundle was compiled to give"
     return table
+
+
+def runtime_lines(report: RuntimeReport) -> list[str]:
+    """What stands below the table, in rich markup, a line each."""
+    note = [f"note: {escape(report.note)}"] if report.note else []
+    return ["* whose numbers the bundle was compiled to give", *note]

@@ -1,7 +1,8 @@
 """When two outputs are equal: in every byte, or within what float arithmetic leaves open.
 
 Outputs that are computed in float may differ in their last bits: |got - want| <= 1e-5 of the
-tensor's largest magnitude, and a step if they were rounded to an integer. NaN equals NaN, and an
+tensor's largest magnitude + its leeway, what rounding does to an output in which larger numbers
+cancel (`ir/leeway.py`); and by a step where they were rounded to an integer. NaN equals NaN, and an
 infinity only itself.
 """
 
@@ -43,8 +44,8 @@ def _wrong_floats(
     return np.asarray(~(near | same))
 
 
-def difference(got: Array, want: Expected, entry: TensorEntry) -> str:
-    """Where an output differs in words, or an empty text."""
+def difference(got: Array, want: Expected, entry: TensorEntry, leeway: float = 0.0) -> str:
+    """Where an output differs in words, or an empty text; one of real numbers may by `leeway`."""
     if isinstance(want, Digest):
         found = crc32_of(got)
         if found == want.crc32:
@@ -52,7 +53,8 @@ def difference(got: Array, want: Expected, entry: TensorEntry) -> str:
         return f"output {entry.name!r}: its CRC-32 is {found:#010x}, expected {want.crc32:#010x}"
     if isinstance(want, Sample):
         got, want = got.reshape(-1)[:: want.every], want.elements
-    wrong = wrong_elements(np.atleast_1d(got), np.atleast_1d(want), entry.exact)
+    arrays = np.atleast_1d(got), np.atleast_1d(want)
+    wrong = wrong_elements(*arrays, entry.exact, absolute=leeway)
     if not wrong.any():
         return ""
     places = np.argwhere(wrong)

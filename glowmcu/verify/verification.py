@@ -31,11 +31,12 @@ class FallibleExecutor(Protocol):
 
 @dataclass(frozen=True)
 class Vector:
-    """Inputs and the outputs that they must give."""
+    """Inputs and the outputs that they must give; `leeway` is by how much real ones may be off."""
 
     name: str
     inputs: tuple[Array, ...]
     expected: tuple[Expected, ...]
+    leeway: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def golden_vectors(bundle_dir: Path, manifest: Manifest) -> list[Vector]:
         ) from cause
 
 
-def _golden_vector(row: dict[str, object], manifest: Manifest) -> Vector:
+def _golden_vector(row: dict[str, Any], manifest: Manifest) -> Vector:
     seed, texts = row["seed"], row["outputs"]
     if not isinstance(seed, int) or not isinstance(texts, list):
         raise ValueError("a vector needs a seed and outputs")
@@ -84,7 +85,8 @@ def _golden_vector(row: dict[str, object], manifest: Manifest) -> Vector:
     expected = [
         _golden_output(item, entry) for item, entry in zip(texts, manifest.outputs, strict=True)
     ]
-    return Vector(f"golden {seed}", inputs, tuple(expected))
+    leeway = [float(item) for item in row.get("leeway", [0.0] * len(expected))]
+    return Vector(f"golden {seed}", inputs, tuple(expected), tuple(leeway))
 
 
 def _golden_output(item: str | dict[str, Any], entry: TensorEntry) -> Expected:
@@ -148,9 +150,9 @@ def check_executor(
     wrong, first = 0, ""
     for vector, result in zip(vectors, results, strict=True):
         differences = [
-            difference(got, want, entry)
-            for got, want, entry in zip(
-                result.outputs, vector.expected, manifest.outputs, strict=True
+            difference(got, want, entry, leeway)
+            for got, want, entry, leeway in zip(
+                result.outputs, vector.expected, manifest.outputs, vector.leeway, strict=True
             )
         ]
         found = next((text for text in differences if text), "")

@@ -82,6 +82,20 @@ GLOWMCU_STATIC_ASSERT((int32_t)0xFFFFFFFEu == -2, words_turn_signed_modulo);
 #endif
 
 /*
+ * -1 for a negative number, else 0. avr-gcc 16 compiles x + (v >> 31) to x + (v < 0): there the
+ * shift's result is hidden from what comes after it.
+ */
+static inline int32_t glowmcu_sign(int32_t v)
+{
+    int32_t sign = v >> 31;
+
+#if defined(__AVR__) && defined(__GNUC__)
+    __asm__("" : "+r"(sign));
+#endif
+    return sign;
+}
+
+/*
  * The first input row under output row `first_row`: where a function that computes a range of rows
  * gets the first rows that it reads and writes, not the tensors' first bytes.
  */

@@ -7,9 +7,13 @@
 
 #include "glowmcu_base.h"
 
-/* Arm's M profile with an FPU, as gcc and clang know it; define it as 0 to have the C. */
+/*
+ * Arm's M profile with an FPU, as gcc and clang know it; define it as 0 to have the C. At -O0 gcc
+ * 15 has seven registers for assembly, and loops need more.
+ */
 #ifndef GLOWMCU_HAS_FPU
-#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && defined(__ARM_ARCH_PROFILE)
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && defined(__thumb2__) && defined(__ARM_FP) \
+    && defined(__ARM_ARCH_PROFILE)
 #define GLOWMCU_HAS_FPU ((__ARM_FP & 4) != 0 && __ARM_ARCH_PROFILE == 'M')
 #else
 #define GLOWMCU_HAS_FPU 0

@@ -107,7 +107,7 @@ static inline const int32_t *glowmcu_lstm_add(const int32_t sums[2], const int32
             x = glowmcu_smmlar((int32_t)((uint32_t)sums[i] << (left + 1)), scale[0], 0);
         } else {
             x = glowmcu_smmlar((int32_t)((uint32_t)sums[i] << 1), scale[0], scale[1]);
-            x = glowmcu_wrapping_add(x, sums[i] >> 31) >> -left;
+            x = glowmcu_wrapping_add(x, glowmcu_sign(sums[i])) >> -left;
         }
         gates[i] = (int16_t)glowmcu_lstm_short_of(gates[i] + glowmcu_lstm_short_of(x));
     }
@@ -141,7 +141,7 @@ static inline int32_t glowmcu_lstm_tanh(const glowmcu_lstm_paired *p, int32_t st
 GLOWMCU_CODE
 static inline int32_t glowmcu_lstm_rescaled(const glowmcu_lstm_right *p, int32_t shift, int32_t x)
 {
-    return (glowmcu_smmlar(x * 2, p->multiplier, p->step) + (x >> 31)) >> shift;
+    return (glowmcu_smmlar(x * 2, p->multiplier, p->step) + glowmcu_sign(x)) >> shift;
 }
 
 /* The hidden state of a unit after a step; `gates` are two apart. */
@@ -155,7 +155,7 @@ static inline int32_t glowmcu_lstm_paired_unit(const glowmcu_lstm_paired *p,
     int32_t shown;
 
     /* The forget gate's scale is 2^-15: (((kept + 1) >> 1) + 8192, less 1 below 0) >> 14. */
-    cell = (kept + 16385 + (kept >> 31) * 2) >> 15;
+    cell = (kept + 16385 + glowmcu_sign(kept) * 2) >> 15;
     cell += glowmcu_lstm_short_of(glowmcu_lstm_rescaled(&p->added, k->added, added));
     cell = glowmcu_lstm_short_of(cell);
     if (k->clips != 0) {

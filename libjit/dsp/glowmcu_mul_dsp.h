@@ -24,7 +24,7 @@ typedef struct {
 static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_mul_dsp_scaled(const glowmcu_mul_dsp *p, int32_t v)
 {
     return glowmcu_saturate_s8(
-        glowmcu_smmlar(2 * v, p->multiplier, p->addend + (v >> 31)) >> p->shift);
+        glowmcu_smmlar(2 * v, p->multiplier, p->addend + glowmcu_sign(v)) >> p->shift);
 }
 
 static GLOWMCU_ALWAYS_INLINE uint32_t glowmcu_mul_dsp_word(const glowmcu_mul_dsp *p, uint32_t a,

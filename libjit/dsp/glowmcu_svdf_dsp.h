@@ -40,7 +40,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_svdf_feature_byte(const glowmcu_svd
 {
     const int32_t x = glowmcu_smmlar(twice, p->feature.multiplier, p->feature.step);
 
-    return glowmcu_saturate_s8((x + (twice >> 31)) >> p->feature.shift) + p->state_zero_point;
+    return glowmcu_saturate_s8((x + glowmcu_sign(twice)) >> p->feature.shift) + p->state_zero_point;
 }
 
 /*
@@ -52,7 +52,7 @@ static GLOWMCU_ALWAYS_INLINE int8_t glowmcu_svdf_output(const glowmcu_svdf_scale
 {
     const int32_t x = glowmcu_smmlar(sum, time->multiplier, sum);
 
-    return (int8_t)glowmcu_saturate_s8((x + (x >> 31) + time->step) >> time->shift);
+    return (int8_t)glowmcu_saturate_s8((x + glowmcu_sign(x) + time->step) >> time->shift);
 }
 
 /* sum + four int8 products. */

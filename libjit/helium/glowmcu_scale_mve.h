@@ -98,7 +98,7 @@ static inline int8_t glowmcu_scale_mve_one(const glowmcu_scale_mve *p, int32_t r
     } else {
         const int32_t v = (int32_t)((uint32_t)raw + (uint32_t)c[0]);
         const int32_t x = (int32_t)(((int64_t)v * c[stride] + ((int64_t)1 << 30)) >> 31);
-        const int32_t y = (x + (v >> 31) + c[2 * stride]) >> -c[3 * stride];
+        const int32_t y = (x + glowmcu_sign(v) + c[2 * stride]) >> -c[3 * stride];
 
         return (int8_t)glowmcu_scale_mve_saturated(y, p->clamp_min, p->clamp_max);
     }

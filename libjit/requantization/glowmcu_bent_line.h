@@ -21,7 +21,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_bent_line_one(const glowmcu_bent_li
 {
     const int32_t sum = l->c + a * l->p + b * l->q;
 
-    return glowmcu_line_out(sum + l->addend - (l->bend & (sum >> 31)));
+    return glowmcu_line_out(sum + l->addend - (l->bend & glowmcu_sign(sum)));
 }
 
 #endif /* GLOWMCU_BENT_LINE_H */

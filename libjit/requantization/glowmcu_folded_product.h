@@ -25,7 +25,7 @@ static GLOWMCU_ALWAYS_INLINE int32_t glowmcu_folded_product_one(const glowmcu_fo
     const int32_t v = (a - p->a_zero_point) * (b - p->b_zero_point);
 
     return glowmcu_saturate_s8(
-        glowmcu_smmlar(2 * v, p->multiplier, p->addend + (v >> 31)) >> p->shift);
+        glowmcu_smmlar(2 * v, p->multiplier, p->addend + glowmcu_sign(v)) >> p->shift);
 }
 
 #endif /* GLOWMCU_FOLDED_PRODUCT_H */

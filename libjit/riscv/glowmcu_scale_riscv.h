@@ -80,7 +80,7 @@ static void glowmcu_scale_two_sided_riscv(const glowmcu_scale_riscv *p, const in
         const int32_t value = (int32_t)((uint32_t)sums[0] + (uint32_t)c[0]);
         const int32_t high = glowmcu_high_word(glowmcu_scale_operand(value, c[1]), c[2]);
 
-        *out = glowmcu_scale_clamp((high + (c[3] & (value >> 31))) >> postshift, least, most);
+        *out = glowmcu_scale_clamp((high + (c[3] & glowmcu_sign(value))) >> postshift, least, most);
         ++out;
         ++sums;
         c += 4;
@@ -97,7 +97,7 @@ static void glowmcu_scale_literal_riscv(const glowmcu_scale_riscv *p, const int3
     while (out != end) {
         const int32_t value = (int32_t)((uint32_t)sums[0] + (uint32_t)c[0]); /* below 2^30 */
         const int64_t product = (int64_t)(2 * value) * c[1] + ((int64_t)1 << 31);
-        const int32_t high = (int32_t)(product >> 32) + c[2] + (value >> 31);
+        const int32_t high = (int32_t)(product >> 32) + c[2] + glowmcu_sign(value);
 
         *out = glowmcu_scale_clamp(high >> c[3], p->clamp_min, p->clamp_max);
         ++out;

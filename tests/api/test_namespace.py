@@ -87,7 +87,10 @@ def test_modules_below_functions_of_the_same_name_stay_importable() -> None:
         "import importlib, glowmcu; importlib.reload(glowmcu); import glowmcu.report.tables as t; "
         "print(t.count.__name__)",
         "from unittest import mock\nwith mock.patch('glowmcu.report.tables.count'): print('count')",
-        "import pydoc; assert 'Path' in pydoc.render_doc('glowmcu.report'); print('count')",
+        # Since Python 3.14 the name is the package's, not the function's.
+        "import pydoc; assert 'arena_map' in pydoc.render_doc('glowmcu.report') or "
+        "'Path' in pydoc.render_doc('glowmcu.report'); print('count')",
+        "import glowmcu, pydoc; assert 'Path' in pydoc.render_doc(glowmcu.report); print('count')",
     ],
 )
 def test_every_way_to_name_a_module_below_such_a_function_works(code: str) -> None:

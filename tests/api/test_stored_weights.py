@@ -14,7 +14,7 @@ REPO = Path(__file__).resolve().parents[2]
 DIGITS = REPO / "examples" / "digits" / "digits.onnx"
 
 
-@pytest.mark.parametrize("board", ["rp2040", "nucleo-l4r5zi"])
+@pytest.mark.parametrize("board", ["rp2040", "nucleo-l4r5zi", "nrf5340"])
 def test_layers_that_store_a_byte_each_are_counted(board: str, tmp_path: Path) -> None:
     data = np.random.default_rng(1).uniform(0, 1, (16, 1, 8, 8)).astype(np.float32)
     bundle = glowmcu.compile(

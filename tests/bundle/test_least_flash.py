@@ -26,6 +26,7 @@ from glowmcu.memory_fit import in_dense_parts, least_flash
 from glowmcu.verify.host import Host
 from glowmcu.verify.modelled import modelled_core
 from glowmcu.verify.verification import seeded_inputs
+from tests.cli.test_flash_advice import dense
 from tests.support.check_model import expect_equal, random_inputs, write_bundle
 from tests.support.forced_variant import SANITIZED
 
@@ -68,6 +69,16 @@ def test_random_networks_compute_the_same(core_name: str, tmp_path: Path) -> Non
             for made, want in zip(found.outputs, wanted, strict=True):
                 expect_equal(np.asarray(made), want, f"network {seed}")
     assert coded
+
+
+def test_what_is_said_of_code_counts_what_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compilation = compiled(dense(), "cortex-m4")
+    assert is_coded(compilation)
+    stated = compilation.manifest.costs.code_bytes_estimate
+    assert stated is not None
+    assert abs(stated - compilation.estimated_code_bytes) < 10
+    monkeypatch.setattr(select, "_DECODER_BYTES", {})
+    assert stated - compilation.estimated_code_bytes > 150
 
 
 @pytest.mark.arm

@@ -1,4 +1,5 @@
-"""The same bytes where `int` has 16 bits (AVR) and where the high byte comes first (PowerPC).
+"""The same bytes where `int` has 16 bits (AVR), where the high byte comes first (PowerPC), and
+where `char` has no sign and products and sums are fused (Arm64).
 
 The self test of every model runs in an emulator: it holds the outputs of the Python reference.
 """
@@ -23,9 +24,10 @@ from tests.support.check_model import write_bundle
 #: Kernels for DSP and Helium have a portable branch that must not depend on the size of int.
 CORES = ("generic", "cortex-m4", "cortex-m55")
 #: Models whose kernels for these cores pack constants.
-PACKED = ("digits", "convolution", "matmul", "elementwise", "pooling")
+PACKED = ("digits", "convolution", "matmul", "elementwise", "pooling", "strides_in_time")
 REFUSAL = "glowmcu_little_endian.h"
 MODELS: dict[str, Callable[[], bytes]] = {**BUILT, **OPERATOR_MODELS}
+FOR_ALL = [*((name, "generic") for name in MODELS), *product(PACKED, CORES[1:])]
 
 POSIX_MAIN = """#include <stdio.h>
 #include "net_selftest.h"
@@ -90,6 +92,15 @@ def run_on_powerpc(bundle: Path) -> str:
     return done.stdout
 
 
+def run_on_arm64(bundle: Path) -> str:
+    """Fused as by a firmware's flags: -std=c99 alone forbids it."""
+    need("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", "qemu-aarch64", "qemu-user")
+    flags = ["-static", "-ffp-contract=fast"]
+    program = build("aarch64-linux-gnu-gcc", flags, bundle, POSIX_MAIN)
+    done = subprocess.run(["qemu-aarch64", program], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def run_on_avr(bundle: Path) -> str:
     need("avr-gcc", "gcc-avr", "simavr", "simavr")
     program = build("avr-gcc", ["-mmcu=atmega1284p"], bundle, AVR_MAIN)
@@ -125,14 +136,17 @@ def test_big_endian_computes_real_models(name: str, tmp_path: Path) -> None:
     assert "wrong bytes: 0" in run_on_powerpc(bundle)
 
 
-@pytest.mark.parametrize(
-    ("name", "core"), [*((name, "generic") for name in MODELS), *product(PACKED, CORES[1:])]
-)
+@pytest.mark.parametrize(("name", "core"), FOR_ALL)
+def test_arm64_computes_the_reference_s_bytes(name: str, core: str, tmp_path: Path) -> None:
+    assert "wrong bytes: 0" in run_on_arm64(bundle_of(MODELS[name](), core, tmp_path / "net"))
+
+
+@pytest.mark.parametrize(("name", "core"), FOR_ALL)
 def test_16_bit_int_computes_the_reference_s_bytes(name: str, core: str, tmp_path: Path) -> None:
     assert "wrong bytes: 0" in run_on_avr(bundle_of(MODELS[name](), core, tmp_path / "net"))
 
 
-def test_a_program_that_is_wrong_is_found_by_both(tmp_path: Path) -> None:
+def test_a_program_that_is_wrong_is_found_by_all(tmp_path: Path) -> None:
     """The negative control: a bias that is not the model's."""
     bundle = bundle_of(MODELS["two_in_two_out"](), "generic", tmp_path / "net")
     weights = bundle / "net_weights.c"
@@ -140,4 +154,5 @@ def test_a_program_that_is_wrong_is_found_by_both(tmp_path: Path) -> None:
     assert text.count("100, ") == 1
     weights.write_text(text.replace("100, ", "900, "))
     assert "wrong bytes: 0" not in run_on_powerpc(bundle)
+    assert "wrong bytes: 0" not in run_on_arm64(bundle)
     assert "wrong bytes: some" in run_on_avr(bundle)

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from benchmarks.compilers import DARING, PLAIN, SANITIZED, failures
+from benchmarks.compilers import ARM64, DARING, PLAIN, SANITIZED, available, failures
 from benchmarks.random_bundles import CORES
 from tests.bundle.conftest import BundleOf
 from tests.bundle.models import BUILT
@@ -32,6 +32,14 @@ def test_random_bundles_pass_their_self_test_at_every_optimization(seed: int) ->
     builds = (*PLAIN, *DARING)
     chosen = [build for at, build in enumerate(builds) if (at + seed) % 3 == 0]
     assert list(failures(seed, chosen)) == []
+
+
+@pytest.mark.parametrize("seed", range(2 * len(CORES), 3 * len(CORES)))
+def test_random_bundles_pass_their_self_test_on_arm64(seed: int) -> None:
+    builds = available(ARM64)
+    if not builds:
+        pytest.skip("needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user")
+    assert list(failures(seed, [builds[seed % len(builds)]])) == []
 
 
 @pytest.mark.parametrize("name", BUILT)

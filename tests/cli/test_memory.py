@@ -18,11 +18,12 @@ from tests.cli.conftest import Run
 STACK = 1024
 
 
-def board_with(ram_bytes: int) -> str:
-    """The file of an nRF52840 that has only so much RAM."""
+def board_with(ram_bytes: int = 262144, flash_bytes: int = 1048576) -> str:
+    """The file of an nRF52840 that has only so much RAM and flash."""
     text = (resource_dir("boards") / "nrf52.toml").read_text()
-    assert "size_bytes = 262144" in text
-    text = text.replace("size_bytes = 262144", f"size_bytes = {ram_bytes}")
+    for usual, wanted in ((262144, ram_bytes), (1048576, flash_bytes)):
+        assert f"size_bytes = {usual}" in text
+        text = text.replace(f"size_bytes = {usual}", f"size_bytes = {wanted}")
     Path("small.toml").write_text(text.replace('name = "nrf52"', 'name = "small"', 1))
     return "small.toml"
 
@@ -94,20 +95,17 @@ def test_a_board_too_small_for_every_plan_is_told_what_the_least_is(glowmcu_cli:
 def test_no_smaller_arena_is_looked_for_where_constants_alone_are_too_large(
     glowmcu_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board, compilations = Path(board_with(STACK + 16)), list[Options]()
-    text = board.read_text()
-    assert "size_bytes = 1048576" in text
-    board.write_text(text.replace("size_bytes = 1048576", "size_bytes = 4096"))
+    board, compilations = board_with(STACK + 16, 1500), list[Options]()
 
     def counted(data: bytes, name: str, options: Options) -> Compilation:
         compilations.append(options)
         return compile_model(data, name, options)
 
     monkeypatch.setattr(glowmcu.api.compilation, "compile_model", counted)
-    ended = glowmcu_cli("compile", "digits.tflite", "--board", str(board), "-o", "none")
+    ended = glowmcu_cli("compile", "digits.tflite", "--board", board, "-o", "none")
     assert ended.exit_code == 4
     assert ended.err.count("GM401") == 2
-    assert "of flash needed, small has 4 096 B" in ended.err
+    assert "of flash needed, small has 1 500 B" in ended.err
     assert len(compilations) == 1
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.verify.runtimes import runtimes
 from glowmcu.verify.runtimes.runtimes import RUNTIMES, largest_difference, runtime_of
 from tests.cli.conftest import Run
@@ -139,6 +140,61 @@ def test_a_process_that_ends_or_refuses_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(GlowmcuError, match="LiteRT as it comes") as caught:
         next(r for r in RUNTIMES if r.name == "litert").outputs(model, [])
     assert caught.value.code == "GM673"
+
+
+def dynamic_range_model() -> bytes:
+    """A fully connected layer of int8 weights on float32, as converters write without samples."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 8), "float32")
+    numbers = np.random.default_rng(0).integers(-127, 128, (4, 8)).astype(np.int8)
+    y = model.tensor("y", (1, 4), "float32")
+    model.op("FULLY_CONNECTED", [x, model.constant("w", numbers, 0.01), None], [y])
+    model.output(y)
+    return model.finish()
+
+
+def test_a_dynamic_range_file_that_tflm_refuses_comes_with_what_to_try(
+    glowmcu_cli: Run, work: Path
+) -> None:
+    """It ended with code 2, TFLM's last line and no hint."""
+    (work / "hybrid.tflite").write_bytes(dynamic_range_model())
+    assert glowmcu_cli("compile", "hybrid.tflite", "-o", "out").exit_code == 0
+    ended = glowmcu_cli("verify", "out", "--against", "hybrid.tflite")
+    assert ended.exit_code == 2
+    assert "Input type: FLOAT32 with filter type: INT8 not supported" in ended.err
+    assert "hint: glowmcu verify BUNDLE --model hybrid.tflite compares" in ended.err
+    said = " ".join(ended.out.split())
+    assert "note: the file has int8 weights and float activations" in said
+    assert "TensorFlow Lite Micro runs no such file" in said
+    assert glowmcu_cli("verify", "out", "--model", "hybrid.tflite").exit_code == 0
+
+
+def test_another_runtime_that_runs_the_file_is_named_with_its_rounding(
+    glowmcu_cli: Run, work: Path
+) -> None:
+    """RESIZE_BILINEAR on int16: LiteRT alone has it."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 4, 4, 2), "int16", 0.1, 0)
+    y = model.tensor("y", (1, 8, 8, 2), "int16", 0.1, 0)
+    size = model.constant("size", np.array([8, 8], np.int32))
+    model.op("RESIZE_BILINEAR", [x, size], [y], {})
+    model.output(y)
+    (work / "wide.tflite").write_bytes(model.finish())
+    assert glowmcu_cli("compile", "wide.tflite", "-o", "out").exit_code == 0
+    ended = glowmcu_cli("verify", "out", "--against", "wide.tflite")
+    assert ended.exit_code == 2
+    assert (
+        "compile with --rounding litert for the numbers of LiteRT, reference kernels" in ended.err
+    )
+    chosen = ("--rounding", "litert")
+    assert glowmcu_cli("compile", "wide.tflite", "-o", "out", *chosen).exit_code == 0
+    assert glowmcu_cli("verify", "out", "--against", "wide.tflite").exit_code == 0
+
+
+def test_the_star_beside_a_runtime_is_explained(glowmcu_cli: Run, bundle: str) -> None:
+    ended = glowmcu_cli("verify", bundle, "--against", "digits.tflite")
+    assert "TensorFlow Lite Micro*" in ended.out
+    assert "* whose numbers the bundle was compiled to give" in ended.out
 
 
 def test_every_rounding_has_a_runtime() -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glowmcu.ir.coding import Coded, decoded, encoded
+from glowmcu.ir.coding import Coded, decoded, encoded, entropy
+from glowmcu.ir.coding.kinds import ONE_KIND, kinds_of
 from glowmcu.ir.kernel_code import Coding
 from tests.support.kernel_files import include_flags
 
@@ -41,6 +42,14 @@ def weights(low: int, high: int, count: int) -> np.ndarray:
     return np.random.default_rng(count).integers(low, high + 1, count).astype(np.int8)
 
 
+def weights_among_constants(period: int, constants: int, count: int) -> np.ndarray:
+    """Words of four small weights, and in each period some that hold numbers of 20 bits."""
+    small = weights(-8, 7, 4 * period * count).reshape(count, period, 4)
+    numbers = np.random.default_rng(period).integers(-(1 << 19), 1 << 19, (count, constants))
+    small[:, -constants:] = numbers.astype("<i4").view(np.int8).reshape(count, constants, 4)
+    return small.reshape(-1)[: 4 * period * count - 4 * (period // 3)]
+
+
 def high_and_low(count: int) -> np.ndarray:
     high, low = weights(-8, 7, count).astype(np.int16), weights(-8, 7, count + 1)[:count]
     return (256 * high + low).astype(np.int16)
@@ -51,6 +60,11 @@ FORMS = {
     "bytes + 128": (weights(-8, 7, 4000).astype(np.int16) + 128).astype(np.uint8),
     "256 * high + low": high_and_low(2000),
 }
+#: Streams of weights and other constants: words of a period, those that are no weights, periods.
+STREAMS = {
+    "a third": (3, 1, 300), "half": (4, 2, 90), "few in many": (73, 9, 16),
+    "a long period": (700, 60, 5),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=CODINGS, ids=lambda coding: coding.value)
@@ -112,23 +126,49 @@ def test_codes_come_near_to_the_entropy() -> None:
     assert made.data.nbytes <= 1.03 * float(-(share * np.log2(share)).sum()) * array.size / 8
 
 
+@pytest.mark.parametrize("name", STREAMS)
+def test_constants_between_weights_have_a_code_of_their_own(name: str) -> None:
+    period, constants, count = STREAMS[name]
+    data = weights_among_constants(period, constants, count)
+    found = kinds_of(data.tobytes())
+    kinds = found.of_words(period)
+    assert len(found.phases) % period == 0
+    assert len(set(kinds[: period - constants].tolist())) == 1
+    assert set(kinds[period - constants :].tolist()) == {1 - kinds[0]}
+    made = encoded(Coding.ENTROPY, data)
+    assert made is not None
+    assert decoded(made) == data.tobytes()
+    assert made.data.nbytes <= 0.95 * len(entropy.stream(data.tobytes(), ONE_KIND))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_words_that_are_alike_have_one_code(name: str) -> None:
+    assert kinds_of(FORMS[name].tobytes()) is ONE_KIND
+
+
 def test_elements_of_eight_bytes_are_not_coded() -> None:
     assert encoded(Coding.NIBBLES, np.zeros(8, np.int64)) is None
 
 
-@pytest.mark.parametrize("form", [*FORMS, "any bytes", "one byte"])
+ARRAYS = {
+    **FORMS, "any bytes": weights(-128, 127, 1000), "one byte": weights(5, 5, 1),
+    **{name: weights_among_constants(*numbers) for name, numbers in STREAMS.items()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ARRAYS)
 def test_c_decodes_the_same(program: tuple[Coding, Path], form: str) -> None:
     coding, file = program
-    other = {"any bytes": weights(-128, 127, 1000), "one byte": weights(5, 5, 1)}
-    made = encoded(coding, FORMS[form] if form in FORMS else other[form])
+    made = encoded(coding, ARRAYS[form])
     assert made is not None
     assert in_c(file, made.data.tobytes(), made.size_bytes) == decoded(made)
 
 
-def test_corrupt_flash_leads_nowhere_outside(program: tuple[Coding, Path]) -> None:
+@pytest.mark.parametrize("form", ["alike", "half"])
+def test_corrupt_flash_leads_nowhere_outside(program: tuple[Coding, Path], form: str) -> None:
     coding, file = program
     rng = np.random.default_rng(7)
-    made = encoded(coding, weights(-8, 7, 400))
+    made = encoded(coding, ARRAYS.get(form, weights(-8, 7, 400)))
     assert made is not None
     for number in range(60):
         stored = np.frombuffer(made.data.tobytes(), np.uint8).copy()

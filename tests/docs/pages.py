@@ -119,7 +119,7 @@ BROUGHT = {
     "docs/build_systems.md": KWS,
     "docs/from_keras.md": Brought(needs=("tensorflow",)),
     "docs/from_pytorch.md": Brought(needs=("torch", "onnxscript")),
-    "docs/from_quantized_training.md": Brought(needs=("torch", "brevitas")),
+    "docs/from_quantized_training.md": Brought(needs=("torch", "brevitas", "onnxoptimizer")),
     "docs/from_scikit_learn.md": Brought(needs=("sklearn", "skl2onnx")),
     "docs/limits.md": Brought({"large.tflite": DIGITS / "digits_int8.tflite"}),
     "docs/memory.md": Brought({"digits.tflite": DIGITS / "digits_int8.tflite"}),

@@ -13,6 +13,9 @@ pytest.importorskip("ipykernel")
 
 from scripts.notebooks import differences, execute, names, read  # noqa: E402
 
+#: What notebooks take besides the package and its tests' packages.
+NEEDS = {"train_for_two_bits": ("torch", "brevitas", "onnxoptimizer")}
+
 
 def made(*texts: str) -> Any:
     cell = nbformat.v4.new_code_cell("")
@@ -23,7 +26,8 @@ def made(*texts: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_a_notebook_shows_what_is_stored_in_it(name: str) -> None:
-    pytest.importorskip("matplotlib")
+    for package in ("matplotlib", *NEEDS.get(name, ())):
+        pytest.importorskip(package, reason=f"pip install {package}")
     stored = read(name)
     assert not differences(stored, execute(name))
 

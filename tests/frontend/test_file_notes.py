@@ -43,6 +43,9 @@ def test_small_weights_of_float_layers_are_told(kind: str, said: str) -> None:
     (note,) = model_notes(dense(kind), "m.tflite")
     assert said in note
     assert "128 B of float32" in note
+    (note,) = model_notes(dense(kind), "m.tflite", quantizing=True)
+    assert "rounded to" in note
+    assert "--samples" not in note, "they were given"
 
 
 def test_float_and_int8_models_have_no_such_note() -> None:

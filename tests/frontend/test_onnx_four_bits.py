@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,25 @@ def test_blocks_with_a_scale_each_are_computed_in_float(kind: str, quantized: bo
     assert got.dtype == want.dtype
     np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=1e-5, atol=1e-4)
     check_model(data, [[X]], oracle=lambda model, inputs: [got])
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+def test_weights_in_a_file_of_their_own_are_the_same(kind: str, tmp_path: Path) -> None:
+    point = 8 if kind == "UINT4" else 0
+    model = onnx.load_model_from_string(
+        product(kind, SIGNED + point, point, np.array(0.1), quantized=True)
+    )
+    for tensor in model.graph.initializer:  # what is no raw data stays in the model
+        raw = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), tensor.name)
+        tensor.CopyFrom(raw)
+    onnx.save(
+        model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0
+    )
+    assert (tmp_path / "w.bin").stat().st_size >= SIGNED.size // 2
+    data = (tmp_path / "m.onnx").read_bytes()
+    assert onnx.load_model_from_string(data).graph.initializer[0].external_data
+    weights = layer_of(read_model(data, str(tmp_path / "m.onnx")))
+    assert weights.tolist() == SIGNED.T.tolist()
 
 
 def test_an_input_of_four_bits_is_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
+from glowmcu.pipeline import compile_model
 from tests.quant.networks import draw
 from tests.support.check_model import check_model
 from tests.support.onnx_models import run_onnxruntime
@@ -65,3 +66,91 @@ def test_a_dictionary_of_probabilities_is_refused_with_the_way_out() -> None:
     (problem,) = caught.value.problems
     assert problem.code == "GM105"
     assert "'zipmap': False" in problem.hint
+
+
+def linear(kind: str, targets: Any, **options: Any) -> Any:
+    models = pytest.importorskip("sklearn.linear_model", reason="pip install scikit-learn")
+    if not hasattr(models, kind):
+        models = pytest.importorskip("sklearn.svm", reason="pip install scikit-learn")
+    return getattr(models, kind)(**options).fit(FEATURES, targets)
+
+
+LINEAR_CLASSIFIERS = {
+    "logistic regression": ("LogisticRegression", {}),
+    "a vector machine": ("LinearSVC", {}),
+    "ridge": ("RidgeClassifier", {}),
+    "hinge loss": ("SGDClassifier", {"random_state": 0}),
+    "a perceptron of one layer": ("Perceptron", {"random_state": 0}),
+}
+
+
+@pytest.mark.parametrize("classes", [3, 2], ids=["three classes", "two classes"])
+@pytest.mark.parametrize(("kind", "options"), LINEAR_CLASSIFIERS.values(), ids=LINEAR_CLASSIFIERS)
+def test_linear_classifiers(kind: str, options: dict[str, Any], classes: int) -> None:
+    """docs/from_scikit_learn.md promised them, and LinearClassifier was not known."""
+    targets = CLASSES * 10 + 5 if classes == 3 else CLASSES > 0
+    plain = {} if kind == "LinearSVC" else {"zipmap": False}
+    check(converted(linear(kind, targets, **options), **plain))
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("kind", ["LinearRegression", "Ridge", "Lasso"])
+def test_linear_regression(kind: str, targets: int) -> None:
+    wanted = FEATURES[:, 3] * 2 + 1 if targets == 1 else FEATURES[:, 3:] * 2 + 1
+    check(converted(linear(kind, wanted)))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_rows_are_normalized_and_zeros_stay(norm: str) -> None:
+    preprocessing = pytest.importorskip("sklearn.preprocessing", reason="pip install scikit-learn")
+    data = converted(preprocessing.Normalizer(norm).fit(FEATURES))
+    rows = [[row[np.newaxis]] for row in (*FEATURES[:3], np.zeros(6, np.float32))]
+    check_model(data, inputs=rows, oracle=run_onnxruntime, options=Options("m"))
+
+
+def test_labels_that_are_strings_are_refused_with_the_way_out() -> None:
+    names = np.array(["low", "middle", "high"])[CLASSES]
+    with pytest.raises(GlowmcuError) as caught:
+        check(converted(linear("LogisticRegression", names), zipmap=False))
+    problem = next(one for one in caught.value.problems if "LinearClassifier" in one.message)
+    assert problem.code == "GM105"
+    assert "LabelEncoder" in problem.hint
+
+
+REFUSED = {
+    "too few rows": (
+        {"coefficients": [1.0, 2.0], "classlabels_ints": [0, 1]}, "expected 2 rows of 2",
+    ),
+    "intercepts": (
+        {"coefficients": [1.0] * 4, "intercepts": [1.0], "classlabels_ints": [0, 1]},
+        "1 intercepts, expected 2",
+    ),
+    "probit": (
+        {"coefficients": [1.0] * 4, "classlabels_ints": [0, 1], "post_transform": "PROBIT"},
+        "post_transform PROBIT is none of NONE, LOGISTIC, SOFTMAX",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("attributes", "text"), REFUSED.values(), ids=REFUSED)
+def test_other_classifiers_are_refused(attributes: dict[str, Any], text: str) -> None:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    helper, real = onnx.helper, onnx.TensorProto.FLOAT
+    kind = "LinearClassifier"
+    node = helper.make_node(kind, ["x"], ["label", "y"], domain="ai.onnx.ml", **attributes)
+    y = helper.make_tensor_value_info("y", real, [1, 2])
+    x = helper.make_tensor_value_info("x", real, [1, 2])
+    graph = helper.make_graph([node], "g", [x], [y])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    data = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+    with pytest.raises(GlowmcuError, match=text) as caught:
+        compile_model(data, "m.onnx", Options("m"))
+    assert caught.value.problems[0].code == "GM105"
+
+
+def test_trees_are_refused_with_who_compiles_them() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble", reason="pip install scikit-learn")
+    forest = ensemble.RandomForestClassifier(2, max_depth=2, random_state=0)
+    with pytest.raises(GlowmcuError, match="TreeEnsembleClassifier") as caught:
+        check(converted(forest.fit(FEATURES, CLASSES), zipmap=False))
+    assert "emlearn" in caught.value.problems[0].hint

@@ -82,5 +82,5 @@ def test_a_narrow_form_of_many_channels_is_searched_some_at_a_time() -> None:
 
 def test_reading_a_small_file_takes_no_more_than_the_file(tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
-    path.write_bytes(bytes(100_000))
-    assert peak_of(lambda: read_model_file(path)) < 200_000
+    path.write_bytes(bytes(1_000_000))  # beside which Python's own buffer is small
+    assert peak_of(lambda: read_model_file(path)) < 1_500_000

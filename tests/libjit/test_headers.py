@@ -97,3 +97,16 @@ def test_headers_include_only_what_their_room_may() -> None:
         if room[included] not in ROOMS[room[name]] | {room[name]}
     ]
     assert wrong == []
+
+
+#: In C that a core other than Arm's compiles: `x + (v >> 31)`, also by way of a function that adds.
+ADDED_SIGN = re.compile(r"(?:\+|wrapping_add\(.*,|smmlar\(.*,) \(?[\w\[\].>-]+ >> 31\b")
+
+
+def test_no_sum_has_a_sign_as_avr_gcc_16_misreads_it() -> None:
+    texts = {path.name: path.read_text("utf-8") for path in header_paths().values()}
+    texts |= {path.name: path.read_text("utf-8") for path in template_paths()}
+    code = {name: re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL) for name, text in texts.items()}
+    wrong = [name for name, text in code.items() if ADDED_SIGN.search(text)]
+    assert wrong == [], "write glowmcu_sign(v) for v >> 31 in a sum"
+    assert ADDED_SIGN.search("y = wrapping_add(x, sums[i] >> 31) >> 2;")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from glowmcu.lowering import stack_elementwise
 from glowmcu.lowering.channel_rules import _keeps_channels_apart
 from glowmcu.ops.copy import Copy
 from glowmcu.ops.elementwise import Add, Mul
@@ -19,6 +20,7 @@ from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 from glowmcu.ops.reduction import Mean
 from glowmcu.ops.shape import Reshape
 from glowmcu.ops.slicing import Slice, Split
+from glowmcu.ops.stack import Stack
 from glowmcu.ops.tiling import Tile
 from glowmcu.ops.transpose import Reverse, Transpose
 from tests.ir.graphs import GraphBuilder
@@ -112,6 +114,15 @@ def test_an_operator_keeps_channels_apart_or_does_not(op: Any, apart: bool) -> N
     operands = (x, x) if isinstance(op, Add | Concatenation) else (x,)
     b.add_many(op, *operands)
     assert _keeps_channels_apart(b.nodes[-1]) == apart
+
+
+def test_channels_do_not_go_through_a_stack() -> None:
+    """Its members have types of their own, which would stay as they were."""
+    b = GraphBuilder()
+    x, y = b.input(unit(1, 4, 5, 3)), b.input(unit(1, 4, 5, 3))
+    (node,) = stack_elementwise.run(b.finish(b.add(Mul(), b.add(Add(), x, y), x))).nodes
+    assert isinstance(node.op, Stack)
+    assert not _keeps_channels_apart(node)
 
 
 def test_a_vector_has_channels() -> None:

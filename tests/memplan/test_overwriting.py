@@ -52,6 +52,16 @@ def test_operands_of_the_results_size_are_overwritten_where_the_operator_allows(
     assert named(builder, result) == [names[each] for each in wanted]
 
 
+def test_neighbours_in_one_tensor_may_each_be_overwritten() -> None:
+    """Parts that touch share no byte, in whichever order they are read."""
+    for order in ((0, 1), (1, 0)):
+        builder = Builder()
+        parts = builder.cut(builder.input(16), 8, 8)
+        first, second = (parts[index] for index in order)
+        (result,) = builder.add(Spread((0, 1)), first, second)
+        assert named(builder, result) == [first.name, second.name]
+
+
 @pytest.mark.parametrize(
     ("element", "first"),
     [(ElementType.I8, 1), (ElementType.I8, 4), (ElementType.I32, 1), (ElementType.I32, 2)],

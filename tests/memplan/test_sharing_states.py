@@ -47,8 +47,8 @@ def test_who_makes_something_else_besides_runs_with_all_of_its_operands_in_place
     verify_program(program)
 
 
-#: From a queue's old rows and the new ones to results, and to what the queue becomes.
-Use = Callable[[Builder, Value], tuple[Value, Value]]
+#: From a queue's old rows and the new ones to results, and last to what the queue becomes.
+Use = Callable[[Builder, Value], tuple[Value, ...]]
 
 
 def moved_up(builder: Builder, joined: Value) -> Value:
@@ -68,6 +68,10 @@ def given_out(builder: Builder, joined: Value) -> tuple[Value, Value]:
     return joined, moved_up(builder, joined)
 
 
+def given_out_beside_another(builder: Builder, joined: Value) -> tuple[Value, Value, Value]:
+    return builder.mix(5, joined), joined, moved_up(builder, joined)
+
+
 def others_kept_then_read(builder: Builder, joined: Value) -> tuple[Value, Value]:
     kept = builder.mix(8, builder.inputs[0])
     return builder.mix(5, joined), kept
@@ -81,8 +85,7 @@ def kept_then_new_rows_read(builder: Builder, joined: Value) -> tuple[Value, Val
 def queue(use: Use) -> Program:
     builder = Builder()
     x, state = builder.input(4), builder.input(8)
-    result, kept = use(builder, builder.join(state, x))
-    graph = builder.graph(result, kept)
+    graph = builder.graph(*use(builder, builder.join(state, x)))
     graph = replace(graph, states=(State(state, np.zeros(8, np.int8)),))
     return builder.program(graph)
 
@@ -91,7 +94,8 @@ def queue(use: Use) -> Program:
     ("use", "is_in_place"),
     [
         (read_then_kept, True), (kept_then_read, False), (given_out, False),
-        (others_kept_then_read, False), (kept_then_new_rows_read, True),
+        (given_out_beside_another, False), (others_kept_then_read, False),
+        (kept_then_new_rows_read, True),
     ],
     ids=lambda item: getattr(item, "__name__", ""),
 )  # fmt: skip

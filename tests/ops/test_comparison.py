@@ -52,6 +52,29 @@ def test_comparing_other_types_equals_the_oracle(dtype) -> None:
     check_model(data, [[a, b]], oracle=run_tflm)
 
 
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+def test_words_without_a_sign_are_compared_as_such(dtype) -> None:
+    """Their upper half was negative in C, and of 64 bits half were lost."""
+    most = np.iinfo(dtype).max
+    a = np.array([[0], [1], [most // 2], [most // 2 + 1], [most - 1], [most]], dtype)
+    b = a[:, 0]
+    data = relations_model(RELATIONS, [(6, 1), (6,)], dtype)
+    check_model(data, [[a, b]])
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+def test_words_without_a_sign_are_selected_whole(dtype) -> None:
+    builder = ModelBuilder()
+    operands = [builder.input("c", (4,), "bool"), builder.input("a", (4,), dtype)]
+    operands.append(builder.input("b", (4,), dtype))
+    y = builder.tensor("y", (4,), dtype)
+    builder.op("SELECT_V2", operands, [y])
+    builder.output(y)
+    most = np.iinfo(dtype).max
+    a, b = np.array([most, 1, most - 1, 2], dtype), np.array([3, most, 4, most // 2 + 2], dtype)
+    check_model(builder.finish(), [[np.array([True, False, True, False]), a, b]])
+
+
 def test_logic_and_equality_of_bool_equal_the_oracle() -> None:
     kinds = ["LOGICAL_AND", "LOGICAL_OR", "EQUAL", "NOT_EQUAL"]
     data = relations_model(kinds, [(2, 1), (2,)], "bool")

@@ -110,6 +110,12 @@ def test_results_rise_where_nothing_can_wrap(most: int, rounding: Rounding) -> N
                 assert not all(abs(value) < 2**31 - 4 for value in free) or most >= 2**31
 
 
+def test_a_product_two_steps_below_the_end_of_int32_is_not_trusted() -> None:
+    """Its bound is computed in float64, which may be a step off."""
+    assert rises(2**31 - 3, 2**30, 1, Rounding.SINGLE)
+    assert not rises(2**31 - 2, 2**30, 1, Rounding.SINGLE)
+
+
 def product_of(x: int, multiplier: int, shift: int, rounding: Rounding) -> int:
     """What must fit 32 bits: the result, or what is multiplied after the left shift."""
     if rounding is Rounding.SINGLE:

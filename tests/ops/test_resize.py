@@ -82,6 +82,14 @@ def test_nearest_of_int16_equals_tflm() -> None:
     check_model(data, oracle=run_tflm)
 
 
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_bilinear_of_int16_equals_litert(mode: dict[str, bool], case: Case) -> None:
+    """TFLM registers int8 and float alone."""
+    data = resize_model("RESIZE_BILINEAR", case, mode, "int16")
+    check_model(data, oracle=run_litert_reference)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -107,9 +115,9 @@ REFUSED = {
         resize_model("RESIZE_BILINEAR", CASES["same size"], BOTH),
         "half_pixel_centers and align_corners exclude each other",
     ),
-    "bilinear of int16": (
-        resize_model("RESIZE_BILINEAR", CASES["same size"], {}, "int16"),
-        "expected one type of i8, f32",
+    "bilinear of int32": (
+        resize_model("RESIZE_BILINEAR", CASES["same size"], {}, "int32"),
+        "expected one type of i8, i16, f32",
     ),
     "steps that lead outside": (
         resize_model("RESIZE_BILINEAR", Case((1, 1501, 1, 1), (20000, 1)), MODES["align_corners"]),
@@ -126,8 +134,9 @@ def test_what_the_reference_does_not_define_is_refused(data: bytes, text: str) -
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_bilinear_with_single_rounding_is_the_same_in_c(mode: dict[str, bool]) -> None:
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_bilinear_with_single_rounding_is_the_same_in_c(mode: dict[str, bool], dtype: str) -> None:
     """No oracle rounds like this; halves go up instead of away from zero."""
     case = CASES["larger one way, smaller the other"]
     options = Options("m", rounding=Rounding.SINGLE)
-    check_model(resize_model("RESIZE_BILINEAR", case, mode), options=options)
+    check_model(resize_model("RESIZE_BILINEAR", case, mode, dtype), options=options)

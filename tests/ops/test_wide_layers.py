@@ -139,6 +139,7 @@ LAYERS = {
 ROW_SAMPLES = {
     "int16 CONV_2D": CONV["seven channels, stride 2, batch of two"],
     "int16 DEPTHWISE_CONV_2D": DEPTHWISE["multiplier 5, stride 2"],
+    "int16 DEPTHWISE_CONV_2D, one each": DEPTHWISE["multiplier 1, seven channels"],
     "int16 TRANSPOSE_CONV": TRANSPOSED["stride 2, valid, batch of two"],
 }
 

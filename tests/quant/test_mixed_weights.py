@@ -22,6 +22,7 @@ from glowmcu.quant.mixed_weights import MixedWeights, _harm, _most, _name, choos
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.samples import samples_of
+from glowmcu.report.tables import summary_lines
 from tests.conftest import REPO
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import RELU, draw, real
@@ -163,6 +164,9 @@ def test_a_bundle_says_which_layers_have_four_bits(tmp_path: Path) -> None:
     text = "\n".join(quality_sentences(entry))
     assert f"weights of four bits: {names.replace(',', ', ')}" in text
     assert "Weights of four bits" in glowmcu.report(bundle).html
+    lines = "\n".join(summary_lines(bundle))
+    assert lines.count(names.split(",")[0]) == 1, lines
+    assert "four_bit_weights" not in lines
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from glowmcu.ir.graph import Value
+from glowmcu.ops.activation import Abs
 from glowmcu.ops.elementwise import Add, Mul
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
@@ -89,6 +90,19 @@ def test_a_window_is_stored_without_the_zeros_at_its_ends(
     assert np.abs(found.window).max() == 32767
     kept = np.array(window[first : first + length])
     np.testing.assert_allclose(found.window * found.scale, kept, rtol=0, atol=largest / 65000)
+
+
+def test_frames_are_not_seen_through_what_computes() -> None:
+    """Absolute values of a signal are no signal; behind them, frames are of these."""
+    building = Building()
+    absolute = building.graph.add(Abs(), building.signal)
+    framed = building.times(building.gathered(absolute, places(0, 4, 3)))
+    found = building.found(framed)
+    assert found is not None
+    assert found.signal is absolute
+    building = Building()
+    rows = building.gathered(building.signal, places(0, 4, 3))
+    assert building.found(building.times(building.graph.add(Abs(), rows))) is None
 
 
 #: Places of which no frames follow each other at equal steps.

@@ -20,9 +20,9 @@ from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_prepared, reference_graph
-from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
-from glowmcu.verify.measurement import Measurement
+from glowmcu.verify.measurement import Executor, Measurement
+from glowmcu.verify.modelled import modelled_core
 from tests.support.check_model import Array, expect_equal, random_sets, write_bundle
 from tests.support.forced_variant import SANITIZED, forced_options
 from tests.support.one_unit import write_unit
@@ -129,7 +129,7 @@ class ForcedLayers(Generic[Case]):
         own = self._results(name)
         return [list(map(np.asarray, measured.outputs[own])) for measured in found]
 
-    def run(self, executor: Host | CortexM) -> list[Measurement]:
+    def run(self, executor: Executor) -> list[Measurement]:
         """All layers on all sets of inputs; a computer gets the bundle as one file of C."""
         write = write_unit if isinstance(executor, Host) else write_bundle
         with tempfile.TemporaryDirectory() as work:
@@ -167,7 +167,7 @@ class ForcedLayers(Generic[Case]):
 
     @cached_property
     def _on_core(self) -> list[Measurement]:
-        return self.run(CortexM(self._core, count=False))
+        return self.run(modelled_core(self._core, count=False))
 
     def _results(self, name: str) -> slice:
         """Which of all outputs are the layer's."""

@@ -30,12 +30,18 @@ _PROBE_BYTES = 64
 PROBES: dict[str, tuple[str, ...]] = {
     "asrl r, r, #": ("asrl r4, r5, #7", "asrl r4, r5, #31"),
     "lsll r, r, #": ("lsll r4, r5, #7",),
+    "asrl r, r, r": ("asrl r4, r5, r7", "mov r7, #-3; asrl r4, r5, r7"),
+    "lsll r, r, r": ("lsll r4, r5, r7", "mov r7, #-3; lsll r4, r5, r7"),
     "dls r, r": ("dls lr, r7; 1: vadd.i32 q2, q2, q0; le lr, 1b",),
     "dlstp.8 r, r": (
         "dlstp.8 lr, r7; 1: vldrb.8 q2, [r6], #16; vmladava.s8 r4, q2, q0; letp lr, 1b",
     ),
     "vadd.i16 q, q, q": ("vadd.i16 q2, q0, q1",),
     "vadd.i32 q, q, q": ("vadd.i32 q2, q0, q1",),
+    "vctp.16 r": (
+        "mov r4, #5; vctp.16 r4; vpst; vaddt.i16 q2, q0, q1",
+        "mov r4, #9; vctp.16 r4; vpst; vaddt.i16 q2, q0, q1",
+    ),
     "vctp.32 r": (
         "mov r4, #3; vctp.32 r4; vpst; vaddt.i32 q2, q0, q1",
         "mov r4, #0; vctp.32 r4; vpst; vaddt.i32 q2, q0, q1",
@@ -54,6 +60,11 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vldrb.s32 q, [r], #": ("vldrb.s32 q2, [r6], #4",),
     "vldrbt.s32 q, [r]": ("mov r4, #3; vctp.32 r4; vpst; vldrbt.s32 q2, [r6]",),
     "vldrh.16 q, [r]": ("vldrh.16 q2, [r6]",),
+    "vldrh.u16 q, [r], #": ("vldrh.u16 q2, [r6], #16",),
+    "vldrht.16 q, [r]": ("mov r4, #5; vctp.16 r4; vpst; vldrht.16 q2, [r6]",),
+    "vldrht.u16 q, [r], #": (
+        "mov r4, #0x3fc; vmsr p0, r4; vpst; vldrht.u16 q2, [r6], #16",
+    ),
     "vldrw.32 q, [r, #]": ("vldrw.32 q2, [r6, #8]",),
     "vldrw.32 q, [r, #]!": ("vldrw.32 q2, [r6, #16]!",),
     "vldrw.32 q, [r]": ("vldrw.32 q2, [r6]",),
@@ -66,6 +77,8 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vmla.s32 q, q, r": ("vmla.s32 q2, q0, r4",),
     "vmladav.s8 r, q, q": ("vmladav.s8 r4, q0, q1",),
     "vmladava.s8 r, q, q": ("vmladava.s8 r4, q0, q1",),
+    "vmladava.s16 r, q, q": ("vmladava.s16 r4, q0, q1",),
+    "vmlaldava.s16 r, r, q, q": ("vmlaldava.s16 r4, r5, q0, q1",),
     "vmlas.s32 q, q, r": ("vmlas.s32 q2, q0, r4",),
     "vmov q, q": ("vmov q2, q1",),
     "vmov q[2], q[0], r, r": ("vmov q2[2], q2[0], r4, r5",),
@@ -73,6 +86,7 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vmov.32 r, q[1]": ("vmov.32 r4, q1[1]",),
     "vmov.32 r, q[2]": ("vmov.32 r4, q1[2]",),
     "vmov.32 r, q[3]": ("vmov.32 r4, q1[3]",),
+    "vmov.i16 q, #": ("vmov.i16 q2, #0x7f", "vmov.i16 q2, #0xff00"),
     "vmov.i32 q, #": ("vmov.i32 q2, #0x7f", "vmov.i32 q2, #0xff00"),
     "vmovnt.i32 q, q": ("vmovnt.i32 q2, q0",),
     "vmul.f32 q, q, q": (
@@ -85,8 +99,14 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vpst": ("mov r4, #2; vctp.32 r4; vpst; vaddt.i32 q2, q0, q1",),
     "vpstt": ("mov r4, #2; vctp.32 r4; vpstt; vaddt.i32 q2, q0, q1; vaddt.i32 q2, q2, q1",),
     "vqmovnb.s16 q, q": ("vqmovnb.s16 q2, q0",),
+    "vqmovnb.s32 q, q": ("vqmovnb.s32 q2, q0",),
+    "vqmovnt.s32 q, q": ("vqmovnt.s32 q2, q0",),
     "vqrdmulh.s32 q, q, q": ("vqrdmulh.s32 q2, q0, q1",),
     "vrmulh.s32 q, q, q": ("vrmulh.s32 q2, q0, q1",),
+    "vrshl.s32 q, q, q": (
+        "vldrb.s32 q1, [r6, #16]; vrshl.s32 q2, q0, q1",
+        "vmov.i32 q1, #31; vrshl.s32 q2, q0, q1",
+    ),
     "vshl.s32 q, q, q": (
         "vldrb.s32 q1, [r6, #16]; vshl.s32 q2, q0, q1",
         "vmov.i32 q1, #31; vshl.s32 q2, q0, q1",
@@ -107,6 +127,9 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vstrbt.32 q, [r]": ("mov r4, #3; vctp.32 r4; vpst; vstrbt.32 q0, [r6]",),
     "vstrbt.32 q, [r], #": ("mov r4, #3; vctp.32 r4; vpst; vstrbt.32 q0, [r6], #4",),
     "vstrh.16 q, [r]": ("vstrh.16 q0, [r6]",),
+    "vstrht.16 q, [r], #": ("mov r4, #5; vctp.16 r4; vpst; vstrht.16 q0, [r6], #16",),
+    "vstrht.32 q, [r]": ("mov r4, #3; vctp.32 r4; vpst; vstrht.32 q0, [r6]",),
+    "vstrht.32 q, [r], #": ("mov r4, #3; vctp.32 r4; vpst; vstrht.32 q0, [r6], #8",),
     "vstrw.32 q, [r, #]": ("vstrw.32 q0, [r6, #8]",),
     "vstrw.32 q, [r]": ("vstrw.32 q0, [r6]",),
     "vstrw.32 q, [r], #": ("vstrw.32 q0, [r6], #16",),

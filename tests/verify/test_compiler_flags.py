@@ -14,6 +14,9 @@ import pytest
 
 from benchmarks.arm_flags import MACHINES, TOGETHER, failures
 from benchmarks.random_bundles import random_bundle
+from benchmarks.random_layers import random_model
+from glowmcu.compilation import Options
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.toolchain import run_gcc
 from tests.support.check_model import write_bundle
 from tests.support.kernel_files import header_paths, template_paths
@@ -34,6 +37,19 @@ def test_flags_of_firmware_change_no_result(core_name: str, tmp_path: Path) -> N
     bundle = write_bundle(drawn.compilation, tmp_path / "net")
     text = "".join(path.read_text() for path in bundle.glob("*.[ch]"))
     assert len(re.findall(r"^GLOWMCU_NAKED static", text, re.MULTILINE)) >= 3
+    assert list(failures(bundle, core_name, TOGETHER)) == []
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m4", "cortex-m55"])
+def test_flags_of_firmware_change_no_result_of_int16(core_name: str, tmp_path: Path) -> None:
+    if shutil.which("qemu-system-arm") is None:
+        pytest.skip("needs qemu-system-arm")
+    data = random_model("conv_2d of int16", 3, range(6))
+    compilation = compile_model(data, "net.tflite", Options("net", core=core_name))
+    bundle = write_bundle(compilation, tmp_path / "net")
+    text = "".join(path.read_text() for path in bundle.glob("*.[ch]"))
+    assert re.search(r"^GLOWMCU_NAKED static void glowmcu_wide_", text, re.MULTILINE)
     assert list(failures(bundle, core_name, TOGETHER)) == []
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import glowmcu
-from benchmarks.random_layers import FAMILIES, random_model
+from benchmarks.random_layers import ALL_FAMILIES, random_model
 from glowmcu.board import find_board
 from glowmcu.cores import core
 from glowmcu.verify.measurement import Array
@@ -54,7 +54,7 @@ def forms_of_bundle(folder: Path) -> set[str]:
 
 @pytest.mark.arm
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL_FAMILIES)
 def test_every_helium_instruction_of_random_layers_is_probed(family: str, tmp_path: Path) -> None:
     model = tmp_path / "layers.tflite"
     model.write_bytes(random_model(family, 11, _LAYERS))

@@ -293,13 +293,13 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
             limits.HINT,
         )
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        if type_name in _FOUR_BITS:
-            raise Unsupported(
-                "GM105", f"tensor {tensor.name!r} is {type_name} in a file of its own",
-                "save the model in one file: onnx.save(onnx.load(FILE), NEW_FILE)",
-            )  # fmt: skip
+        count = math.prod(shape)
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
-        return _external_data(tensor, shape, dtype, folder)
+        in_file = -(-count // 2) if type_name in _FOUR_BITS else count * dtype.itemsize
+        raw = _external_data(tensor, in_file, folder)
+        tensor = onnx.TensorProto(
+            name=tensor.name, data_type=tensor.data_type, dims=shape, raw_data=raw
+        )
     try:
         data: Array = numpy_helper.to_array(tensor)
     except Exception as cause:
@@ -309,8 +309,8 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
     return np.asarray(data, order="C")
 
 
-def _external_data(tensor: Any, shape: Shape, dtype: np.dtype[Any], folder: Path | None) -> Array:
-    """External data from a file in the model's own folder; nothing else is opened."""
+def _external_data(tensor: Any, size: int, folder: Path | None) -> bytes:
+    """`size` bytes from a file in the model's own folder; nothing else is opened."""
     entries = {item.key: item.value for item in tensor.external_data}
     location = entries.get("location", "")
     try:
@@ -322,19 +322,17 @@ def _external_data(tensor: Any, shape: Shape, dtype: np.dtype[Any], folder: Path
             "GM105", f"tensor {tensor.name!r} keeps its data in {location!r}, outside the model's "
             "folder", "put the data file beside the model",
         )  # fmt: skip
-    size = math.prod(shape) * dtype.itemsize
     try:
         offset = int(entries.get("offset", "0"))
         if offset < 0 or not path.is_file():
             raise ValueError("it is no file" if offset >= 0 else f"offset {offset}")
         with path.open("rb") as file:
             file.seek(offset)
-            raw = file.read(size)
+            raw: bytes = file.read(size)
     except (OSError, ValueError, OverflowError) as cause:
         raise Unsupported("GM105", f"cannot read external data {location!r}: {cause}") from cause
     if len(raw) != size:
         raise Unsupported(
             "GM105", f"external data {location!r} holds {len(raw)} bytes; {size} are needed"
         )
-    little: Array = np.frombuffer(raw, dtype.newbyteorder("<"))
-    return little.astype(dtype).reshape(shape)
+    return raw

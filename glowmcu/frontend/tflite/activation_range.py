@@ -11,8 +11,8 @@ from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.fixed_point import round_half_away
 from glowmcu.ops.real import FLOAT_MAX
 
-_REAL_RANGES: dict[int, tuple[float | None, float | None]] = {
-    tflite.ActivationFunctionType.NONE: (None, None),
+_REAL_RANGES: dict[int, tuple[float, float | None] | None] = {
+    tflite.ActivationFunctionType.NONE: None,
     tflite.ActivationFunctionType.RELU: (0.0, None),
     tflite.ActivationFunctionType.RELU6: (0.0, 6.0),
     tflite.ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
@@ -37,16 +37,16 @@ def fused_clamp(activation: int, type_: TensorType) -> tuple[float, float] | Non
             "GM105", f"fused activation {name} is not supported on {type_}",
             "export the model with the activation as an operator of its own",
         )  # fmt: skip
-    low, high = _REAL_RANGES[activation]
-    if low is None and high is None:
+    bounds = _REAL_RANGES[activation]
+    if bounds is None:
         return None
+    low, high = bounds
     if type_.element is ElementType.F32:
-        return (-FLOAT_MAX if low is None else low, FLOAT_MAX if high is None else high)
+        return (low, FLOAT_MAX if high is None else high)
     if type_.quantization is None:
         raise Unsupported("GM105", f"a fused activation on {type_} is not supported")
     lowest, highest = type_.element.limits
-    if low is not None:
-        lowest = max(lowest, quantize_bound(low, type_))
+    lowest = max(lowest, quantize_bound(low, type_))
     if high is not None:
         highest = min(highest, quantize_bound(high, type_))
     return None if (lowest, highest) == type_.element.limits else (lowest, highest)

@@ -123,11 +123,10 @@ class Import:
             record = self.model.tensors[index]
             if record.data is None and 0 not in record.shape:
                 raise Unsupported("GM105", f"tensor {record.name!r} is read before it is computed")
-            value = self._constants.get(index)
-            if value is None or value not in self.builder.known:
+            if index not in self._constants:
                 value = Value(tensor_type(record), record.name)
                 self._constants[index] = self.builder.add_known(value, constant_data(record))
-            self._values[index] = value
+            self._values[index] = self._constants[index]
         return self._values[index]
 
     def enter(self, number: int, place: str, builder: GraphBuilder) -> Import:
@@ -141,10 +140,10 @@ class Import:
         model = replace(model, tensors=tuple(tensors))
         inner = Import(model, InputOptions(), builder, self.depth + 1)
         inner._resized = self._resized
-        inner._inner_constants = self._inner_constants
         inner.effort = self.effort
         self.effort.spend(len(model.operators))
         if builder is self.builder:
+            inner._inner_constants = self._inner_constants
             inner._constants = self._inner_constants.setdefault(number, {})
         return inner
 

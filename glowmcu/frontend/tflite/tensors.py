@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +34,9 @@ _UNSCALED = (
     *(ElementType.F32, ElementType.BOOL, ElementType.I64),
     *(ElementType.UI32, ElementType.UI64),
 )
+#: In the place of 0, which converters write for a constant of zeros: whatever is multiplied by it
+#: is 0 in int32, as it is in TensorFlow Lite's kernels. With a scale of 1 a bias would not be.
+_SCALE_OF_NOTHING = 2.0**-100
 
 
 def dynamic_shape(record: TensorRecord) -> Unsupported:
@@ -104,14 +108,36 @@ def _checked_quantization(
             f"within {element.value}, {lowest} to {highest}",
             "converters never write that: quantize the model again",
         )
-    if not all(0.0 < scale < math.inf for scale in record.scales):
+    scales = _positive_scales(record, element, zero_points, axis)
+    return Quantization(scales, zero_points, axis)
+
+
+def _positive_scales(
+    record: TensorRecord, element: ElementType, zero_points: Sequence[int], axis: int | None
+) -> tuple[float, ...]:
+    """The scales; 0 is that of nothing, which only a constant of zeros holds. Raises GM105."""
+    if all(0.0 < scale < math.inf for scale in record.scales):
+        return record.scales
+    if not all(0.0 <= scale < math.inf for scale in record.scales) or record.data is None:
         raise Unsupported("GM105", f"tensor {record.name!r} has a scale that is not positive")
-    return Quantization(record.scales, zero_points, axis)
+    data = _stored(record, TensorType(record.shape, element))
+    rows = data.reshape(1, -1) if axis is None else np.moveaxis(data, axis, 0)
+    for row, scale, point in zip(rows, record.scales, zero_points, strict=True):
+        if scale == 0.0 and np.any(row != point):
+            raise Unsupported(
+                "GM105",
+                f"constant {record.name!r} has a scale of 0 and numbers other than zero",
+                "converters write that for nothing but zeros: quantize the model again",
+            )
+    return tuple(scale or _SCALE_OF_NOTHING for scale in record.scales)
 
 
 def constant_data(record: TensorRecord) -> Array:
     """Data of a constant tensor in its numpy dtype; int4 is unpacked to int8."""
-    type_ = tensor_type(record)
+    return _stored(record, tensor_type(record))
+
+
+def _stored(record: TensorRecord, type_: TensorType) -> Array:
     data: memoryview | bytes = b"" if record.data is None else record.data
     if record.type_name == "INT4":
         return unpack_int4(data, type_.element_count).reshape(type_.shape)

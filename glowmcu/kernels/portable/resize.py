@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.layer_fields import is_float
 from glowmcu.kernels.common.overlap import row_overlaps
 from glowmcu.kernels.kernel import (
@@ -24,8 +25,12 @@ from glowmcu.ops.resize import ResizeBilinear, ResizeNearestNeighbor, bilinear_s
 class PortableResizeBilinear(Kernel):
     """Positions in 1/1024 pixel computed on the way; any core."""
 
+    element = ElementType.I8
+    function = "glowmcu_resize_bilinear_s8"
+    header = "glowmcu_resize_bilinear.h"
+
     def accepts(self, site: Site, target: Target) -> bool:
-        return not is_float(site)
+        return site.signature.output.element is self.element
 
     def cost(self, site: Site, target: Target) -> Cost:
         out = site.signature.output
@@ -51,14 +56,28 @@ class PortableResizeBilinear(Kernel):
             Field("start_x", step_x // 2 - 512 if is_centered else 0),
         )
         return KernelCode(
-            function="glowmcu_resize_bilinear_s8",
+            function=self.function,
             operands=(0,),
-            header="glowmcu_resize_bilinear.h",
+            header=self.header,
             parameters=Parameters("glowmcu_resize_bilinear", fields),
             rows=out.shape[1],
             batches=x.shape[0],
             overlaps=row_overlaps(op, site.signature),
         )
+
+
+@kernel("resize_bilinear.portable_s16", ResizeBilinear)
+class WideResizeBilinear(PortableResizeBilinear):
+    """The same on int16, whose last sums take 64 bits; any core."""
+
+    element = ElementType.I16
+    function = "glowmcu_resize_bilinear_s16"
+    header = "glowmcu_resize_bilinear_s16.h"
+
+    def cost(self, site: Site, target: Target) -> Cost:
+        out = site.signature.output
+        pixels = out.element_count // out.shape[3]
+        return Cost(40.0 * out.element_count + 40.0 * pixels, 380)
 
 
 @kernel("resize_bilinear.portable_f32", ResizeBilinear)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glowmcu.ir.operation import Operation, Rounding, Signature
-from glowmcu.ir.types import ElementType, TensorType, element_type_of
+from glowmcu.ir.types import TensorType, element_type_of
 from glowmcu.kernels.common.broadcasting import Axis, jumps, loop_axes
 from glowmcu.kernels.common.element_code import ElementCode
 from glowmcu.kernels.common.overlap import element_overlaps
@@ -198,8 +198,10 @@ def struct_views(codes: Sequence[ElementCode]) -> tuple[StructView, ...]:
 
 
 def _value_type(type_: TensorType) -> str:
-    wide = {ElementType.F32: "float", ElementType.I64: "int64_t"}
-    return wide.get(type_.element, "int32_t")
+    """The C type that an element is computed in: its own where int32_t does not hold it."""
+    low, high = (0, 0) if type_.element.is_float else type_.element.limits
+    fits = not type_.element.is_float and low >= -(2**31) and high < 2**31
+    return "int32_t" if fits else type_.element.c_name
 
 
 def _value_views(

@@ -256,7 +256,7 @@ def _first_line_form(
     largest has none at all, which ends the search once the first one failed.
     """
     most = largest_postshift(task, preshift)
-    order = [s for s in postshifts or range(most, max(most - 2, 0), -1) if 0 < s <= most]
+    order = [s for s in postshifts or range(most, most - 2, -1) if 0 < s <= most]
     for number, postshift in enumerate(order):
         form = _line_form(task, kind, preshift, postshift)
         if form is not None:

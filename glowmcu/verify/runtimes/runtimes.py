@@ -22,6 +22,9 @@ from glowmcu.ir.operation import Rounding
 from glowmcu.verify.measurement import Array
 from glowmcu.verify.runtimes import process
 
+#: How many lines of a refusal are shown, and how lines begin that are none.
+_MOST_LINES = 3
+_CHATTER = ("INFO:", "WARNING:")
 _TIMEOUT_S = 60.0
 _TIMEOUT_EACH_S = 1.0
 
@@ -68,9 +71,9 @@ class Runtime:
                 raise self._failed(model, f"gave no answer in {cause.timeout:.0f} s") from cause
             if done.returncode == 0:
                 return process.load(made)
-            said = _last_line(done.stderr)
             if done.returncode == process.REFUSED:
-                raise self._failed(model, f"refused the model: {said}")
+                raise self._failed(model, f"refused the model: {_words(done.stderr, _MOST_LINES)}")
+            said = _words(done.stderr, 1)
             raise self._failed(model, f"ended with code {done.returncode}: {said}")
 
     def _failed(self, model: Path, what: str) -> Exception:
@@ -105,9 +108,13 @@ def _environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 
-def _last_line(stderr: bytes) -> str:
-    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines()]
-    return next((line for line in reversed(lines) if line), "nothing was said")
+def _words(stderr: bytes, most: int) -> str:
+    """The last lines that are no chatter, each once: a runtime that is tried with arenas of several
+    sizes repeats itself.
+    """
+    lines = (line.strip() for line in stderr.decode(errors="replace").splitlines())
+    said = dict.fromkeys(line for line in lines if line and not line.startswith(_CHATTER))
+    return "; ".join([*said][-most:]) or "nothing was said"
 
 
 def largest_difference(got: Array, want: Array) -> float:

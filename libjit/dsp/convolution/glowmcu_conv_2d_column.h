@@ -32,7 +32,7 @@ static void glowmcu_conv_2d_column_gather(
         if (row >= 0 && row < p->in_rows) {
             (void)memcpy(window, in + (row - first) * p->in_row, (size_t)p->in_row);
         } else {
-            (void)memset(window, p->in_zero_point, (size_t)p->in_row);
+            (void)memset(window, (int)p->in_zero_point, (size_t)p->in_row);
         }
         window += p->in_row;
         row += p->dilation;

@@ -310,7 +310,7 @@ GLOWMCU_CODE
 static inline int8_t glowmcu_winograd_requantize(int32_t form, int32_t shift, const int32_t *c,
     int32_t value)
 {
-    const int32_t sign = value >> 31;
+    const int32_t sign = glowmcu_sign(value);
 
     if (form == GLOWMCU_FORM_LITERAL) {
         const int32_t step = glowmcu_wrapping_add(c[1], sign);

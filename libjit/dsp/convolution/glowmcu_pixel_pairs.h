@@ -379,7 +379,7 @@ GLOWMCU_CODE
 static inline int32_t glowmcu_pixel_requantize(const glowmcu_pixel_pairs_shape *k,
     const int32_t *c, int32_t value)
 {
-    const int32_t sign = value >> 31;
+    const int32_t sign = glowmcu_sign(value);
 
     if (k->form == GLOWMCU_FORM_LITERAL) {
         const int32_t doubled = (int32_t)((uint32_t)value << 1);

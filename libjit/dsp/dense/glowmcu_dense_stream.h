@@ -106,9 +106,9 @@ static inline int8_t glowmcu_dense_requantize(const glowmcu_dense_shape *k, int3
 
     if (k->form == GLOWMCU_FORM_LITERAL) {
         x = glowmcu_smmlar((int32_t)((uint32_t)sum << 1), c[0], c[1]);
-        x = glowmcu_wrapping_add(x, sum >> 31) >> c[2];
+        x = glowmcu_wrapping_add(x, glowmcu_sign(sum)) >> c[2];
     } else {
-        const int32_t step = (k->form == GLOWMCU_FORM_FLOOR) ? 0 : (c[2] & (sum >> 31));
+        const int32_t step = (k->form == GLOWMCU_FORM_FLOOR) ? 0 : (c[2] & glowmcu_sign(sum));
         x = glowmcu_smmla(glowmcu_wrapping_add(scaled, c[0]), c[1], step) >> k->postshift;
     }
     return (int8_t)glowmcu_saturate_s8(x);

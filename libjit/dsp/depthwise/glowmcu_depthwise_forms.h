@@ -26,7 +26,7 @@ static inline int32_t glowmcu_depthwise_literal(int32_t doubled, const int32_t *
     const int32_t step = rounding * (int32_t)((uint32_t)1 << (shift - 1));
 
     return glowmcu_saturate_s8(
-        (glowmcu_smmlar(doubled, q[1], step) + (doubled >> 31)) >> shift);
+        (glowmcu_smmlar(doubled, q[1], step) + glowmcu_sign(doubled)) >> shift);
 }
 
 /* From a sum of plain products. */

@@ -10,7 +10,8 @@
 GLOWMCU_CODE
 static inline float glowmcu_sqrtf(float x)
 {
-#if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__GNUC__) && !defined(GLOWMCU_PORTABLE)
+#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4) && defined(__GNUC__) \
+    && !defined(GLOWMCU_PORTABLE)
     float root;
 
     /* The builtin would call the maths library for negative arguments. */

@@ -75,7 +75,9 @@ class Instruction:
 
 _SUMS_OF_PRODUCTS = ("smlad", "smladx", "smlabb", "smlabt", "smlatb", "smlatt", "smmla", "smmlar",
                      "smlawb", "smlawt", "mla")  # fmt: skip
-_PRODUCTS = ("smuad", "smuadx", "smmul", "smmulr", "smulbb", "smulbt", "smultb", "smultt", "mul")
+_LONG_SUMS_OF_PRODUCTS = ("smlald", "smlaldx", "smlal")
+_PRODUCTS = ("smuad", "smuadx", "smmul", "smmulr", "smulbb", "smulbt", "smultb", "smultt", "smulwb",
+             "smulwt", "mul")  # fmt: skip
 _SIMD = ("sxtb16", "uxtb16", "sxtb", "uxtb", "sxth", "uxth", "ssat", "usat")
 _TAKEN_APART = ("pkhbt", "pkhtb", "uxtah", "sxtah", "ubfx", "sbfx")
 _ARITHMETIC = ("add", "addw", "sub", "subw", "and", "orr", "eor", "bic", "rsb", "mov", "movw",
@@ -151,6 +153,10 @@ def _computing(text: str, name: str, operands: Sequence[str]) -> Instruction | N
         factors = ((first, Use.FACTOR), (second, Use.FACTOR))
         sums = () if start in (first, second) else ((start, Use.SUM),)
         return Instruction(text, Kind.PRODUCT, (*factors, *sums), (written,))
+    if name in _LONG_SUMS_OF_PRODUCTS and len(registers) == 4:
+        added = tuple((register, Use.SUM) for register in registers[:2])
+        multiplied = tuple((register, Use.FACTOR) for register in registers[2:])
+        return Instruction(text, Kind.PRODUCT, (*multiplied, *added), registers[:2])
     if name in _PRODUCTS:
         sources = registers[1:] if len(registers) > 2 else registers
         uses = tuple((register, Use.FACTOR) for register in sources)

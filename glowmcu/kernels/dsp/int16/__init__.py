@@ -1,0 +1,1 @@
+"""Kernels of 16-bit activations with int8 weights, for cores with DSP instructions."""

@@ -1,0 +1,60 @@
+"""A board with too little flash: what the hint names fits when it is typed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from tests.cli.conftest import Run
+from tests.cli.test_memory import board_with
+
+
+def dense() -> bytes:
+    """One layer of weights that are small mostly, so that coding them pays."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 64), "int8", 0.1, 0)
+    numbers = np.random.default_rng(0).laplace(0, 6, (64, 64)).clip(-127, 127).astype(np.int8)
+    y = model.tensor("y", (1, 64), "int8", 0.3, 0)
+    model.op("FULLY_CONNECTED", [x, model.constant("w", numbers, 0.02), None], [y])
+    model.output(y)
+    return model.finish()
+
+
+def taken(glowmcu_cli: Run, *options: str) -> int:
+    """Bytes of flash on a board with enough of it."""
+    ended = glowmcu_cli("compile", "dense.tflite", "-o", "large", "--json", *options)
+    assert ended.exit_code == 0, ended.err
+    sizes = json.loads(ended.out)
+    return int(sizes["weights_bytes"]) + int(sizes["code_bytes"])
+
+
+def followed(said: str) -> list[str]:
+    """The options that a hint names first."""
+    found = re.search(r"hint: (--.*?) takes [\d ]+ B", said)
+    assert found is not None, said
+    return found[1].split()
+
+
+def test_a_goal_that_a_hint_names_fits(glowmcu_cli: Run) -> None:
+    """`size` was named for whatever was too large."""
+    Path("dense.tflite").write_bytes(dense())
+    least = taken(glowmcu_cli, "--board", "nrf52", "--optimize", "flash")
+    command = ("compile", "dense.tflite", "-o", "out", "--board", board_with(flash_bytes=least))
+    ended = glowmcu_cli(*command)
+    assert ended.exit_code == 4
+    assert not Path("out").exists()
+    assert followed(ended.err) == ["--optimize", "flash"]
+    assert glowmcu_cli(*command, *followed(ended.err)).exit_code == 0
+
+
+def test_a_budget_far_too_small_for_any_option_says_so(glowmcu_cli: Run) -> None:
+    """It said that constants shrink with the model only."""
+    command = ("compile", "digits.tflite", "-o", "out", "--board", "nrf52")
+    ended = glowmcu_cli(*command, "--flash-budget", "2000")
+    assert ended.exit_code == 4
+    hint = ended.err.partition("hint: ")[2]
+    assert re.match(r"no option of compile .*; or give at least --flash-budget \d+\n$", hint), hint
