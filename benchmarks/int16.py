@@ -102,7 +102,7 @@ def layer_model(layer: Layer) -> bytes:
 
 def compiled(layer: Layer, core_name: str, variant: str = "") -> Compilation:
     """For a core at `balanced`, by `variant` where one is given."""
-    choices = KernelChoices(everywhere=variant) if variant else KernelChoices()
+    choices = KernelChoices(forced_variant=variant) if variant else KernelChoices()
     options = Options("m", core=core_name, kernels=choices, simplify=False)
     return compile_model(layer_model(layer), "m.tflite", options)
 

@@ -92,7 +92,7 @@ def _in_cascades(program: Program, added: list[int], found: StackWalk) -> tuple[
         end = step + len(item.runs)
         own = made_bytes(item) + max(added[step:end])
         names = [n for n in found.names if n.partition(".")[0] == f"rows_{step}_to_{end - 1}"]
-        if item.source is not None or not names:
+        if item.input_stage is not None or not names:
             inside = max(inside, own)
         rows = max([rows, *(found.frame(name).own_bytes - own for name in names)])
         step = end

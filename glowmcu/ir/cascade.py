@@ -50,8 +50,8 @@ class Stage:
 class Cascade:
     """Stages and their turns. `rings` gives the stage that makes a ring's rows.
 
-    `apart[a, b]`: open intervals of offset(b) - offset(a) that two local buffers must avoid, or a
-    local one and an input, of which rows die before the local one comes into use; pairs
+    `forbidden_offsets[a, b]`: open intervals of offset(b) - offset(a) that two local buffers must
+    avoid, or a local one and an input, of which rows die before the local one comes into use; pairs
     that are not named share no byte. `overlaps`: what the result may share with inputs.
     `row_pitch`: bytes from row to row of a result that is columns of a larger image, else 0.
     """
@@ -61,7 +61,9 @@ class Cascade:
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     rings: Mapping[Buffer, int]
-    apart: Mapping[tuple[Buffer, Buffer], tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    forbidden_offsets: Mapping[tuple[Buffer, Buffer], tuple[tuple[int, int], ...]] = field(
+        default_factory=dict
+    )
     overlaps: Mapping[Buffer, Overlap] = field(default_factory=dict)
     row_pitch: int = 0
 

@@ -181,7 +181,7 @@ class ProgramMachine:
         memory[own] = tokens[own]
 
     def _cascade(self, cascade: Cascade) -> None:
-        self._verify_apart(cascade)
+        self._verify_forbidden_offsets(cascade)
         CascadeMachine(
             cascade,
             self.memory,
@@ -205,9 +205,9 @@ class ProgramMachine:
         some = own[part]
         return np.arange(some.start, some.stop, dtype=self.element)
 
-    def _verify_apart(self, cascade: Cascade) -> None:
+    def _verify_forbidden_offsets(self, cascade: Cascade) -> None:
         """Local buffers keep the distances that the cascade states."""
-        for (a, b), forbidden in cascade.apart.items():
+        for (a, b), forbidden in cascade.forbidden_offsets.items():
             difference = self._span(b)[0] - self._span(a)[0]
             if any(low < difference < high for low, high in forbidden):
                 raise failure(self.program, f"{a.name!r} and {b.name!r} are too near to each other")

@@ -91,7 +91,10 @@ class CascadeMachine:
 
     def _may_overlap(self, operand: Buffer, result: Buffer) -> bool:
         """Kernels that promise to read before they write; the distance is checked elsewhere."""
-        return operand not in self.cascade.inputs and (operand, result) in self.cascade.apart
+        return (
+            operand not in self.cascade.inputs
+            and (operand, result) in self.cascade.forbidden_offsets
+        )
 
     def _accumulate(self, item: RowRun, y: int, wanted: list[tuple[int, Tokens]]) -> None:
         scratch = item.run.scratch

@@ -177,6 +177,8 @@ def _consumes(program: Program, step: Step, operand: Buffer, result: Buffer) -> 
     """
     if isinstance(step, Cascade) and (result in step.locals or operand in step.locals):
         pair = {operand, result}
-        return any({program.root(a)[0], program.root(b)[0]} == pair for a, b in step.apart)
+        return any(
+            {program.root(a)[0], program.root(b)[0]} == pair for a, b in step.forbidden_offsets
+        )
     is_read = any(program.root(buffer)[0] is operand for buffer in step.inputs)
     return is_read and program.root(step.outputs[0])[0] is result

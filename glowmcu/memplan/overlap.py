@@ -76,7 +76,7 @@ def _rounded(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
 
 
 def _of_cascade(program: Program, step: int, item: Cascade) -> Iterator[Relation]:
-    for (a, b), forbidden in item.apart.items():
+    for (a, b), forbidden in item.forbidden_offsets.items():
         root, _ = program.root(a)
         if a not in item.inputs:
             yield Relation(a, b, forbidden)

@@ -62,7 +62,7 @@ class _Builder:
                 ring = _rows_of(stage.result, rows, "rows")
                 self.local[stage.result] = ring
                 self.rings[ring] = number
-        self.apart: dict[tuple[Buffer, Buffer], tuple[Interval, ...]] = {}
+        self.forbidden_offsets: dict[tuple[Buffer, Buffer], tuple[Interval, ...]] = {}
 
     def cascade(self) -> Cascade:
         stages = tuple(
@@ -83,7 +83,7 @@ class _Builder:
             self.planned.inputs,
             (self.planned.result,),
             self.rings,
-            self.apart,
+            self.forbidden_offsets,
             self.planned.overlaps,
             self.planned.row_pitch,
         )
@@ -103,7 +103,7 @@ class _Builder:
         for index, (number, buffer, turns) in enumerate(lives):
             for other_number, other, other_turns in lives[index + 1 :]:
                 if number != other_number and not (turns & other_turns).any():
-                    self.apart[buffer, other] = ()
+                    self.forbidden_offsets[buffer, other] = ()
             if self.planned.row_pitch:
                 continue  # other strips' columns lie between the rows
             size = result.size_bytes
@@ -111,7 +111,7 @@ class _Builder:
             written = aligned(flow.written_rows(int(turns.nonzero()[0][-1])) * (size // rows))
             if written < size:
                 interval = -written, aligned(buffer.size_bytes)
-                self.apart[buffer, result] = (interval,) if written else ()
+                self.forbidden_offsets[buffer, result] = (interval,) if written else ()
 
     def _row_run(self, run: Run) -> RowRun:
         support = support_of(run)
@@ -149,7 +149,7 @@ class _Builder:
             if start > 0:
                 for buffer in self._own(stage):
                     interval = start - aligned(buffer.size_bytes), aligned(operand.size_bytes)
-                    self.apart[operand, buffer] = (interval,) if unread < rows else ()
+                    self.forbidden_offsets[operand, buffer] = (interval,) if unread < rows else ()
 
     def _own(self, stage: Stage) -> Iterator[Buffer]:
         """The buffers inside the cascade that a stage brings with it."""
@@ -171,7 +171,7 @@ class _Builder:
         pairs = [(a, b) for a in lives for b in lives if a is not b]
         for a, b in pairs:
             if lives[a][1] < lives[b][0]:
-                self.apart[a, b] = ()
+                self.forbidden_offsets[a, b] = ()
         for index in range(1, len(runs)):
             self._overlap(runs[index - 1].run.outputs[0], runs[index])
 
@@ -189,13 +189,13 @@ class _Builder:
             rule = replace(rule, least_gap_bytes=max(0, rule.least_gap_bytes))
         low_high = forbidden_differences(rule, row_bytes, row.size_bytes)
         if kept == 0:
-            self.apart[row, result] = low_high
+            self.forbidden_offsets[row, result] = low_high
             return
         # The newest row is the ring's last; those before it may not lie in `row` at all.
         before = kept * row_bytes
         shifted = [(low - before, high - before) for low, high in low_high]
         shifted.append((-before, aligned(row.size_bytes)))
-        self.apart[row, result] = tuple(shifted)
+        self.forbidden_offsets[row, result] = tuple(shifted)
 
 
 def _rows_of(buffer: Buffer, rows: int, suffix: str) -> Buffer:

@@ -232,9 +232,9 @@ class BatchMatMul(Operation):
         return signature.output.element_count * self.depth(signature)
 
 
-#: So many products of two int8 differences stay inside int32.
+#: Most products of two int8 differences whose sum stays inside int32.
 _LARGEST_DEPTH = (2**31 - 1) // 255**2
-#: So many products of two int16 exceed what 15 bits of a multiplier rescale inside int64.
+#: Number of products of two int16 whose sum a multiplier of 15 bits no longer rescales in int64.
 _WIDE_DEPTH_END = ACCUMULATOR_END // 2**30
 
 

@@ -36,7 +36,7 @@ from glowmcu.ops.registry import operation
 #: Differences to a row's maximum are Q5.26, sums of their exponentials Q12.19.
 _DIFFERENCE_BITS = 5
 _SUM_BITS = 12
-#: So many exponentials of at most 1 stay inside Q12.19.
+#: Most exponentials of at most 1 whose sum stays inside Q12.19.
 _LARGEST_SOFTMAX_DEPTH = (1 << _SUM_BITS) - 1
 _LARGEST_L2_DEPTH = (2**31 - 1) // 255**2
 

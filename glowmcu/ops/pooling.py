@@ -33,7 +33,7 @@ from glowmcu.ops.registry import operation
 #: TensorFlow Lite Micro takes scales for equal that differ by no more than this.
 _SCALE_TOLERANCE = 1e-6
 _LARGEST_WINDOW = 1 << 23
-#: So many elements, and half as many ones for rounding, add up inside int32.
+#: Most elements whose sum, with half as many ones for rounding, stays inside int32.
 _LARGEST_SUM = {ElementType.I8: 1 << 23, ElementType.I16: (1 << 16) - 1}
 _LARGEST_ORDER = 16
 

@@ -26,7 +26,7 @@ from glowmcu.ops.wide import expect_symmetric
 _LOW, _HIGH = -(2**15), 2**15 - 1
 _RANGE = 2**16 - 1
 _STEPS = 512
-#: So many exponentials of at most 1 in Q0.15 stay inside int32.
+#: Most exponentials of at most 1 in Q0.15 whose sum stays inside int32.
 _LARGEST_DEPTH = 2**16 - 1
 _F = np.float32
 

@@ -170,7 +170,7 @@ def by_name(cascade: Cascade) -> list[object]:
     """What a cascade says, with buffers by their names."""
     return [
         {buffer.name: stage for buffer, stage in cascade.rings.items()},
-        {(a.name, b.name): gaps for (a, b), gaps in cascade.apart.items()},
+        {(a.name, b.name): gaps for (a, b), gaps in cascade.forbidden_offsets.items()},
         {buffer.name: rule for buffer, rule in cascade.overlaps.items()},
         [
             (stage.rows, item.call, item.rules, item.run.kernel, item.run.operand_align)

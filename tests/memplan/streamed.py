@@ -171,7 +171,9 @@ def with_buffer(cascade: Cascade, old: Buffer, new: Buffer) -> Cascade:
         cascade,
         stages=stages,
         rings={put(ring): stage for ring, stage in cascade.rings.items()},
-        apart={(put(a), put(b)): gaps for (a, b), gaps in cascade.apart.items()},
+        forbidden_offsets={
+            (put(a), put(b)): gaps for (a, b), gaps in cascade.forbidden_offsets.items()
+        },
     )
 
 

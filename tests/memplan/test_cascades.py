@@ -232,14 +232,16 @@ def test_the_newest_row_of_a_ring_may_overwrite_the_row_that_a_sum_makes_it_of()
     stages = [stage for cascade in cascades(plan.program) for stage in cascade.stages]
     sums = [stage.result for stage in stages if stage.runs[-1].run.node.op.name == "add"]
     (ring,) = [buffer for buffer in sums if buffer.size_bytes == 3 * 64]
-    (apart,) = [
+    (forbidden_offsets,) = [
         intervals
         for cascade in cascades(plan.program)
-        for (_, other), intervals in cascade.apart.items()
+        for (_, other), intervals in cascade.forbidden_offsets.items()
         if other is ring and len(intervals) > 1
     ]
     allowed = [
-        gap for gap in range(-3 * 64, 65) if all(not low < gap < high for low, high in apart)
+        gap
+        for gap in range(-3 * 64, 65)
+        if all(not low < gap < high for low, high in forbidden_offsets)
     ]
     assert allowed == [*range(-3 * 64, -2 * 64 + 1), 64]
 

@@ -62,9 +62,15 @@ def cascade_lines(cascade: Cascade) -> list[str]:
     def name(buffer: Buffer) -> str:
         return names.setdefault(buffer, f"b{len(names)} {buffer.size_bytes}")
 
-    apart = [f"{name(a)} - {name(b)} {list(gaps)}" for (a, b), gaps in cascade.apart.items()]
+    forbidden = [
+        f"{name(a)} - {name(b)} {list(gaps)}" for (a, b), gaps in cascade.forbidden_offsets.items()
+    ]
     overlaps = [f"{name(a)} {rule.least_gap_bytes}" for a, rule in cascade.overlaps.items()]
-    return [f"turns {turns}", f"apart {'; '.join(apart)}", f"overlaps {'; '.join(overlaps)}"]
+    return [
+        f"turns {turns}",
+        f"forbidden offsets {'; '.join(forbidden)}",
+        f"overlaps {'; '.join(overlaps)}",
+    ]
 
 
 def test_cascades_are_those_that_are_recorded(golden: Callable[..., None]) -> None:

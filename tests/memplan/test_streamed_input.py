@@ -137,7 +137,7 @@ def test_a_result_may_lie_in_a_ring_with_its_late_rows_alone(name: str) -> None:
     bare, tried = without_lifetimes(placed.program), 0
     for cascade in cascades(placed.program):
         result = cascade.outputs[0]
-        for (ring, other), forbidden in cascade.apart.items():
+        for (ring, other), forbidden in cascade.forbidden_offsets.items():
             if other is not result or ring not in cascade.rings or not forbidden:
                 continue
             ((low, high),) = forbidden

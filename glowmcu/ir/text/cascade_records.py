@@ -42,7 +42,7 @@ class StageRecord:
 
 
 @dataclass(frozen=True)
-class ApartRecord:
+class ForbiddenOffsets:
     """Offset differences that two local buffers must avoid."""
 
     first: int
@@ -57,7 +57,7 @@ class CascadeRecord:
     stages: tuple[StageRecord, ...]
     order: tuple[int, ...]
     rings: Mapping[int, int]
-    apart: tuple[ApartRecord, ...]
+    forbidden_offsets: tuple[ForbiddenOffsets, ...]
     overlaps: Mapping[int, Overlap]
     row_pitch: int
 
@@ -96,7 +96,10 @@ def cascade_record(cascade: Cascade, labels: ValueLabels) -> CascadeRecord:
         ),
         cascade.order,
         {place[ring]: stage for ring, stage in cascade.rings.items()},
-        tuple(ApartRecord(place[a], place[b], gaps) for (a, b), gaps in cascade.apart.items()),
+        tuple(
+            ForbiddenOffsets(place[a], place[b], gaps)
+            for (a, b), gaps in cascade.forbidden_offsets.items()
+        ),
         {place[buffer]: rule for buffer, rule in cascade.overlaps.items()},
         cascade.row_pitch,
     )
@@ -155,7 +158,10 @@ def cascade_of_record(
         tuple(buffers[:inputs]),
         tuple(buffers[inputs : inputs + outputs]),
         {find(ring): stage for ring, stage in record.rings.items()},
-        {(find(item.first), find(item.second)): item.forbidden for item in record.apart},
+        {
+            (find(item.first), find(item.second)): item.forbidden
+            for item in record.forbidden_offsets
+        },
         {find(position): rule for position, rule in record.overlaps.items()},
         record.row_pitch,
     )

@@ -50,7 +50,7 @@ _INT32_END, _INT16_MAX = 2**31, 2**15 - 1
 _ENTRIES = 256
 #: Bytes of code: of one of a round's fours, and of all that is no round.
 _FOUR_CODE, _CODE = 134, 1250
-#: So many long rounds of both products are worth their code.
+#: Long rounds of both products from which on their code pays.
 _LONG_ROUNDS = 2
 
 

@@ -11,7 +11,7 @@ from glowmcu.kernels.kernel import Cost, Field, Kernel, KernelCode, Parameters, 
 from glowmcu.kernels.portable.pooling import pool_grid
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
-#: So many elements of int8 add up inside 16 bits.
+#: Most elements of int8 whose sum always stays inside 16 bits.
 MOST_TAPS = 256
 
 

@@ -13,7 +13,7 @@ from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, kerne
 from glowmcu.kernels.portable.pooling import integer_code
 from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 
-#: So many elements of int8 add up inside 16 bits.
+#: Most elements of int8 whose sum always stays inside 16 bits.
 _MOST_TAPS = 256
 _LANES = 8
 _CYCLES = {"call": 60.0, "pixel": 110.0, "eight": 30.0, "row": 8.0, "tap": 4.0}

@@ -137,7 +137,7 @@ def _stream_work(site: Site) -> dict[str, float]:
 
 
 def _fours(lengths: list[int]) -> int:
-    """Groups that are written whole when so many taps come after each other."""
+    """Groups of `TAPS` taps that lie whole in one run; runs of these lengths follow each other."""
     found = place = 0
     for length in lengths:
         alone = min(-place % TAPS, length)

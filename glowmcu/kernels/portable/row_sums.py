@@ -19,7 +19,7 @@ from glowmcu.kernels.portable.reduction import sum_bound
 from glowmcu.ops.pooling import AveragePool2D
 from glowmcu.ops.reduction import Mean, Sum, is_plain
 
-#: So many elements of int8 add up inside 16 bits.
+#: Most elements of int8 whose sum always stays inside 16 bits.
 _MOST_NARROW = 256
 
 

@@ -27,8 +27,8 @@ class InOrder:
     `bus`: loads and stores overlap, None if each costs its cycles.
     `address_stall`: an address computed by the instruction before waits 1 cycle. `folds_it`: IT is
     free after a 16-bit instruction. `float_latency`: 1 cycle more when the next instruction reads a
-    float result. `wide_group`: so many 32-bit instructions in a row that lie in two words of code
-    each wait once for the fetch unit, one more of them where all are stores.
+    float result. `wide_group`: the number of 32-bit instructions in a row, each in two words of
+    code, that wait once for the fetch unit; one more of them if all are stores.
     """
 
     source: str

@@ -10,7 +10,7 @@ import numpy as np
 from glowmcu.verify.memory_system.cache import Ints
 from glowmcu.verify.memory_system.layout import PAGE_BYTES
 
-#: What happened, in the low byte: a read or write of so many bytes, a block begins, a step begins.
+#: Kinds in the low byte: the size in bytes of a read, or of a write with WRITE; block; step.
 WRITE, BLOCK, STEP = 0x40, 0x80, 0x81
 NOWHERE = -1
 

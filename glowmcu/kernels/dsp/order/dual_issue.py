@@ -36,8 +36,8 @@ _UNITS = {
 }  # fmt: skip
 #: Ready instructions that are compared; what a cycle with a product or a store is worth more.
 _LOOKED_AT, _WORTHS = 6, (0, 3, 12)
-#: How often it is tried with heights that are off by up to so many cycles: as often as many
-#: instructions are looked at.
+#: Tries at most, instructions that all tries look at together, and by how many cycles heights are
+#: off in a try.
 _MOST_TRIES, _TRIED, _OFF = 40, 8000, 4.0
 
 Edges = list[dict[int, int]]
