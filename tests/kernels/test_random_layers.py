@@ -13,6 +13,7 @@ from benchmarks.random_layers import ALL_FAMILIES, FAMILIES
 from benchmarks.sweep import CORES, MORE_CORES, stale, sweep, sweep_layers
 from benchmarks.sweep_page import PAGE, page, stored
 from benchmarks.sweep_rows import parts
+from glowmcu.cores import core
 from glowmcu.ir.kernel_code import RowCall, RowSupport
 from glowmcu.verify import toolchain
 
@@ -43,10 +44,11 @@ def test_every_family_was_swept_on_a_cortex_m4() -> None:
 
 def test_every_core_was_swept() -> None:
     few = {
-        (core, family): layers
-        for core in CORES
-        for family, layers in _layers(core).items()
-        if layers < LEAST_ASKED
+        (name, family): layers
+        for name in CORES
+        for family, layers in _layers(name).items()
+        # Cores without DSP instructions have no kernels of int16 of their own.
+        if layers < LEAST_ASKED and (family in FAMILIES or core(name).has_dsp)
     }
     assert few == {}
     assert {entry.core for entry in stored()} == {*CORES, *MORE_CORES}

@@ -117,8 +117,8 @@ class WideWindowsMve(Kernel):
             template="helium/int16/wide_windows_mve.c.j2",
             view={
                 "headers": ("glowmcu_wide_windows_mve.h",),
-                "one": vector_assembly(code, is_pair=False),
-                "pair": () if code.wide else vector_assembly(code, is_pair=True),
+                "functions": _functions(code),
+                "has_pair": not code.wide,
                 "code": code,
             },
             parameters=Parameters("glowmcu_wide_vectors", _fields(site, geometry)),
@@ -128,6 +128,12 @@ class WideWindowsMve(Kernel):
             notes=(wide_note(site),),
             weight_passes=_passes(site),
         )
+
+
+def _functions(code: VectorCode) -> dict[str, tuple[str, ...]]:
+    """Endings of names, and assembly; sums of 64 bits leave no registers for a second pixel."""
+    one = {"px": vector_assembly(code, is_pair=False)}
+    return one if code.wide else one | {"pair": vector_assembly(code, is_pair=True)}
 
 
 def _passes(site: Site) -> float:
