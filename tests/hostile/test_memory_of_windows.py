@@ -1,4 +1,4 @@
-"""Windows that are far larger than their image: a few hundred bytes of a model ask for gigabytes."""
+"""Windows far larger than their image: a few hundred bytes of a model ask for gigabytes."""
 
 from __future__ import annotations
 
