@@ -147,6 +147,8 @@ class GraphBuilder:
         results = [type_.with_shape(shape) for type_, shape in zip(types, shapes, strict=True)]
         signature = Signature(tuple(value.type for value in inputs), tuple(results))
         operation.verify(signature)
+        for shape in operation.inner_shapes(signature):
+            check_tensor_size(shape, results[0].element.size_bytes, "what is computed on the way")
         values = tuple(Value(type_, name) for type_, name in zip(results, names, strict=True))
         if all(value.type.element_count == 0 for value in values):
             for value in values:

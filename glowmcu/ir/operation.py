@@ -100,6 +100,12 @@ class Operation:
         """
         raise AssertionError(f"{type(self).__name__} has no meaning")
 
+    def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
+        """Of arrays that `evaluate` makes besides operands and results, where those may be larger
+        than both: a graph is refused before they are made.
+        """
+        return ()
+
     def quantization_rule(self, signature: Signature) -> QuantizationRule | None:
         """How the float operator becomes an int8 one; None if it has no int8 meaning."""
         return None

@@ -6,7 +6,7 @@ Source: TensorFlow Lite `reference/integer_ops/{conv,depthwise_conv}.h`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -30,6 +30,8 @@ Padding = tuple[int, int, int, int]
 _AT_ONCE = 1 << 16
 #: Weights that are widened together.
 _WEIGHTS_AT_ONCE = 1 << 18
+#: Elements of windows that are copied to columns together.
+_COLUMNS_AT_ONCE = 1 << 25
 
 
 def window_extent(kernel: int, dilation: int) -> int:
@@ -65,6 +67,13 @@ def window_rows(
     top = first * stride - pad_before
     bottom = (end - 1) * stride - pad_before + extent
     return RowWindow(min(max(top, 0), height), max(min(bottom, height), 0))
+
+
+def padded_image(shape: Shape, padding: Padding) -> Shape:
+    """NHWC with rows and columns around it."""
+    n, height, width, channels = shape
+    top, left, bottom, right = padding
+    return n, top + height + bottom, left + width + right, channels
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,9 @@ class _Convolution(Operation):
         assert weights.quantization is not None
         if any(weights.quantization.zero_points):
             raise OperationError("weights must have zero point 0")
+
+    def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
+        return (padded_image(signature.inputs[0].shape, self.padding),)
 
     def hw_transposed(self) -> Operation:
         return replace(
@@ -254,12 +266,14 @@ class Conv2D(_Convolution):
         step = max(1, _WEIGHTS_AT_ONCE // max(taps, 1)) if is_widened else max(per_group, 1)
         for group in range(groups):
             part = windows[..., group * depth_in : (group + 1) * depth_in]
-            columns = part.reshape(-1, kernel_h * kernel_w * depth_in)
             end = (group + 1) * per_group
-            for start in range(end - per_group, end, step):
-                outs = slice(start, min(start + step, end))
-                rows = weights[outs].reshape(outs.stop - start, -1).astype(x.dtype, copy=False)
-                sums[..., outs] = (columns @ rows.T).reshape(*windows.shape[:3], -1)
+            for block in _blocks(windows.shape[:3], taps):
+                columns = part[block].reshape(-1, taps)
+                for start in range(end - per_group, end, step):
+                    outs = slice(start, min(start + step, end))
+                    rows = weights[outs].reshape(outs.stop - start, -1).astype(x.dtype, copy=False)
+                    place = sums[block]
+                    place[..., outs] = (columns @ rows.T).reshape(*place.shape[:3], -1)
         return sums
 
     def accumulator_range(
@@ -272,6 +286,21 @@ class Conv2D(_Convolution):
         weights = signature.inputs[1]
         pixels = signature.output.element_count // signature.output.shape[3]
         return pixels * weights.element_count
+
+
+def _blocks(pixels: tuple[int, ...], taps: int) -> Iterator[tuple[slice, ...]]:
+    """Parts of an image of windows, each of which is copied to columns: all at once where these
+    have few elements, else some rows or some pixels of one.
+    """
+    n, height, width = pixels
+    if n * height * width * taps <= _COLUMNS_AT_ONCE:
+        yield (slice(None),) * 3
+        return
+    rows = max(1, min(height, _COLUMNS_AT_ONCE // max(n * width * taps, 1)))
+    wide = max(1, min(width, _COLUMNS_AT_ONCE // max(n * rows * taps, 1)))
+    for y in range(0, height, rows):
+        for x in range(0, width, wide):
+            yield slice(None), slice(y, y + rows), slice(x, x + wide)
 
 
 @operation("depthwise_conv_2d")

@@ -16,10 +16,12 @@ from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Row
 from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange
 from glowmcu.ir.types import ElementType, Shape, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.limits import tensor_bytes
 from glowmcu.ops.broadcasting import expect_quantized
 from glowmcu.ops.convolution import (
     Padding,
     Pair,
+    padded_image,
     transposed_padding,
     window_extent,
     window_output_size,
@@ -56,8 +58,24 @@ def _has_empty_window(size: int, out: int, kernel: int, step: Pair, before: int)
         return True
     if dilation <= size:
         return False
-    places = np.arange(out)[:, np.newaxis] * stride - before + np.arange(kernel) * dilation
-    return not bool(((places >= 0) & (places < size)).any(axis=1).all())
+    if out > tensor_bytes():
+        return False  # and no such result is allowed
+    first = np.arange(out, dtype=np.int64) * stride - before
+    taps = np.maximum(-(first // dilation), 0)  # up to the first position that is not before it
+    return not bool(((taps < kernel) & (first + taps * dilation < size)).all())
+
+
+def _seeing(
+    kernel: int, dilation: int, stride: int, span: int, before: int, size: int
+) -> list[int]:
+    """Of one axis the places of taps in a window that see the image in some window; the first
+    places of windows are 0, `stride`, … below `span`.
+    """
+    places = np.arange(0, kernel * dilation, dilation, dtype=np.int64)
+    starts = before - places
+    first = np.maximum(-(-starts // stride), 0) * stride  # the first window that is not before it
+    found: list[int] = places[(first < span) & (first < starts + size)].tolist()
+    return found
 
 
 @dataclass(frozen=True)
@@ -90,16 +108,22 @@ class _Windows(Operation):
             outs.append(out)
         return ((n, *outs, channels),)
 
+    def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
+        return (padded_image(signature.inputs[0].shape, self.padding),)
+
     def _taps(self, x: Array, outside: float) -> Iterator[Array]:
-        """For each tap what it sees in every window, `(n, out_h, out_w, c)`."""
+        """For each tap what it sees in every window, `(n, out_h, out_w, c)`; but for taps that see
+        nothing but what is outside, of which large windows may have millions.
+        """
         (top, left, bottom, right), (sy, sx), (dy, dx) = self.padding, self.strides, self.dilations
         padded = np.pad(
             x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=outside
         )  # fmt: skip
         height = padded.shape[1] - window_extent(self.kernel[0], dy) + 1
         width = padded.shape[2] - window_extent(self.kernel[1], dx) + 1
-        for ky in range(0, self.kernel[0] * dy, dy):
-            for kx in range(0, self.kernel[1] * dx, dx):
+        columns = _seeing(self.kernel[1], dx, sx, width, left, x.shape[2])
+        for ky in _seeing(self.kernel[0], dy, sy, height, top, x.shape[1]):
+            for kx in columns:
                 yield padded[:, ky : ky + height : sy, kx : kx + width : sx]
 
     def _reduced(self, x: Array, outside: float, reduce: Callable[[Array, Array], Array]) -> Array:

@@ -149,15 +149,24 @@ class TransposeConv2D(Operation):
         requantization = self.requantization(signature)
         return (requantized(accumulator_range, bias, requantization, limits, signature, rounding),)
 
+    def _canvas(self, x: Shape, weights: Shape) -> Shape:
+        """All that kernels around pixels reach, before it is cut."""
+        extents = tuple(map(window_extent, weights[1:3], self.dilations))
+        height, width = (
+            max((x[1 + axis] - 1) * self.strides[axis] + extents[axis], start + self.size[axis])
+            for axis, start in enumerate(self.padding)
+        )
+        return x[0], height, width, weights[0]
+
+    def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
+        return (self._canvas(*(type_.shape for type_ in signature.inputs[:2])),)
+
     def _scatter(self, x: Array, weights: Array) -> Array:
         """Sums without bias: every input pixel adds its kernel to a canvas, which is then cut."""
-        n, height, width, _ = x.shape
-        depth_out, kernel_h, kernel_w, _ = weights.shape
+        _, height, width, _ = x.shape
+        _, kernel_h, kernel_w, _ = weights.shape
         (stride_y, stride_x), (top, left) = self.strides, self.padding
-        extents = tuple(map(window_extent, (kernel_h, kernel_w), self.dilations))
-        canvas_h = max((height - 1) * stride_y + extents[0], top + self.size[0])
-        canvas_w = max((width - 1) * stride_x + extents[1], left + self.size[1])
-        canvas = np.zeros((n, canvas_h, canvas_w, depth_out), x.dtype)
+        canvas = np.zeros(self._canvas(x.shape, weights.shape), x.dtype)
         for ky in range(kernel_h):
             for kx in range(kernel_w):
                 y, column = ky * self.dilations[0], kx * self.dilations[1]
