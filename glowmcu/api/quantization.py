@@ -62,8 +62,10 @@ def profile(
     name, or any iterable of samples or batches, with labels behind them or not: a data set or a
     loader of PyTorch, TensorFlow or Hugging Face; `preprocess` is a file that says what numbers
     pixels become; at most `limit` samples are taken, evenly spread. Unless `search` is plain, they
-    choose the profile's `options`, too. Profiles of `merge_with` are added. `observer` is told how
-    far it has come. Raises GlowmcuError: GM3xx for samples that do not fit the model.
+    choose the profile's `options`, too. Profiles of `merge_with` are added. `observer` is called
+    with a `Progress`. `input_shapes`, `define`, `bind`, `states` and `example_inputs` are as for
+    `compile`. Raises GM1xx for the model, GM304 to GM311 for samples that do not fit it, GM301 and
+    GM302 for profiles to merge that are of another model.
 
     >>> samples = np.load("calibration.npz")["inputs"]      # N x the input's shape, real numbers
     >>> made = glowmcu.profile("digits.onnx", samples, limit=100, output="digits.profile.json")
@@ -149,8 +151,10 @@ def export(
 
     The runtime that `rounding` names (double: TensorFlow Lite Micro, single: LiteRT as it comes,
     litert: LiteRT's reference kernels) gives the same bytes for it as the bundle that `compile`
-    makes with the same arguments; `verify_against` checks it. Raises GM194 with every node that
-    TFLite has no operator for.
+    makes with the same arguments; `verify_against` checks it. Arguments are as for `compile`.
+    Raises GM194 with every node that TFLite has no operator for, GM323 if quantization loses more
+    than `require_sqnr` (dB) or `require_agreement` (percent) allow, GM1xx for the model and GM3xx
+    for samples and profiles.
 
     >>> glowmcu.export("digits.onnx", "small.tflite", samples="calibration.npz").path.name
     'small.tflite'

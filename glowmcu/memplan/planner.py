@@ -60,9 +60,8 @@ def plan_memory(
     """Share, order and place the buffers of a program; the result is verified.
 
     With `stream_to`, runs that can pass on rows do so until the arena has about that many bytes (0:
-    as few as possible). Without, only those do that take the rows of a streamed input: raises GM409
-    if there is one that cannot be. `memory`: what other plans know of orders
-    and of cascades.
+    as few as possible). Without, only those do that take the rows of a streamed input. `memory`:
+    orders and cascades of other plans, used again. Raises GM409 if a streamed input cannot be.
     """
     verify_program(program)
     scheduled, reports = _share_and_order(program, memory)

@@ -34,8 +34,8 @@ _UNITS = {
     Kind.PRODUCT: _PORTS, Kind.STORE: _PORTS, Kind.SIMD: _SIMD_UNIT,
     Kind.TAKEN_APART: _SIMD_UNIT | _SHIFTER, Kind.SHIFT: _SHIFTER,
 }  # fmt: skip
-#: Ready instructions that are compared; what a cycle with a product or a store is worth more.
-_LOOKED_AT, _WORTHS = 6, (0, 3, 12)
+#: Ready instructions that are compared; priorities added to products and stores, in cycles.
+_LOOKED_AT, _PORT_PRIORITIES = 6, (0, 3, 12)
 #: Tries at most, instructions that all tries look at together, and by how many cycles heights are
 #: off in a try.
 _MOST_TRIES, _TRIED, _OFF = 40, 8000, 4.0
@@ -54,13 +54,13 @@ class Order:
 
 
 def best_order(block: Sequence[Instruction], apart: tuple[str, ...] = ()) -> Order:
-    """The shortest of what it is and a list schedule for each worth of products and stores.
+    """The shortest of what it is and a list schedule for each priority of products and stores.
 
     Loads from the bases `apart` meet no store from another base.
     """
     edges = _edges(block, apart)
     found = [as_it_is(block, edges)]
-    tries = len(_WORTHS) + min(_MOST_TRIES, _TRIED // len(block))
+    tries = len(_PORT_PRIORITIES) + min(_MOST_TRIES, _TRIED // len(block))
     found += (_scheduled(block, edges, number) for number in range(tries))
     return min(found, key=lambda order: order.cycles)
 
@@ -191,9 +191,9 @@ class _Scheduled:
 
     def __init__(self, block: Sequence[Instruction], edges: Edges, number: int) -> None:
         self.block, self.edges = block, edges
-        self.worth = _WORTHS[number % len(_WORTHS)]
+        self.port_priority = _PORT_PRIORITIES[number % len(_PORT_PRIORITIES)]
         self.heights: list[float] = [*_heights(block, edges)]
-        if number >= len(_WORTHS):
+        if number >= len(_PORT_PRIORITIES):
             generator = random.Random(number)
             self.heights = [h + _OFF * (2 * generator.random() - 1) for h in self.heights]
         self.missing = [len(before) for before in _before(edges)]
@@ -228,7 +228,7 @@ class _Scheduled:
 
     def _value(self, place: int) -> float:
         takes_port = self.block[place].kind in (Kind.PRODUCT, Kind.STORE)
-        return self.heights[place] + 1 + self.worth * takes_port - place / 65536
+        return self.heights[place] + 1 + self.port_priority * takes_port - place / 65536
 
     def _freed_by(self, first: int, now: int) -> list[int]:
         """What waits for `first` alone, and not a cycle."""
