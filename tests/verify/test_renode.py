@@ -296,11 +296,11 @@ def test_wrong_outputs_on_a_core_with_helium_name_what_renode_gets_wrong(
     [arrays] = random_inputs(1)
     wrong = expected_output(arrays[0]) ^ 1
     monkeypatch.setattr(Renode, "run", lambda *_: [Measurement((wrong,))])
-    vector = Vector("random 0", tuple(arrays), (expected_output(arrays[0]),))
+    vector = Vector("random 0", tuple(arrays), (expected_output(arrays[0]),), (0.0,))
     check = check_executor(Renode(board=find_board(name)), bundle, manifest, [vector])
     assert not check.passed
     assert ("VMULL" in check.hint) == is_told
-    right = Vector("random 0", tuple(arrays), (wrong,))
+    right = Vector("random 0", tuple(arrays), (wrong,), (0.0,))
     assert check_executor(Renode(board=find_board(name)), bundle, manifest, [right]).hint == ""
 
 
