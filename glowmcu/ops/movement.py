@@ -153,7 +153,19 @@ class Movement(Operation):
         }
 
     def _alias_sources(self, signature: Signature) -> dict[int, tuple[int, Region]]:
-        """`{result: (operand, source)}` when every result is one unbroken piece of an operand."""
+        """`{result: (operand, source)}` when every result is one unbroken piece of an operand.
+
+        The last answer is kept: planning asks about each result of a node, one after the other, and
+        a split may have thousands.
+        """
+        for operation, types, sources in _last_sources:
+            if operation is self and types is signature:
+                return sources
+        sources = self._found_alias_sources(signature)
+        _last_sources[:] = [(self, signature, sources)]
+        return sources
+
+    def _found_alias_sources(self, signature: Signature) -> dict[int, tuple[int, Region]]:
         copies = self.copies(signature)
         results = [copy.result for copy in copies]
         if self.fill(signature) is not None or sorted(results) != list(
@@ -168,3 +180,6 @@ class Movement(Operation):
                 return {}
             sources[copy.result] = (copy.operand, copy.source)
         return sources
+
+
+_last_sources: list[tuple[Movement, Signature, dict[int, tuple[int, Region]]]] = []

@@ -17,14 +17,20 @@ from glowmcu.compilation import Compilation, Options
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.instructions import aligned
+from glowmcu.ir.operation import Signature
 from glowmcu.kernels.kernel import Kernel
 from glowmcu.lowering.passes import lower
 from glowmcu.memory_fit import fitter
 from glowmcu.memplan.cascades import Partition
 from glowmcu.memplan.planned_cascades import CascadeMemory, passing_bytes
+from glowmcu.memplan.planner import plan_memory
 from glowmcu.memplan.reuse_in_place import reuse_in_place
 from glowmcu.memplan.share_views import share_views
+from glowmcu.ops.elementwise import Add
+from glowmcu.ops.movement import Copy
+from glowmcu.ops.slicing import Split
 from glowmcu.pipeline import compile_model, reference_graph
+from tests.ir.graphs import GraphBuilder, int8
 from tests.memplan.foreign_models import MODELS, dense_net, inverted_chain, residual_chain
 from tests.memplan.streamed import assert_runs_like_the_graph, program_of
 
@@ -140,3 +146,24 @@ def test_the_most_bytes_of_a_cascade_are_those_of_its_fullest_turn(name: str) ->
             made = np.cumsum(flow.turns_of(len(flow.stages) - 1)) * row_bytes
             assert planned.own_bytes == (total + made).max()
     assert found > 3
+
+
+def test_a_split_into_many_is_asked_for_its_parts_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each answer names all of them: one for each part would take squared time."""
+    calls = []
+    copies = Split.copies
+
+    def counted(self: Split, signature: Signature) -> tuple[Copy, ...]:
+        calls.append(signature)
+        return copies(self, signature)
+
+    monkeypatch.setattr(Split, "copies", counted)
+    builder = GraphBuilder()
+    x = builder.input(int8(1, 60), "x")
+    parts = builder.add_many(Split(1, (1,) * 60), x)
+    doubled = [builder.add(Add(), part, part) for part in parts]
+    plan = plan_memory(program_of(builder.finish(*doubled), Goal.BALANCED))
+    assert len(plan.program.views) >= 60
+    assert len(calls) <= 10
