@@ -31,10 +31,12 @@ def _lines(node: ast.stmt) -> int:
 
 
 def functions_are_short(path: str, text: str) -> Iterator[str]:
-    """A docstring does not count: what a public function says of its arguments is no code."""
+    """Of `glowmcu.compile` alone the docstring does not count: it describes 40 arguments."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            count = _lines(node) - (_lines(node.body[0]) if ast.get_docstring(node) else 0)
+            count = _lines(node)
+            if (path, node.name) == ("glowmcu/api/compilation.py", "compile"):
+                count -= _lines(node.body[0])
             if count > MAX_FUNCTION_LINES:
                 yield f"line {node.lineno}: {node.name} has {count} lines"
 
@@ -145,7 +147,10 @@ GUARDED = "/* What. */\n#ifndef A_B_H\n#define A_B_H\n#include <stdint.h>\n#endi
     [
         (file_is_short, "a.py", "x = 1\n" * MAX_FILE_LINES, "x = 1\n" * (MAX_FILE_LINES + 1)),
         (functions_are_short, "a.py", LONG_BODY[: -len("    x = 1\n")], LONG_BODY),
-        (functions_are_short, "a.py", DOCUMENTED, DOCUMENTED + LONG_BODY.partition("\n")[2]),
+        (
+            functions_are_short, "glowmcu/api/compilation.py",
+            DOCUMENTED.replace("f()", "compile()"), DOCUMENTED,
+        ),
         (lines_are_short, "a.py", "#" * MAX_COLUMNS, "#" * (MAX_COLUMNS + 1)),
         (library_does_not_print, "glowmcu/a.py", "s = 'print(x)'", "print(1)"),
         (except_names_its_exception, "a.py", "try: f()\nexcept OSError: g()",

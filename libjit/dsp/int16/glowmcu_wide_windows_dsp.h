@@ -44,7 +44,7 @@ typedef struct {
     int32_t doubled;    /* Q31 and rounded twice, not Q15 */
     int32_t single;     /* all windows have all taps, in one run */
     int32_t four_bytes; /* of the assembly's code */
-} glowmcu_wide_code;
+} glowmcu_wide_shape;
 
 /* Bytes of a run's weights for four channels. */
 GLOWMCU_CODE
@@ -56,7 +56,7 @@ static inline int32_t glowmcu_wide_run_bytes(const glowmcu_wide_windows *p)
 /* Words of the stream for four channels. */
 GLOWMCU_CODE
 static inline int32_t glowmcu_wide_block_words(const glowmcu_wide_windows *p,
-    const glowmcu_wide_code *k)
+    const glowmcu_wide_shape *k)
 {
     const int32_t starts = (k->wide != 0) ? 8 : ((k->packed != 0) ? 6 : 4);
     const int32_t scales = (k->doubled != 0) ? 12 : 4;
@@ -168,7 +168,7 @@ static inline void glowmcu_wide_single_rows(const glowmcu_wide_windows *p,
 #else
 /* What the sum of channel `lane` of a block starts from. */
 GLOWMCU_CODE
-static inline int64_t glowmcu_wide_start(const glowmcu_wide_code *k, const int32_t *block,
+static inline int64_t glowmcu_wide_start(const glowmcu_wide_shape *k, const int32_t *block,
     int32_t lane)
 {
     const int32_t second = lane % 2;
@@ -192,7 +192,7 @@ static inline int64_t glowmcu_wide_start(const glowmcu_wide_code *k, const int32
 
 /* The weight of channel `lane` for input `i` of a run whose words begin at `w`. */
 GLOWMCU_CODE
-static inline int32_t glowmcu_wide_weight(const glowmcu_wide_code *k, const int32_t *w, int32_t i,
+static inline int32_t glowmcu_wide_weight(const glowmcu_wide_shape *k, const int32_t *w, int32_t i,
     int32_t lane)
 {
     const uint32_t word = (uint32_t)w[i / 2 * 2 + lane / 2];
@@ -207,7 +207,7 @@ static inline int32_t glowmcu_wide_weight(const glowmcu_wide_code *k, const int3
 
 /* The result of a sum of channel `lane`, whose block's scales begin at `w`. */
 GLOWMCU_CODE
-static inline int32_t glowmcu_wide_scaled(const glowmcu_wide_code *k, const int32_t *w,
+static inline int32_t glowmcu_wide_scaled(const glowmcu_wide_shape *k, const int32_t *w,
     int32_t lane, int64_t sum)
 {
     if (k->doubled != 0) {
@@ -223,7 +223,7 @@ static inline int32_t glowmcu_wide_scaled(const glowmcu_wide_code *k, const int3
 /* One channel at one pixel: `lane` of the block that begins at `block`. */
 GLOWMCU_CODE
 static inline int16_t glowmcu_wide_channel(const glowmcu_wide_windows *p,
-    const glowmcu_wide_code *k, const int32_t *block, int32_t lane, const int16_t *in,
+    const glowmcu_wide_shape *k, const int32_t *block, int32_t lane, const int16_t *in,
     glowmcu_taps ys, glowmcu_taps xs)
 {
     const int32_t run_words = glowmcu_wide_run_bytes(p) / 4;
@@ -251,7 +251,7 @@ static inline int16_t glowmcu_wide_channel(const glowmcu_wide_windows *p,
 
 /* All channels of a group at one pixel, in C: four are read for before they are written. */
 GLOWMCU_CODE
-static inline void glowmcu_wide_pixel(const glowmcu_wide_windows *p, const glowmcu_wide_code *k,
+static inline void glowmcu_wide_pixel(const glowmcu_wide_windows *p, const glowmcu_wide_shape *k,
     const int32_t *stream, const int16_t *in, int16_t *out, glowmcu_taps ys, glowmcu_taps xs)
 {
     for (int32_t oc = 0; oc < p->group_outputs; oc += 4) {
@@ -276,7 +276,7 @@ static GLOWMCU_ALWAYS_INLINE void glowmcu_wide_rows(const glowmcu_wide_windows *
 #if GLOWMCU_HAS_DSP
     glowmcu_wide_function one,
 #endif
-    const glowmcu_wide_code *k, const int16_t *in, int16_t *out, int32_t first_row,
+    const glowmcu_wide_shape *k, const int16_t *in, int16_t *out, int32_t first_row,
     int32_t end_row)
 {
     const int32_t group_words = (p->group_outputs + 3) / 4 * glowmcu_wide_block_words(p, k);
