@@ -63,6 +63,14 @@ def test_the_arena_map_tells_scratch_by_its_step() -> None:
     assert sorted(map(int, said)) == used
 
 
+@pytest.mark.parametrize("text", ["m.h", "README.md"])
+def test_a_bundle_says_which_memory_its_arena_may_lie_in(text: str) -> None:
+    compilation = compile_model(model_bytes("digits"), "m.tflite", Options("m", core="cortex-m4"))
+    said = " ".join(compilation.files[text].replace("\n *", " ").split())
+    assert "lies in Normal memory" in said
+    assert "calls Device" in said
+
+
 LONG = "glowmcu_" + "x" * 60
 
 
