@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,19 +20,23 @@ def open_shape(
     text = "unknown" if sizes is None else "x".join(str(size or "?") for size in sizes)
     symbols = list(dict.fromkeys(size for size in sizes or () if isinstance(size, str)))
     fixed = usual or [size if isinstance(size, int) else 1 for size in sizes or (1, 1)]
-    options = [f"--define {symbol}=1" for symbol in symbols] or [_shape_option(name, fixed)]
+    nameless = any(size is None for size in sizes or ())
+    if not symbols or nameless:
+        options = [_shape_option(name, fixed)]
+    else:
+        options = [_define_option(symbol) for symbol in symbols]
     hint = f"fix it: {' '.join(options)}"
     # Axis 0 tends to be a batch, and several open sizes an image.
     places = [axis for axis, size in enumerate(sizes or ()) if not isinstance(size, int)]
     lengths = [axis for axis in places if axis]
     if sizes is not None and len(lengths) == 1:
         symbol = sizes[lengths[0]]
-        if isinstance(symbol, str):
-            others = [f"--define {other}=1" for other in symbols if other != symbol]
+        if isinstance(symbol, str) and not nameless:
+            others = [_define_option(other) for other in symbols if other != symbol]
         else:
             symbol = "T"
             others = [_shape_option(name, [*fixed[: lengths[0]], "T", *fixed[lengths[0] + 1 :]])]
-        hint += f"; or each run says it: {' '.join((*others, f'--define {symbol}=1..200'))}"
+        hint += f"; or each run says it: {' '.join((*others, _define_option(symbol, '1..200')))}"
     return Unsupported(
         "GM104",
         f"input {name!r} has a dynamic shape, {text}; expected every size fixed",
@@ -51,4 +56,8 @@ def with_hint_at_export(problem: Problem, options: InputOptions) -> Problem:
 
 
 def _shape_option(name: str, sizes: Sequence[int | str]) -> str:
-    return f"--input-shape {name}={'x'.join(map(str, sizes))}"
+    return f"--input-shape {shlex.quote(name + '=' + 'x'.join(map(str, sizes)))}"
+
+
+def _define_option(symbol: str, sizes: str = "1") -> str:
+    return f"--define {shlex.quote(f'{symbol}={sizes}')}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -222,3 +224,34 @@ def test_layouts_and_io_are_taken_at_the_command_line(glowmcu_cli: Run) -> None:
     ):  # fmt: skip
         ended = glowmcu_cli(*compiled, *arguments)
         assert (ended.exit_code, ended.err[:12]) == (2, f"error[{code}]")
+
+
+def relu(sizes: list[Any]) -> bytes:
+    x = helper.make_tensor_value_info("x", 1, sizes)
+    y = helper.make_tensor_value_info("y", 1, sizes)
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    data: bytes = helper.make_model(graph).SerializeToString()
+    return data
+
+
+#: As exporters of Paddle's and others write them.
+ODD_SIZES: dict[str, tuple[list[Any], str]] = {
+    "-1 as a number": ([-1, 3, -1, -1], "--input-shape x=1x3x1x1"),
+    "a question mark": ([-1, 3, "?", "?"], "--input-shape x=1x3x1x1"),
+    "-1 as a name": ([1, "-1", "-1", 3], "--input-shape x=1x1x1x3"),
+    "some have names": (["N", None, "T"], "--input-shape x=1x1x1"),
+    "a blank": (["some batch", "T", 4], "--define 'some batch=1' --define T=1"),
+    "one length": ([-1, 3, "T", 8], "--input-shape x=1x3x1x8"),
+}
+
+
+@pytest.mark.parametrize(("sizes", "options"), ODD_SIZES.values(), ids=ODD_SIZES)
+def test_what_is_asked_for_can_be_typed(glowmcu_cli: Run, sizes: list[Any], options: str) -> None:
+    Path("m.onnx").write_bytes(relu(sizes))
+    asked = glowmcu_cli("compile", "m.onnx", "-o", "out")
+    assert asked.err.startswith("error[GM104]")
+    first, *others = asked.err.strip().partition("hint: fix it: ")[2].split("; ")
+    assert first == options
+    for typed in (first, *(other.removeprefix("or each run says it: ") for other in others)):
+        ended = glowmcu_cli("compile", "m.onnx", "-o", "out", *shlex.split(typed))
+        assert ended.exit_code == 0, ended.err

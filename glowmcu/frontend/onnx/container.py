@@ -258,14 +258,17 @@ def _input(item: Any, onnx: Any) -> InputRecord:
     if tensor.HasField("shape"):
         if len(tensor.shape.dim) > _MAX_RANK:
             raise ValueError(f"input {item.name[:120]!r} has rank {len(tensor.shape.dim)}")
-        sizes = tuple(
-            int(dim.dim_value) if dim.HasField("dim_value") else (dim.dim_param or None)
-            for dim in tensor.shape.dim
-        )
-        # Exporters write -1 for what is open; nothing writes less.
-        if any(isinstance(size, int) and size < -1 for size in sizes):
+        sizes = tuple(map(_declared_size, tensor.shape.dim))
+        if any(isinstance(size, int) and size < 0 for size in sizes):
             raise ValueError(f"input {item.name[:120]!r} has the sizes {sizes}")
     return InputRecord(item.name, element, type_name, sizes)
+
+
+def _declared_size(dim: Any) -> int | str | None:
+    """None of an open size without a name: exporters write -1 for it, and Paddle's also "?"."""
+    if dim.HasField("dim_value"):
+        return None if dim.dim_value == -1 else int(dim.dim_value)
+    return dim.dim_param if any(map(str.isalpha, dim.dim_param)) else None
 
 
 def tensor_data(tensor: Any, folder: Path | None) -> Array:
