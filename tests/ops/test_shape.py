@@ -9,7 +9,7 @@ from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.input_options import InputOptions
-from glowmcu.pipeline import compile_model
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.support.check_model import check_model
 from tests.support.oracle import run_litert_reference, run_tflm
 from tests.support.single_op import Tensor, ints, single_op_model
@@ -43,6 +43,21 @@ def test_expand_dims_equals_tflm(axis: int) -> None:
 def test_squeeze_equals_tflm(dims: list[int], out: tuple[int, ...]) -> None:
     data = single_op_model("SQUEEZE", [Tensor((1, 2, 1, 3))], [Tensor(out)], {"squeeze_dims": dims})
     check_model(data, oracle=run_tflm, count=1)
+
+
+@pytest.mark.parametrize(("dims", "out"), [([], (1, 3)), ([1], (1, 1, 3)), ([-3, 2], (1, 3))])
+def test_a_squeeze_declared_for_another_size_goes_by_its_axes(
+    dims: list[int], out: tuple[int, ...]
+) -> None:
+    """A file whose input is open declares results for 1."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 1, 1, 3), "float32", shape_signature=(-1, 1, 1, 3))
+    y = model.tensor("y", out, "float32", shape_signature=(-1, *out[1:]))
+    model.op("SQUEEZE", [x], [y], {"squeeze_dims": dims})
+    model.output(y)
+    data = model.finish()
+    options = InputOptions(shapes={"x": (5, 1, 1, 3)})
+    assert reference_graph(data, "m.tflite", inputs=options).outputs[0].type.shape == (5, *out[1:])
 
 
 def test_a_squeeze_of_a_long_axis_is_refused() -> None:

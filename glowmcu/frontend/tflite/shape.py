@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import tflite
 
-from glowmcu.frontend.tflite.axes import integer_list
+from glowmcu.frontend.graph_builder import MAX_RANK
+from glowmcu.frontend.tflite.axes import integer_list, positive_axis
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.graph import Value
@@ -37,12 +39,32 @@ def _resolve(shape: Shape, element_count: int) -> Shape:
 
 @importer("SQUEEZE")
 def import_squeeze(state: Import, op: OperatorRecord) -> None:
-    """The declared result has lost some axes of length 1."""
+    """The declared result has lost some axes of length 1; where it was declared for other sizes
+    than the user gave, the options say which.
+    """
     x = state.value(op, 0)
-    shape = state.output_type(op).shape
-    if [size for size in shape if size != 1] != [size for size in x.type.shape if size != 1]:
-        raise Unsupported("GM106", f"squeeze: {x.type.shape} does not squeeze to {shape}")
+    declared = state.output_type(op).shape
+    ones = [axis for axis, size in enumerate(x.type.shape) if size == 1]
+    shape = declared
+    if _without_ones(declared) != _without_ones(x.type.shape):
+        dropped = [positive_axis(axis, x.type.rank, op) for axis in _squeezed_axes(op)] or ones
+        shape = tuple(size for axis, size in enumerate(x.type.shape) if axis not in dropped)
+        if not set(dropped) <= set(ones) or len(shape) != len(declared):
+            raise Unsupported("GM106", f"squeeze: {x.type.shape} does not squeeze to {declared}")
     state.emit(op, Reshape(shape), [x])
+
+
+def _without_ones(shape: Shape) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def _squeezed_axes(op: OperatorRecord) -> list[int]:
+    if op.options_table is None:
+        return []
+    options = op.options(tflite.SqueezeOptions)
+    return [
+        options.SqueezeDims(place) for place in range(min(options.SqueezeDimsLength(), MAX_RANK))
+    ]
 
 
 @importer("EXPAND_DIMS")
