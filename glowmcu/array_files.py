@@ -100,7 +100,7 @@ def _members(archive: zipfile.ZipFile, left: int) -> dict[str, Array]:
         if info.file_size > left:
             raise ArrayFileError(
                 f"{name[:80]!r} unpacks to {limits.size_text(info.file_size)}, and "
-                f"{limits.size_text(left)} are allowed: {limits.HINT}"
+                f"{limits.size_text(left)} are allowed: {limits.hint(info.file_size, left)}"
             )
         with archive.open(info) as member:
             array = _array(member, info.file_size, name)

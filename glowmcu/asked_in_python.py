@@ -74,6 +74,10 @@ def _state(text: str) -> str:
     return "" if text == "none" else _pair(_word)(text)
 
 
+def _gibibytes(text: str) -> str:
+    return f"{text.removesuffix('G')} << 30"
+
+
 def _array(text: str) -> str:
     return text.removesuffix(".npy")
 
@@ -142,7 +146,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "--hot": Argument("hot"),
     "--input": Argument("array of inputs"),
     "--instrument": Argument("instrument"),
-    "--max-memory": Argument("glowmcu.memory_limit"),
+    "--max-memory": Argument("glowmcu.memory_limit", r"\d+G\b", _gibibytes, "()"),
     "--package": Argument("package"),
     "--pareto": Argument("pareto"),
     "--steps": Argument("steps"),
@@ -170,4 +174,5 @@ def _argument(argument: Argument, values: list[str]) -> str:
     if not values:
         return argument.name
     opening, closing = argument.brackets[:1], argument.brackets[1:]
-    return f"{argument.name}={opening}{', '.join(values)}{closing}"
+    equals = "" if opening == "(" else "="  # a function is called
+    return f"{argument.name}{equals}{opening}{', '.join(values)}{closing}"

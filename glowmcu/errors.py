@@ -7,10 +7,13 @@ unsupported nodes is reported once with five entries, not five times with one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from glowmcu.asked_in_python import in_python
+
+#: Of a problem that a model has in many.
+_MOST_PLACES = 4
 
 
 class ExitCode(IntEnum):
@@ -81,17 +84,32 @@ class GlowmcuError(Exception):
         assert problems, "an error without a problem says nothing"
         self.problems = tuple(problems)
         self.exit_code = exit_code
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(map(str, each_once(self.problems))))
 
     @property
     def for_shell(self) -> str:
         """All problems, for who typed a command."""
-        return "\n".join(problem.for_shell for problem in self.problems)
+        return "\n".join(problem.for_shell for problem in each_once(self.problems))
 
     @property
     def code(self) -> str:
         """Code of the first problem."""
         return self.problems[0].code
+
+
+def each_once(problems: Sequence[Problem]) -> list[Problem]:
+    """What is the same in many places is said once, with the first of them."""
+    places: dict[Problem, list[str]] = {}
+    for problem in problems:
+        places.setdefault(replace(problem, where="", bind=()), []).append(problem.where)
+    return [replace(problem, where=_listed(where)) for problem, where in places.items()]
+
+
+def _listed(places: Sequence[str]) -> str:
+    shown = list(filter(None, places[:_MOST_PLACES]))
+    if len(places) > _MOST_PLACES:
+        shown.append(f"and {len(places) - _MOST_PLACES} more")
+    return "\n  --> ".join(shown)
 
 
 def error(

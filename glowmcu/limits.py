@@ -14,7 +14,8 @@ from contextvars import ContextVar
 
 DEFAULT_MEMORY_BYTES = 2 << 30
 _MEMORY: ContextVar[int] = ContextVar("glowmcu_memory_bytes", default=DEFAULT_MEMORY_BYTES)
-HINT = "--max-memory raises what is allowed"
+#: What nobody's computer has is not named as a way out.
+_MOST_GIB = 64
 
 
 @contextmanager
@@ -58,6 +59,17 @@ def file_bytes() -> int:
 def label_bytes() -> int:
     """For the names of a model's classes, 1 MiB by default."""
     return _MEMORY.get() >> 11
+
+
+def hint(size_bytes: int, allowed_bytes: int) -> str:
+    """The option with which `size_bytes` would be allowed where `allowed_bytes` are: in powers of
+    two of 1 GiB.
+    """
+    needed = -(-size_bytes * _MEMORY.get() // max(allowed_bytes, 1))
+    gib = max(-(-needed // (1 << 30)), 1)
+    gib = 1 << (gib - 1).bit_length()
+    given = f"--max-memory {gib}G" if gib <= _MOST_GIB else "--max-memory"
+    return f"{given} raises what is allowed"
 
 
 def size_text(size_bytes: int) -> str:

@@ -104,7 +104,7 @@ def _of_bytes(data: bytes, stem: str) -> GivenModel:
     if len(data) > limits.file_bytes():
         allowed = limits.size_text(limits.file_bytes())
         message = f"the model is larger than {allowed}: no model for an MCU"
-        raise error("GM110", message, MEMORY, limits.HINT)
+        raise error("GM110", message, MEMORY, limits.hint(len(data), limits.file_bytes()))
     return GivenModel(data, _place(f"{stem}.{format_of(data, MEMORY)}"))
 
 

@@ -26,7 +26,7 @@ def read_model_file(path: Path) -> bytes:
             allowed = limits.size_text(limits.file_bytes())
             raise error(
                 "GM110", f"the file is larger than {allowed}: no model for an MCU", str(path),
-                limits.HINT,
+                limits.hint(max(path.stat().st_size, len(data)), limits.file_bytes()),
             )  # fmt: skip
         return data
     except OSError as cause:

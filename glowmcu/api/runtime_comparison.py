@@ -15,6 +15,9 @@ from glowmcu.api.quantization import SamplesGiven
 from glowmcu.bundle import Bundle
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.frontend.notes import has_dynamic_ranges
+from glowmcu.frontend.tflite.container import read_container
+from glowmcu.frontend.tflite.importer import input_sizes
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.types import ElementType, TensorType
@@ -168,7 +171,8 @@ def verify_against(
     loaded, path = loaded_bundle(bundle, board), Path(file)
     given = read_given(path)
     _check_kind(loaded)
-    _check_borders(loaded, reference_graph(given.data, given.name), given.name)
+    sizes = _sizes_of_bundle(loaded, given.data, given.name)
+    _check_borders(loaded, reference_graph(given.data, given.name, inputs=sizes), given.name)
     if isinstance(samples, int):
         inputs = random_inputs(loaded.manifest, samples, seed)
     else:
@@ -227,6 +231,18 @@ def _check_kind(bundle: Bundle) -> None:
         "GM675", f"the bundle has {kind}: no .tflite file is the like of it", str(bundle.path),
         "glowmcu verify BUNDLE without --against compares it with its model's meaning",
     )  # fmt: skip
+
+
+def _sizes_of_bundle(bundle: Bundle, data: bytes, file: str) -> InputOptions:
+    """The sizes that the file leaves open are those that the bundle was compiled for."""
+    declared = input_sizes(read_container(data, file))
+    return InputOptions(
+        shapes={
+            name: tuple(entry.shape)
+            for (name, sizes), entry in zip(declared.items(), bundle.manifest.inputs, strict=False)
+            if None in sizes and len(sizes) == len(entry.shape)
+        }
+    )
 
 
 def _check_borders(bundle: Bundle, graph: Graph, file: str) -> None:

@@ -42,7 +42,7 @@ def check_tensor_size(shape: Shape, element_bytes: int, what: str) -> None:
             "GM114",
             f"{what} of {_shown(shape)} takes {limits.size_text(size_bytes)}, and "
             f"{limits.size_text(limits.tensor_bytes())} are allowed",
-            limits.HINT,
+            limits.hint(size_bytes, limits.tensor_bytes()),
         )
 
 
@@ -195,6 +195,11 @@ class GraphBuilder:
             states=states,
         )
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether results take more than they may; what comes behind would only say so again."""
+        return self._result_bytes > limits.results_bytes()
+
     def afford(self, shape: Shape, element_bytes: int, what: str) -> None:
         """Pay for a tensor that is not in the file, before anything is allocated.
 
@@ -202,13 +207,13 @@ class GraphBuilder:
         """
         check_tensor_size(shape, element_bytes, what)
         self._result_bytes += math.prod(shape) * element_bytes
-        if self._result_bytes > limits.results_bytes():
+        if self.is_spent:
             raise Unsupported(
                 "GM114",
                 f"with {what} of {_shown(shape)} all results take "
                 f"{limits.size_text(self._result_bytes)}, and "
                 f"{limits.size_text(limits.results_bytes())} are allowed",
-                limits.HINT,
+                limits.hint(self._result_bytes, limits.results_bytes()),
             )
 
     def _check_node_count(self) -> None:

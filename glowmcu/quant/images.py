@@ -133,7 +133,7 @@ def _pixels(path: Path, settings: Preprocessing) -> Array:
                     f"the image is {opened.width} x {opened.height}: {_BYTES_A_PIXEL} bytes a "
                     f"pixel are beyond {limits.size_text(limits.memory_bytes())}",
                     str(path),
-                    limits.HINT,
+                    limits.hint(_BYTES_A_PIXEL * pixels, limits.memory_bytes()),
                 )
             # A camera that was turned says so beside its pixels, and viewers turn them back.
             upright = _pillow("ImageOps").exif_transpose(opened)

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from glowmcu.api.inspection import Inspection, type_text
+from glowmcu.errors import each_once
 from glowmcu.report.tables import count, plain_table
 
 
@@ -32,5 +33,5 @@ def inspection_lines(found: Inspection) -> list[RenderableType]:
     tally = Counter(op.name for op in model.operators)
     lines.append("  " + escape(", ".join(f"{n} x {name}" for name, n in sorted(tally.items()))))
     lines += [f"  note   {escape(note)}" for note in found.notes]
-    lines += [escape(problem.for_shell) for problem in found.problems]
+    lines += [escape(problem.for_shell) for problem in each_once(found.problems)]
     return lines

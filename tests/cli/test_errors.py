@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from glowmcu.errors import GlowmcuError, Problem
 from tests.cli.conftest import Ended, Run
 
 Golden = Callable[[str, str], None]
@@ -236,3 +237,24 @@ def test_a_flash_budget_that_nothing_keeps_says_how_much_would_do(glowmcu_cli: R
     assert f"--flash-budget {found[1]}" in ended.err
     enough = glowmcu_cli("compile", "digits.tflite", "--flash-budget", f"{int(found[1]) * 5 // 4}")
     assert enough.exit_code == 0, enough.err
+
+
+def test_what_is_the_same_in_many_places_is_said_once() -> None:
+    same = [Problem("GM102", "operator X is not supported", f"node {n}", "hint") for n in range(7)]
+    other = Problem("GM102", "operator Y is not supported", "node 9")
+    cause = GlowmcuError([*same, other])
+    assert len(cause.problems) == 8
+    assert (
+        str(cause)
+        == cause.for_shell
+        == """\
+error[GM102]: operator X is not supported
+  --> node 0
+  --> node 1
+  --> node 2
+  --> node 3
+  --> and 3 more
+  hint: hint
+error[GM102]: operator Y is not supported
+  --> node 9"""
+    )

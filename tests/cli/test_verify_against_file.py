@@ -55,6 +55,22 @@ def test_stored_integers_are_taken_as_they_are(glowmcu_cli: Run, bundle: str) ->
     assert json.loads(ended.out)["checks"][0]["samples"] == 1
 
 
+def test_a_file_of_open_sizes_is_run_with_those_of_the_bundle(glowmcu_cli: Run) -> None:
+    model = ModelBuilder()
+    x = model.input("x", (1, 1), "float32", shape_signature=(-1, -1))
+    y = model.tensor("y", (1, 1), "float32", shape_signature=(-1, -1))
+    model.op("ABS", [x], [y])
+    model.output(y)
+    Path("open.tflite").write_bytes(model.finish())
+    made = ("compile", "open.tflite", "--input-shape", "x=2x5", "--rounding", "litert")
+    assert glowmcu_cli(*made, "-o", "out").exit_code == 0
+    ended = glowmcu_cli("verify", "out", "--against", "open.tflite", "--json")
+    assert (ended.exit_code, ended.err) == (0, "")
+    tflm, reference, litert = json.loads(ended.out)["checks"]
+    assert reference["passed"] and litert["passed"]
+    assert "expected 1 for dimension" in tflm["refused"]
+
+
 @pytest.fixture(autouse=True)
 def samples(work: Path) -> None:
     """`samples.npz`: 200 digits in the layout of the .tflite files."""

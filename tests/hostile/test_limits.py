@@ -115,10 +115,33 @@ def test_more_is_allowed_on_request() -> None:
     with pytest.raises(GlowmcuError, match="takes 20 MiB, and 16 MiB are allowed") as caught:
         read_model(large(), "m.onnx")
     assert caught.value.code == "GM114"
-    assert "--max-memory" in caught.value.problems[0].hint
+    assert caught.value.problems[0].hint == "--max-memory 4G raises what is allowed"
+    assert "  hint: glowmcu.memory_limit(4 << 30) raises" in str(caught.value)
     with glowmcu.memory_limit(4 << 30):
         assert read_model(large(), "m.onnx").inputs[0].type.size_bytes == 20 << 20
     assert limits.memory_bytes() == limits.DEFAULT_MEMORY_BYTES
+
+
+@pytest.mark.parametrize(("size", "asked"), [(2 << 30, "4G"), (3 << 31, "16G"), (1 << 60, "")])
+def test_the_memory_that_would_do_is_named_where_a_computer_has_it(size: int, asked: str) -> None:
+    said = limits.hint(size, limits.memory_bytes() // 2)
+    assert said == " ".join(filter(None, ("--max-memory", asked, "raises what is allowed")))
+
+
+def test_results_that_are_too_large_together_are_said_once() -> None:
+    """And what no memory cures is said beside it."""
+    kinds = ["Relu"] * 12 + ["Det"]
+    names = [f"v{index}" for index in range(len(kinds) + 1)]
+    nodes = [
+        helper.make_node(kind, [names[0]], [name], name=f"{kind}{name}")
+        for kind, name in zip(kinds, names[1:], strict=True)
+    ]
+    x, y = (helper.make_tensor_value_info(name, 1, (1 << 10, 1 << 10)) for name in names[:2])
+    data = helper.make_model(helper.make_graph(nodes, "g", [x], [y])).SerializeToString()
+    with pytest.raises(GlowmcuError) as caught:
+        read_model(data, "m.onnx")
+    assert [problem.code for problem in caught.value.problems] == ["GM114", "GM102"]
+    assert "all results take 36 MiB, and 32 MiB are allowed" in str(caught.value)
 
 
 def test_the_command_line_takes_the_limit(
@@ -127,7 +150,7 @@ def test_the_command_line_takes_the_limit(
     model = tmp_path / "m.onnx"
     model.write_bytes(onnx_model("Relu", [X]))
     assert main(["export", str(model), "-o", "m.tflite", "--max-memory", "1K"]) == 3
-    assert "--max-memory raises" in capsys.readouterr().err
+    assert "--max-memory 1G raises" in capsys.readouterr().err
     assert main(["inspect", str(model), "--max-memory", "4G"]) == 0
     assert limits.memory_bytes() == limits.DEFAULT_MEMORY_BYTES
 

@@ -293,7 +293,7 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
             "GM114",
             f"tensor {tensor.name[:120]!r} takes {limits.size_text(size_bytes)}, and "
             f"{limits.size_text(limits.file_bytes())} are allowed",
-            limits.HINT,
+            limits.hint(size_bytes, limits.file_bytes()),
         )
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         count = math.prod(shape)

@@ -87,7 +87,7 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
         function = importers.get((op.domain, op.kind))
         if function is None:
             problems.append(unsupported_operator(op, where, state.model))
-        elif unknown.isdisjoint(op.reads):
+        elif unknown.isdisjoint(op.reads) and not state.builder.is_spent:
             try:
                 function(state, op)
                 continue

@@ -95,7 +95,7 @@ def _import_operators(state: Import, file_name: str, refused: set[int]) -> list[
         function = importers.get(op.name)
         if function is None:
             problems.append(unsupported_operator(op, where, list(importers)))
-        elif unknown.isdisjoint(op.inputs):
+        elif unknown.isdisjoint(op.inputs) and not state.builder.is_spent:
             try:
                 function(state, op)
                 continue

@@ -37,7 +37,7 @@ def load(path: Path) -> list[tuple[npt.NDArray[Any], ...]]:
     return [tuple(sets[number]) for number in sorted(sets)]
 
 
-def _tflm(model: bytes) -> Run:
+def _tflm(model: bytes, _: Arrays) -> Run:
     import tflite
     from tflite_micro.python.tflite_micro import runtime
 
@@ -61,7 +61,8 @@ def _tflm(model: bytes) -> Run:
     return run
 
 
-def _litert(model: bytes, resolver: str) -> Run:
+def _litert(model: bytes, first: Arrays, resolver: str) -> Run:
+    """Inputs get the sizes of the `first` ones, where the file leaves theirs open."""
     from ai_edge_litert import interpreter as litert
 
     interpreter = litert.Interpreter(
@@ -69,6 +70,9 @@ def _litert(model: bytes, resolver: str) -> Run:
         experimental_op_resolver_type=litert.OpResolverType[resolver],
         num_threads=1,
     )
+    for details, array in zip(interpreter.get_input_details(), first, strict=True):
+        if tuple(details["shape"]) != array.shape:
+            interpreter.resize_tensor_input(details["index"], array.shape)
     interpreter.allocate_tensors()
 
     def run(inputs: Arrays) -> list[npt.NDArray[Any]]:
@@ -83,18 +87,19 @@ def _litert(model: bytes, resolver: str) -> Run:
     return run
 
 
-_OPENERS: dict[str, Callable[[bytes], Run]] = {
+_OPENERS: dict[str, Callable[[bytes, Arrays], Run]] = {
     "tflm": _tflm,
-    "litert": lambda model: _litert(model, "AUTO"),
-    "litert-reference": lambda model: _litert(model, "BUILTIN_REF"),
+    "litert": lambda model, first: _litert(model, first, "AUTO"),
+    "litert-reference": lambda model, first: _litert(model, first, "BUILTIN_REF"),
 }
 
 
 def main(name: str, model: str, given: str, made: str) -> int:
     """Runs all input sets, one after the other, without a reset."""
     try:
-        run = _OPENERS[name](Path(model).read_bytes())
-        outputs = [run(arrays) for arrays in load(Path(given))]
+        sets = load(Path(given))
+        run = _OPENERS[name](Path(model).read_bytes(), sets[0])
+        outputs = [run(arrays) for arrays in sets]
     except (RuntimeError, ValueError) as refusal:
         sys.stderr.write(f"{refusal}".strip().replace("\n", "; "))
         return REFUSED
