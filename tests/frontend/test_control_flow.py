@@ -10,6 +10,7 @@ import pytest
 
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.interpreter import Session
 from glowmcu.pipeline import reference_graph
 from tests.support.control_flow_models import (
@@ -283,6 +284,27 @@ def test_an_onnx_branch_of_a_known_condition_is_all_that_is_left(is_then: bool) 
     data = model_of([node], [value("y")], [numpy_helper.from_array(np.array(is_then), "c")])
     assert len(reference_graph(data, "m.onnx").nodes) <= 2
     expect_same(data)
+
+
+def test_a_branch_that_is_refused_may_be_one_that_is_never_taken() -> None:
+    """A model for two sample rates, of which only one fits the given input."""
+    graphs = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node(kind, ["x"], [name])], name, [], [value(name, None)]
+        )
+        for name, kind in (("then", "Relu"), ("else", "Det"))
+    }
+    nodes = [
+        helper.make_node("Equal", ["rate", "usual"], ["c"]),
+        helper.make_node("If", ["c"], ["y"], **graphs),
+    ]
+    inputs = [value("x"), value("rate", (), TensorProto.INT64)]
+    usual = [numpy_helper.from_array(np.array(16000, np.int64), "usual")]
+    model = helper.make_model(helper.make_graph(nodes, "main", inputs, [value("y")], usual))
+    data = model.SerializeToString()
+    assert "only one graph is needed: --bind rate=value.npy" in problem_of(data, "m.onnx").hint
+    bound = InputOptions(bind={"rate": np.array(16000, np.int64)})
+    assert len(reference_graph(data, "m.onnx", inputs=bound).nodes) == 1
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

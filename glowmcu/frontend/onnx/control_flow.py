@@ -6,6 +6,8 @@ body once a trip. Else the operator is a node with graphs inside (`loops.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from glowmcu.frontend.control_flow import MAX_TRIPS, SHORT_NODES
 from glowmcu.frontend.control_flow_nodes import Inside, add_if
 from glowmcu.frontend.onnx.container import NodeRecord
@@ -32,10 +34,22 @@ def import_if(state: Import, op: NodeRecord) -> None:
     expect_condition(op, condition)
     known = state.builder.known.get(condition)
     if known is None:
-        bind_results(state, op, _branched(state, op, condition))
+        try:
+            bind_results(state, op, _branched(state, op, condition))
+        except Unsupported as cause:
+            raise _with_hint_to_bind(cause, state.builder.inputs_behind(condition)) from cause
         return
     branch = "then_branch" if known.reshape(-1)[0] else "else_branch"
     bind_results(state, op, write_out(state, op, op.graph(branch), [], f"{loop_name(op)}/{branch}"))
+
+
+def _with_hint_to_bind(cause: Unsupported, names: Sequence[str]) -> Unsupported:
+    """A graph that is never taken may be the one that is refused: the other sample rate's."""
+    if not names:
+        return cause
+    flags = " ".join(f"--bind {name}=value.npy" for name in names)
+    hint = f"of a condition that is always the same only one graph is needed: {flags}"
+    return Unsupported(cause.code, cause.message, "; ".join(filter(None, (cause.hint, hint))))
 
 
 def _branched(state: Import, op: NodeRecord, condition: Value) -> list[Value]:
