@@ -19,8 +19,10 @@ import numpy.typing as npt
 import tflite
 from tflite.utils import BUILTIN_OPCODE2NAME
 
+from glowmcu import limits
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.frontend.tflite.schema import schema_names
+from glowmcu.frontend.tflite.sparsity import dense
 from glowmcu.ir.types import Shape
 
 MAX_RANK = 8
@@ -135,6 +137,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.budget = 8 * len(data) + 4096
+        self.dense_bytes = 0
 
     def spend(self, count: int, item_bytes: int = 4) -> int:
         """Pay for reading `count` items; ValueError when the file can't hold that much."""
@@ -161,16 +164,25 @@ class _Reader:
 
     def subgraph(self, model: Any, graph: Any, codes: list[str]) -> ModelRecord:
         tensors = [self.tensor(model, graph, i) for i in range(self.spend(graph.TensorsLength()))]
-        operators = [
-            self.operator(graph.Operators(i), i, codes, len(tensors))
-            for i in range(self.spend(graph.OperatorsLength()))
-        ]
+        operators = []
+        for i in range(self.spend(graph.OperatorsLength())):
+            op = self.operator(graph.Operators(i), i, codes, len(tensors))
+            if not _is_made_dense(op, tensors):
+                operators.append(op)
         inputs = self.ints(graph.InputsLength(), graph.InputsAsNumpy)
         outputs = self.ints(graph.OutputsLength(), graph.OutputsAsNumpy)
         for index in (*inputs, *outputs):
             if not 0 <= index < len(tensors):
                 raise ValueError(f"tensor {index} of {len(tensors)} is named as input or output")
         return ModelRecord(tuple(tensors), tuple(operators), inputs, outputs)
+
+    def dense(self, data: memoryview, type_name: str, shape: Shape, sparsity: Any) -> memoryview:
+        """All that is stored without zeros counts as results: a few bytes name many."""
+        made = dense(data, type_name, shape, sparsity, self.spend)
+        self.dense_bytes += len(made)
+        if self.dense_bytes > limits.results_bytes():
+            raise ValueError(f"its sparse tensors have {limits.size_text(self.dense_bytes)} in all")
+        return made
 
     def code(self, model: Any, index: int) -> str:
         code = model.OperatorCodes(index)
@@ -205,16 +217,19 @@ class _Reader:
         if record.ShapeSignatureLength() == rank:
             signature = self.ints(rank, record.ShapeSignatureAsNumpy)
         scales, zero_points, axis = self.quantization(record)
+        type_name, data = _type_name(record.Type()), self.buffer(model, record.Buffer())
+        if data is not None and record.Sparsity() is not None:
+            data = self.dense(data, type_name, shape, record.Sparsity())
         return TensorRecord(
             index,
             self.text(record) or f"tensor_{index}",
-            _type_name(record.Type()),
+            type_name,
             shape,
             scales,
             zero_points,
             axis,
             tuple(axis for axis, size in enumerate(signature) if size < 0),
-            self.buffer(model, record.Buffer()),
+            data,
             bool(record.IsVariable()),
         )
 
@@ -247,6 +262,17 @@ class _Reader:
             return None
         self.spend(length, 1)
         return memoryview(buffer.DataAsNumpy())
+
+
+def _is_made_dense(op: OperatorRecord, tensors: list[TensorRecord]) -> bool:
+    """Whether it is DENSIFY of a constant: its result is that constant, which is dense already."""
+    if op.name != "DENSIFY" or len(op.inputs) != 1 or len(op.outputs) != 1 or op.inputs[0] < 0:
+        return False
+    stored, result = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if stored.data is None or (stored.type_name, stored.shape) != (result.type_name, result.shape):
+        return False
+    tensors[result.index] = replace(result, data=stored.data)
+    return True
 
 
 def _vector(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
