@@ -9,9 +9,10 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.pipeline import compile_model
+from glowmcu.ir.interpreter import Session
+from glowmcu.pipeline import compile_model, reference_graph
 from tests.support.check_model import check_model
-from tests.support.onnx_models import onnx_model, run_onnxruntime
+from tests.support.onnx_models import finished, onnx_model, run_onnxruntime
 
 
 def ints(*values: int) -> np.ndarray:
@@ -153,6 +154,27 @@ def test_casts(source: str, target: str) -> None:
     check_model(like, inputs, run_onnxruntime)
 
 
+@pytest.mark.parametrize(("element", "apart"), [(10, 2e-3), (11, 1e-6)], ids=["half", "double"])
+def test_other_floats_are_computed_as_float32(element: int, apart: float) -> None:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    make = onnx.helper.make_node
+    nodes = [
+        make("Cast", ["x"], ["other"], to=element),
+        make("Softmax", ["other"], ["parts"]),
+        make("Mul", ["parts", "two"], ["twice"]),
+        make("Cast", ["twice"], ["y"], to=1),
+    ]
+    border = [onnx.helper.make_tensor_value_info(name, 1, (2, 5)) for name in "xy"]
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
+    two = onnx.numpy_helper.from_array(np.array([2], dtype), "two")
+    data = finished(onnx, nodes, border[:1], border[1:], [two])
+    values = np.random.default_rng(4).normal(size=(2, 5)).astype(np.float32)
+    (theirs,) = run_onnxruntime(data, [values])
+    (ours,) = Session(reference_graph(data, "m.onnx")).run([values])
+    assert np.allclose(ours, theirs, apart, apart)
+    check_model(data, [[values]])
+
+
 REFUSED = {
     "an index outside": (
         onnx_model("Gather", [x(3, 2), ints(3)]), r"Gather: index 3 is outside \[3\]"),
@@ -161,7 +183,8 @@ REFUSED = {
     "an axis outside": (onnx_model("Concat", [x(3, 2)], {"axis": 2}), "axis 2 is outside rank 2"),
     "a step of zero": (onnx_model("Slice", [x(3), ints(0), ints(1), ints(0), ints(0)]), "steps of"),
     "shapes that do not broadcast": (onnx_model("Expand", [x(3), ints(2)]), "Expand: .*broadcast"),
-    "half precision": (onnx_model("Cast", [x(3)], {"to": 10}), "Cast to FLOAT16 is not supported"),
+    "half precision at the end": (onnx_model("Cast", [x(3)], {"to": 10}), "output 'y0' is FLOAT16"),
+    "complex numbers": (onnx_model("Cast", [x(3)], {"to": 14}), "Cast to COMPLEX64 is not"),
 }  # fmt: skip
 
 
