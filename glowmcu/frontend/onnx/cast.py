@@ -8,16 +8,11 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.cast import Cast
 
-#: They are computed as float32, the only float of the IR, as are constants of theirs.
-_FLOATS = ("DOUBLE", "FLOAT16")
-
 
 @importer("Cast")
 def import_cast(state: Import, op: NodeRecord) -> None:
-    """To a type of the IR; to float32 where another float is asked for."""
+    """To a type of the IR; to float32 where float16 or double is asked for."""
     element, type_name = element_of(op.integer("to", 0))
-    if type_name in _FLOATS:
-        element = ElementType.F32
     if element is None:
         known = ", ".join(item.value for item in ElementType)
         raise Unsupported("GM105", f"Cast to {type_name} is not supported; supported: {known}")

@@ -234,6 +234,9 @@ _ELEMENTS = {
     "INT32": ElementType.I32,
     "INT64": ElementType.I64,
     "BOOL": ElementType.BOOL,
+    # The only float that the IR has.
+    "FLOAT16": ElementType.F32,
+    "DOUBLE": ElementType.F32,
 }
 
 
@@ -280,13 +283,13 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
         kind = type(tensor).__name__
         raise Unsupported("GM101", f"an attribute that holds a tensor is a {kind}")
     element, type_name = element_of(tensor.data_type)
-    if element is None and type_name not in ("DOUBLE", "FLOAT16", *_FOUR_BITS):
+    if element is None and type_name not in _FOUR_BITS:
         known = ", ".join((*_ELEMENTS, *_FOUR_BITS))
         raise Unsupported("GM105", f"tensor {tensor.name!r} is {type_name}; supported: {known}")
     shape: Shape = tuple(int(size) for size in tensor.dims)
     if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
         raise Unsupported("GM105", f"tensor {tensor.name!r} has the shape {str(shape)[:120]}")
-    element_bytes = 8 if element is None else element.size_bytes
+    element_bytes = 1 if element is None else element.size_bytes
     size_bytes = math.prod(size or 1 for size in shape) * element_bytes
     if size_bytes > limits.file_bytes():
         raise Unsupported(

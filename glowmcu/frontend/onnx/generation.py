@@ -32,9 +32,9 @@ def import_eye_like(state: Import, op: NodeRecord) -> None:
     element = x.type.element
     if op.has("dtype"):
         chosen, type_name = element_of(op.integer("dtype", 0))
-        if chosen is None and type_name != "DOUBLE":
+        if chosen is None:
             raise Unsupported("GM105", f"EyeLike of {type_name} is not supported")
-        dtype = np.dtype(np.float32) if chosen is None else chosen.numpy
+        dtype = chosen.numpy
     else:
         dtype = element.numpy
     if x.type.rank != 2:
