@@ -22,7 +22,7 @@ def import_gather(state: Import, op: OperatorRecord) -> None:
     batch_dims = options.BatchDims()
     if batch_dims < 0:
         batch_dims += indices.type.rank
-    _expect_inside(state, op, (x.type.shape[axis],))
+    expect_inside(state, op, (x.type.shape[axis],))
     state.emit(op, Gather(axis, batch_dims), [x, indices])
 
 
@@ -32,7 +32,7 @@ def import_gather_nd(state: Import, op: OperatorRecord) -> None:
     x, indices = state.value(op, 0), state.value(op, 1)
     coordinates = indices.type.shape[-1] if indices.type.rank else 0
     if coordinates <= x.type.rank:
-        _expect_inside(state, op, x.type.shape[:coordinates])
+        expect_inside(state, op, x.type.shape[:coordinates])
     state.emit(op, GatherNd(), [x, indices])
 
 
@@ -48,7 +48,7 @@ def import_embedding_lookup(state: Import, op: OperatorRecord) -> None:
         raise Unsupported("GM106", f"embedding_lookup: {table.type} does not become {out}")
     if table.type.element not in (ElementType.F32, ElementType.I8):
         raise Unsupported("GM106", f"embedding_lookup: expected float32 or int8, got {table.type}")
-    _expect_inside(state, op, table.type.shape[:1], 0)
+    expect_inside(state, op, table.type.shape[:1], 0)
     if is_real:
         _expect_one_scale(table.type)
         found = state.emit_inner(op, Gather(0), [table, rows], table.type)
@@ -68,7 +68,7 @@ def _expect_one_scale(table: TensorType) -> None:
         )
 
 
-def _expect_inside(state: Import, op: OperatorRecord, sizes: Shape, position: int = 1) -> None:
+def expect_inside(state: Import, op: OperatorRecord, sizes: Shape, position: int = 1) -> None:
     """Indices that are known must be within `sizes`; computed ones are clamped at run time."""
     if not state.known(op, position) or not sizes:
         return

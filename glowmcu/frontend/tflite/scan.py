@@ -1,13 +1,13 @@
-"""ARG_MAX, ARG_MIN and CUMSUM."""
+"""ARG_MAX, ARG_MIN, TOPK_V2 and CUMSUM."""
 
 from __future__ import annotations
 
 import tflite
 
-from glowmcu.frontend.tflite.axes import axis_operand
+from glowmcu.frontend.tflite.axes import axis_operand, integer_list
 from glowmcu.frontend.tflite.container import OperatorRecord
-from glowmcu.frontend.tflite.importer import Import, importer
-from glowmcu.ops.scan import ArgMax, ArgMin, CumSum
+from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
+from glowmcu.ops.scan import ArgMax, ArgMin, CumSum, TopK
 
 
 @importer("ARG_MAX", "ARG_MIN")
@@ -16,6 +16,16 @@ def import_arg_extreme(state: Import, op: OperatorRecord) -> None:
     x = state.value(op, 0)
     axis = axis_operand(state, op, 1, x.type.rank)
     state.emit(op, ArgMax(axis) if op.name == "ARG_MAX" else ArgMin(axis), [x])
+
+
+@importer("TOPK_V2")
+def import_top_k(state: Import, op: OperatorRecord) -> None:
+    """The number of elements must be constant; of equal ones the first comes first."""
+    x = state.value(op, 0)
+    counts = integer_list(state, op, 1, "the number of elements")
+    if len(counts) != 1 or x.type.rank < 1:
+        raise Unsupported("GM106", f"topk_v2: {len(counts)} numbers of elements of {x.type}")
+    state.emit(op, TopK(x.type.rank - 1, counts[0]), [x])
 
 
 @importer("CUMSUM")

@@ -19,7 +19,6 @@ _ALTERNATIVES = {
     "NON_MAX_SUPPRESSION_V5": "run it in the application, on the outputs before it",
     "RFFT2D": _COMPLEX,
     "RNN": _RECURRENT,
-    "TOPK_V2": "ARG_MAX is supported; sort in the application otherwise",
     "UNIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT,
     "BIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
 }
