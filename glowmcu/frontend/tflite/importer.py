@@ -115,6 +115,8 @@ class Import:
         """Operand `position`; a constant becomes a node the first time it is read."""
         if not self.has(op, position):
             raise Unsupported("GM105", f"{op.name} lacks operand {position}")
+        if self.is_complex(op, position):
+            raise Unsupported("GM105", f"{op.name} of complex numbers is not supported")
         return self.tensor_value(op.inputs[position])
 
     def tensor_value(self, index: int) -> Value:
@@ -223,6 +225,19 @@ class Import:
             raise Unsupported("GM106", f"{op.name.lower()}: {data.dtype} is not {declared}")
         type_ = TensorType(data.shape, declared.element, declared.quantization)
         self._values[op.outputs[0]] = self.builder.add_known(Value(type_, name), data)
+
+    def bind_value(self, op: OperatorRecord, value: Value) -> None:
+        """The operator's result is `value`, whatever type the file declares."""
+        self._values[op.outputs[0]] = value
+
+    def fits(self, op: OperatorRecord, shape: Shape) -> bool:
+        """Whether the operator's result may have this shape."""
+        return self._resized or _fits(shape, self.model.tensors[op.outputs[0]])
+
+    def is_complex(self, op: OperatorRecord, position: int = 0) -> bool:
+        """Whether an operand is complex: only those operators read it that ask for this."""
+        tensors = self.model.tensors
+        return self.has(op, position) and tensors[op.inputs[position]].type_name == "COMPLEX64"
 
     def output_type(self, op: OperatorRecord, position: int = 0) -> TensorType:
         """Type that the file declares for a result."""

@@ -9,6 +9,7 @@ import tflite
 
 from glowmcu.frontend.graph_builder import MAX_RANK
 from glowmcu.frontend.tflite.axes import integer_list, positive_axis
+from glowmcu.frontend.tflite.complex_numbers import import_reshaped
 from glowmcu.frontend.tflite.container import OperatorRecord
 from glowmcu.frontend.tflite.importer import Import, Unsupported, importer
 from glowmcu.ir.graph import Value
@@ -20,6 +21,9 @@ from glowmcu.ops.tiling import BroadcastTo
 @importer("RESHAPE")
 def import_reshape(state: Import, op: OperatorRecord) -> None:
     """The operand says the new shape (with a -1 that fits the input), else the declared result."""
+    if state.is_complex(op):
+        import_reshaped(state, op, state.model.tensors[op.outputs[0]].shape)
+        return
     x = state.value(op, 0)
     shape = state.output_type(op).shape
     if state.known(op, 1):
@@ -42,6 +46,9 @@ def import_squeeze(state: Import, op: OperatorRecord) -> None:
     """The declared result has lost some axes of length 1; where it was declared for other sizes
     than the user gave, the options say which.
     """
+    if state.is_complex(op):
+        import_reshaped(state, op, state.model.tensors[op.outputs[0]].shape)
+        return
     x = state.value(op, 0)
     declared = state.output_type(op).shape
     ones = [axis for axis, size in enumerate(x.type.shape) if size == 1]

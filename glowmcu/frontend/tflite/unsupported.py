@@ -9,15 +9,12 @@ from glowmcu.errors import Problem
 from glowmcu.frontend.tflite.container import OperatorRecord
 
 _RECURRENT = "export it unrolled (Keras: unroll=True), so that it becomes ordinary layers"
-_COMPLEX = "compute the spectrum in the application and feed it to the model"
 #: What a converter offers instead, where a similar name would mislead.
 _ALTERNATIVES = {
     "CONV_3D": "CONV_2D over frames stacked as channels is supported",
-    "IRFFT2D": _COMPLEX,
     "LSTM": _RECURRENT,
     "NON_MAX_SUPPRESSION_V4": "run it in the application, on the outputs before it",
     "NON_MAX_SUPPRESSION_V5": "run it in the application, on the outputs before it",
-    "RFFT2D": _COMPLEX,
     "RNN": _RECURRENT,
     "UNIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT,
     "BIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
