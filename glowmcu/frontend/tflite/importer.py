@@ -19,9 +19,7 @@ from glowmcu.frontend.control_flow import Effort, expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
 from glowmcu.frontend.tflite.container import ModelRecord, OperatorRecord, TensorRecord
-from glowmcu.frontend.tflite.tensors import (
-    constant_data, dynamic_shape, real_values, tensor_type,
-)  # fmt: skip
+from glowmcu.frontend.tflite.tensors import constant_data, dynamic_shape, real_values, tensor_type
 from glowmcu.frontend.tflite.unsigned import as_int8, as_int8_operation, knows_int8_alone
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
