@@ -15,9 +15,9 @@ from typing import Any
 
 from glowmcu.errors import GlowmcuError, error
 
-#: Below these a quantization is warned of. 20 dB is an error of a tenth of the signal; of 50
+#: Below these a quantization is warned of. At 25 dB the error is an eighteenth of the signal; of 50
 #: decisions one may fall on the border between two classes.
-LOW_SQNR_DB = 20.0
+LOW_SQNR_DB = 25.0
 LOW_AGREEMENT = 0.98
 #: An SQNR that stands for outputs without any error; the opposite one for a signal that is lost.
 BEST_DB = 200.0

@@ -144,9 +144,9 @@ def test_samples_of_which_only_those_held_back_vary_are_judged_on_themselves() -
 @pytest.mark.parametrize(
     ("figures", "demands", "count"),
     [
-        (Figures(19.9, None, 0, 0), Demands(), 1),
-        (Figures(20.0, 0.98, 100, 2), Demands(), 0),
-        (Figures(20.0, 0.97, 100, 3), Demands(), 1),
+        (Figures(24.9, None, 0, 0), Demands(), 1),
+        (Figures(25.0, 0.98, 100, 2), Demands(), 0),
+        (Figures(25.0, 0.97, 100, 3), Demands(), 1),
         (Figures(30.0, 0.9, 10, 1), Demands(), 0),
         (Figures(30.0, 0.9, 10, 1), Demands(agreement=98), 1),
         (Figures(30.0, 1.0, 10, 0), Demands(sqnr_db=31), 1),
