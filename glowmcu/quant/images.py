@@ -26,6 +26,7 @@ IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif
 _BYTES_A_PIXEL = 16
 #: What float32 holds; NaN compares with nothing.
 _LARGEST_NUMBER = 3e38
+_WHITE_OF_16_BITS = 65535
 _LAYOUTS = ("NHWC", "NCHW")
 _COLORS = ("rgb", "bgr", "gray")
 
@@ -136,9 +137,29 @@ def _pixels(path: Path, settings: Preprocessing) -> Array:
                     limits.HINT,
                 )
             # A camera that was turned says so beside its pixels, and viewers turn them back.
-            upright = _pillow("ImageOps").exif_transpose(opened)
+            upright = _of_bytes(_pillow("ImageOps").exif_transpose(opened), path)
             picture = upright.convert("L" if settings.color == "gray" else "RGB")
     return np.asarray(picture.resize((width, height), image.Resampling.BILINEAR))
+
+
+def _of_bytes(picture: Any, path: Path) -> Any:  # noqa: ANN401 - an image of Pillow
+    """An image of 16 bits a pixel with 0 to 255 for its 0 to 65535: Pillow cuts off what is above
+    255 instead, which leaves white. Raises GM307 for numbers without a stated range.
+    """
+    if not picture.mode.startswith(("I", "F")):
+        return picture
+    values = np.asarray(picture)
+    is_narrow = picture.mode.startswith("I") and values.size and values.min() >= 0
+    if not is_narrow or values.max() > _WHITE_OF_16_BITS:
+        raise error(
+            "GM307",
+            f"the image has pixels of 32 bits (mode {picture.mode}), which say nothing of their "
+            "range",
+            str(path),
+            "save it with 8 or 16 bits a pixel, or give arrays as training read them: .npy",
+        )
+    scaled = np.rint(values / (_WHITE_OF_16_BITS / 255)).astype(np.uint8)
+    return _pillow().fromarray(scaled)
 
 
 def _pillow(part: str = "Image") -> ModuleType:

@@ -30,12 +30,14 @@ SampleData = Array | Mapping[str, Array] | Iterable[Any]
 @dataclass(frozen=True)
 class Samples:
     """Samples that can be gone through again and again. `count` is None if it is not known;
-    `notes` say what was taken for granted of them.
+    `notes` say what was taken for granted of them. `rates` are those of sound, in samples a second,
+    each with the first file that has it.
     """
 
     make: Callable[[], Iterator[Sample]]
     count: int | None = None
     notes: tuple[str, ...] = ()
+    rates: tuple[tuple[int, str], ...] = ()
 
     def __iter__(self) -> Iterator[Sample]:
         return self.make()
@@ -97,11 +99,20 @@ def _questions(graph: Graph, sample: object) -> tuple[str, ...]:
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """One after the other; what is said of several is said once."""
+    """One after the other; what is said of several is said once. Sound of different rates is asked
+    about.
+    """
     counts = [part.count for part in parts if part.count is not None]
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     count = sum(counts) if len(counts) == len(parts) else None
-    return Samples(lambda: itertools.chain.from_iterable(parts), count, notes)
+    first = dict[int, str]()
+    for rate, name in (found for part in parts for found in part.rates):
+        first.setdefault(rate, name)
+    if len(first) > 1:
+        named = ", ".join(f"{rate} ({name})" for rate, name in first.items())
+        asked = f"sound of several rates, samples a second: {named}; none was converted"
+        notes = tuple(dict.fromkeys((*notes, asked)))
+    return Samples(lambda: itertools.chain.from_iterable(parts), count, notes, tuple(first.items()))
 
 
 def single_files(graph: Graph, paths: Sequence[Path], read: Callable[[Path], Any]) -> Samples:
