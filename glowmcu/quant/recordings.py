@@ -21,6 +21,7 @@ from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.quant.data_sets import ASIDE
 from glowmcu.quant.samples import Samples, samples_of
 from glowmcu.sound_files import load_sound
 
@@ -30,11 +31,6 @@ _Line = tuple[int, list[str]]
 _MISSING = ("", "-", "?", "na", "n/a", "none", "null", "#n/a")
 TABLE_SUFFIXES = (".csv", ".tsv")
 SOUND_SUFFIXES = (".wav",)
-#: Columns that are no numbers for a model, by their usual names.
-_ASIDE = (
-    "", "class", "class_id", "id", "index", "label", "labels", "sample", "t", "target", "time",
-    "timestamp", "unnamed: 0", "y",
-)  # fmt: skip
 
 
 def read_table(graph: Graph, path: Path) -> Samples:
@@ -45,7 +41,7 @@ def read_table(graph: Graph, path: Path) -> Samples:
     sizes = (math.prod(value.type.shape), depth)
     kept = list(range(rows.shape[1]))
     if rows.shape[1] not in sizes:
-        kept = [at for at in kept if not names or names[at].strip().lower() not in _ASIDE]
+        kept = [at for at in kept if not names or names[at].strip().lower() not in ASIDE]
     if len(kept) not in sizes:
         raise error(
             "GM304",
@@ -140,7 +136,7 @@ def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
     lines, notes = _with_points(lines, separator)
     is_header = any(not _is_number(cell) and not _is_missing(cell) for cell in _first(lines))
     names = lines.pop(0)[1] if is_header else []
-    aside = {at for at, name in enumerate(names) if name.strip().lower() in _ASIDE}
+    aside = {at for at, name in enumerate(names) if name.strip().lower() in ASIDE}
     wanted = len(names or lines[0][1]) if lines else 0
     rows = list[list[float]]()
     for number, line in lines:
