@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from glowmcu.quality import LOW_SQNR_DB
 from glowmcu.report.tables import count
-
-#: Decibels below which the page names a network.
-LOW_DB = 25.0
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,9 @@ was trained, it tells how a network of this form is quantized, not how well one 
 def page(rows: Sequence[Row], networks: int) -> str:
     """The whole file."""
     refused = [row for row in rows if row.refusal]
-    low = [row for row in rows if row.sqnr_db is not None and row.sqnr_db < LOW_DB]
+    low = [row for row in rows if row.sqnr_db is not None and row.sqnr_db < LOW_SQNR_DB]
     text = _HEAD.format(
-        measured=len(rows), all=networks, refused=len(refused), low=len(low), low_db=LOW_DB,
+        measured=len(rows), all=networks, refused=len(refused), low=len(low), low_db=LOW_SQNR_DB,
         floats=sum(bool(row.float_layers) for row in rows),
     )  # fmt: skip
     head = ["network", "ONNX nodes", "layers", "in float", "SQNR dB", "arena B", "constants B",
@@ -61,7 +59,7 @@ def page(rows: Sequence[Row], networks: int) -> str:
     text += "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *cells))
     for title, lines in (
         ("Refused", [f"{row.name}: {' '.join(row.refusal.split())}" for row in refused]),
-        (f"Below {LOW_DB:g} dB", [f"{row.name}: {_warning(row)}" for row in low]),
+        (f"Below {LOW_SQNR_DB:g} dB", [f"{row.name}: {_warning(row)}" for row in low]),
     ):
         if lines:
             text += f"\n## {title}\n\n" + "".join(f"- {line}\n" for line in lines)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from glowmcu import limits
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import Shape, TensorType
@@ -23,6 +23,15 @@ _USUAL = (
     "input_values", "audio",
 )  # fmt: skip
 
+#: Columns that are no numbers for a model, by their usual names.
+ASIDE = (
+    "", "class", "class_id", "id", "index", "label", "labels", "sample", "t", "target", "time",
+    "timestamp", "unnamed: 0", "y",
+)  # fmt: skip
+_MOST_DESCRIBED = 6
+_TENSORFLOW_INFINITE = -1
+#: Items that are kept of what gives no number of them; a few hundred calibrate well.
+_MOST_ITEMS = 1 << 18
 #: An item is inputs, labels and weights at most.
 _MOST_PARTS = 3
 
@@ -33,13 +42,29 @@ def as_array(data: object) -> object:
     if isinstance(data, np.ndarray | Mapping | list | tuple | str | bytes):
         return data
     if hasattr(found, "detach"):
-        found = found.detach().cpu()
+        return _of_torch(found)
     for name in ("to_numpy", "numpy"):
         if callable(getattr(found, name, None)):
             return np.asarray(getattr(found, name)())
     if hasattr(found, "__array__") or hasattr(found, "__array_interface__"):
         return np.asarray(found)
     return data
+
+
+def _of_torch(tensor: Any) -> Array:  # noqa: ANN401 - a tensor of PyTorch
+    """Raises GM305 for what has no numbers of its own, as sparse and meta tensors."""
+    found = tensor.detach()
+    try:
+        found = found.cpu()
+        # NumPy has no bfloat16: float32 holds all of its numbers.
+        is_narrow = str(getattr(found, "dtype", "")) == "torch.bfloat16"
+        return np.asarray((found.float() if is_narrow else found).numpy())
+    except (TypeError, RuntimeError, NotImplementedError) as cause:
+        raise error(
+            "GM305",
+            f"a tensor of PyTorch that is no array: {' '.join(str(cause).split())[:120]}",
+            hint="give dense tensors that hold data: tensor.to_dense()",
+        ) from cause
 
 
 def items_of(data: Iterable[Any], where: str) -> Sequence[Any]:
@@ -52,19 +77,25 @@ def items_of(data: Iterable[Any], where: str) -> Sequence[Any]:
         return data
     if isinstance(data, Sized) and hasattr(data, "__getitem__"):
         return _ByNumber(data)
+    # What `tf.data` says of a data set that repeats without an end.
+    cardinality = getattr(data, "cardinality", None)
+    if callable(cardinality) and int(cardinality()) == _TENSORFLOW_INFINITE:
+        raise _too_many("a data set without an end", where)
     found, left = list[Any](), limits.memory_bytes() // 2
     for item in data:
         left -= _size_bytes(item)
-        if left < 0:
-            raise error(
-                "GM306",
-                f"more samples than fit into {limits.size_text(limits.memory_bytes() // 2)}: "
-                f"{len(found)} and no end",
-                where,
-                "take as many as calibrate well, a few hundred: itertools.islice(data, 500)",
-            )
+        if left < 0 or len(found) == _MOST_ITEMS:
+            room = limits.size_text(limits.memory_bytes() // 2)
+            raise _too_many(f"more samples than fit into {room}: {len(found)} and no end", where)
         found.append(item)
     return found
+
+
+def _too_many(what: str, where: str) -> GlowmcuError:
+    return error(
+        "GM306", what, where,
+        "take as many as calibrate well, a few hundred: itertools.islice(data, 500)",
+    )  # fmt: skip
 
 
 class _ByNumber(Sequence[Any]):
@@ -75,6 +106,10 @@ class _ByNumber(Sequence[Any]):
 
     def __len__(self) -> int:
         return len(self._data)
+
+    def __iter__(self) -> Iterator[Any]:
+        # By the length: a data set that makes its items up need not refuse a number beyond it.
+        return (self._data[index] for index in range(len(self._data)))
 
     def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - as `Sequence` has it
         return self._data[index]
@@ -111,12 +146,7 @@ def _inputs_of(graph: Graph, item: object) -> list[Array] | None:
     types = [value.type for value in graph.inputs]
     item = as_array(item)
     if isinstance(item, Mapping):
-        by_name = {str(name): as_array(array) for name, array in item.items()}
-        if all(value.name in by_name for value in graph.inputs):
-            return [np.asarray(by_name[value.name]) for value in graph.inputs]
-        arrays = {n: a for n, a in by_name.items() if isinstance(a, np.ndarray)}
-        key = key_of_samples(arrays, types[0]) if len(types) == 1 else None
-        return None if key is None else [arrays[key]]
+        return _of_row(graph, item)
     if isinstance(item, np.ndarray):
         return [item] if len(types) == 1 else None
     if not isinstance(item, list | tuple):
@@ -137,6 +167,55 @@ def _inputs_of(graph: Graph, item: object) -> list[Array] | None:
     return [np.asarray(part) for part in parts] if fits else None
 
 
+def _of_row(graph: Graph, row: Mapping[Any, Any]) -> list[Array] | None:
+    """By the inputs' names, or of one input by what fits it: an array, or columns of numbers."""
+    by_name = {str(name): _of_cell(cell) for name, cell in row.items()}
+    if all(value.name in by_name for value in graph.inputs):
+        return [np.asarray(by_name[value.name]) for value in graph.inputs]
+    if len(graph.inputs) != 1:
+        return None
+    type_ = graph.inputs[0].type
+    arrays = {name: cell for name, cell in by_name.items() if isinstance(cell, np.ndarray)}
+    key = key_of_samples(arrays, type_)
+    if key is not None:
+        return [arrays[key]]
+    numbers = [cell for name, cell in by_name.items() if name.lower() not in ASIDE]
+    are_columns = all(isinstance(cell, int | float) for cell in numbers)
+    if not are_columns or len(numbers) != type_.element_count:
+        return None
+    return [np.array(numbers).reshape(type_.shape)]
+
+
+def _of_cell(cell: object) -> object:
+    """What a data set holds in a column: lists of numbers are arrays, and so is decoded sound."""
+    if isinstance(cell, Mapping):
+        cell = cell.get("array")
+    if isinstance(cell, list | tuple):
+        try:
+            array = np.asarray(cell)
+        except ValueError:
+            return cell  # rows of different lengths
+        return array if array.dtype.kind in "fiub" else cell
+    return as_array(cell)
+
+
+def described(item: object) -> str:
+    """What an item holds, for messages: names, shapes and kinds."""
+    if isinstance(item, Mapping):
+        cells = [(f"{str(name)!r} ", _of_cell(cell)) for name, cell in item.items()]
+    elif isinstance(item, list | tuple):
+        cells = [("", as_array(part)) for part in item]
+    else:
+        cells = [("", as_array(item))]
+    texts = [
+        f"{name}{cell.shape} {cell.dtype}" if isinstance(cell, np.ndarray)
+        else f"{name}{type(cell).__name__}"
+        for name, cell in cells[:_MOST_DESCRIBED]
+    ]  # fmt: skip
+    more = len(cells) - len(texts)
+    return ", ".join([*texts, *([f"{more} more"] if more else [])]) or "nothing"
+
+
 def _of_plain_numbers(item: Sequence[Any], type_: TensorType) -> list[Array] | None:
     try:
         array = np.asarray(item)
@@ -152,6 +231,10 @@ def key_of_samples(arrays: Mapping[str, Array], type_: TensorType) -> str | None
     fitting = [name for name, array in arrays.items() if _is_sample_or_batch(array.shape, type_)]
     if len(fitting) == 1:
         return fitting[0]
+    # A batch of labels may be as long as a sample.
+    others = [name for name in fitting if name.lower() not in ASIDE]
+    if len(others) == 1:
+        return others[0]
     by_lower = {name.lower(): name for name in reversed(fitting)}
     return next((by_lower[name] for name in _USUAL if name in by_lower), None)
 

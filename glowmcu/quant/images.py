@@ -10,6 +10,7 @@ import importlib
 import json
 import sys
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +27,7 @@ IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif
 _BYTES_A_PIXEL = 16
 #: What float32 holds; NaN compares with nothing.
 _LARGEST_NUMBER = 3e38
+_WHITE_OF_16_BITS = 65535
 _LAYOUTS = ("NHWC", "NCHW")
 _COLORS = ("rgb", "bgr", "gray")
 
@@ -109,6 +111,42 @@ def read_image(path: Path, settings: Preprocessing) -> Array:
         raise error(
             "GM307", f"cannot read the image: {text}", str(path), "does an image viewer show it?"
         ) from cause
+    return _numbered(pixels, settings)
+
+
+class _Numbered(Sequence[Any]):
+    def __init__(self, items: Sequence[Any], settings: Preprocessing) -> None:
+        self._items, self._settings = items, settings
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._of, self._items)
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - as `Sequence` has it
+        return self._of(self._items[index])
+
+    def _of(self, item: Any) -> Any:  # noqa: ANN401 - of whatever data set
+        if isinstance(item, Mapping):
+            return {name: self._of(cell) for name, cell in item.items()}
+        if isinstance(item, tuple | list):
+            return [self._of(part) for part in item]
+        is_picture = callable(getattr(item, "convert", None)) and hasattr(item, "getbands")
+        if not is_picture:
+            return item
+        return _numbered(_resized(item, "samples", self._settings), self._settings)
+
+
+def with_images(items: Sequence[Any], settings: Preprocessing) -> Sequence[Any]:
+    """Items of a data set with numbers for the images of Pillow in them, when they are asked for.
+
+    Items raise as `read_image`.
+    """
+    return _Numbered(items, settings)
+
+
+def _numbered(pixels: Array, settings: Preprocessing) -> Array:
     height, width = settings.size
     pixels = pixels.reshape(height, width, -1)
     pixels = pixels[..., ::-1] if settings.color == "bgr" else pixels
@@ -122,7 +160,6 @@ def read_image(path: Path, settings: Preprocessing) -> Array:
 def _pixels(path: Path, settings: Preprocessing) -> Array:
     """Pixels in the size wanted. Pillow warns of large images; here the limit is the user's."""
     image = _pillow()
-    height, width = settings.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", image.DecompressionBombWarning)
         with image.open(path) as opened:
@@ -135,10 +172,36 @@ def _pixels(path: Path, settings: Preprocessing) -> Array:
                     str(path),
                     limits.hint(_BYTES_A_PIXEL * pixels, limits.memory_bytes()),
                 )
-            # A camera that was turned says so beside its pixels, and viewers turn them back.
-            upright = _pillow("ImageOps").exif_transpose(opened)
-            picture = upright.convert("L" if settings.color == "gray" else "RGB")
-    return np.asarray(picture.resize((width, height), image.Resampling.BILINEAR))
+            return _resized(opened, str(path), settings)
+
+
+def _resized(opened: Any, where: str, settings: Preprocessing) -> Array:  # noqa: ANN401
+    """Pixels of an image of Pillow."""
+    height, width = settings.size
+    # A camera that was turned says so beside its pixels, and viewers turn them back.
+    upright = _of_bytes(_pillow("ImageOps").exif_transpose(opened), where)
+    picture = upright.convert("L" if settings.color == "gray" else "RGB")
+    return np.asarray(picture.resize((width, height), _pillow().Resampling.BILINEAR))
+
+
+def _of_bytes(picture: Any, where: str) -> Any:  # noqa: ANN401 - an image of Pillow
+    """An image of 16 bits a pixel with 0 to 255 for its 0 to 65535: Pillow cuts off what is above
+    255 instead, which leaves white. Raises GM307 for numbers without a stated range.
+    """
+    if not picture.mode.startswith(("I", "F")):
+        return picture
+    values = np.asarray(picture)
+    is_narrow = picture.mode.startswith("I") and values.size and values.min() >= 0
+    if not is_narrow or values.max() > _WHITE_OF_16_BITS:
+        raise error(
+            "GM307",
+            f"the image has pixels of 32 bits (mode {picture.mode}), which say nothing of their "
+            "range",
+            where,
+            "save it with 8 or 16 bits a pixel, or give arrays as training read them: .npy",
+        )
+    scaled = np.rint(values / (_WHITE_OF_16_BITS / 255)).astype(np.uint8)
+    return _pillow().fromarray(scaled)
 
 
 def _pillow(part: str = "Image") -> ModuleType:

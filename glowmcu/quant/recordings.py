@@ -6,38 +6,42 @@ samples that follow each other.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from glowmcu import limits
-from glowmcu.array_files import ArrayFileError, load_wav
+from glowmcu.array_files import ArrayFileError
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.quant.data_sets import ASIDE
 from glowmcu.quant.samples import Samples, samples_of
+from glowmcu.sound_files import load_sound
 
+#: A row's number in its file, and its cells.
+_Line = tuple[int, list[str]]
+#: How programs write that a value is missing.
+_MISSING = ("", "-", "?", "na", "n/a", "none", "null", "#n/a")
 TABLE_SUFFIXES = (".csv", ".tsv")
 SOUND_SUFFIXES = (".wav",)
-#: Columns that are no numbers for a model, by their usual names.
-_ASIDE = (
-    "", "class", "class_id", "id", "index", "label", "labels", "sample", "t", "target", "time",
-    "timestamp", "unnamed: 0", "y",
-)  # fmt: skip
 
 
 def read_table(graph: Graph, path: Path) -> Samples:
     """Samples from a table with or without a line of names. Raises GM304, GM307."""
     value = _only_input(graph, path)
-    names, rows = _rows(path)
+    names, rows, notes = _rows(path)
     depth = value.type.shape[-1] if value.type.rank else 1
     sizes = (math.prod(value.type.shape), depth)
     kept = list(range(rows.shape[1]))
     if rows.shape[1] not in sizes:
-        kept = [at for at in kept if not names or names[at].strip().lower() not in _ASIDE]
+        kept = [at for at in kept if not names or names[at].strip().lower() not in ASIDE]
     if len(kept) not in sizes:
         raise error(
             "GM304",
@@ -49,23 +53,30 @@ def read_table(graph: Graph, path: Path) -> Samples:
         )
     rows = rows[:, kept]
     left = [names[at] for at in range(len(names)) if at not in kept]
-    notes = (f"{path}: {', '.join(map(repr, left))} left out of the samples",) if left else ()
+    if left:
+        notes = (*notes, f"{', '.join(map(repr, left))} left out of the samples in tables")
     if len(kept) != sizes[0]:
         rows = _windows(rows, sizes[0] // depth, value, path)
     return samples_of(graph, rows.reshape(-1, *value.type.shape), str(path)).with_notes(notes)
 
 
 def read_sound(graph: Graph, path: Path) -> Samples:
-    """Samples from sound of one channel: -1 to 1 for a float input, as it is for int16.
+    """Samples from sound: -1 to 1 for a float input, 16 bits for integers. Of several channels it
+    is their mean, and a note says so.
 
     Raises GM304 for less than a sample, GM307 for what cannot be read.
     """
     value = _only_input(graph, path)
     try:
-        sound, _ = load_wav(path)
+        sound = load_sound(path)
     except (OSError, ArrayFileError) as cause:
         refused = isinstance(cause, OSError) and cause.strerror
-        raise error("GM307", f"cannot read samples: {refused or cause}", str(path)) from cause
+        raise error(
+            "GM307",
+            f"cannot read samples: {refused or cause}",
+            str(path),
+            "check the path" if refused else "sox IN -b 16 OUT.wav makes a WAV file of most sound",
+        ) from cause
     size = math.prod(value.type.shape)
     if max(value.type.shape, default=1) != size:
         raise error(
@@ -74,10 +85,15 @@ def read_sound(graph: Graph, path: Path) -> Samples:
             str(path),
             "the model takes features of sound: compute them as in training and save them as .npy",
         )
+    channels = sound.moments.shape[1]
+    mono = sound.moments.mean(axis=1, keepdims=True)
     is_real = value.type.element is ElementType.F32
-    numbers = sound.astype(np.float32) / np.float32(32768) if is_real else sound
-    rows = _windows(numbers[:, np.newaxis], size, value, path)
-    return samples_of(graph, rows.reshape(-1, *value.type.shape), str(path))
+    if not is_real:
+        mono = np.clip(np.rint(mono * 32768), -32768, 32767)
+    rows = _windows(mono.astype(np.float32 if is_real else np.int16), size, value, path)
+    samples = samples_of(graph, rows.reshape(-1, *value.type.shape), str(path))
+    notes = (f"of sound with {channels} channels their mean is taken",) if channels > 1 else ()
+    return replace(samples.with_notes(notes), rates=((sound.rate, str(path)),))
 
 
 def _only_input(graph: Graph, path: Path) -> Value:
@@ -105,40 +121,112 @@ def _windows(moments: Array, length: int, value: Value, path: Path) -> Array:
     return moments[: count * length].reshape(count, length, moments.shape[1])
 
 
-def _rows(path: Path) -> tuple[list[str], Array]:
-    """Names of the columns, none if there are none, and float64[rows, columns]."""
+def _rows(path: Path) -> tuple[list[str], Array, tuple[str, ...]]:
+    """Names of the columns, none if there are none, float64[rows, columns], and what was taken for
+    granted.
+    """
     try:
         if path.stat().st_size > limits.file_bytes():
             raise _unreadable(path, f"more than {limits.size_text(limits.file_bytes())}")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            file.seek(0)
-            separator = max(",;\t", key=first.count)
-            lines = [line for line in csv.reader(file, delimiter=separator) if line]
+        lines, separator = _lines(_text(path.read_bytes()))
     except OSError as cause:
         raise _unreadable(path, cause.strerror or str(cause)) from cause
     except (UnicodeDecodeError, csv.Error) as cause:
         raise _unreadable(path, f"it is no table of numbers: {cause}") from cause
-    names = lines.pop(0) if lines and not all(map(_is_number, lines[0])) else []
-    aside = {at for at, name in enumerate(names) if name.strip().lower() in _ASIDE}
+    lines, notes = _with_points(lines, separator)
+    is_header = any(not _is_number(cell) and not _is_missing(cell) for cell in _first(lines))
+    names = lines.pop(0)[1] if is_header else []
+    aside = {at for at, name in enumerate(names) if name.strip().lower() in ASIDE}
+    wanted = len(names or lines[0][1]) if lines else 0
     rows = list[list[float]]()
-    for number, line in enumerate(lines, 2 if names else 1):
-        wanted = len(names or lines[0])
+    for number, line in lines:
         if len(line) != wanted:
             raise _unreadable(path, f"row {number} has {len(line)} columns, the first {wanted}")
-        try:
-            rows.append([0.0 if at in aside and not _is_number(text) else float(text)
-                         for at, text in enumerate(line)])  # fmt: skip
-        except ValueError as cause:
-            raise _unreadable(path, f"row {number}: {cause}") from cause
+        place = _Place(path, number, names)
+        rows.append(
+            [
+                0.0 if at in aside and not _is_number(cell) else _number(cell, at, place)
+                for at, cell in enumerate(line)
+            ]
+        )
     if not rows:
         raise error("GM306", "no samples: the table has no rows", str(path))
-    return names, np.array(rows)
+    return names, np.array(rows), notes
 
 
-def _is_number(text: str) -> bool:
+def _text(data: bytes) -> str:
+    """By the mark at the beginning, in UTF-8 without one. Raises UnicodeDecodeError."""
+    is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return data.decode("utf-16" if is_wide else "utf-8-sig")
+
+
+def _lines(text: str) -> tuple[list[_Line], str]:
+    """Rows with their numbers in the file, and what separates columns. Lines without anything are
+    none, nor are those that begin with `#`, as numpy.savetxt marks its header. Raises csv.Error.
+    """
+    kept = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if not kept:
+        return [], ","
+    first, last = kept[0][1], kept[-1][1]
+    # A comma beside another separator is a decimal sign.
+    alike = [one for one in ";\t," if 0 < first.count(one) == last.count(one)]
+    separator = alike[0] if alike else max(",;\t", key=last.count)
+    if not last.count(separator):
+        return [(number, line.split()) for number, line in kept], " "
+    found = csv.reader((line for _, line in kept), delimiter=separator)
+    return [
+        (kept[found.line_num - 1][0], [cell.strip() for cell in line]) for line in found
+    ], separator
+
+
+def _with_points(lines: list[_Line], separator: str) -> tuple[list[_Line], tuple[str, ...]]:
+    """Numbers with a decimal comma, as spreadsheets of many countries write them, with a point."""
+    cells = [cell for _, line in lines[1:] for cell in line]
+    if separator == "," or any("." in cell for cell in cells) or not any("," in c for c in cells):
+        return lines, ()
+    changed = [(number, [cell.replace(",", ".") for cell in line]) for number, line in lines]
+    return changed, ("commas in numbers of tables are taken for decimal points",)
+
+
+def _first(lines: list[_Line]) -> list[str]:
+    return lines[0][1] if lines else []
+
+
+@dataclass(frozen=True)
+class _Place:
+    path: Path
+    row: int
+    names: Sequence[str]
+
+
+def _number(cell: str, at: int, place: _Place) -> float:
     try:
-        float(text)
+        return float(cell)
+    except ValueError:
+        column = repr(place.names[at]) if place.names else str(at + 1)
+        is_missing = _is_missing(cell)
+        what = f"has no value ({cell!r})" if is_missing else f"is {cell[:40]!r}"
+        raise error(
+            "GM307",
+            f"cannot read samples: row {place.row}, column {column} {what}; expected a number",
+            str(place.path),
+            "leave this row out, or fill in what training did: the column's mean or 0"
+            if is_missing
+            else "leave out columns of words; one called label, class or target may stay",
+        ) from None
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.lower() in _MISSING
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
     except ValueError:
         return False
     return True

@@ -35,17 +35,20 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
     """
     if path.is_dir():
         return _folder(graph, path, preprocessing)
-    if path.suffix == ".npy":
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
         return samples_of(graph, _load_npy(path), str(path))
-    if path.suffix == ".npz":
+    if suffix == ".npz":
         return samples_of(graph, _load_npz(path), str(path))
-    if path.suffix.lower() in TABLE_SUFFIXES:
+    if suffix in TABLE_SUFFIXES:
         return read_table(graph, path)
-    if path.suffix.lower() in SOUND_SUFFIXES:
+    if suffix in SOUND_SUFFIXES:
         return read_sound(graph, path)
-    if path.suffix in _RAW_SUFFIXES:
+    if suffix in _RAW_SUFFIXES:
         return single_files(graph, [path], lambda file: _load_raw(graph, file))
-    known = ", ".join((*SINGLE_SUFFIXES, *RECORDING_SUFFIXES))
+    if suffix in IMAGE_SUFFIXES and path.is_file():
+        return _images(graph, path, [path], preprocessing)
+    known = ", ".join((*SINGLE_SUFFIXES, *RECORDING_SUFFIXES, *IMAGE_SUFFIXES))
     what = "no such file or folder" if not path.exists() else f"expected a folder or one of {known}"
     raise error("GM307", f"cannot read samples: {what}", str(path))
 
@@ -53,7 +56,7 @@ def read_samples(graph: Graph, path: Path, preprocessing: Preprocessing | None =
 def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> Samples:
     """One sample a file; all files of one kind, images wherever they lie below the folder."""
     images = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in IMAGE_SUFFIXES]
-    files = [f for f in sorted(folder.iterdir()) if f.suffix in SINGLE_SUFFIXES]
+    files = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in SINGLE_SUFFIXES]
     recordings = [f for f in sorted(folder.rglob("*")) if f.suffix.lower() in RECORDING_SUFFIXES]
     kinds = [("images", images), ("arrays", files), ("recordings", recordings)]
     held = [(name, found[0].name) for name, found in kinds if found]
@@ -76,13 +79,13 @@ def _folder(graph: Graph, folder: Path, preprocessing: Preprocessing | None) -> 
 
 
 def _images(
-    graph: Graph, folder: Path, images: list[Path], preprocessing: Preprocessing | None
+    graph: Graph, where: Path, images: list[Path], preprocessing: Preprocessing | None
 ) -> Samples:
     if preprocessing is None:
         raise error(
             "GM308",
             "images need a stated preprocessing: what numbers a pixel becomes",
-            str(folder),
+            str(where),
             "give --preprocess FILE, with size = [96, 96], mean = 0.0, scale = 255.0, …",
         )
     settings = preprocessing
@@ -90,9 +93,9 @@ def _images(
 
 
 def _load_single(graph: Graph, path: Path) -> Array | dict[str, Array]:
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         return _load_npy(path)
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         arrays = _load_npz(path)
         return next(iter(arrays.values())) if len(arrays) == len(graph.inputs) == 1 else arrays
     return _load_raw(graph, path)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph
-from glowmcu.quant.images import Preprocessing
+from glowmcu.quant.data_sets import items_of
+from glowmcu.quant.images import Preprocessing, with_images
 from glowmcu.quant.sample_files import RECORDING_SUFFIXES, SINGLE_SUFFIXES, read_samples
 from glowmcu.quant.samples import Sample, SampleData, Samples, joined, samples_of
 from glowmcu.quant.trajectories import along_trajectories, without_states
@@ -28,17 +32,24 @@ class SampleSource:
         if graph.states:
             samples = along_trajectories(graph, self._sequences(without_states(graph), paths))
         elif paths is None:
-            samples = samples_of(graph, self.data)  # type: ignore[arg-type]
+            samples = samples_of(graph, self._in_memory())
         elif not paths:
             raise error("GM306", "no samples: no file or folder was named")
         else:
             samples = joined([read_samples(graph, path, self.preprocessing) for path in paths])
         return samples if self.limit is None else evenly_picked(samples, self.limit)
 
+    def _in_memory(self) -> SampleData:
+        """The data; images in them as the preprocessing says."""
+        data: Any = self.data
+        if self.preprocessing is None or isinstance(data, np.ndarray | Mapping):
+            return data  # type: ignore[no-any-return]
+        return with_images(items_of(data, "samples"), self.preprocessing)
+
     def _sequences(self, graph: Graph, paths: Sequence[Path] | None) -> list[Samples]:
         """Of a model with states: each file is a sequence, but where all hold a single sample."""
         if paths is None:
-            return [samples_of(graph, self.data)]  # type: ignore[arg-type]
+            return [samples_of(graph, self._in_memory())]
         if not paths:
             raise error("GM306", "no samples: no file or folder was named")
         files = [file for path in paths for file in _files(path)]

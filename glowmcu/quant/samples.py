@@ -18,7 +18,14 @@ from glowmcu.errors import error
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Shape
-from glowmcu.quant.data_sets import as_array, items_of, key_of_samples, samples_in, unscaled
+from glowmcu.quant.data_sets import (
+    as_array,
+    described,
+    items_of,
+    key_of_samples,
+    samples_in,
+    unscaled,
+)
 
 #: What the samples of a model with one input may be called beside labels.
 _INPUTS = "inputs"
@@ -30,12 +37,14 @@ SampleData = Array | Mapping[str, Array] | Iterable[Any]
 @dataclass(frozen=True)
 class Samples:
     """Samples that can be gone through again and again. `count` is None if it is not known;
-    `notes` say what was taken for granted of them.
+    `notes` say what was taken for granted of them. `rates` are those of sound, in samples a second,
+    each with the first file that has it.
     """
 
     make: Callable[[], Iterator[Sample]]
     count: int | None = None
     notes: tuple[str, ...] = ()
+    rates: tuple[tuple[int, str], ...] = ()
 
     def __iter__(self) -> Iterator[Sample]:
         return self.make()
@@ -97,11 +106,20 @@ def _questions(graph: Graph, sample: object) -> tuple[str, ...]:
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """One after the other; what is said of several is said once."""
+    """One after the other; what is said of several is said once. Sound of different rates is asked
+    about.
+    """
     counts = [part.count for part in parts if part.count is not None]
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     count = sum(counts) if len(counts) == len(parts) else None
-    return Samples(lambda: itertools.chain.from_iterable(parts), count, notes)
+    first = dict[int, str]()
+    for rate, name in (found for part in parts for found in part.rates):
+        first.setdefault(rate, name)
+    if len(first) > 1:
+        named = ", ".join(f"{rate} ({name})" for rate, name in first.items())
+        asked = f"sound of several rates, samples a second: {named}; none was converted"
+        notes = tuple(dict.fromkeys((*notes, asked)))
+    return Samples(lambda: itertools.chain.from_iterable(parts), count, notes, tuple(first.items()))
 
 
 def single_files(graph: Graph, paths: Sequence[Path], read: Callable[[Path], Any]) -> Samples:
@@ -127,6 +145,14 @@ def _only_input(graph: Graph, where: str) -> Value:
 
 
 def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Samples:
+    parts = [name for name, batch in data.items() if _is_data_set(batch)]
+    if parts:
+        raise error(
+            "GM304",
+            f"several data sets by name: {', '.join(map(repr, parts))}",
+            where,
+            f"give one of them: data[{parts[0]!r}]",
+        )
     data = {str(name): np.asarray(as_array(batch)) for name, batch in data.items()}
     if len(graph.inputs) == 1 and graph.inputs[0].name not in data:
         (value,) = graph.inputs
@@ -147,6 +173,12 @@ def _of_named_batches(graph: Graph, data: Mapping[str, Array], where: str) -> Sa
             + (f"; or call it {_INPUTS!r}" if len(by_name) == 1 else ""),
         )
     return _of_batches(graph, graph.inputs, [data[name] for name in by_name], where)
+
+
+def _is_data_set(batch: object) -> bool:
+    """Whether this is itself a data set of items, not an array."""
+    is_plain = isinstance(batch, list | tuple | int | float | str | bytes)
+    return not is_plain and not isinstance(as_array(batch), np.ndarray)
 
 
 def _listed(data: Mapping[str, Array]) -> str:
@@ -219,19 +251,30 @@ def _sample(graph: Graph, item: object, where: str) -> Sample:
 def _arrays_of(graph: Graph, item: object, where: str) -> list[object]:
     """One array an input, from an array, a mapping by name or a sequence."""
     if isinstance(item, Mapping):
-        missing = [value.name for value in graph.inputs if value.name not in item]
+        missing = [value for value in graph.inputs if value.name not in item]
         if missing:
-            raise error("GM304", f"a sample without input {missing[0]!r}", where)
+            what = f"a sample without input {missing[0].name!r}"
+            raise _nothing_fits(what, item, where, missing[:1])
         return [item[value.name] for value in graph.inputs]
     if isinstance(item, np.ndarray):
         _only_input(graph, where)
         return [item]
     arrays = list(item) if isinstance(item, Sequence) else [item]
     if len(arrays) != len(graph.inputs):
-        raise error(
-            "GM304", f"expected {len(graph.inputs)} arrays a sample, got {len(arrays)}", where
-        )
+        what = f"expected {len(graph.inputs)} arrays a sample, got {len(arrays)}"
+        raise _nothing_fits(what, item, where, graph.inputs)
     return arrays
+
+
+def _nothing_fits(what: str, item: object, where: str, wanted: Sequence[Value]) -> Exception:
+    shapes = ", ".join(str(value.type.shape) for value in wanted)
+    return error(
+        "GM304",
+        f"{what}: it holds {described(item)}; the model takes {shapes}",
+        where,
+        "is the layout (NHWC, NCHW) that of the model? Name arrays like the inputs; images become "
+        "numbers with preprocess=FILE",
+    )
 
 
 def _checked(array: Array, value: Value, where: str) -> Array:

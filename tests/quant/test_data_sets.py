@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import wave
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.limits import memory_limit
-from glowmcu.ops.matmul import FullyConnected
+from glowmcu.quant import data_sets
 from glowmcu.quant.images import Preprocessing, read_image
-from glowmcu.quant.sample_files import read_samples
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import Samples, samples_of
-from tests.ir.graphs import GraphBuilder
-from tests.quant.networks import convolutions, draw, perceptron, real
+from tests.quant.networks import convolutions, draw, perceptron
 from tests.quant.test_samples import two_inputs
 
 BATCH = draw(0, 5, 24)
@@ -91,12 +88,16 @@ def arrays_of(samples: Samples) -> Array:
         {"x_train": BATCH, "y_train": LABELS}, {"data": BATCH, "mask": BATCH[:, :3]},
         {"x": BATCH, "x_test": BATCH[:2]}, {"X": BATCH, "y": BATCH},
         {"inputs": BATCH, "features_mean": BATCH[0]},
+        [{"features": x.tolist(), "label": 1} for x in BATCH], {"mfcc": BATCH, "label": BATCH[0]},
+        [{"audio": {"array": x, "sampling_rate": 16000}, "label": "yes"} for x in BATCH],
+        [{**dict(zip(map(str, range(24)), x.tolist(), strict=True)), "label": 1} for x in BATCH],
     ],
     ids=[
         "tensor", "data set", "loader", "frame", "pairs", "pairs with numpy's numbers", "rows",
         "rows with another name", "one batch with labels", "Keras' pairs of mappings", "lists",
         "batches as lists", "training data", "only one fits", "the usual name", "another case",
-        "what was always meant",
+        "what was always meant", "rows of lists", "labels as long as a sample",
+        "decoded sound", "a column a number",
     ],
 )  # fmt: skip
 def test_five_samples_come_out_of_all_that_holds_them(data: Any) -> None:
@@ -128,6 +129,96 @@ def test_a_loader_without_an_end_is_refused() -> None:
     with memory_limit(1 << 20), pytest.raises(GlowmcuError, match="islice") as caught:
         samples_of(perceptron(), endless)
     assert caught.value.code == "GM306"
+
+
+class Made(Dataset):
+    """Makes its items up, whatever number it is asked for."""
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return super().__getitem__(index % len(BATCH))
+
+
+def test_a_data_set_ends_where_its_length_says() -> None:
+    samples = samples_of(perceptron(), Made())
+    # One more than there should be, instead of a test without an end.
+    found = list(itertools.islice(samples, len(BATCH) + 1))
+    assert len(found) == samples.count == len(BATCH)
+
+
+class Endless(Loader):
+    """As TensorFlow's `repeat`."""
+
+    def cardinality(self) -> int:
+        return -1
+
+    def __iter__(self) -> Iterator[list[Tensor]]:
+        raise AssertionError("it is read although it has no end")
+
+
+def test_a_data_set_that_says_it_has_no_end_is_not_read() -> None:
+    with pytest.raises(GlowmcuError, match="islice") as caught:
+        samples_of(perceptron(), Endless())
+    assert caught.value.code == "GM306"
+
+
+def test_small_items_without_an_end_are_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_sets, "_MOST_ITEMS", 100)
+    with pytest.raises(GlowmcuError, match="100 and no end"):
+        samples_of(perceptron(), itertools.repeat((BATCH[0], 0)))
+    assert samples_of(perceptron(), iter([BATCH[0]] * 100)).count == 100
+
+
+class Bfloat16(Tensor):
+    """As PyTorch's, which NumPy has no type for."""
+
+    dtype = "torch.bfloat16"
+
+    def numpy(self) -> Array:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+    def float(self) -> Tensor:
+        return Tensor(self.array)
+
+
+class Sparse(Tensor):
+    """As PyTorch's."""
+
+    dtype = "torch.float32"
+
+    def numpy(self) -> Array:
+        raise TypeError("can't convert Sparse layout tensor to numpy.")
+
+
+def test_tensors_that_numpy_has_no_type_for_are_widened_and_others_refused() -> None:
+    assert np.array_equal(arrays_of(samples_of(perceptron(), Bfloat16(BATCH))), BATCH)
+    with pytest.raises(GlowmcuError, match=r"no array: can't convert Sparse") as caught:
+        samples_of(perceptron(), Sparse(BATCH))
+    assert caught.value.code == "GM305"
+
+
+def test_several_data_sets_by_name_are_refused_with_one_to_take() -> None:
+    with pytest.raises(GlowmcuError, match="by name: 'train', 'test'"):
+        samples_of(perceptron(), {"train": Dataset(), "test": Dataset()})
+
+
+@pytest.mark.parametrize(
+    "holds",
+    [lambda x: x, lambda x: (x, 1), lambda x: {"image": x, "label": 1}],
+    ids=["images", "pairs", "rows"],
+)
+def test_images_of_a_data_set_become_what_the_preprocessing_says(
+    holds: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    image = pytest.importorskip("PIL.Image", reason="pip install pillow")
+    graph = convolutions()
+    height, width, channels = graph.inputs[0].type.shape[1:]
+    how = Preprocessing((height, width), (1.0,), (2.0,), color="gray" if channels == 1 else "rgb")
+    pictures = [image.fromarray(np.full((9, 7, 3), 40 * at, np.uint8)) for at in range(3)]
+    for at, picture in enumerate(pictures):
+        picture.save(tmp_path / f"{at}.png")
+    found = SampleSource([holds(picture) for picture in pictures], how).read(graph)
+    wanted = SampleSource(tmp_path, how).read(graph)
+    assert np.array_equal(arrays_of(found), arrays_of(wanted))
 
 
 def test_inputs_of_a_pair_are_taken_by_their_names_or_in_their_order() -> None:
@@ -170,129 +261,6 @@ def test_pixels_for_a_float_input_are_asked_about() -> None:
         assert "uint8 and the input is float" in notes_of(data, convolutions())
     assert notes_of(pixels.astype(np.float32), convolutions()) == ""
     assert notes_of(pixels.astype(np.int16), convolutions()) == ""
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def table(separator: str = ",", head: str = "", aside: str = "") -> str:
-    rows = [separator.join([*map(str, row.tolist()), *([aside] if aside else [])]) for row in BATCH]
-    return "\n".join([*([head] if head else []), *rows]) + "\n"
-
-
-NAMES = [f"f{index}" for index in range(24)]
-
-
-@pytest.mark.parametrize(
-    ("text", "note"),
-    [
-        (table(), ""), (table(";"), ""), (table("\t"), ""), ("\ufeff" + table(), ""),
-        (table(head=",".join(NAMES)), ""),
-        (table(head=",".join([*NAMES, "label"]), aside="walking"), "'label' left out"),
-        (table(head=",".join([*NAMES, "Class"]), aside="3"), "'Class' left out"),
-        (table() + "\n\n", ""),
-    ],
-    ids=["commas", "semicolons", "tabs", "a mark at the beginning", "names", "a label in words",
-         "a label as a number", "empty lines"],
-)  # fmt: skip
-def test_a_row_of_a_table_is_a_sample(text: str, note: str, tmp_path: Path) -> None:
-    samples = read_samples(perceptron(), write(tmp_path / "data.csv", text))
-    assert np.array_equal(arrays_of(samples), BATCH)
-    assert note in " ".join(samples.notes)
-    assert bool(samples.notes) == bool(note)
-
-
-def signal_network() -> Graph:
-    """Of 4 moments of 3 channels."""
-    graph = GraphBuilder()
-    x = graph.input(real(1, 4, 3), "motion")
-    w = graph.constant(draw(1, 2, 3), name="w")
-    return graph.finish(graph.add(FullyConnected(), x, w, graph.constant(draw(2, 2)), name="fc"))
-
-
-def test_a_row_of_a_table_is_a_moment_where_it_has_a_number_a_channel(tmp_path: Path) -> None:
-    moments = draw(7, 14, 3)
-    rows = "\n".join(f"{at / 100},{','.join(map(str, row.tolist()))}" for at, row in
-                     enumerate(moments))  # fmt: skip
-    file = write(tmp_path / "motion.csv", f"time,x,y,z\n{rows}\n".replace("x,y,z", "ax,ay,az"))
-    samples = read_samples(signal_network(), file)
-    assert np.array_equal(arrays_of(samples), moments[:12].reshape(3, 4, 3))
-    assert "'time' left out" in samples.notes[0]
-
-
-def named() -> str:
-    return ",".join(f"x{index}" for index in range(24))
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
-    [
-        ("1,2,3\n4,5,6\n", "GM304", "a row has 3 numbers; expected 24"),
-        (table() + "1,2\n", "GM307", "row 6 has 2 columns, the first 24"),
-        (f"{named()}\n1,2\n", "GM307", "row 2 has 2 columns, the first 24"),
-        (f"{named()}\n{table()}1,2\n", "GM307", "row 7 has 2 columns, the first 24"),
-        (table() + table().split("\n")[0].replace(".", "x"), "GM307", "row 6"),
-        (table().replace(str(BATCH.tolist()[0][0]), "nan", 1), "GM305", "nan"),
-        ("", "GM306", "no rows"), ("a,b\n", "GM306", "no rows"),
-        ("\x00\x01", "GM306", "no rows"),
-    ],
-    ids=["too narrow", "a short row", "rows shorter than names", "a short row below names",
-         "a word", "no number", "nothing", "names alone", "no table"],
-)  # fmt: skip
-def test_a_table_that_fits_no_input_is_refused(
-    text: str, code: str, words: str, tmp_path: Path
-) -> None:
-    with pytest.raises(GlowmcuError) as caught:
-        list(read_samples(perceptron(), write(tmp_path / "data.csv", text)))
-    assert (caught.value.code, words in str(caught.value)) == (code, True), caught.value
-
-
-def sound_network(length: int = 8) -> Graph:
-    graph = GraphBuilder()
-    x = graph.input(real(1, length), "sound")
-    w = graph.constant(draw(1, 2, length), name="w")
-    return graph.finish(graph.add(FullyConnected(), x, w, graph.constant(draw(2, 2)), name="fc"))
-
-
-def record(path: Path, numbers: Array) -> Path:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(16000)
-        file.writeframes(numbers.astype("<i2").tobytes())
-    return path
-
-
-def test_sound_is_cut_into_samples_between_minus_one_and_one(tmp_path: Path) -> None:
-    numbers = np.linspace(-32768, 32767, 20).astype(np.int16)
-    record(tmp_path / "a.wav", numbers)
-    samples = read_samples(sound_network(), tmp_path / "a.wav")
-    assert np.array_equal(arrays_of(samples), (numbers[:16] / 32768).reshape(2, 8))
-    (tmp_path / "yes").mkdir()
-    record(tmp_path / "yes" / "b.wav", numbers[::-1])
-    both = SampleSource(tmp_path).read(sound_network())
-    assert both.count == 4, "clips lie in folders by class"
-
-
-@pytest.mark.parametrize(
-    ("graph", "words"),
-    [(sound_network(64), "20 moments are less than a sample"), (signal_network(), "one number")],
-    ids=["too short", "features"],
-)
-def test_sound_that_fits_no_input_is_refused(graph: Graph, words: str, tmp_path: Path) -> None:
-    file = record(tmp_path / "a.wav", np.zeros(20, np.int16))
-    with pytest.raises(GlowmcuError, match=words) as caught:
-        read_samples(graph, file)
-    assert caught.value.code == "GM304"
-
-
-def test_a_folder_of_two_kinds_is_refused(tmp_path: Path) -> None:
-    record(tmp_path / "a.wav", np.zeros(20, np.int16))
-    np.save(tmp_path / "b.npy", np.zeros(8, np.float32))
-    with pytest.raises(GlowmcuError, match=r"arrays and recordings: b\.npy, a\.wav"):
-        read_samples(sound_network(), tmp_path)
 
 
 def test_a_camera_that_was_turned_is_turned_back(tmp_path: Path) -> None:

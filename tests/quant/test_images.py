@@ -126,6 +126,24 @@ def test_gray_is_one_channel_and_sizes_are_height_and_width(tmp_path: Path) -> N
     assert got.shape == (1, 3, 2, 3)
 
 
+def test_pixels_of_16_bits_are_those_of_8_and_not_white(tmp_path: Path) -> None:
+    how = Preprocessing((2, 3), (0.0,), (1.0,), color="gray")
+    pixels = np.array([[0, 257, 300], [25700, 40000, 65535]], np.uint16)
+    got = read_image(drawn(tmp_path, pixels), how)
+    assert got[0, ..., 0].tolist() == [[0, 1, 1], [100, 156, 255]]
+    colored = read_image(tmp_path / "x.png", Preprocessing((2, 3), (0.0,), (1.0,)))
+    assert np.array_equal(colored, np.repeat(got, 3, axis=3))
+
+
+@pytest.mark.parametrize("pixels", [np.zeros((2, 3), np.float32), np.full((2, 3), 65536, np.int32)])
+def test_pixels_of_32_bits_have_no_range(pixels: Any, tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="pip install glowmcu[images]")
+    image.fromarray(pixels).save(tmp_path / "x.tiff")
+    with pytest.raises(GlowmcuError, match="pixels of 32 bits") as caught:
+        read_image(tmp_path / "x.tiff", Preprocessing((2, 3), (0.0,), (1.0,)))
+    assert caught.value.code == "GM307"
+
+
 def test_an_image_larger_than_the_memory_that_is_allowed_is_refused(tmp_path: Path) -> None:
     path, how = drawn(tmp_path, np.zeros((64, 64), np.uint8)), Preprocessing((2, 3), (0.0,), (1.0,))
     needed = 16 * 64 * 64

@@ -51,7 +51,7 @@ def test_a_data_set_has_inputs_beside_its_labels() -> None:
         samples = samples_of(perceptron(), data)
         assert samples.count == 5
         assert np.array_equal(np.concatenate([sample[0] for sample in samples]), BATCH)
-    for wrong in ({"first": labels, "labels": labels}, {"a": BATCH, "labels": BATCH}, {}):
+    for wrong in ({"first": labels, "labels": labels}, {"a": BATCH, "b": BATCH}, {}):
         with pytest.raises(GlowmcuError, match="no samples for input 'features'") as caught:
             samples_of(perceptron(), wrong)
         assert "or call it 'inputs'" in str(caught.value)

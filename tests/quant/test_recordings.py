@@ -1,0 +1,194 @@
+"""Samples out of recordings: tables of numbers, and sound."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glowmcu.errors import GlowmcuError
+from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Array
+from glowmcu.ops.matmul import FullyConnected
+from glowmcu.quant.sample_files import read_samples
+from glowmcu.quant.sample_source import SampleSource
+from tests.ir.graphs import GraphBuilder
+from tests.quant.networks import draw, perceptron, real
+from tests.quant.test_data_sets import BATCH, arrays_of
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def table(separator: str = ",", head: str = "", aside: str = "") -> str:
+    rows = [separator.join([*map(str, row.tolist()), *([aside] if aside else [])]) for row in BATCH]
+    return "\n".join([*([head] if head else []), *rows]) + "\n"
+
+
+NAMES = [f"f{index}" for index in range(24)]
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (table(), ""), (table(";"), ""), (table("\t"), ""), ("\ufeff" + table(), ""),
+        (table(head=",".join(NAMES)), ""),
+        (table(head=",".join([*NAMES, "label"]), aside="walking"), "'label' left out"),
+        (table(head=",".join([*NAMES, "Class"]), aside="3"), "'Class' left out"),
+        (table() + "\n\n", ""), (table() + "  \n", ""), ("# made by hand\n" + table(), ""),
+        (table(" "), ""), (table(";").replace(".", ","), "decimal points"),
+        (table("\t", head="\t".join(NAMES)).replace(".", ","), "decimal points"),
+        (table(head='"a\nb",' + ",".join(NAMES[1:])), ""),
+    ],
+    ids=["commas", "semicolons", "tabs", "a mark at the beginning", "names", "a label in words",
+         "a label as a number", "empty lines", "a line of spaces", "a comment", "spaces",
+         "decimal commas", "decimal commas and tabs", "a name of two lines"],
+)  # fmt: skip
+def test_a_row_of_a_table_is_a_sample(text: str, note: str, tmp_path: Path) -> None:
+    samples = read_samples(perceptron(), write(tmp_path / "data.csv", text))
+    assert np.array_equal(arrays_of(samples), BATCH)
+    assert note in " ".join(samples.notes)
+    assert bool(samples.notes) == bool(note)
+
+
+def signal_network() -> Graph:
+    """Of 4 moments of 3 channels."""
+    graph = GraphBuilder()
+    x = graph.input(real(1, 4, 3), "motion")
+    w = graph.constant(draw(1, 2, 3), name="w")
+    return graph.finish(graph.add(FullyConnected(), x, w, graph.constant(draw(2, 2)), name="fc"))
+
+
+def test_a_row_of_a_table_is_a_moment_where_it_has_a_number_a_channel(tmp_path: Path) -> None:
+    moments = draw(7, 14, 3)
+    rows = "\n".join(f"{at / 100},{','.join(map(str, row.tolist()))}" for at, row in
+                     enumerate(moments))  # fmt: skip
+    file = write(tmp_path / "motion.csv", f"time,x,y,z\n{rows}\n".replace("x,y,z", "ax,ay,az"))
+    samples = read_samples(signal_network(), file)
+    assert np.array_equal(arrays_of(samples), moments[:12].reshape(3, 4, 3))
+    assert "'time' left out" in samples.notes[0]
+
+
+def named() -> str:
+    return ",".join(f"x{index}" for index in range(24))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("1,2,3\n4,5,6\n", "GM304", "a row has 3 numbers; expected 24"),
+        (table() + "1,2\n", "GM307", "row 6 has 2 columns, the first 24"),
+        (f"{named()}\n1,2\n", "GM307", "row 2 has 2 columns, the first 24"),
+        (f"{named()}\n{table()}1,2\n", "GM307", "row 7 has 2 columns, the first 24"),
+        (table() + table().split("\n")[0].replace(".", "x"), "GM307", "row 6"),
+        (table().replace(str(BATCH.tolist()[0][0]), "nan", 1), "GM305", "nan"),
+        (f"{named()}\n,{table()[table().index(',') + 1:]}", "GM307",
+         "row 2, column 'x0' has no value ('')"),
+        (f"NA,{table()[table().index(',') + 1:]}", "GM307", "row 1, column 1 has no value ('NA')"),
+        (table(head=",".join([*NAMES, "kind"]), aside="walking"), "GM307",
+         "row 2, column 'kind' is 'walking'"),
+        ("", "GM306", "no rows"), ("a,b\n", "GM306", "no rows"),
+        ("\x00\x01", "GM306", "no rows"),
+    ],
+    ids=["too narrow", "a short row", "rows shorter than names", "a short row below names",
+         "a word", "no number", "a missing value", "a missing value in the first row",
+         "a column of words", "nothing", "names alone", "no table"],
+)  # fmt: skip
+def test_a_table_that_fits_no_input_is_refused(
+    text: str, code: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(GlowmcuError) as caught:
+        list(read_samples(perceptron(), write(tmp_path / "data.csv", text)))
+    assert (caught.value.code, words in str(caught.value)) == (code, True), caught.value
+
+
+def sound_network(length: int = 8) -> Graph:
+    graph = GraphBuilder()
+    x = graph.input(real(1, length), "sound")
+    w = graph.constant(draw(1, 2, length), name="w")
+    return graph.finish(graph.add(FullyConnected(), x, w, graph.constant(draw(2, 2)), name="fc"))
+
+
+def record(path: Path, numbers: Array) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(numbers.astype("<i2").tobytes())
+    return path
+
+
+def test_a_table_of_a_spreadsheet_in_utf_16_is_read(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(table("\t", "\t".join(NAMES)), encoding="utf-16")
+    assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path / "data.csv")), BATCH)
+
+
+def test_suffixes_may_be_in_capitals(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", BATCH)
+    (tmp_path / "x.npy").rename(tmp_path / "X.NPY")
+    assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path / "X.NPY")), BATCH)
+    np.save(tmp_path / "y.npy", BATCH[0])
+    (tmp_path / "X.NPY").unlink()
+    (tmp_path / "y.npy").rename(tmp_path / "Y.NPY")
+    assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path)), BATCH[:1])
+
+
+def test_sound_is_cut_into_samples_between_minus_one_and_one(tmp_path: Path) -> None:
+    numbers = np.linspace(-32768, 32767, 20).astype(np.int16)
+    record(tmp_path / "a.wav", numbers)
+    samples = read_samples(sound_network(), tmp_path / "a.wav")
+    assert np.array_equal(arrays_of(samples), (numbers[:16] / 32768).reshape(2, 8))
+    (tmp_path / "yes").mkdir()
+    record(tmp_path / "yes" / "b.wav", numbers[::-1])
+    both = SampleSource(tmp_path).read(sound_network())
+    assert both.count == 4, "clips lie in folders by class"
+
+
+def test_several_channels_are_averaged_and_a_note_says_so(tmp_path: Path) -> None:
+    numbers = np.arange(16, dtype=np.int16) * 100
+    with wave.open(str(tmp_path / "a.wav"), "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(np.stack([numbers, 0 * numbers], axis=1).astype("<i2").tobytes())
+    samples = read_samples(sound_network(), tmp_path / "a.wav")
+    assert np.array_equal(arrays_of(samples), (numbers / 65536).reshape(2, 8))
+    assert samples.notes == ("of sound with 2 channels their mean is taken",)
+
+
+def test_sound_of_several_rates_is_asked_about(tmp_path: Path) -> None:
+    for name, rate in (("a", 16000), ("b", 16000), ("c", 8000)):
+        with wave.open(str(tmp_path / f"{name}.wav"), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(rate)
+            file.writeframes(bytes(32))
+    alike = SampleSource([tmp_path / "a.wav", tmp_path / "b.wav"]).read(sound_network())
+    (note,) = SampleSource(tmp_path).read(sound_network()).notes
+    assert alike.notes == ()
+    assert note.startswith("sound of several rates, samples a second: 16000 (")
+    assert f"16000 ({tmp_path / 'a.wav'})" in note
+    assert f"8000 ({tmp_path / 'c.wav'})" in note
+
+
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [(sound_network(64), "20 moments are less than a sample"), (signal_network(), "one number")],
+    ids=["too short", "features"],
+)
+def test_sound_that_fits_no_input_is_refused(graph: Graph, words: str, tmp_path: Path) -> None:
+    file = record(tmp_path / "a.wav", np.zeros(20, np.int16))
+    with pytest.raises(GlowmcuError, match=words) as caught:
+        read_samples(graph, file)
+    assert caught.value.code == "GM304"
+
+
+def test_a_folder_of_two_kinds_is_refused(tmp_path: Path) -> None:
+    record(tmp_path / "a.wav", np.zeros(20, np.int16))
+    np.save(tmp_path / "b.npy", np.zeros(8, np.float32))
+    with pytest.raises(GlowmcuError, match=r"arrays and recordings: b\.npy, a\.wav"):
+        read_samples(sound_network(), tmp_path)
