@@ -19,9 +19,8 @@ from glowmcu.quant.automatic import Needs
 from glowmcu.quant.judgement import figures_of, judge_of
 from glowmcu.quant.mixed_weights import choose_four_bits
 from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.output_errors import OutputErrors
 from glowmcu.quant.quantizer import quantize_graph
-from glowmcu.quant.real_outputs import stored_samples
+from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.samples import samples_of
 
 PAGE = REPO / "docs" / "quantization.md"
@@ -86,17 +85,16 @@ def four_bit_lines() -> list[str]:
     for name in MODELS:
         case = example(name)
         samples = samples_of(case.graph, case.inputs)
-        errors = OutputErrors(case.graph, samples)
-        wanted = errors.outputs()
-        best = accuracy(wanted.outputs[0], case.labels)
+        wanted = real_outputs(case.graph, samples)
+        best = accuracy(wanted[0], case.labels)
         mixed = mixed_options(case)
         cells, sizes = [f"{best:.2f}"], []
         accuracies = []
         for options in (INT8, INT4, INT4_ALONE, mixed):
             graph = quantize_graph(case.graph, case.profile, options, case.calibration)
-            outputs, _ = errors.of(graph, stored_samples(graph, samples))
+            outputs = real_outputs(graph, stored_samples(graph, samples))
             figures = figures_of(case.graph, wanted, outputs)
-            accuracies.append(accuracy(outputs.outputs[0], case.labels))
+            accuracies.append(accuracy(outputs[0], case.labels))
             sizes.append(constants_bytes(graph))
             cells.append(f"{accuracies[-1]:.2f} / {figures.sqnr_db} / {sizes[-1]:,}")
         shares.append(sizes[3] / sizes[0])

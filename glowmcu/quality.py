@@ -18,8 +18,6 @@ from glowmcu.errors import GlowmcuError, error
 #: Below these a quantization is warned of. At 25 dB the error is an eighteenth of the signal; of 50
 #: decisions one may fall on the border between two classes.
 LOW_SQNR_DB = 25.0
-#: The level of probabilities whose scores are not below the other one.
-LOW_PROBABILITIES_DB = 20.0
 LOW_AGREEMENT = 0.98
 #: An SQNR that stands for outputs without any error; the opposite one for a signal that is lost.
 BEST_DB = 200.0
@@ -38,22 +36,20 @@ class Origin(Enum):
 @dataclass(frozen=True)
 class Figures:
     """`sqnr_db` is None if no output is a real number, `agreement` if none is a decision; of
-    `decisions` compared, `differing` are not float's. `scores_db` is the SQNR of the scores that a
-    closing softmax or logistic function makes probabilities of, None without one.
+    `decisions` compared, `differing` are not float's.
     """
 
     sqnr_db: float | None
     agreement: float | None
     decisions: int
     differing: int
-    scores_db: float | None = None
 
     def shortfalls(self, demands: Demands) -> tuple[str, ...]:
         """What is too low, in words. That a single decision differs is chance, unless all must
         agree that are demanded to.
         """
         found = []
-        low_db = self._low_db if demands.sqnr_db is None else demands.sqnr_db
+        low_db = LOW_SQNR_DB if demands.sqnr_db is None else demands.sqnr_db
         if self.sqnr_db is not None and self.sqnr_db < low_db:
             found.append(f"SQNR is {self.sqnr_db:.1f} dB, below {low_db:g} dB")
         low = LOW_AGREEMENT if demands.agreement is None else demands.agreement / 100
@@ -61,12 +57,6 @@ class Figures:
         if self.agreement is not None and self.agreement < low and not is_chance:
             found.append(f"{self.agreement_text}, less than {percent(low)}")
         return tuple(found)
-
-    @property
-    def _low_db(self) -> float:
-        """Of probabilities a few samples between two classes swing with small errors of scores."""
-        are_good = self.scores_db is not None and self.scores_db >= LOW_SQNR_DB
-        return LOW_PROBABILITIES_DB if are_good else LOW_SQNR_DB
 
     @property
     def agreement_text(self) -> str:
@@ -80,9 +70,7 @@ class Figures:
         """Both, as far as they are known."""
         parts = []
         if self.sqnr_db is not None:
-            scores = "" if self.scores_db is None else f" (of scores {self.scores_db:.1f} dB)"
-            known = f"SQNR {self.sqnr_db:.1f} dB{scores}"
-            parts.append("no error" if self.sqnr_db >= BEST_DB else known)
+            parts.append("no error" if self.sqnr_db >= BEST_DB else f"SQNR {self.sqnr_db:.1f} dB")
         if self.agreement is not None:
             parts.append(self.agreement_text)
         return ", ".join(parts) or "no output that could be compared"

@@ -17,11 +17,12 @@ import numpy as np
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
+from glowmcu.ir.operation import Array
 from glowmcu.quality import Demands, Figures, TriedEntry
 from glowmcu.quant.choices import choice_text
 from glowmcu.quant.judgement import Judge, figures_of, parted
 from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.output_errors import Doubles, OutputErrors, RealOutputs, joined
+from glowmcu.quant.output_errors import Doubles, OutputErrors
 from glowmcu.quant.profile import Profile, merge
 from glowmcu.quant.profiling import ProfilingObserver, Watch, profile_graph
 from glowmcu.quant.real_outputs import stored_samples
@@ -71,7 +72,7 @@ class Trial:
     """Options on the parts that have judged them: real outputs by part, errors by sample."""
 
     options: QuantizationOptions
-    outputs: list[RealOutputs] = field(default_factory=list)
+    outputs: list[list[Array]] = field(default_factory=list)
     errors: list[Doubles] = field(default_factory=list)
 
 
@@ -242,6 +243,11 @@ def _merged(profiles: Sequence[Profile]) -> Profile:
     for other in others:
         whole = merge(whole, other)
     return whole
+
+
+def joined(parts: Sequence[Sequence[Array]]) -> list[Array]:
+    """Outputs of all parts, output by output."""
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 
 def _mean(values: Doubles) -> float:

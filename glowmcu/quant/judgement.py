@@ -22,11 +22,10 @@ from glowmcu.quality import BEST_DB, Demands, Figures, HarmfulLayer, Origin, Qua
 from glowmcu.quant.comparison import compare_graphs, sqnr_db
 from glowmcu.quant.decisions import decisions_of, differing
 from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.output_errors import OutputErrors, RealOutputs
 from glowmcu.quant.profile import Profile
 from glowmcu.quant.profiling import ProfilingObserver, profile_graph
 from glowmcu.quant.quantizer import Quantized, quantize
-from glowmcu.quant.real_outputs import stored_samples
+from glowmcu.quant.real_outputs import real_outputs, stored_samples
 from glowmcu.quant.sample_source import evenly_picked
 from glowmcu.quant.samples import Sample, Samples
 
@@ -53,8 +52,8 @@ class Judge:
 
     def figures(self, graph: Graph) -> Figures:
         """Of a quantized graph."""
-        outputs, _ = self._errors.of(graph, stored_samples(graph, self.judged))
-        return figures_of(self.graph, self._wanted, outputs)
+        outputs = real_outputs(graph, stored_samples(graph, self.judged))
+        return figures_of(self.graph, self.wanted, outputs)
 
     def quantized(self, options: QuantizationOptions) -> Quantized:
         """By what the judge calibrates with. Raises what `quantize` does."""
@@ -65,7 +64,7 @@ class Judge:
         made = self.quantized(options)
         found = self.figures(made.graph)
         return QualityEntry(
-            found, len(self._wanted.outputs[0]), self.origin.value, self.worst(made)[:_WORST],
+            found, len(self.wanted[0]), self.origin.value, self.worst(made)[:_WORST],
             found.shortfalls(demands),
         )  # fmt: skip
 
@@ -80,37 +79,25 @@ class Judge:
         )
 
     @cached_property
-    def _errors(self) -> OutputErrors:
-        return OutputErrors(self.graph, self.judged)
-
-    @cached_property
-    def _wanted(self) -> RealOutputs:
-        return self._errors.outputs()
+    def wanted(self) -> list[Array]:
+        """What float gives on `judged`, `(samples, *shape)` an output."""
+        return real_outputs(self.graph, self.judged)
 
 
-def figures_of(graph: Graph, wanted: RealOutputs, got: RealOutputs) -> Figures:
-    """Of what was `got` where the float `graph` gives what is `wanted`."""
-    noises = _noises(graph, wanted.outputs, got.outputs)
-    of_scores = _noises(graph, wanted.scores, got.scores) if wanted.scores else []
-    counts, wrong = list[int](), list[int]()
+def figures_of(graph: Graph, wanted: Sequence[Array], outputs: Sequence[Array]) -> Figures:
+    """Of `outputs` where the float `graph` gives those that are `wanted`, samples along axis 0."""
+    noises, counts, wrong = list[float](), list[int](), list[int]()
+    for value, want, got in zip(graph.outputs, wanted, outputs, strict=True):
+        if value.type.element is ElementType.F32:
+            real = want.astype(np.float64)
+            noises.append(_power(got - real) / max(_power(real), 1e-30))
     for decision in decisions_of(graph):
-        at = decision.index
-        errors, count = differing(decision, wanted.outputs[at], got.outputs[at])
+        errors, count = differing(decision, wanted[decision.index], outputs[decision.index])
         counts.append(count)
         wrong.append(errors)
     decided, missed = sum(counts), sum(wrong)
     agreement = round(1 - missed / decided, 4) if decided else None
-    return Figures(_decibels(noises), agreement, decided, missed, _decibels(of_scores))
-
-
-def _noises(graph: Graph, wanted: Sequence[Array], outputs: Sequence[Array]) -> list[float]:
-    """Noise over signal of each output of real numbers."""
-    found = []
-    for value, want, got in zip(graph.outputs, wanted, outputs, strict=True):
-        if value.type.element is ElementType.F32:
-            real = want.astype(np.float64)
-            found.append(_power(got - real) / max(_power(real), 1e-30))
-    return found
+    return Figures(_decibels(noises), agreement, decided, missed)
 
 
 def _power(values: Array) -> float:

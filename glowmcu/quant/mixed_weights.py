@@ -18,11 +18,11 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.number_text import count
 from glowmcu.quality import LayerBitsEntry
-from glowmcu.quant.automatic import Needs, Part, Trial, parts_of
+from glowmcu.quant.automatic import Needs, Part, Trial, joined, parts_of
 from glowmcu.quant.judgement import Judge, figures_of
 from glowmcu.quant.linear_layers import is_linear
 from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.output_errors import OutputErrors, joined
+from glowmcu.quant.output_errors import OutputErrors
 from glowmcu.quant.wide import ALL
 
 

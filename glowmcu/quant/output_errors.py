@@ -8,8 +8,7 @@ change goes with the size of the error, and a few samples that are far off would
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,28 +25,6 @@ _TRANSPARENT = ("reshape", "transpose", "copy", "quantize", "dequantize", "requa
 _CLASSES = ("softmax", "log_softmax", "logistic")
 
 
-@dataclass(frozen=True, eq=False)
-class RealOutputs:
-    """What a graph gives for many samples, `(samples, *shape)` an output, in real numbers.
-
-    `scores` are those that an output's probabilities are made of, without what a softmax takes no
-    notice of, and other outputs themselves; NaN where a quantized graph has none. Empty if no
-    output is made of scores.
-    """
-
-    outputs: list[Array]
-    scores: list[Array]
-
-
-def joined(parts: Sequence[RealOutputs]) -> RealOutputs:
-    """Outputs of samples behind each other."""
-    outputs = zip(*(part.outputs for part in parts), strict=True)
-    scores = zip(*(part.scores for part in parts), strict=True)
-    return RealOutputs(
-        [np.concatenate(arrays) for arrays in outputs], [np.concatenate(found) for found in scores]
-    )
-
-
 class OutputErrors:
     """Compares quantized graphs with `graph` on `samples`."""
 
@@ -56,40 +33,26 @@ class OutputErrors:
         self._elements = [value.type.element for value in graph.outputs]
         self._wanted = _outputs_and_scores(graph, samples)
 
-    def outputs(self) -> RealOutputs:
-        """What `graph` itself gives."""
-        count = len(self._elements)
-        return RealOutputs(self._wanted[:count], self._scores(self._wanted, self._endings))
+    def outputs(self) -> list[Array]:
+        """What `graph` itself gives, in real numbers."""
+        return self._wanted[: len(self._elements)]
 
-    def of(self, graph: Graph, samples: Samples) -> tuple[RealOutputs, Doubles]:
+    def of(self, graph: Graph, samples: Samples) -> tuple[list[Array], Doubles]:
         """Real outputs of a quantized graph, and errors as (outputs, samples); `samples` are as its
         inputs store them.
         """
         count = len(self._elements)
         got = _outputs_and_scores(graph, samples)
-        others = [_ending(graph, value) for value in graph.outputs]
         rows = []
         for index, (ending, element) in enumerate(zip(self._endings, self._elements, strict=True)):
-            if ending is not None and _are_alike(ending, others[index]):
+            other = _ending(graph, graph.outputs[index])
+            is_alike = ending is not None and other is not None and _names_agree(ending, other)
+            if ending is not None and is_alike:
                 place = count + index
                 rows.append(_between_scores(ending, self._wanted[place], got[place]))
             else:
                 rows.append(_between_outputs(element, self._wanted[index], got[index]))
-        return RealOutputs(got[:count], self._scores(got, others)), np.stack(rows)
-
-    def _scores(self, values: list[Array], endings: list[Node | None]) -> list[Array]:
-        if not any(self._endings):
-            return []
-        count = len(self._elements)
-        found = []
-        for index, (wanted, ending) in enumerate(zip(self._endings, endings, strict=True)):
-            if wanted is None:
-                found.append(values[index])
-            elif _are_alike(wanted, ending):
-                found.append(_without_common(wanted, values[count + index]))
-            else:
-                found.append(np.full_like(self._wanted[count + index], np.nan))
-        return found
+        return got[:count], np.stack(rows)
 
 
 def _outputs_and_scores(graph: Graph, samples: Samples) -> list[Array]:
@@ -109,23 +72,15 @@ def _ending(graph: Graph, value: Value) -> Node | None:
     return node if node is not None and node.op.name in _CLASSES else None
 
 
-def _are_alike(one: Node, other: Node | None) -> bool:
-    return (
-        other is not None
-        and one.op.name == other.op.name
-        and one.output.type.shape == other.output.type.shape
-    )
-
-
-def _without_common(ending: Node, scores: Array) -> Array:
-    """Scores without what they have in common, if that does not change what is made of them."""
-    if ending.op.name == "logistic":
-        return scores
-    return np.asarray(scores - scores.mean(-1, keepdims=True))
+def _names_agree(one: Node, other: Node) -> bool:
+    return one.op.name == other.op.name and one.output.type.shape == other.output.type.shape
 
 
 def _between_scores(ending: Node, want: Array, got: Array) -> Doubles:
-    return _root_mean_square(_without_common(ending, got.astype(np.float64) - want))
+    difference = got.astype(np.float64) - want
+    if ending.op.name != "logistic":
+        difference -= difference.mean(-1, keepdims=True)
+    return _root_mean_square(difference)
 
 
 def _between_outputs(element: ElementType, want: Array, got: Array) -> Doubles:

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from glowmcu.ops.activation import Relu
-from glowmcu.ops.matmul import FullyConnected
-from glowmcu.ops.normalization import Softmax
 from glowmcu.ops.transcendental import Logistic
 from glowmcu.quality import BEST_DB, Demands, Figures, Origin, percent
 from glowmcu.quant.judgement import Judge, _decibels, figures_of, judge_of, parted
 from glowmcu.quant.options import QuantizationOptions
-from glowmcu.quant.output_errors import RealOutputs
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.ranges import Calibration, Method
 from glowmcu.quant.samples import Samples, samples_of
@@ -91,8 +88,7 @@ def given_back(outputs: list[np.ndarray]) -> Figures:
     x = graph.input(real(1, 2), "x")
     ends = graph.add(Logistic(), x), graph.add(Relu(RELU), x)
     one = np.array([[[1, 2]], [[3, 4]], [[0, 1]]], np.float32)
-    wanted = RealOutputs([one / 4 - np.float32(0.1), one], [])
-    return figures_of(graph.finish(*ends), wanted, RealOutputs(outputs, []))
+    return figures_of(graph.finish(*ends), [one / 4 - np.float32(0.1), one], outputs)
 
 
 def test_noise_is_the_mean_of_outputs_and_decisions_are_counted_over_all() -> None:
@@ -107,30 +103,6 @@ def test_noise_is_the_mean_of_outputs_and_decisions_are_counted_over_all() -> No
     assert (wrong.decisions, wrong.differing, wrong.agreement) == (6, 1, 0.8333)
     noises = [float(np.square(other - shares).sum() / np.square(shares).sum()), 0.01]
     assert wrong.sqnr_db == round(-10 * float(np.log10(sum(noises) / 2)), 1)
-
-
-def between_two_classes(op: Softmax | None) -> Figures:
-    """Of samples with large scores, all but the same for the best two classes."""
-    graph = GraphBuilder()
-    x = graph.input(real(1, 4), "x")
-    weights = graph.constant(np.eye(4, dtype=np.float32))
-    x = graph.add(FullyConnected(), x, weights, graph.constant(np.zeros(4, np.float32)))
-    made = graph.finish(x if op is None else graph.add(op, x))
-    high = np.linspace(20, 60, 80, dtype=np.float32)
-    rows = np.stack([high, high + np.float32(0.1), -high, 0 * high], axis=1)
-    samples = samples_of(made, rows)
-    found = judge_of(made, samples, profile_graph(made, samples), is_own=True)
-    return found.entry(QuantizationOptions(), Demands()).figures
-
-
-def test_scores_behind_probabilities_are_measured_without_what_a_softmax_ignores() -> None:
-    of_probabilities, of_scores = between_two_classes(Softmax()), between_two_classes(None)
-    assert of_scores.scores_db is None
-    assert (of_scores.sqnr_db or 0) > 40
-    assert (of_probabilities.scores_db or 0) > 40
-    assert (of_probabilities.sqnr_db or 99) < (of_probabilities.scores_db or 0) - 10
-    assert "dB (of scores " in of_probabilities.text
-    assert "of scores" not in of_scores.text
 
 
 @pytest.mark.parametrize(
@@ -180,16 +152,10 @@ def test_samples_of_which_only_those_held_back_vary_are_judged_on_themselves() -
         (Figures(30.0, 1.0, 10, 0), Demands(sqnr_db=31), 1),
         (Figures(None, None, 0, 0), Demands(), 0),
         (Figures(10.0, 0.5, 10, 5), Demands(5, 40), 0),
-        (Figures(20.0, 1.0, 10, 0, scores_db=25.0), Demands(), 0),
-        (Figures(19.9, 1.0, 10, 0, scores_db=40.0), Demands(), 1),
-        (Figures(24.9, 1.0, 10, 0, scores_db=24.9), Demands(), 1),
-        (Figures(24.0, 1.0, 10, 0, scores_db=40.0), Demands(sqnr_db=25), 1),
     ],
     ids=[
         "little signal", "at both limits", "too many others", "one of ten is chance",
         "chance is not asked for", "more is asked for", "nothing to compare", "less is asked for",
-        "probabilities of good scores", "poor probabilities of good scores",
-        "probabilities of poor scores", "scores do not make up for what is asked",
     ],
 )  # fmt: skip
 def test_what_is_too_low(figures: Figures, demands: Demands, count: int) -> None:
