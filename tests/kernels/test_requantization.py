@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -119,6 +120,33 @@ def test_a_clamp_that_binds_is_named_and_one_that_does_not_is_not() -> None:
     assert loose is not None
     assert loose.clamp is None
     assert_exact(loose, slack)
+
+
+CLAMPS = [
+    (-128, 127), (-127, 127), (-128, 126), (-127, 126), (-126, 125), (-128, 0), (0, 127), (-1, 1),
+    (5, 5), (127, 127), (-128, -128),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("clamp", CLAMPS, ids=str)
+def test_a_clamp_is_named_where_int8_alone_gives_something_else(
+    clamp: tuple[int, int], rounding: Rounding
+) -> None:
+    """Reaches that end before, at and behind each end of the clamp and of int8."""
+    middle = (clamp[0] + clamp[1]) // 2
+    for below, above in product((0, 1, 2, 300), repeat=2):
+        reach = 4 * (clamp[0] - middle + 1 - below), 4 * (clamp[1] - middle - 1 + above)
+        task = task_of([1 << 30], [-1], [0], (min(reach), max(reach)), middle, clamp, rounding)
+        accumulators = np.arange(min(reach), max(reach) + 1)[np.newaxis, :]
+        of_int8 = np.clip(task.outputs(accumulators), -128, 127)
+        is_needed = not np.array_equal(of_int8, np.clip(of_int8, *clamp))
+        assert task.needed_clamp == (clamp if is_needed else None)
+        for kind in FormKind:
+            form = find_form(task, kinds=(kind,))
+            if form is not None:
+                assert form.clamp == task.needed_clamp
+                assert_exact(form, task)
 
 
 @pytest.mark.parametrize("kind", [FormKind.FLOOR, FormKind.LITERAL])

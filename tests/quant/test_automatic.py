@@ -7,9 +7,10 @@ import pytest
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
+from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.transcendental import Logistic
 from glowmcu.quality import Demands
 from glowmcu.quant.automatic import Choice, Needs, Trial, _Search, choose
@@ -195,6 +196,22 @@ def test_errors_of_scores_are_root_mean_squares_of_each_sample() -> None:
     moved = rows + np.array([[3, -3, 3, -3], [0, 0, 0, 4]], np.float32)
     _, found = errors.of(graph, samples_of(graph, moved))
     np.testing.assert_allclose(found, [[3.0, np.sqrt((1 + 1 + 1 + 9) / 4)]], rtol=1e-6)
+
+
+def test_of_integers_the_error_is_the_share_that_differs() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3, 4), "x")
+    largest = graph.add(ArgMax(2), x, like=TensorType((1,), ElementType.I32))
+    finished = graph.finish(largest)
+    rows = np.zeros((2, 3, 4), np.float32)
+    rows[:, :, 0] = 1
+    moved = rows.copy()
+    moved[1, :2, 3] = 2
+    outputs, found = OutputErrors(finished, samples_of(finished, rows)).of(
+        finished, samples_of(finished, moved)
+    )
+    assert [output.tolist() for output in outputs] == [[[[0, 0, 0]], [[3, 3, 0]]]]
+    np.testing.assert_allclose(found, [[0.0, 2 / 3]])
 
 
 def test_quantized_graphs_are_compared_by_their_scores_too() -> None:
