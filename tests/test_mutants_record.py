@@ -116,6 +116,11 @@ def test_what_survives_is_recorded_and_what_dies_later_is_not(
     assert "| 1 | 2 of 3 | 3 | 3 | 0 | 100.0 % |" in page(mutants.stored())
 
 
+def test_no_test_runs_where_there_is_no_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Runner, "run", lambda self: pytest.fail("tests ran"))
+    assert mutants.try_out("overlap", [], 1) == []
+
+
 def test_the_page_of_mutants_is_what_was_recorded() -> None:
     body = mutants.stored()
     assert body.keys() <= AREAS.keys()
