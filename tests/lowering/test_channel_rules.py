@@ -52,6 +52,10 @@ CASES: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
 }  # fmt: skip
 
 
+def test_a_scalar_has_one_channel_which_a_value_without_elements_lacks() -> None:
+    assert [channel_count(unit(*shape)) for shape in ((), (3,), (2, 5), (3, 0))] == [1, 3, 5, 0]
+
+
 def node_of(op: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Graph, Node]:
     builder = GraphBuilder()
     operands = [builder.input(unit(*shape), f"x{index}") for index, shape in enumerate(shapes)]
