@@ -274,6 +274,34 @@ def test_layers_are_widened_alone_and_together_the_worst_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "best"),
+    [
+        ([(PLAIN, 1), (MSE, 1)], PLAIN), ([(PLAIN, 1), (MSE, 3)], PLAIN),
+        ([(PLAIN, 3), (MSE, 1)], PLAIN), ([(PLAIN, 3), (MSE, 3)], MSE), ([(MSE, 3)], None),
+        ([(PLAIN, 3)], PLAIN), ([], None),
+    ],
+    ids=["neither by all", "the other alone", "the default alone", "both", "not the default",
+         "not the other", "nothing"],
+)  # fmt: skip
+def test_a_default_that_only_some_parts_can_judge_is_not_compared(
+    made: list[tuple[QuantizationOptions, int]],
+    best: QuantizationOptions | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What `made` has can be made for as many of the three parts as it says."""
+    search, errors = _Search([], None), {PLAIN: 1.0, MSE: 0.5}
+    trials = {one: Trial(one, errors=[np.full((1, 4), errors[one])]) for one, _ in made}
+
+    def judged(options: QuantizationOptions, count: int) -> Trial | None:
+        return trials[options] if dict(made).get(options, 0) >= count else None
+
+    monkeypatch.setattr(search, "_parts", [None] * 3)
+    monkeypatch.setattr(search, "_judged", judged)
+    found = search.best([PLAIN, MSE])
+    assert (None if found is None else found.options) == best
+
+
+@pytest.mark.parametrize(
     ("errors", "wins"),
     [
         ([0.9, 0.9, 0.8, 0.9], True), ([0.1, 1.8, 0.2, 1.6], False), ([1.0, 1.0, 1.0, 1.0], False),
