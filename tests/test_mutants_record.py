@@ -116,6 +116,21 @@ def test_what_survives_is_recorded_and_what_dies_later_is_not(
     assert "| 1 | 2 of 3 | 3 | 3 | 0 | 100.0 % |" in page(mutants.stored())
 
 
+def test_some_tests_of_an_area_keep_its_options() -> None:
+    area = AREAS["overlap"]
+    some = mutants.narrowed(area, ["tests/memplan/test_overlaps.py"])
+    assert some.tests == ("tests/memplan/test_overlaps.py", *area.tests[-2:])
+    assert area.tests[-2] == "-k"
+    assert (some.sources, mutants.narrowed(area, [])) == (area.sources, area)
+    whole = AREAS["planning"]
+    assert mutants.narrowed(whole, ["tests/memplan/test_overlaps.py"]).tests == (
+        "tests/memplan/test_overlaps.py",
+    )
+    for other in ("tests/memplan/test_planner.py", "tests/memplan_other/test_overlaps.py"):
+        with pytest.raises(ValueError, match="is not among the area's tests"):
+            mutants.narrowed(area, [other])
+
+
 def test_no_test_runs_where_there_is_no_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Runner, "run", lambda self: pytest.fail("tests ran"))
     assert mutants.try_out("overlap", [], 1) == []
