@@ -15,9 +15,7 @@ import hashlib
 import json
 import os
 import resource
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,11 +32,17 @@ import hypothesis  # noqa: E402 - after the threads
 import pytest  # noqa: E402
 
 from benchmarks.mutant_areas import REPO, Area  # noqa: E402
+from benchmarks.mutant_child import Child, first_ended, in_child  # noqa: E402
 from benchmarks.mutant_sites import Mutant, mutated  # noqa: E402
 
 MOST_MEMORY = 6 << 30
 #: Seconds that all tests of one mutant may take by their time without it.
 MOST_TEST_S = 20
+#: Seconds of the clock for all tests of one mutant, and for each second that they take without it:
+#: the time of the processor ends what computes, this what waits, on a busy computer, too.
+LEAST_CLOCK_S, CLOCK_FACTOR = 60, 10
+#: And for the tests without mutants.
+MOST_NOTING_S = 3600
 _WORK = REPO / "build" / "mutants"
 _NOTES = "_notes_of_mutants"
 
@@ -98,21 +102,37 @@ class Runner:
             import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
         known = self._known(session)
         waiting = list(reversed(self.mutants))
-        running: dict[int, tuple[Mutant, _Child, int]] = {}
-        while waiting or running:
-            if waiting and len(running) < self.jobs:
-                mutant = waiting.pop()
-                items = _reaching(session.items, known, mutant)
-                if not items:
-                    self.tell(Fate(mutant, "", 0))
+        running: dict[Child, tuple[Mutant, int]] = {}
+        try:
+            while waiting or running:
+                if waiting and len(running) < self.jobs:
+                    self._begin(waiting.pop(), session.items, known, running)
                     continue
-                child = _in_child(lambda: self._try(mutant, items, known))  # noqa: B023
-                running[child.pid] = mutant, child, len(items)
-                continue
-            pid, status = os.wait()
-            mutant, child, count = running.pop(pid)
-            self.tell(Fate(mutant, child.answer(status), count))
+                child = first_ended(running)
+                mutant, count = running.pop(child)
+                self.tell(Fate(mutant, child.answer(), count))
+        finally:
+            for child in running:
+                child.close()
         return True
+
+    def _begin(
+        self,
+        mutant: Mutant,
+        collected: Sequence[pytest.Item],
+        known: dict[str, _Known],
+        running: dict[Child, tuple[Mutant, int]],
+    ) -> None:
+        """Try the tests of a mutant in one more process, unless there are none."""
+        items = _reaching(collected, known, mutant)
+        if not items:
+            self.tell(Fate(mutant, "", 0))
+            return
+        seconds = sum(known[item.nodeid].seconds for item in items)
+        child = in_child(
+            lambda: self._try(mutant, items, known), LEAST_CLOCK_S + CLOCK_FACTOR * seconds
+        )
+        running[child] = mutant, len(items)
 
     def _try(
         self, mutant: Mutant, items: Sequence[pytest.Item], known: Mapping[str, _Known]
@@ -149,8 +169,8 @@ class Runner:
                 missing.append(item)
         if missing:
             print(f"{len(missing)} tests without mutants first", flush=True)
-            child = _in_child(lambda: self._note(missing, names))
-            answer = child.answer(os.waitpid(child.pid, 0)[1])
+            child = in_child(lambda: self._note(missing, names), MOST_NOTING_S)
+            answer = child.answer()
             assert not answer, answer
             return self._known(session)
         self.broken = sorted(name for name, test in found.items() if test is None)
@@ -196,41 +216,6 @@ def _reaching(
         if not chosen or seconds <= MOST_TEST_S:
             chosen.append(item)
     return chosen
-
-
-@dataclass(frozen=True)
-class _Child:
-    """A forked process that says nothing but its answer, and whose files are in `folder`."""
-
-    pid: int
-    pipe: int
-    folder: str
-
-    def answer(self, status: int) -> str:
-        """What it wrote before it ended with `status`; its files go."""
-        with os.fdopen(self.pipe, "rb") as stream:
-            text = stream.read().decode()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        return text if status == 0 else "the end of its process"
-
-
-def _in_child(work: Callable[[], str]) -> _Child:
-    folder = tempfile.mkdtemp(prefix="glowmcu-mutant-")
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(write)
-        return _Child(pid, read, folder)
-    os.environ["TMPDIR"] = os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.tempdir = folder
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    answer = "an error outside of tests"
-    try:
-        answer = work()
-    finally:
-        os.write(write, answer.encode()[:4096])
-        os._exit(0)
 
 
 def swap_code(tree: ast.Module, file: Path) -> None:

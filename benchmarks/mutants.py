@@ -2,6 +2,7 @@
 
     python -m benchmarks.mutants --area overlap --sample 100 --seed 1    # new ones, recorded
     python -m benchmarks.mutants --area overlap --again                  # those that survived
+    python -m benchmarks.mutants --area overlap --again --tests tests/memplan/test_overlaps.py
     python -m benchmarks.mutants --area overlap --only _of_run           # not recorded
     python -m benchmarks.mutants --page
 
@@ -15,11 +16,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from benchmarks.ledger import read_ledger, write_ledger
-from benchmarks.mutant_areas import AREAS, REPO
+from benchmarks.mutant_areas import AREAS, REPO, Area
 from benchmarks.mutant_runner import Fate, Runner
 from benchmarks.mutant_sites import Mutant, mutants_of
 from benchmarks.mutants_page import equivalent, page
@@ -47,9 +49,22 @@ def sample(area: str, count: int, seed: int) -> list[Mutant]:
     return [mutants[place] for place in sorted(chosen)]
 
 
-def try_out(area: str, mutants: Sequence[Mutant], jobs: int) -> list[Fate]:
-    """What became of them; survivors are printed as they come."""
+def narrowed(area: Area, tests: Sequence[str]) -> Area:
+    """With some of its tests' files alone: what these kill the others need not meet."""
+    for test in tests:
+        if not any(test == known or test.startswith(f"{known}/") for known in area.tests):
+            raise ValueError(f"{test} is not among the area's tests: {', '.join(area.tests)}")
+    options = area.tests[area.tests.index("-k") :] if "-k" in area.tests else ()
+    return replace(area, tests=(*tests, *options)) if tests else area
+
+
+def try_out(
+    area: str, mutants: Sequence[Mutant], jobs: int, tests: Sequence[str] = ()
+) -> list[Fate]:
+    """What became of them, by all the area's tests or some; survivors are printed as they come."""
     fates: list[Fate] = []
+    if not mutants:
+        return fates  # no test needs to run without mutants either
 
     def tell(fate: Fate) -> None:
         fates.append(fate)
@@ -58,7 +73,7 @@ def try_out(area: str, mutants: Sequence[Mutant], jobs: int) -> list[Fate]:
         print(f"{len(fates)}/{len(mutants)} line {fate.mutant.line} {fate.mutant.key}\n    {text}")
         sys.stdout.flush()
 
-    runner = Runner(AREAS[area], mutants, jobs, tell)
+    runner = Runner(narrowed(AREAS[area], tests), mutants, jobs, tell)
     code = runner.run()
     if len(fates) != len(mutants):
         sys.exit(f"the tests of {area} could not be run: pytest ended with {code}")
@@ -78,12 +93,12 @@ def record(area: str, seed: int, fates: Sequence[Fate]) -> None:
     write_ledger(LEDGER, body, page(body))
 
 
-def again(area: str, jobs: int) -> None:
+def again(area: str, jobs: int, tests: Sequence[str] = ()) -> None:
     """Survivors against the tests of today; code that is gone is counted no more."""
     known = equivalent()
     keys = {key for run in stored()[area]["runs"].values() for key in run["alive"]} - known.keys()
     mutants = {mutant.key: mutant for mutant in all_mutants(area)}
-    fates = try_out(area, [mutants[key] for key in sorted(keys & mutants.keys())], jobs)
+    fates = try_out(area, [mutants[key] for key in sorted(keys & mutants.keys())], jobs, tests)
     killed = {fate.mutant.key for fate in fates if fate.killer}
     body = stored()
     for run in body[area]["runs"].values():
@@ -103,6 +118,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--only", help="mutants whose name has this")
+    parser.add_argument("--tests", nargs="+", default=[], help="with --again: of the area's tests")
     parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     if options.page:
@@ -111,7 +127,7 @@ def main() -> None:
     if options.area is None:
         parser.error("--area is needed")
     if options.again:
-        again(options.area, options.jobs)
+        again(options.area, options.jobs, options.tests)
     elif options.only:
         chosen = [m for m in all_mutants(options.area) if options.only in m.key]
         try_out(options.area, chosen, options.jobs)

@@ -20,7 +20,8 @@ _HEAD = """# Mutants
 Written by `python -m benchmarks.mutants` from `mutants.json` and `mutants_equivalent.toml`. A
 mutant is the compiler with one small change in a function: another comparison, operator, constant,
 a condition that holds always or never, a statement or part of a condition less. It is killed when
-a fast test of its area fails (`mutant_areas.py`). Samples are drawn at random by their seed.
+a fast test of its area fails (`mutant_areas.py`) or takes far longer than without it, by the
+processor's time or the clock. Samples are drawn at random by their seed.
 *At first* is before anybody read the survivors and wrote tests for them; of code that was then
 simplified the mutants are gone. One is equivalent when no test can tell it from the original, for
 the reason given below.

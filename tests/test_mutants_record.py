@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks import mutants
 from benchmarks.mutant_areas import AREAS, REPO
+from benchmarks.mutant_child import first_ended, in_child
 from benchmarks.mutant_runner import Fate, Runner
 from benchmarks.mutant_sites import mutants_of, mutated
 from benchmarks.mutants_page import equivalent, page
@@ -110,6 +116,26 @@ def test_what_survives_is_recorded_and_what_dies_later_is_not(
     assert "| 1 | 2 of 3 | 3 | 3 | 0 | 100.0 % |" in page(mutants.stored())
 
 
+def test_some_tests_of_an_area_keep_its_options() -> None:
+    area = AREAS["overlap"]
+    some = mutants.narrowed(area, ["tests/memplan/test_overlaps.py"])
+    assert some.tests == ("tests/memplan/test_overlaps.py", *area.tests[-2:])
+    assert area.tests[-2] == "-k"
+    assert (some.sources, mutants.narrowed(area, [])) == (area.sources, area)
+    whole = AREAS["planning"]
+    assert mutants.narrowed(whole, ["tests/memplan/test_overlaps.py"]).tests == (
+        "tests/memplan/test_overlaps.py",
+    )
+    for other in ("tests/memplan/test_planner.py", "tests/memplan_other/test_overlaps.py"):
+        with pytest.raises(ValueError, match="is not among the area's tests"):
+            mutants.narrowed(area, [other])
+
+
+def test_no_test_runs_where_there_is_no_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Runner, "run", lambda self: pytest.fail("tests ran"))
+    assert mutants.try_out("overlap", [], 1) == []
+
+
 def test_the_page_of_mutants_is_what_was_recorded() -> None:
     body = mutants.stored()
     assert body.keys() <= AREAS.keys()
@@ -138,6 +164,17 @@ for fate in fates:
     print("FATE", fate.mutant.function, fate.tests, fate.killer.rpartition("::")[2] or "survives")
 """
 
+WAITING = """
+import subprocess
+from benchmarks import mutant_runner
+
+def waits(*_):
+    subprocess.Popen(["sleep", "600"]).wait()
+
+mutant_runner.LEAST_CLOCK_S, mutant_runner.CLOCK_FACTOR = 1, 0
+mutant_runner.Runner._try = waits
+"""
+
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="python 3.11: functions say where they are")
 def test_mutants_die_of_the_tests_that_reach_them_alone() -> None:
@@ -149,3 +186,53 @@ def test_mutants_die_of_the_tests_that_reach_them_alone() -> None:
         "FATE lines_of_pixels 1 test_a_line_is_a_row_or_a_column",
         "FATE _pixel_bytes 0 survives",
     }
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="python 3.11: functions say where they are")
+def test_the_clock_ends_a_mutant_that_waits() -> None:
+    """It takes no time of the processor, by which its tests are limited, too."""
+    done = subprocess.run(
+        [sys.executable, "-c", WAITING + RUN],
+        cwd=REPO, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    fates = {line for line in done.stdout.splitlines() if line.startswith("FATE")}
+    assert "FATE lines_of_pixels 1 the clock: it had no answer in 1 seconds" in fates
+
+
+def test_a_child_ends_with_what_it_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+
+    def waits() -> str:
+        started.write_text(str(subprocess.Popen(["sleep", "600"]).pid), encoding="utf-8")
+        threading.Event().wait()
+        return "never"
+
+    child = in_child(waits, 60)
+    while not (started.is_file() and started.read_text(encoding="utf-8")):
+        time.sleep(0.01)
+    child.close()
+    state = Path(f"/proc/{started.read_text(encoding='utf-8')}/stat")
+    while state.is_file() and state.read_text(encoding="utf-8").split()[2] != "Z":
+        time.sleep(0.01)  # this test ends when the program has
+    assert not Path(child.folder).exists()
+
+
+@pytest.mark.parametrize(
+    ("work", "answer"),
+    [
+        (lambda: "a test", "a test"),
+        (lambda: "", ""),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "the end of its process"),
+        (lambda: 1 / 0, "an error outside of tests"),
+    ],
+    ids=["it fails a test", "it passes", "it is killed", "it fails itself"],
+)
+def test_a_child_says_how_it_ended(work: Callable[[], str], answer: str) -> None:
+    assert in_child(work, 60).answer() == answer
+
+
+def test_of_children_the_first_that_ends_is_told_first() -> None:
+    slow, quick = in_child(lambda: str(time.sleep(600)), 60), in_child(lambda: "quick", 60)
+    assert first_ended([slow, quick]) is quick
+    assert quick.answer() == "quick"
+    slow.close()

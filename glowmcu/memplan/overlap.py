@@ -80,9 +80,11 @@ def _of_cascade(program: Program, step: int, item: Cascade) -> Iterator[Relation
         root, _ = program.root(a)
         if a not in item.inputs:
             yield Relation(a, b, forbidden)
-        elif not root.in_arena:
-            continue
-        elif program.lives[root].last == step and _is_read_once(program, item, root):
+        elif (
+            root.in_arena
+            and program.lives[root].last == step
+            and _is_read_once(program, item, root)
+        ):
             yield Relation(root, b, forbidden)
     pairs = [(buffer, rule) for buffer, rule in item.overlaps.items()]
     yield from _of_operands(program, step, item.outputs[0], pairs, item.inputs)

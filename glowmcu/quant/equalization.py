@@ -116,11 +116,9 @@ def _factors(
 
 
 def _input_channels(node: Node, weights: Array) -> Array:
-    """`(anything, input channels)` of the second layer's weights, groups side by side."""
-    if isinstance(node.op, DepthwiseConv2D):
-        channels = node.inputs[0].type.shape[3]
-        taps = weights.reshape(-1, channels, weights.shape[3] // channels)
-        return np.asarray(taps.transpose(0, 2, 1).reshape(-1, channels))
+    """`(anything, input channels)` of the weights of a second layer that is not depthwise, groups
+    side by side.
+    """
     groups = group_count(node)
     split = weights.reshape(groups, -1, weights.shape[-1])
     return np.asarray(split.transpose(1, 0, 2).reshape(split.shape[1], -1))

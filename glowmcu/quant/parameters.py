@@ -131,12 +131,11 @@ def _join_state(groups: _Groups, state: State, value: Value, element: ElementTyp
     """
     known = set(groups.members_of_any())
     if state.value in known or value in known:
+        # Who is asked for what is fixed has a group.
         fixed = [groups.fixed_of(item) for item in (state.value, value)]
         chosen = {quantization for quantization in fixed if quantization is not None}
         if len(chosen) < 2 and all(_holds(item, element, state.initial) for item in chosen):
             groups.join(state.value, value)
-        else:
-            groups.root(state.value)
 
 
 def _holds(quantization: Quantization, element: ElementType, data: Array) -> bool:

@@ -235,6 +235,26 @@ def test_a_result_that_is_read_as_float_too_is_not_computed_on_integers() -> Non
     check_model(data, [[ALL]], oracle=run_onnxruntime)
 
 
+@pytest.mark.parametrize(("scale", "on_integers"), [(0.2, True), (0.05, False)])
+def test_a_result_is_computed_on_integers_where_all_its_parts_are_stored_alike(
+    scale: float, on_integers: bool
+) -> None:
+    before, constants = pair("x", "int8", 0.05, 3)
+    (first, more), (second, others) = pair("a", "int8", 0.2, -7), pair("b", "int8", scale, -7)
+    sizes = onnx.numpy_helper.from_array(np.array([128, 128]), "sizes")
+    nodes = [*before, onnx.helper.make_node("Add", ["x/r", "x/r"], ["y"]),
+             onnx.helper.make_node("Split", ["y", "sizes"], ["a", "b"], axis=1),
+             *first, *second]  # fmt: skip
+    x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))
+    outputs = [onnx.ValueInfoProto(name=f"{name}/r") for name in "ab"]
+    data = finished(onnx, nodes, [x], outputs, [*constants, *more, *others, sizes])
+    graph = reference_graph(data, "m.onnx")
+    (add,) = (node for node in graph.nodes if node.op.name == "add")
+    assert (add.output.type.element is ElementType.I8) == on_integers
+    for got, want in zip(run_graph(graph, [ALL]), run_onnxruntime(data, [ALL]), strict=True):
+        assert np.abs(got - want).max() < (0.2001 if on_integers else 1e-6)
+
+
 def test_uint8_at_the_border_stays_uint8() -> None:
     before, constants = pair("x", "uint8", 0.05, 128)
     x = onnx.helper.make_tensor_value_info("x", 1, (1, 256))

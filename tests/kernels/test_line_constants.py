@@ -11,6 +11,7 @@ import pytest
 from glowmcu.ir.operation import Operation, Rounding, Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ir.value_range import ValueRange
+from glowmcu.kernels.requantization import linear_form as linear_form_module
 from glowmcu.kernels.requantization.linear_form import (
     HIGH_WORD,
     PLAIN,
@@ -24,8 +25,12 @@ from glowmcu.kernels.requantization.linear_form import (
     real_slopes,
     tabulate,
 )
+from glowmcu.kernels.requantization.linear_form import _best_slopes as best_slopes
+from glowmcu.kernels.requantization.linear_form import _Bounds as Bounds
+from glowmcu.kernels.requantization.linear_form import _widest as widest
 from glowmcu.kernels.requantization.proved_elements import best_code, folds_product, proved_code
 from glowmcu.kernels.requantization.two_piece_form import TwoPieceForm, two_piece_form
+from glowmcu.kernels.requantization.two_piece_form import _form as two_piece_with
 from glowmcu.ops.elementwise import Add, Mul, Sub
 
 Ints = npt.NDArray[np.int64]
@@ -249,6 +254,69 @@ def computed(form: TwoPieceForm) -> list[list[int]]:
 @pytest.mark.parametrize("factor", [300.0, 600.0])
 def test_a_two_piece_line_stays_inside_32_bits(factor: float) -> None:
     assert two_piece_form(Add(), signature((factor, 1.0, 1.0), (0, 0, 0)), Rounding.DOUBLE) is None
+
+
+def test_no_step_of_a_two_piece_line_leaves_32_bits() -> None:
+    """A sum of zero, but its first product or its constant reach the end, or not."""
+
+    def has_form(a: int, results: int, p: int, q: int, c: int) -> bool:
+        pairs = Pairs(np.array([a]), np.array([1]), np.array([[results]]))
+        return two_piece_with(pairs, p, q, c) is not None
+
+    end = 2**31
+    for most, fits in ((end - 1, True), (end, False), (-end + 1, True), (-end, False)):
+        assert has_form(1, 0, most, -most, 0) == fits, "first product"
+        assert has_form(0, 0, 0, -most, most) == fits, "constant"
+
+
+WITHIN_REACH = [
+    ((0.0613729, 0.0837187, 0.0926431), (-128, 4, -128)),
+    ((0.0513717, 0.0251173, 0.0601337), (3, -7, 5)),
+    ((0.031, 0.029, 0.047), (-128, -128, -128)),
+]
+
+
+@pytest.mark.parametrize(("scales", "points"), WITHIN_REACH, ids=str)
+def test_slopes_are_looked_for_as_long_as_there_is_more_to_gain(
+    scales: tuple[float, ...], points: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each round hopes for as much as the bounds that it has seen leave; the last one gets it, but
+    for a thousandth.
+    """
+    rounds: list[tuple[Bounds, Bounds, float]] = []
+
+    def seen(below: Bounds, above: Bounds) -> tuple[npt.NDArray[np.float64], float]:
+        moved, hoped = widest(below, above)
+        rounds.append((below, above, hoped))
+        return moved, hoped
+
+    monkeypatch.setattr(linear_form_module, "_widest", seen)
+    types = signature(scales, points)
+    pairs, real = tabulate(Add(), types, (WHOLE, WHOLE), Rounding.DOUBLE), real_slopes(Add(), types)
+    slopes = best_slopes(pairs, real)
+    assert slopes is not None
+    move = slopes - real
+
+    def width(below: Bounds, above: Bounds) -> float:
+        return float(above.at(move).min() - below.at(move).max())
+
+    assert 2 <= len(rounds) <= 20
+    assert width(*rounds[-1][:2]) >= rounds[-1][2] * (1 - 1.001e-3), "nothing more is to be had"
+
+
+def test_slopes_without_hope_are_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same pair with two results."""
+    rounds: list[float] = []
+
+    def seen(below: Bounds, above: Bounds) -> tuple[npt.NDArray[np.float64], float]:
+        moved, hoped = widest(below, above)
+        rounds.append(hoped)
+        return moved, hoped
+
+    monkeypatch.setattr(linear_form_module, "_widest", seen)
+    pairs = Pairs(np.array([0, 0]), np.array([0]), np.array([[0], [3]]))
+    assert best_slopes(pairs, np.array([1.0, 1.0])) is None
+    assert rounds == [-2.0]
 
 
 @pytest.mark.parametrize("shift", [0, 1, 2, 22, 23])

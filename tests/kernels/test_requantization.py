@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,9 +13,15 @@ from hypothesis import strategies as st
 
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.value_range import Int64Array
-from glowmcu.kernels.requantization.forms import Form, FormKind, RequantizationTask, find_form
+from glowmcu.kernels.requantization.forms import (
+    Form,
+    FormKind,
+    RequantizationTask,
+    find_form,
+    largest_postshift,
+)
 from glowmcu.ops.fixed_point import wrap_int32
-from tests.support.roundings import ROUNDINGS
+from tests.support.roundings import ROUNDINGS, in_whole_numbers
 
 
 def computed(form: Form, task: RequantizationTask, accumulators: Int64Array) -> Int64Array:
@@ -121,6 +129,33 @@ def test_a_clamp_that_binds_is_named_and_one_that_does_not_is_not() -> None:
     assert_exact(loose, slack)
 
 
+CLAMPS = [
+    (-128, 127), (-127, 127), (-128, 126), (-127, 126), (-126, 125), (-128, 0), (0, 127), (-1, 1),
+    (5, 5), (127, 127), (-128, -128),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("clamp", CLAMPS, ids=str)
+def test_a_clamp_is_named_where_int8_alone_gives_something_else(
+    clamp: tuple[int, int], rounding: Rounding
+) -> None:
+    """Reaches that end before, at and behind each end of the clamp and of int8."""
+    middle = (clamp[0] + clamp[1]) // 2
+    for below, above in product((0, 1, 2, 300), repeat=2):
+        reach = 4 * (clamp[0] - middle + 1 - below), 4 * (clamp[1] - middle - 1 + above)
+        task = task_of([1 << 30], [-1], [0], (min(reach), max(reach)), middle, clamp, rounding)
+        accumulators = np.arange(min(reach), max(reach) + 1)[np.newaxis, :]
+        of_int8 = np.clip(task.outputs(accumulators), -128, 127)
+        is_needed = not np.array_equal(of_int8, np.clip(of_int8, *clamp))
+        assert task.needed_clamp == (clamp if is_needed else None)
+        for kind in FormKind:
+            form = find_form(task, kinds=(kind,))
+            if form is not None:
+                assert form.clamp == task.needed_clamp
+                assert_exact(form, task)
+
+
 @pytest.mark.parametrize("kind", [FormKind.FLOOR, FormKind.LITERAL])
 def test_a_channel_without_influence_may_have_any_bias_and_scale(kind: FormKind) -> None:
     task = task_of(
@@ -140,6 +175,21 @@ def test_a_scale_of_zero_divides_nothing() -> None:
             for rounding in ROUNDINGS:
                 form = find_form(replace(task, rounding=rounding), kinds=(kind,))
                 assert form is None or form.kind is kind
+
+
+@pytest.mark.parametrize("preshift", [0, 8])
+@pytest.mark.parametrize("shift", [-22, -21, -20, -14, -13, -12, -9, -1, 0])
+def test_multipliers_of_the_largest_postshift_have_31_bits(shift: int, preshift: int) -> None:
+    """Whatever the scale of a channel is that gives one output only."""
+    for multiplier in (1 << 30, 1518500250, 2**31 - 1):
+        reach = -(2**24), 2**24
+        task = task_of([multiplier, 0], [shift, 30], [3, -4], reach, 5)
+        found = largest_postshift(task, preshift)
+        assert found == largest_postshift(task_of([multiplier], [shift], [3], reach, 5), preshift)
+        exact = [Fraction(multiplier * 2 ** (32 + each), 2 ** (31 - shift + preshift))
+                 for each in (found, found + 1)]  # fmt: skip
+        assert found == 0 or exact[0] < 2**31 - 2**12
+        assert found == 22 or exact[1] >= 2**31 - 2**12
 
 
 def test_a_left_shift_that_wraps_has_no_form() -> None:
@@ -246,3 +296,54 @@ def test_whatever_form_is_found_is_exact(
         form = find_form(task, kinds=(kind,))
         if form is not None:
             assert_exact(form, task)
+
+
+CHANNELS = st.lists(
+    st.tuples(
+        st.integers(2**30, 2**31 - 1),
+        st.integers(-12, 1),
+        st.integers(-(2**12), 2**12),
+        st.integers(-(2**12), 2**12),
+        st.tuples(st.integers(-(2**12), 2**12), st.integers(0, 2**13)),
+    ),
+    min_size=1,
+    max_size=3,
+)
+INT8 = st.one_of(st.integers(-128, 127), st.sampled_from([-128, -127, 126, 127]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHANNELS, INT8, INT8, INT8, st.sampled_from(ROUNDINGS), st.sampled_from([0, 4, 8]))
+def test_whatever_form_is_found_gives_what_the_definition_gives_in_whole_numbers(
+    channels: list[tuple[int, int, int, int, tuple[int, int]]],
+    zero_point: int,
+    one_end: int,
+    other_end: int,
+    rounding: Rounding,
+    preshift: int,
+) -> None:
+    """Each channel with a reach of its own; at its ends, around its thresholds and in between."""
+    multipliers, shifts, biases, offsets, reaches = (
+        np.array(each) for each in zip(*channels, strict=True)
+    )
+    low, clamp = reaches[:, 0], (min(one_end, other_end), max(one_end, other_end))
+    task = RequantizationTask(
+        multipliers, shifts, biases, offsets, low, low + reaches[:, 1], zero_point, clamp, rounding
+    )
+    found = {kind: find_form(task, (preshift,), kinds=(kind,)) for kind in FormKind}
+    steps = np.linspace(0, 1, 33)
+    at = np.rint(low[:, np.newaxis] + reaches[:, 1:] * steps).astype(np.int64)
+    near = task.stairs.firsts[:, :: max(1, task.stairs.firsts.shape[1] // 16)] - biases[:, None]
+    at = np.concatenate([at, near - 1, near], axis=1)
+    at = np.clip(at, task.low[:, np.newaxis], task.high[:, np.newaxis])
+    scaled = [
+        [in_whole_numbers(x + bias, m, shift, rounding) for x in row]
+        for row, bias, m, shift in zip(
+            at.tolist(), biases.tolist(), multipliers.tolist(), shifts.tolist(), strict=True
+        )
+    ]
+    wanted = [[min(max(zero_point + x, clamp[0]), clamp[1]) for x in row] for row in scaled]
+    assert np.clip(task.outputs(at), *clamp).tolist() == wanted
+    for form in found.values():
+        if form is not None:
+            assert computed(form, task, at).tolist() == wanted

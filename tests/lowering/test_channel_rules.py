@@ -38,6 +38,8 @@ CASES: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "channels joined": (Concatenation(3), (IMAGE, (1, 4, 5, 2), (1, 4, 5, 1))),
     "columns joined": (Concatenation(2), (IMAGE, (1, 4, 2, 6))),
     "channels split": (Split(3, (1, 3, 2)), (IMAGE,)),
+    "channels split, without their axis": (Split(3, (1,) * 6, drop_axis=True), (IMAGE,)),
+    "columns split, without their axis": (Split(2, (1,) * 5, drop_axis=True), (IMAGE,)),
     "columns split": (Split(2, (1, 4)), (IMAGE,)),
     "pixels that join": (Reshape((1, 4, 1, 30)), (IMAGE,)),
     "pixels that part": (Reshape((1, 4, 10, 3)), (IMAGE,)),
@@ -50,6 +52,10 @@ CASES: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "channels backwards": (Reverse((3,)), (IMAGE,)),
     "channels twice": (Tile((1, 1, 1, 2)), (IMAGE,)),
 }  # fmt: skip
+
+
+def test_a_scalar_has_one_channel_which_a_value_without_elements_lacks() -> None:
+    assert [channel_count(unit(*shape)) for shape in ((), (3,), (2, 5), (3, 0))] == [1, 3, 5, 0]
 
 
 def node_of(op: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Graph, Node]:

@@ -28,11 +28,14 @@ from tests.memplan.spatial_models import SpatialModel, Window
 from tests.memplan.streamed import (
     assert_found_by_both,
     assert_runs_like_the_graph,
+    cascades,
     lowered,
     spatial_models,
     spread,
     without_lifetimes,
 )
+from tests.memplan.streamed import program_of as kernels_of
+from tests.memplan.streaming_models import MODELS
 
 
 def row_by_row(node: Node, position: int) -> Overlap:
@@ -73,6 +76,21 @@ def test_a_plan_with_overlaps_gives_what_the_graph_gives_in_no_more_memory(model
     assert plan.arena_bytes <= plain.arena_bytes
     verify_program(plan.program, plan.arena_bytes)
     assert_runs_like_the_graph(graph, plan.program, plan.arena_bytes)
+
+
+@pytest.mark.parametrize("is_outside", [False, True], ids=["arena", "outside"])
+def test_results_of_a_cascade_lie_in_its_input_where_that_is_in_the_arena(
+    is_outside: bool,
+) -> None:
+    graph = lowered(MODELS["separable, odd size"]())
+    external = frozenset(graph.inputs if is_outside else ())
+    plan = plan_memory(kernels_of(graph, Goal.RAM, external=external), 0)
+    (x,) = plan.program.inputs
+    said = [a for item in cascades(plan.program) for a, _ in item.forbidden_offsets]
+    assert x in said, "the cascade has rules for its input in any case"
+    found = [relation.operand for relation in relations(plan.program)]
+    assert found
+    assert (x in found) != is_outside
 
 
 def pooled() -> bytes:

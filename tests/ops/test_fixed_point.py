@@ -18,7 +18,7 @@ from glowmcu.ops.fixed_point import (
     round_half_away,
     saturate,
 )
-from tests.support.roundings import ROUNDINGS
+from tests.support.roundings import ROUNDINGS, in_whole_numbers
 
 LARGEST = 2**31 - 1
 
@@ -65,21 +65,6 @@ def test_halves_are_rounded_away_from_zero(value: float, rounded: int) -> None:
 
 NUMBERS = [0, 1, 2, 3, 5, 127, 2**15, 2**30 - 1, 2**30, 2**31 - 1]
 SIGNED = np.array(sorted({sign * number for number in NUMBERS for sign in (1, -1)} | {-(2**31)}))
-
-
-def wrapped(value: int) -> int:
-    return (value + 2**31) % 2**32 - 2**31
-
-
-def in_whole_numbers(x: int, multiplier: int, shift: int, rounding: Rounding) -> int:
-    """TensorFlow Lite's definition, on Python's integers."""
-    if rounding is Rounding.SINGLE:
-        total = 31 - min(shift, 30)
-        return wrapped(math.floor(Fraction(x * multiplier, 2**total) + Fraction(1, 2)))
-    left = wrapped(x << max(shift, 0))
-    high = min(math.floor(Fraction(left * multiplier, 2**31) + Fraction(1, 2)), LARGEST)
-    quotient = Fraction(high, 2 ** max(-shift, 0))
-    return math.floor(abs(quotient) + Fraction(1, 2)) * (1 if quotient >= 0 else -1)
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)

@@ -7,9 +7,10 @@ import pytest
 
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import Softmax
+from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.transcendental import Logistic
 from glowmcu.quality import Demands
 from glowmcu.quant.automatic import Choice, Needs, Trial, _Search, choose
@@ -197,6 +198,22 @@ def test_errors_of_scores_are_root_mean_squares_of_each_sample() -> None:
     np.testing.assert_allclose(found, [[3.0, np.sqrt((1 + 1 + 1 + 9) / 4)]], rtol=1e-6)
 
 
+def test_of_integers_the_error_is_the_share_that_differs() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3, 4), "x")
+    largest = graph.add(ArgMax(2), x, like=TensorType((1,), ElementType.I32))
+    finished = graph.finish(largest)
+    rows = np.zeros((2, 3, 4), np.float32)
+    rows[:, :, 0] = 1
+    moved = rows.copy()
+    moved[1, :2, 3] = 2
+    outputs, found = OutputErrors(finished, samples_of(finished, rows)).of(
+        finished, samples_of(finished, moved)
+    )
+    assert [output.tolist() for output in outputs] == [[[[0, 0, 0]], [[3, 3, 0]]]]
+    np.testing.assert_allclose(found, [[0.0, 2 / 3]])
+
+
 def test_quantized_graphs_are_compared_by_their_scores_too() -> None:
     graph = ending_in(Softmax())
     rows = draw(6, 40, 4, scale=8)
@@ -254,6 +271,34 @@ def test_layers_are_widened_alone_and_together_the_worst_first() -> None:
     found = SearchSpace().precision(start, ["a", "b", "c", "a"])
     assert [options.int16 for options in found] == [("z", "a"), ("z", "c"), ("z", "a", "c")]
     assert SearchSpace(int16=False).precision(start, ["a"]) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "best"),
+    [
+        ([(PLAIN, 1), (MSE, 1)], PLAIN), ([(PLAIN, 1), (MSE, 3)], PLAIN),
+        ([(PLAIN, 3), (MSE, 1)], PLAIN), ([(PLAIN, 3), (MSE, 3)], MSE), ([(MSE, 3)], None),
+        ([(PLAIN, 3)], PLAIN), ([], None),
+    ],
+    ids=["neither by all", "the other alone", "the default alone", "both", "not the default",
+         "not the other", "nothing"],
+)  # fmt: skip
+def test_a_default_that_only_some_parts_can_judge_is_not_compared(
+    made: list[tuple[QuantizationOptions, int]],
+    best: QuantizationOptions | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What `made` has can be made for as many of the three parts as it says."""
+    search, errors = _Search([], None), {PLAIN: 1.0, MSE: 0.5}
+    trials = {one: Trial(one, errors=[np.full((1, 4), errors[one])]) for one, _ in made}
+
+    def judged(options: QuantizationOptions, count: int) -> Trial | None:
+        return trials[options] if dict(made).get(options, 0) >= count else None
+
+    monkeypatch.setattr(search, "_parts", [None] * 3)
+    monkeypatch.setattr(search, "_judged", judged)
+    found = search.best([PLAIN, MSE])
+    assert (None if found is None else found.options) == best
 
 
 @pytest.mark.parametrize(

@@ -166,3 +166,64 @@ def test_entropy_keeps_a_tensor_of_few_values(seed: int) -> None:
     values = np.random.default_rng(seed).choice([-1.0, 1.0], 32) * np.linspace(0.9, 1.75, 32)
     span = choose_range(profile_of(values), Calibration(Method.ENTROPY))
     assert span == pytest.approx((values.min(), values.max()))
+
+
+#: Two-sided and one-sided values, each with a few large ones.
+SPREADS = {
+    "two sides": OUTLIERS[-5000:],
+    "a little on one side": np.concatenate([OUTLIERS[-5000:-1], -OUTLIERS[-1:]]).clip(max=0.25),
+    "not below zero": np.abs(OUTLIERS[-5000:]),
+    "not above zero": -np.abs(OUTLIERS[-5000:]),
+}
+POWERS_OF_TWO = pytest.mark.parametrize("factor", [2.0**-14, 0.5, 2.0**9])
+
+
+@POWERS_OF_TWO
+@pytest.mark.parametrize("schema", Schema)
+@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("name", SPREADS)
+def test_ranges_grow_with_their_values(
+    name: str, method: Method, schema: Schema, factor: float
+) -> None:
+    """No unit is special: a power of two changes no fraction of any number."""
+    values = SPREADS[name].astype(np.float32)
+    low, high = choose_range(profile_of(values), Calibration(method, schema))
+    grown = choose_range(profile_of(values * np.float32(factor)), Calibration(method, schema))
+    assert grown == (factor * low, factor * high)
+
+
+@pytest.mark.parametrize("method", [Method.MINMAX, Method.PERCENTILE, Method.ENTROPY])
+@pytest.mark.parametrize("name", SPREADS)
+def test_ranges_of_mirrored_values_are_mirrored(name: str, method: Method) -> None:
+    """Up to a bin: the left edge of a bin belongs to it, whose mirror image is a right one."""
+    values = SPREADS[name].astype(np.float32)
+    low, high = choose_range(profile_of(values), Calibration(method))
+    mirrored = choose_range(profile_of(-values), Calibration(method))
+    assert mirrored == pytest.approx((-high, -low), rel=1e-3, abs=1e-2)
+
+
+@POWERS_OF_TWO
+@pytest.mark.parametrize("schema", Schema)
+@pytest.mark.parametrize("span", [(-1.3, 2.9), (0.0, 1.7), (-0.9, 0.0), (0.4, 5.0)])
+def test_scales_grow_with_their_ranges(
+    span: tuple[float, float], schema: Schema, factor: float
+) -> None:
+    found, grown = (
+        choose_parameters(share * span[0], share * span[1], schema) for share in (1.0, factor)
+    )
+    assert grown.scales[0] == factor * found.scales[0]
+    assert grown.zero_points == found.zero_points
+
+
+@POWERS_OF_TWO
+@pytest.mark.parametrize("schema", Schema)
+def test_weights_are_stored_alike_in_every_unit(schema: Schema, factor: float) -> None:
+    weights = np.random.default_rng(6).normal(0, 1, (5, 7)).astype(np.float32)
+    bias = np.random.default_rng(7).normal(0, 9, 5).astype(np.float32)
+    plain = weight_scales(weights, 0, bias, 0.5, schema)
+    share = np.float32(factor)
+    grown = weight_scales(weights * share, 0, bias * share, 0.5, schema)
+    assert np.array_equal(grown, np.asarray(plain) * share)
+    assert np.array_equal(
+        quantize_bias(bias, 0.5, plain)[0], quantize_bias(bias * share, 0.5, grown)[0]
+    )

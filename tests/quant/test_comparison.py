@@ -13,12 +13,13 @@ from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.pooling import MaxPool2D
+from glowmcu.ops.scan import ArgMax
 from glowmcu.quant.comparison import Comparison, Meter, _errors, compare_graphs
 from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize
 from glowmcu.quant.samples import samples_of
-from glowmcu.quant.side_by_side import SideBySide, real_values, run_tensors
+from glowmcu.quant.side_by_side import SideBySide, real_values, rerun, run_tensors
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import RELU, convolutions, draw, perceptron, random_samples, real, sqnr_db
 
@@ -190,6 +191,33 @@ def test_of_several_outputs_each_counts_alike() -> None:
     noises = [10 ** (-each.sqnr_db / 10) for each in found.outputs.values()]
     assert len(noises) == 2
     assert 10 ** (-found.output_db / 10) == pytest.approx(sum(noises) / 2, rel=1e-6)
+
+
+def test_outputs_that_are_no_real_numbers_have_no_noise() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 6, 6, 8), "image")
+    w, b = graph.constant(draw(1, 4, 1, 1, 8)), graph.constant(draw(2, 4))
+    scores = graph.add(Conv2D(), x, w, b, name="scores")
+    largest = graph.add(ArgMax(3), scores, like=TensorType((1,), ElementType.I32))
+    found = compared(graph.finish(largest))
+    assert found.outputs == {}
+    assert found.output_db == math.inf
+    assert {layer.share for layer in found.layers} == {0.0}
+
+
+def test_what_was_changed_stays_and_what_reads_it_is_computed_again() -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 3), "x")
+    twice = graph.add(Add(), x, x)
+    fourfold = graph.add(Add(), twice, twice)
+    left = graph.add(Add(), twice, x)
+    finished = graph.finish(graph.add(Add(), fourfold, left), left)
+    before = run_tensors(finished, [np.float32([[1, 2, 3]])])
+    assert [y.tolist() for y in rerun(finished, before, {})] == [[[7, 14, 21]], [[3, 6, 9]]]
+    changed = {twice: np.float32([[10, 10, 10]]), fourfold: np.float32([[0, 1, 0]])}
+    assert [y.tolist() for y in rerun(finished, before, changed)] == [
+        [[11, 13, 13]], [[11, 12, 13]],
+    ]  # fmt: skip
 
 
 def reach_of_the_input(int8: Graph) -> tuple[float, float]:

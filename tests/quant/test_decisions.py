@@ -100,6 +100,11 @@ def test_decisions_are_counted_sample_by_sample() -> None:
     assert differing(Decision(0, None, 0.5), halves, halves - 0.2) == (1, 2)
 
 
+def test_a_score_of_just_the_threshold_decides_against() -> None:
+    scores = np.array([np.nextafter(0.5, 0), 0.5, np.nextafter(0.5, 1)])
+    assert Decision(0, None, 0.5).taken(scores).tolist() == [False, False, True]
+
+
 def test_types_of_integers_decide_by_value() -> None:
     classes = np.array([[3], [4]])
     assert TensorType((1,), ElementType.I64).element is not ElementType.F32

@@ -175,6 +175,17 @@ def test_cosines_behind_logarithms_are_a_layer() -> None:
     assert types["spectrogram"] is types["fully_connected"] is ElementType.I16
 
 
+def test_two_spectra_of_one_signal_are_two_front_ends() -> None:
+    made = FrontEnd().stft(hann(256), 128).power_of_complex().mel(mel_bank(129, 20)).logarithm()
+    narrow, made.last = made.last, "x"
+    made.stft(hann(512), 256).power_of_complex().mel(mel_bank(257, 20)).logarithm()
+    graph, found = quantized(made.add("Concat", narrow, axis=2).model())
+    assert found.float_nodes == {}
+    ops = [node.op for node in found.graph.nodes if isinstance(node.op, Spectrogram)]
+    assert sorted((op.length, op.step, op.frames) for op in ops) == [(256, 128, 24), (512, 256, 11)]
+    assert min(ratios_db(graph, found.graph)) > 30
+
+
 POWERS = {
     "powers": FrontEnd().stft(hann(256), 128).power_of_complex(),
     "magnitudes of pairs": FrontEnd().stft(hann(256), 128).power_of_pairs().add("Sqrt"),

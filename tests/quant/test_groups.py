@@ -12,6 +12,7 @@ from glowmcu.ir.quantization_rule import QuantizationRule, ResultRange, StateRul
 from glowmcu.ir.types import ElementType, Quantization
 from glowmcu.ops.activation import Relu
 from glowmcu.ops.elementwise import Add
+from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.shape import Reshape
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.parameters import (
@@ -21,6 +22,7 @@ from glowmcu.quant.parameters import (
     _Groups,
     _holds,
     _join_if_free,
+    _join_state,
     _Ranges,
     _unify,
     wide_states,
@@ -71,6 +73,29 @@ def test_a_state_joins_its_result_unless_both_are_fixed_differently(
     assert groups.fixed_of(values["r"]) == fixed
     _join_if_free(groups, values["r"], None)
     assert groups.fixed_of(values["o"]) == (fixed if together else operand)
+
+
+@pytest.mark.parametrize(
+    ("known", "fixed", "initial", "wanted"),
+    [
+        ("", {}, 0.5, []),
+        ("s", {}, 0.5, ["sv"]), ("v", {}, 0.5, ["sv"]), ("sv", {}, 0.5, ["sv"]),
+        ("v", {"v": SIGNED}, 0.5, ["sv"]), ("sv", {"s": SIGNED}, 0.5, ["sv"]),
+        ("sv", {"s": SIGNED, "v": SIGNED}, 0.5, ["sv"]),
+        ("sv", {"s": SIGNED, "v": SHARE}, 0.5, ["s", "v"]),
+        ("v", {"v": SIGNED}, 1.5, ["s", "v"]), ("v", {"v": SHARE}, -0.5, ["s", "v"]),
+        ("v", {}, 1.5, ["sv"]),
+    ],
+)  # fmt: skip
+def test_a_state_is_stored_as_what_it_becomes_unless_that_is_fixed_and_too_narrow(
+    known: str, fixed: dict[str, Quantization], initial: float, wanted: list[str]
+) -> None:
+    groups, values = grouped(**{name: fixed.get(name) for name in known})
+    s, v = (values.get(name) or Value(real(1), name) for name in "sv")
+    _join_state(groups, State(s, np.array([initial], np.float32)), v, ElementType.I8)
+    assert ["".join(sorted(group)) for group in told(groups)] == wanted
+    for value in (s, v) if wanted == ["sv"] else ():
+        assert groups.fixed_of(value) == next(iter(fixed.values()), None)
 
 
 @pytest.mark.parametrize(
@@ -216,6 +241,24 @@ def test_a_batch_is_as_long_as_runs_are() -> None:
         np.concatenate([sample[0] for sample in samples]),
     )
     assert runs[0][0].reference.inputs[0].type.shape == (BATCH_SIZE, 2, 3)
+
+
+@pytest.mark.parametrize("reach", [(9.0, 1.0), (1.0, 9.0)], ids=["state", "what it becomes"])
+def test_an_int8_state_spans_what_either_end_of_a_run_does(reach: tuple[float, float]) -> None:
+    """A layer reads it, so that it is none of those that need 16 bits."""
+    graph = GraphBuilder()
+    x, old = graph.input(real(1, 3), "x"), graph.input(real(1, 3), "old")
+    w, b = graph.constant(np.eye(3, dtype=np.float32)), graph.constant(np.zeros(3, np.float32))
+    y = graph.add(Add(), graph.add(FullyConnected(), old, w, b, name="layer"), x, name="y")
+    ends = graph.finish(y, graph.add(FullyConnected(), x, w, b, name="new"))
+    looped = replace(ends, states=(State(old, np.zeros((1, 3), np.float32)),))
+    rows = np.array([[1, -1, 0]] * 4, np.float32)
+    samples = samples_of(ends, {"x": reach[1] * rows, "old": reach[0] * rows})
+    made = quantize_graph(looped, profile_graph(ends, samples))
+    (state,) = made.states
+    assert state.value.type == made.outputs[-1].type
+    assert state.value.type.element is ElementType.I8
+    assert state.value.type.scale == pytest.approx(18 / 255, rel=0.01)
 
 
 @pytest.mark.parametrize("kept", ["add", ""])

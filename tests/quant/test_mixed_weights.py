@@ -18,7 +18,15 @@ from glowmcu.quality import Demands, quality_of, quality_record
 from glowmcu.quality_text import quality_sentences
 from glowmcu.quant.automatic import Needs
 from glowmcu.quant.judgement import Judge, judge_of
-from glowmcu.quant.mixed_weights import MixedWeights, _harm, _most, _name, choose_four_bits
+from glowmcu.quant.mixed_weights import (
+    MixedWeights,
+    _harm,
+    _Layer,
+    _most,
+    _name,
+    _Search,
+    choose_four_bits,
+)
 from glowmcu.quant.options import QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.samples import samples_of
@@ -115,6 +123,14 @@ def test_a_budget_that_cannot_be_met_names_the_nearest(judge: Judge) -> None:
     assert caught.value.code == "GM352"
     assert "with 3 of 3 layers it is 1 040 B" in str(caught.value).replace("\u202f", " ")
     assert "give flash_budget=1040 or more" in str(caught.value)
+
+
+def test_layers_that_cannot_have_four_bits_are_not_borne(judge: Judge) -> None:
+    search = _Search(judge, PLAIN, Needs(Demands(-1000.0, 0.0), lambda _: 0.0))
+    assert search.bears([_Layer("rough", "fully_connected", 512)])
+    nobody = [_Layer("nobody", "fully_connected", 512)]
+    assert not search.bears(nobody)
+    assert search.loss(nobody) is None
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,22 @@ def test_a_profile_comes_back_from_its_file(profile: Profile, tmp_path: Path) ->
     assert back.tensors["first"].low == profile.tensors["first"].low
 
 
+@pytest.mark.parametrize(
+    "lacks", [("channels",), ("histogram",), ("channels", "histogram")], ids=str
+)
+def test_what_a_profile_lacks_its_file_lacks(profile: Profile, lacks: tuple[str, ...]) -> None:
+    """Equalization leaves no histogram, and profiles of other sizes no channels."""
+    tensors = {
+        name: replace(tensor, **dict.fromkeys(lacks)) for name, tensor in profile.tensors.items()
+    }
+    text = profile_text(replace(profile, tensors=tensors))
+    back = parse_profile(text)
+    assert profile_text(back) == text
+    for tensor in back.tensors.values():
+        for optional in ("channels", "histogram"):
+            assert (getattr(tensor, optional) is None) == (optional in lacks)
+
+
 def test_a_profile_is_json_that_names_the_model_and_the_version(profile: Profile) -> None:
     record = json.loads(profile_text(profile))
     assert record["model_sha256"] == "a" * 64

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import wave
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.ops.matmul import FullyConnected
+from glowmcu.quant.recordings import read_sound
 from glowmcu.quant.sample_files import read_samples
 from glowmcu.quant.sample_source import SampleSource
 from tests.ir.graphs import GraphBuilder
@@ -185,6 +189,18 @@ def test_sound_that_fits_no_input_is_refused(graph: Graph, words: str, tmp_path:
     with pytest.raises(GlowmcuError, match=words) as caught:
         read_samples(graph, file)
     assert caught.value.code == "GM304"
+
+
+def test_sound_that_cannot_be_read_is_refused_with_what_the_computer_says(tmp_path: Path) -> None:
+    """Its words for a reason, without the number and the path around them."""
+    (tmp_path / "damaged.wav").write_bytes(b"RIFF")
+    reasons = {"damaged": "not a WAV file.*", "gone": os.strerror(errno.ENOENT)}
+    for name, words in reasons.items():
+        path = tmp_path / f"{name}.wav"
+        text = rf"error\[GM307\]: cannot read samples: {words}\n  --> {re.escape(str(path))}"
+        with pytest.raises(GlowmcuError) as caught:
+            read_sound(sound_network(), path)
+        assert re.match(text, str(caught.value)), caught.value
 
 
 def test_a_folder_of_two_kinds_is_refused(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.shape import Reshape
+from glowmcu.ops.slicing import Split
 from glowmcu.ops.transpose import Transpose
 from glowmcu.quant.spectrum_frames import Frames, frames_of
 from tests.ir.graphs import GraphBuilder
@@ -211,3 +212,14 @@ def test_a_factor_that_makes_rows_of_samples_is_not_seen_through() -> None:
     building = Building()
     rows = building.times(building.signal, np.ones((3, 1)))
     assert building.found(rows) is None
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_part_of_a_split_is_a_signal_of_its_own(part: int) -> None:
+    building = Building()
+    halves = building.graph.add_many(Split(1, (12, 12)), building.signal)
+    framed = building.times(building.gathered(halves[part], places(1, 2, 3)))
+    found = building.found(framed)
+    assert found is not None
+    assert found.signal is halves[part]
+    assert (found.first, found.step, found.count) == (1, 2, 3)

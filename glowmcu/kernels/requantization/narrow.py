@@ -135,7 +135,7 @@ def _layout(
     is_constant = ends[:, 0] == ends[:, 1]
     scale = np.where(is_constant, 0.0, task.multipliers * 2.0 ** (task.shifts - 31.0))
     origin = np.where(is_constant, 0, _line_start(stairs))
-    span = np.where(used, first - origin[:, np.newaxis], 0).max(axis=1, initial=0)
+    span = (first - origin[:, np.newaxis]).max(axis=1, where=used, initial=0)
     most = int(span.max(initial=0))
     span_shift = max(most.bit_length() - _HALF_BITS, 0)
     span = -(-span >> span_shift)
