@@ -12,84 +12,19 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.random_layers import random_model
-from glowmcu.compilation import Options
+from benchmarks.misra_bundles import bundles
 from glowmcu.emit_c.assembly_text import assembly_strings
 from glowmcu.emit_c.misra import category, disapplied_table, explains, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
-from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.input_options import InputOptions
-from glowmcu.interface_options import InterfaceOptions
-from glowmcu.pipeline import compile_model
 from glowmcu.resources import headers_in, resource_dir
-from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets
-from tests.support.check_model import write_bundle
 from tests.support.misra import Finding, findings
-from tests.support.stream_models import random_stream_model
 
 REPO = Path(__file__).resolve().parents[1]
 PAGE = Path(__file__).resolve().with_suffix(".md")
 DOCUMENT = REPO / "docs" / "misra.md"
-_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m33", "cortex-m55", "generic")
-_FAMILIES = (
-    "conv_2d", "depthwise_conv_2d", "fully_connected", "elementwise", "reduction",
-    "conv_2d of int16", "depthwise_conv_2d of int16",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A bundle's model and how it is compiled."""
-
-    model: Callable[[], bytes]
-    core: str
-    streamed: tuple[str, ...] = ()
-    cores: int = 1
-
-    def write(self, folder: Path) -> Path:
-        """The bundle `net` in `folder`."""
-        options = Options(
-            "net",
-            core=self.core,
-            inputs=InputOptions(streamed=self.streamed),
-            interface=InterfaceOptions(cores=self.cores),
-        )
-        return write_bundle(compile_model(self.model(), "net.tflite", options), folder)
-
-
-def _shared(name: str) -> bytes:
-    return (SHARED / f"{name}.tflite").read_bytes()
-
-
-def _softmax_of_int16() -> bytes:
-    model = ModelBuilder()
-    x = model.input("x", (2, 10), "int16", 1 / 4096, 0)
-    y = model.tensor("y", (2, 10), "int16", 1 / 32768, 0)
-    model.op("SOFTMAX", [x], [y], {"beta": 1.0})
-    model.output(y)
-    return model.finish()
-
-
-def bundles() -> dict[str, Checked]:
-    """All that is checked, by name."""
-    found = {f"digits, {core}": Checked(digits, core) for core in _CORES}
-    found["digits on two cores, cortex-m0plus"] = Checked(digits, "cortex-m0plus", cores=2)
-    found["rows streamed, cortex-m4"] = Checked(rows_and_offsets, "cortex-m4", ("lines",))
-    found["float borders, cortex-m4"] = Checked(float_borders, "cortex-m4")
-    found["softmax of int16, cortex-m4"] = Checked(_softmax_of_int16, "cortex-m4")
-    found["stream, cortex-m4"] = Checked(partial(random_stream_model, 6), "cortex-m4")
-    for core in ("cortex-m0plus", "cortex-m4", "cortex-m55"):
-        for name in ("kws_int8", "sww_int8", "kws_float"):
-            found[f"{name}, {core}"] = Checked(partial(_shared, name), core)
-        for family in _FAMILIES:
-            model = partial(random_model, family, 5, range(8))
-            found[f"random {family}, {core}"] = Checked(model, core)
-    return found
 
 
 def unexplained(found: Iterable[Finding]) -> list[Finding]:

@@ -12,6 +12,10 @@ _ASSEMBLY = re.compile(r"__asm__|GLOWMCU_STEP\(|GLOWMCU_FORGET_TYPES\(")
 _GCC = ("-D__GNUC__=12", "-D__arm__", "-D__thumb__")
 _MAINLINE = (*_GCC, "-D__thumb2__", "-D__ARM_FEATURE_UNALIGNED=1")
 _DSP = (*_MAINLINE, "-D__ARM_FEATURE_DSP=1", "-D__ARM_FP=4")
+_RISCV = (
+    *("-D__GNUC__=12", "-D__riscv=1", "-D__riscv_xlen=32", "-D__riscv_mul=1", "-D__riscv_div=1"),
+    "-D__riscv_compressed=1",
+)
 #: A function that compilers have without a declaration, which later releases of cppcheck miss.
 _ITS_OWN = "-D__builtin_assume_aligned(at,bytes)=(at)"
 #: What a compiler for the core defines, as far as bundles ask.
@@ -19,8 +23,12 @@ MACROS = {
     "cortex-m0plus": (*_GCC, "-D__ARM_ARCH=6", "-D__ARM_ARCH_6M__"),
     "cortex-m3": (*_MAINLINE, "-D__ARM_ARCH=7", "-D__ARM_ARCH_7M__"),
     "cortex-m4": (*_DSP, "-D__ARM_ARCH=7", "-D__ARM_ARCH_7EM__"),
+    "cortex-m7": (*_DSP, "-D__ARM_ARCH=7", "-D__ARM_ARCH_7EM__"),
     "cortex-m33": (*_DSP, "-D__ARM_ARCH=8", "-D__ARM_ARCH_8M_MAIN__"),
     "cortex-m55": (*_DSP, "-D__ARM_ARCH=8", "-D__ARM_ARCH_8_1M_MAIN__", "-D__ARM_FEATURE_MVE=3"),
+    "cortex-m85": (*_DSP, "-D__ARM_ARCH=8", "-D__ARM_ARCH_8_1M_MAIN__", "-D__ARM_FEATURE_MVE=3"),
+    "rv32imc": _RISCV,
+    "hazard3": (*_RISCV, "-D__riscv_zba=1000000", "-D__riscv_zbb=1000000"),
     "generic": ("-D__GNUC__=12", "-DGLOWMCU_PORTABLE"),
 }
 
