@@ -35,7 +35,7 @@ _CORES = (
     "cortex-m85", "rv32imc", "hazard3", "generic",
 )  # fmt: skip
 #: Of each family of kernels one core, whose whole networks and random layers are looked at.
-_FAMILY_CORES = ("cortex-m0plus", "cortex-m4", "cortex-m55", "hazard3")
+_FAMILY_CORES = ("cortex-m0plus", "cortex-m4", "cortex-m55")
 _FAMILIES = ("conv_2d", "depthwise_conv_2d", "fully_connected", "elementwise", "reduction")
 #: Kernels for these are the portable ones wherever there are none for the core.
 _PORTABLE_FAMILIES = (
@@ -108,9 +108,10 @@ def bundles() -> dict[str, Checked]:
             found[f"{name}, {core}"] = Checked(partial(_shared, name), core)
         for family in (*_FAMILIES, *_WIDE_FAMILIES):
             found[f"random {family}, {core}"] = _random(family, core)
+    for family in _FAMILIES[:3]:
+        found[f"random {family}, hazard3"] = _random(family, "hazard3")
     for family in _PORTABLE_FAMILIES:
-        for core in ("cortex-m4", "cortex-m55"):
-            found[f"random {family}, {core}"] = _random(family, core)
+        found[f"random {family}, cortex-m4"] = _random(family, "cortex-m4")
     return found
 
 
@@ -124,7 +125,6 @@ def _constants(core: str) -> dict[str, Checked]:
     four_bits = QuantizationOptions(four_bit_weights=("all",))
     return {
         f"ad_int8 for flash, {core}": Checked(dense, core, Goal.FLASH),
-        f"kws_int8 for size, {core}": Checked(small, core, Goal.SIZE),
         f"kws_int8 for ram, {core}": Checked(small, core, Goal.RAM),
         f"kws_float in four bits, {core}": Checked(
             partial(_shared, "kws_float"), core, Goal.SIZE, quantization=four_bits
