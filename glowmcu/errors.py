@@ -6,8 +6,9 @@ unsupported nodes is reported once with five entries, not five times with one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from glowmcu.asked_in_python import in_python
@@ -92,6 +93,19 @@ class GlowmcuError(Exception):
     def code(self) -> str:
         """Code of the first problem."""
         return self.problems[0].code
+
+
+@contextmanager
+def said_of(graph_name: str, file_name: str) -> Iterator[None]:
+    """Problems whose place is a graph, of which users know nothing, are said of the file."""
+    try:
+        yield
+    except GlowmcuError as cause:
+        problems = [
+            replace(problem, where=file_name) if problem.where == graph_name else problem
+            for problem in cause.problems
+        ]
+        raise GlowmcuError(problems, cause.exit_code) from cause
 
 
 def error(

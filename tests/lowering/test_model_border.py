@@ -240,5 +240,8 @@ def test_an_image_with_channels_last_streams() -> None:
     inputs = InputOptions(io="int8", nhwc=("x",), streamed=("x",))
     compilation = check_model(qoperator_model(), options=Options("m", inputs=inputs))
     assert compilation.manifest.streamed_input == 0
-    with pytest.raises(GlowmcuError, match="GM409"):
+    with pytest.raises(GlowmcuError, match="GM409") as caught:
         check_model(qoperator_model(), options=Options("m", inputs=replace(inputs, nhwc=())))
+    (problem,) = caught.value.problems
+    assert problem.where.startswith("model."), "the file, not a name inside of it"
+    assert "--input-layout x=nhwc" in problem.hint
