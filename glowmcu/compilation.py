@@ -23,6 +23,7 @@ from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.kernels.selection.select import Selection, code_bytes
 from glowmcu.manifest import Manifest, PipelineEntry
 from glowmcu.memplan.planner import Plan
+from glowmcu.name_lists import names_text, pairs_text
 from glowmcu.open_size.graphs import OpenGraphs
 from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quality import QualityEntry
@@ -131,15 +132,15 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "instrument": "" if options.instrument is Instrument.OFF else options.instrument.value,
         "define": ",".join(symbols),
         "bind": bound_text(options.inputs.bind),
-        "keep_input": ",".join(options.inputs.kept),
-        "stream_input": ",".join(dict.fromkeys(options.inputs.streamed)),
+        "keep_input": names_text(options.inputs.kept),
+        "stream_input": names_text(dict.fromkeys(options.inputs.streamed)),
         "place": ",".join(placed),
         "border": options.inputs.io,
-        "layout_nhwc": ",".join(options.inputs.nhwc),
+        "layout_nhwc": names_text(options.inputs.nhwc),
         "slide": slides_text(options.inputs.slides),
-        "camera": ",".join(f"{name}={frame}" for name, frame in options.inputs.cameras.items()),
+        "camera": pairs_text(options.inputs.cameras),
         "slide_layers": _number(options.inputs.slide_layers),
-        "outside_input": ",".join(sorted(options.inputs.external)),
+        "outside_input": names_text(sorted(options.inputs.external)),
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
         "state": imported.metadata.get(PAIRS, ""),

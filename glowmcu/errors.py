@@ -6,7 +6,8 @@ unsupported nodes is reported once with five entries, not five times with one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -110,6 +111,19 @@ def _listed(places: Sequence[str]) -> str:
     if len(places) > _MOST_PLACES:
         shown.append(f"and {len(places) - _MOST_PLACES} more")
     return "\n  --> ".join(shown)
+
+
+@contextmanager
+def said_of(graph_name: str, file_name: str) -> Iterator[None]:
+    """Problems whose place is a graph, of which users know nothing, are said of the file."""
+    try:
+        yield
+    except GlowmcuError as cause:
+        problems = [
+            replace(problem, where=file_name) if problem.where == graph_name else problem
+            for problem in cause.problems
+        ]
+        raise GlowmcuError(problems, cause.exit_code) from cause
 
 
 def error(

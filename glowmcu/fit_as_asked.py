@@ -34,6 +34,8 @@ from glowmcu.planning_progress import PlanningWatch
 
 #: The least flash of kernels and plans for these goals is looked for.
 _TRIED = (Goal.SIZE, Goal.BALANCED)
+#: Of a budget of flash, what constants may take before they are coded, the least first.
+_SHARES_OF_BUDGET = (1.0, 1.25, 1.5)
 #: Weights of a part of a dense layer: as much scratch as a microcontroller has, or where the arena
 #: has room for less than some times that.
 _PART_BYTES, _SMALL_PART_BYTES, _ROOM_FOR_PARTS = 16384, 4096, 3
@@ -114,6 +116,10 @@ class _Asked:
         best = saver.best(fits)
         most = self.options.budgets.flash_bytes
         if most is not None and best.flash_bytes > most:
+            slower = self._fits_of_any_time(most)
+            fits += slower
+            best = min((best, *map(saver.coded, slower)), key=_flash_bytes)
+        if most is not None and best.flash_bytes > most:
             raise over_flash_budget(
                 self.model.lowered.name,
                 best.flash_bytes,
@@ -136,6 +142,22 @@ class _Asked:
                     problems.append(cause)
         if not found:
             raise problems[0]
+        return found
+
+    def _fits_of_any_time(self, most: int) -> list[FittedPlan]:
+        """Plans with kernels however slow, that take no more than `most` bytes of flash as they
+        are, or so little more that coding may make up for it.
+        """
+        found = []
+        for graph in self._graphs():
+            for share in _SHARES_OF_BUDGET:
+                budgets = replace(self.options.budgets, flash_bytes=int(most * share))
+                other = replace(self, options=replace(self.options, budgets=budgets))
+                try:
+                    found.append(other._plain(Goal.SIZE, graph))
+                except GlowmcuError:
+                    continue
+                break
         return found
 
     def _graphs(self) -> list[Graph]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 from glowmcu.errors import error
+from glowmcu.name_lists import read_names, read_pairs
 from glowmcu.size_forms import OpenSize
 from glowmcu.slides import GivenSlide, Slide, read_slides, slides_of
 
@@ -214,16 +215,16 @@ def options_of_bundle(
     bind: Mapping[str, npt.NDArray[Any]],
 ) -> InputOptions:
     """What decides the numbers of a bundle that says `said` and takes `inputs`."""
-    nhwc = tuple(name for name in said.get("layout_nhwc", "").split(",") if name)
+    nhwc = read_names(said.get("layout_nhwc", ""))
     # The model has the whole window of an input that slides, and the file its shape.
     slides = read_slides(said.get("slide", ""))
-    cameras = dict(pair.split("=", 1) for pair in said.get("camera", "").split(",") if pair)
+    cameras = read_pairs(said.get("camera", ""))
     shapes = {
         name: (shape[0], shape[3], shape[1], shape[2]) if name in nhwc else shape
         for name, shape in inputs.items()
         if name not in slides and name not in cameras
     }
-    states = dict(pair.split("=", 1) for pair in said.get("state", "").split(",") if pair)
+    states = read_pairs(said.get("state", ""))
     return InputOptions(
         shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states,
         finds_states=False, slides=slides, cameras=cameras,

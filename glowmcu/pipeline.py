@@ -28,7 +28,7 @@ from glowmcu.emit_c.packages.package import Packaging, package_names
 from glowmcu.emit_c.placement_text import Placed
 from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
-from glowmcu.errors import error
+from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import fit_as_asked
 from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
@@ -246,7 +246,8 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     imported, side_notes = as_application_sees(imported, options.inputs, file_name)
     watch = SimplificationWatch(dump.graph)
     lowered = lower(imported, watch, options.simplify)
-    external = external_inputs(lowered, imported, options.inputs)
+    with said_of(lowered.name, file_name):
+        external = external_inputs(lowered, imported, options.inputs)
     kept = (value for value in lowered.arguments if value.name in options.inputs.kept)
     lowered = lowered.replace(kept=[value for value in kept if value not in external])
     dump.finish(lowered)
@@ -269,7 +270,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     target = Target(core(options.core), options.goal)
     wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     planning = PlanningWatch(options.planning_observer)
-    fitted = fit_as_asked(model, options, streamed_input, planning)
+    with said_of(model.lowered.name, model.model_file):
+        fitted = fit_as_asked(model, options, streamed_input, planning)
     fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)

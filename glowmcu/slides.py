@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.name_lists import pairs_text, read_pairs
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,9 @@ def unfit(text: str) -> GlowmcuError:
 
 def slides_text(slides: Mapping[str, Slide]) -> str:
     """Inputs that slide with their hops, as a bundle's options say it."""
-    return ",".join(f"{name}={slide}" for name, slide in slides.items())
+    return pairs_text({name: str(slide) for name, slide in slides.items()})
 
 
 def read_slides(text: str) -> dict[str, Slide]:
     """The inverse of `slides_text`."""
-    pairs = (pair.rpartition("=") for pair in text.split(",") if pair)
-    return {name: slide_of(name, slide) for name, _, slide in pairs}
+    return slides_of(read_pairs(text))

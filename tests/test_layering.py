@@ -21,7 +21,7 @@ LEAVES = {
     "array_files", "asked_in_python", "cores", "discovery", "error_codes", "errors", "examples",
     "file_writing", "given_amount", "given_once", "goals", "input_options", "installation",
     "instrument", "interface_options",
-    "labels", "lazy", "limits", "manifest", "notebook", "number_text", "option_words",
+    "labels", "lazy", "limits", "manifest", "name_lists", "notebook", "number_text", "option_words",
     "planning_progress", "quality", "quality_text", "real_units", "resources",
     "simplified", "size_forms", "slides",
     "stack_use",

@@ -41,8 +41,8 @@ class StageView:
 
 @dataclass(frozen=True)
 class CascadeText:
-    """The function, and how it is called: all of it, and of one `in_parts` the turns from `done` to
-    `next` where unit `{first}` is the first.
+    """The function, and how it is called: all of it, and of one `in_parts` the turns from `{done}`
+    to `{next}`, which count from its own first one on.
     """
 
     definition: str
@@ -84,7 +84,7 @@ def cascade_text(
     arguments = ", ".join(("a", *(name for name, _ in parameters)))
     if not in_parts:
         return CascadeText(text.rstrip(), f"{function}({arguments})")
-    whole, part = f"0, {len(cascade.order)}", "done - {first}, next - {first}"
+    whole, part = f"0, {len(cascade.order)}", "{done}, {next}"
     calls = (f"{function}({arguments}, {turns})" for turns in (whole, part))
     return CascadeText(text.rstrip(), *calls)
 

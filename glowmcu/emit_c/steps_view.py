@@ -23,6 +23,11 @@ def run_steps_view(steps: Sequence[StepView], name: str, model_sha256: str) -> R
     for step in steps:
         if step.call:
             end = first + (step.turns or 1)
-            units.append(UnitsView(first, end, step, step.part_call.format(first=first)))
+            counted = {word: _counted(word, first) for word in ("done", "next")}
+            units.append(UnitsView(first, end, step, step.part_call.format(**counted)))
             first = end
     return RunStepsView(arena_mark(f"{name} in steps", model_sha256), first, tuple(units))
+
+
+def _counted(word: str, first: int) -> str:
+    return f"{word} - {first}" if first else word

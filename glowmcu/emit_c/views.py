@@ -143,7 +143,7 @@ class StepView:
     For an observer: what names it, what it makes, and `shown`, the lines that show that;
     `is_one_call`: not a row at a time. `takes_rows`: the call waits for rows from the application.
     `code_switch` are the lines before it that put its code into another section. A cascade that may
-    be done in parts has `turns`, and in `part_call` the call of some, from unit `{first}` on.
+    be done in parts has `turns`, and in `part_call` the call of those from `{done}` to `{next}`.
     `sized_bytes` are what it takes of the stack for a size that the run is given. `help` is what a
     second core does of it.
     """

@@ -19,6 +19,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Node, State, Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.name_lists import pairs_text, read_pairs
 from glowmcu.ops.quantization import Requantize
 from glowmcu.ops.shape import Reshape
 
@@ -66,7 +67,8 @@ def state_notes(graph: Graph, options: InputOptions) -> tuple[str, ...]:
     """A sentence where names alone made states."""
     if options.states or PAIRS not in graph.metadata:
         return ()
-    listed = graph.metadata[PAIRS].replace(",", ", ")
+    pairs = read_pairs(graph.metadata[PAIRS])
+    listed = ", ".join(f"{name}={result}" for name, result in pairs.items())
     return (
         f"inputs and outputs that are one state by their names: {listed}; the bundle keeps them "
         "from run to run. `--state none` leaves them to the application",
@@ -143,14 +145,13 @@ def _paired(
     got = [value for value in graph.results if value.name not in pairs.values()]
     _expect_some(given, got, file_name)
     before = (state.value for state in graph.states)
-    text = ",".join(f"{name}={result}" for name, result in pairs.items())
     return replace(
         graph,
         inputs=(*given, *before, *(state.value for state in states)),
         nodes=tuple(nodes),
         outputs=(*got, *graph.assigned, *assigned),
         states=(*graph.states, *states),
-        metadata={**graph.metadata, PAIRS: text},
+        metadata={**graph.metadata, PAIRS: pairs_text(pairs)},
     )
 
 

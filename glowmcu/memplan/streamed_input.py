@@ -13,6 +13,15 @@ from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.ir.program import Buffer, Program, Run, ViewRole
 from glowmcu.ops.copy import Copy
 
+_HINT = (
+    "rows are streamed into convolutions, poolings and what works element by element on images "
+    "[1, rows, columns, channels]; leave out --stream-input"
+)
+_NHWC_HINT = (
+    "an image of ONNX comes channel by channel, and by rows with --input-layout {}=nhwc, as "
+    "layers read it; or leave out --stream-input"
+)
+
 
 def streamed_image(program: Program) -> Buffer:
     """The buffer by which runs read the streamed input. Raises GM409 if that is not one image."""
@@ -42,7 +51,9 @@ def streamed_image(program: Program) -> Buffer:
         raise _cannot(program, f"{_said(readers[0])} reads it as {image.type}: a single row")
     whole = next((run for run in readers if run.rows is None), None)
     if whole is not None:
-        raise _cannot(program, f"{_said(whole)} needs all of it at a time")
+        why, name = f"{_said(whole)} needs all of it at a time", program.streamed_input.buffer.name
+        turned = whole.node.op.name == "transpose"
+        raise _cannot(program, why, _NHWC_HINT.format(name) if turned else _HINT)
     return image
 
 
@@ -80,13 +91,12 @@ def _said(run: Run) -> str:
     return f'{run.node.op.name} "{run.node.name}"'
 
 
-def _cannot(program: Program, why: str) -> GlowmcuError:
+def _cannot(program: Program, why: str, hint: str = _HINT) -> GlowmcuError:
     assert program.streamed_input is not None
     return error(
         "GM409",
         f"input {program.streamed_input.buffer.name!r} cannot be streamed: {why}",
         program.name,
-        "rows are streamed into convolutions, poolings and what works element by element on images "
-        "[1, rows, columns, channels]; leave out --stream-input",
+        hint,
         ExitCode.UNSUPPORTED,
     )

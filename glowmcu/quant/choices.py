@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, TypeVar, get_args
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.name_lists import names_text, read_names
 from glowmcu.option_words import (
     BitsWord,
     CalibrationWord,
@@ -177,9 +178,9 @@ def options_text(options: QuantizationOptions) -> dict[str, str]:
         "schema": calibration.schema.value,
         "calibration": method,
         "io": options.interface.value,
-        "keep_float": ",".join(options.keep_float),
-        "int16": ",".join(options.int16),
-        "four_bit_weights": ",".join(options.four_bit_weights),
+        "keep_float": names_text(options.keep_float),
+        "int16": names_text(options.int16),
+        "four_bit_weights": names_text(options.four_bit_weights),
         "per_tensor_weights": _word(not options.per_channel),
         "bias_correction": _word(options.bias_correction),
         "equalize": _word(options.equalization),
@@ -197,7 +198,7 @@ def options_text(options: QuantizationOptions) -> dict[str, str]:
 def options_of_text(text: Mapping[str, str]) -> QuantizationOptions:
     """The options in what a bundle says; other keys may stand among them."""
     listed = {"keep_float": "keep_float", "int16": "int16", "four_bit_weights": "weights"}
-    names = {word: text[key].split(",") for key, word in listed.items() if key in text}
+    names = {word: read_names(text[key]) for key, word in listed.items() if key in text}
     switches = ("per_tensor_weights", "bias_correction", "equalize", "adaround")
     given: dict[str, Any] = {key: text.get(key) for key in ("schema", "calibration", "io")}
     given |= names

@@ -193,6 +193,16 @@ def test_a_flash_budget_counts_coded_constants(shared_dir: Path) -> None:
     assert caught.value.problems[0].code == "GM402"
 
 
+def test_a_flash_budget_is_kept_by_slower_kernels() -> None:
+    """`size` kept this budget, and `flash` refused it for the time that its kernels would take."""
+    data = (DIGITS / "digits_int8.tflite").read_bytes()
+    budget = Budgets(flash_bytes=9_100)
+    compilation = compiled(data, "generic", budgets=budget)
+    assert compilation.manifest.weights_bytes + compilation.estimated_code_bytes <= 9_100
+    with pytest.raises(GlowmcuError, match="GM402"):
+        compiled(data, "generic", budgets=Budgets(flash_bytes=5_000))
+
+
 def test_parts_of_dense_layers_compute_what_the_whole_does(shared_dir: Path) -> None:
     data = (shared_dir / "models" / "ad_int8.tflite").read_bytes()
     whole = compiled(data, "generic", interface=InterfaceOptions(steps=True)).graph

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.misra import DOCUMENT, PAGE, Checked, bundles, document, emitted, unexplained
+from benchmarks.misra import DOCUMENT, PAGE, document, emitted, unexplained
+from benchmarks.misra_bundles import Checked, bundles
 from glowmcu.compilation import Options
 from glowmcu.emit_c.misra import RECORD_FILE, category, explains, places
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED

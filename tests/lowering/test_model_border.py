@@ -22,6 +22,7 @@ from glowmcu.ir.operation import Signature
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.lowering.model_border import border_notes, with_border
 from glowmcu.ops.quantization import Quantize
+from glowmcu.option_words import Layout
 from glowmcu.pipeline import reference_graph
 from tests.support.check_model import check_model
 from tests.support.onnx_models import finished
@@ -144,14 +145,14 @@ def test_words_that_are_no_type_are_refused() -> None:
         bordered(image_model(), io="int4")
 
 
-def nchw_model() -> bytes:
+def nchw_model(given: str = "x") -> bytes:
     """A convolution of ONNX, whose result is an image, too."""
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     weights = onnx.numpy_helper.from_array(
         np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype(np.float32), "w"
     )
-    node = onnx.helper.make_node("Conv", ["x", "w"], ["y"])
-    x = onnx.helper.make_tensor_value_info("x", 1, (1, 3, 8, 6))
+    node = onnx.helper.make_node("Conv", [given, "w"], ["y"])
+    x = onnx.helper.make_tensor_value_info(given, 1, (1, 3, 8, 6))
     return finished(onnx, [node], [x], [onnx.ValueInfoProto(name="y")], [weights])
 
 
@@ -196,6 +197,16 @@ def test_python_and_verify_know_both(tmp_path: Path) -> None:
         glowmcu.compile(file, output=tmp_path / "no", input_layouts={"x": "hwc"})
 
 
+@pytest.mark.parametrize("name", ["a,b", "a=b", "a\\"], ids=["comma", "equals sign", "backslash"])
+def test_verify_finds_an_input_by_any_name(name: str, tmp_path: Path) -> None:
+    """Names were joined by commas in the bundle, and taken apart where a name had one."""
+    file = tmp_path / "m.onnx"
+    file.write_bytes(nchw_model(name))
+    layouts: dict[str, Layout] = {name: "nhwc"}
+    bundle = glowmcu.compile(file, output=tmp_path / "out", input_layouts=layouts)
+    assert verify_bundle(bundle, ["host"], 1, 0, file).passed
+
+
 def qoperator_model() -> bytes:
     """Convolution, pool on bytes, convolution; the bytes between them say nothing of a scale."""
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
@@ -229,5 +240,8 @@ def test_an_image_with_channels_last_streams() -> None:
     inputs = InputOptions(io="int8", nhwc=("x",), streamed=("x",))
     compilation = check_model(qoperator_model(), options=Options("m", inputs=inputs))
     assert compilation.manifest.streamed_input == 0
-    with pytest.raises(GlowmcuError, match="GM409"):
+    with pytest.raises(GlowmcuError, match="GM409") as caught:
         check_model(qoperator_model(), options=Options("m", inputs=replace(inputs, nhwc=())))
+    (problem,) = caught.value.problems
+    assert problem.where.startswith("model."), "the file, not a name inside of it"
+    assert "--input-layout x=nhwc" in problem.hint

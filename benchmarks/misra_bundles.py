@@ -1,0 +1,176 @@
+"""The bundles that `benchmarks.misra` looks at: every family of cores and of kernels, every way in
+which constants lie in flash, and every form of the C interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.random_layers import random_model
+from benchmarks.random_networks import random_network
+from glowmcu.board import PlacementRequest, find_board
+from glowmcu.compilation import Options
+from glowmcu.frontend.read_model import read_model
+from glowmcu.frontend.tflite.writer import ModelBuilder
+from glowmcu.goals import Goal
+from glowmcu.input_options import InputOptions
+from glowmcu.instrument import Instrument
+from glowmcu.interface_options import InterfaceOptions, Weights
+from glowmcu.pipeline import compile_model
+from glowmcu.quant.options import QuantizationOptions
+from glowmcu.quant.request import QuantizationRequest
+from glowmcu.quant.sample_source import SampleSource
+from tests.bundle.models import SHARED, digits, float_borders, rows_and_offsets, two_in_two_out
+from tests.support.check_model import write_bundle
+from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
+from tests.support.stream_models import random_stream_model
+
+_CORES = (
+    "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55",
+    "cortex-m85", "rv32imc", "hazard3", "generic",
+)  # fmt: skip
+#: Of each family of kernels one core, whose whole networks and random layers are looked at.
+_FAMILY_CORES = ("cortex-m0plus", "cortex-m4", "cortex-m55")
+_FAMILIES = ("conv_2d", "depthwise_conv_2d", "fully_connected", "elementwise", "reduction")
+#: Kernels for these are the portable ones wherever there are none for the core.
+_PORTABLE_FAMILIES = (
+    "pool_2d", "extremes", "normalization", "function", "matmul", "transpose_conv_2d", "movement",
+)  # fmt: skip
+_WIDE_FAMILIES = ("conv_2d of int16", "depthwise_conv_2d of int16", "fully_connected of int16")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A bundle's model and how it is compiled. `board` is one whose memories decide what is copied
+    before it is used; `quantization` makes int8 of a float model.
+    """
+
+    model: Callable[[], bytes]
+    core: str
+    goal: Goal = Goal.BALANCED
+    inputs: InputOptions = field(default_factory=InputOptions)
+    interface: InterfaceOptions = field(default_factory=InterfaceOptions)
+    instrument: Instrument = Instrument.OFF
+    board: str = ""
+    quantization: QuantizationOptions | None = None
+
+    def write(self, folder: Path) -> Path:
+        """The bundle `net` in `folder`."""
+        data = self.model()
+        board = find_board(self.board) if self.board else None
+        options = Options(
+            "net",
+            core=self.core,
+            goal=self.goal,
+            inputs=self.inputs,
+            interface=self.interface,
+            instrument=self.instrument,
+            quantization=None if self.quantization is None else self._request(data),
+            placement=PlacementRequest(board),
+        )
+        return write_bundle(compile_model(data, "net.tflite", options), folder)
+
+    def _request(self, data: bytes) -> QuantizationRequest:
+        assert self.quantization is not None
+        generator = np.random.default_rng(8)
+        samples = {
+            value.name: generator.normal(0, 1, (4, *value.type.shape[1:])).astype(np.float32)
+            for value in read_model(data, "net.tflite").arguments
+        }
+        return QuantizationRequest(self.quantization, samples=SampleSource(samples))
+
+
+def _shared(name: str) -> bytes:
+    return (SHARED / f"{name}.tflite").read_bytes()
+
+
+def _softmax_of_int16() -> bytes:
+    model = ModelBuilder()
+    x = model.input("x", (2, 10), "int16", 1 / 4096, 0)
+    y = model.tensor("y", (2, 10), "int16", 1 / 32768, 0)
+    model.op("SOFTMAX", [x], [y], {"beta": 1.0})
+    model.output(y)
+    return model.finish()
+
+
+def bundles() -> dict[str, Checked]:
+    """All that is checked, by name."""
+    found = {f"digits, {core}": Checked(digits, core) for core in _CORES}
+    found |= _interfaces() | _small_models()
+    for core in _FAMILY_CORES:
+        found |= _constants(core)
+        for name in ("kws_int8", "sww_int8", "kws_float"):
+            found[f"{name}, {core}"] = Checked(partial(_shared, name), core)
+        for family in (*_FAMILIES, *_WIDE_FAMILIES):
+            found[f"random {family}, {core}"] = _random(family, core)
+    for family in _FAMILIES[:3]:
+        found[f"random {family}, hazard3"] = _random(family, "hazard3")
+    for family in _PORTABLE_FAMILIES:
+        found[f"random {family}, cortex-m4"] = _random(family, "cortex-m4")
+    return found
+
+
+def _random(family: str, core: str) -> Checked:
+    return Checked(partial(random_model, family, 5, range(8)), core)
+
+
+def _constants(core: str) -> dict[str, Checked]:
+    """Constants that are decoded, unpacked or exchanged; rows of a cascade."""
+    dense, small = partial(_shared, "ad_int8"), partial(_shared, "kws_int8")
+    four_bits = QuantizationOptions(four_bit_weights=("all",))
+    return {
+        f"ad_int8 for flash, {core}": Checked(dense, core, Goal.FLASH),
+        f"kws_int8 for ram, {core}": Checked(small, core, Goal.RAM),
+        f"kws_float in four bits, {core}": Checked(
+            partial(_shared, "kws_float"), core, Goal.SIZE, quantization=four_bits
+        ),
+        f"kws_int8 by a pointer, {core}": Checked(
+            small, core, interface=InterfaceOptions(weights=Weights.POINTER)
+        ),
+    }
+
+
+def _interfaces() -> dict[str, Checked]:
+    """Every entry point that a bundle can have."""
+    m4, steps = "cortex-m4", InterfaceOptions(steps=True)
+    return {
+        "digits on two cores, cortex-m0plus": Checked(
+            digits, "cortex-m0plus", interface=InterfaceOptions(cores=2)
+        ),
+        "rows streamed, cortex-m4": Checked(
+            rows_and_offsets, m4, inputs=InputOptions(streamed=("lines",))
+        ),
+        "digits in steps, cortex-m4": Checked(digits, m4, Goal.RAM, interface=steps),
+        "digits outside, cortex-m4": Checked(
+            digits, m4, inputs=InputOptions(external=("pixels",)), interface=steps
+        ),
+        "digits observed, cortex-m4": Checked(digits, m4, instrument=Instrument.TENSORS),
+        "digits with labels, cortex-m4": Checked(
+            digits, m4, interface=InterfaceOptions(labels=tuple("0123456789"))
+        ),
+        "two in two out, cortex-m4": Checked(two_in_two_out, m4),
+        "copied from slow flash, cortex-m4": Checked(
+            partial(random_network, 165), m4, board="nrf52"
+        ),
+    }
+
+
+def _small_models() -> dict[str, Checked]:
+    """Layers that no network of those above has."""
+    found = {
+        "float borders, cortex-m4": Checked(float_borders, "cortex-m4"),
+        "softmax of int16, cortex-m4": Checked(_softmax_of_int16, "cortex-m4"),
+        "stream, cortex-m4": Checked(partial(random_stream_model, 6), "cortex-m4"),
+    }
+    for core in ("cortex-m4", "generic"):
+        found[f"lstm, {core}"] = Checked(partial(lstm_model, LstmCase()), core)
+        found[f"lstm of int16, {core}"] = Checked(
+            partial(lstm_model, LstmCase(dtype="int16")), core
+        )
+        found[f"svdf, {core}"] = Checked(partial(svdf_model, SvdfCase()), core)
+    return found
