@@ -78,14 +78,15 @@ def measure(variant: str, core_name: str) -> Measured:
     for kind in KINDS:
         if not may_compute(variant, kind):
             continue
-        accepted = _accepted(variant, core_name, kind)
-        if not accepted:
+        samples = accepted(variant, core_name, kind)
+        if not samples:
             continue
-        _run_modelled(_compile(variant, core_name, kind, accepted), variant, core_name, found)
+        _run_modelled(compiled(variant, core_name, kind, samples), variant, core_name, found)
     return found
 
 
-def _compile(variant: str, core_name: str, kind: str, samples: list[int]) -> Compilation:
+def compiled(variant: str, core_name: str, kind: str, samples: list[int]) -> Compilation:
+    """A bundle of these samples of `kind`, by the variant alone."""
     options = Options("m", core=core_name, kernels=KernelChoices(forced_variant=variant))
     made = model(kind, samples)
     if isinstance(made, Graph):
@@ -106,17 +107,18 @@ def _operations(kind: str) -> frozenset[type[Operation]]:
     return frozenset(type(node.op) for node in graph.nodes)
 
 
-def _accepted(variant: str, core_name: str, kind: str) -> list[int]:
+def accepted(variant: str, core_name: str, kind: str) -> list[int]:
     """Numbers of the samples that the variant computes alone."""
     names = [
         site.node.outputs[0].name
-        for site, kernel in _candidates(kind)
+        for site, kernel in candidates(kind)
         if kernel.name == variant and _accepted_work(kernel, site, core_name)
     ]
     return sorted(int(name.removeprefix("y_")) for name in names if name.startswith("y_"))
 
 
-def _candidates(kind: str) -> list[tuple[Site, Kernel]]:
+@cache
+def candidates(kind: str) -> list[tuple[Site, Kernel]]:
     """Every sample of `kind` with every variant of its operator."""
     graph = lower(imported_graph(model(kind)))
     ranges = value_ranges(graph)
@@ -132,7 +134,7 @@ def _accepted_work(kernel: Kernel, site: Site, core_name: str) -> Mapping[str, f
 
 def _run_modelled(compilation: Compilation, variant: str, core_name: str, found: Measured) -> None:
     """Cycles of every layer from the cycle model."""
-    with _bundle(compilation) as folder:
+    with bundle(compilation) as folder:
         inputs = seeded_inputs(compilation.manifest, 1)
         (measured,) = modelled_core(core_name).run(folder, [inputs])
         found.code_bytes.append(_function_bytes(folder, compilation, core_name))
@@ -146,7 +148,8 @@ def _run_modelled(compilation: Compilation, variant: str, core_name: str, found:
 
 
 @contextmanager
-def _bundle(compilation: Compilation) -> Iterator[Path]:
+def bundle(compilation: Compilation) -> Iterator[Path]:
+    """Its folder, as long as it is needed."""
     with tempfile.TemporaryDirectory(prefix="glowmcu-calibrate-") as work:
         folder = Path(work) / "bundle"
         write_bundle(compilation.files, folder, compilation.manifest.name)
@@ -204,7 +207,7 @@ def uncalibrated(kind: str) -> set[tuple[str, str]]:
     """Variants and cores that compute samples of `kind` but have no unit costs for their work."""
     found = set()
     cores = FLOAT_CORES if kind in FLOAT_KINDS else CORES
-    for (site, variant), core_name in product(_candidates(kind), cores):
+    for (site, variant), core_name in product(candidates(kind), cores):
         work = _accepted_work(variant, site, core_name)
         known = cost_table().unit_costs(variant.name, core_name)
         if work and (known is None or not known.covers(work)):

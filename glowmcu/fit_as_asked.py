@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from glowmcu.board import constant_waits, find_board
+from glowmcu.board import Board, constant_waits, find_board
 from glowmcu.board.placing import AUTO, room_for_arena
+from glowmcu.board.placing_auto import is_slow
 from glowmcu.compilation import Options, Prepared
 from glowmcu.cores import core
 from glowmcu.emit_c.sized_layers import SizedProgram
@@ -17,6 +18,7 @@ from glowmcu.interface_options import Weights
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.kernel_code import Coding
 from glowmcu.kernels.kernel import Target
+from glowmcu.kernels.memory_waits import MemoryWaits, memory_waits
 from glowmcu.kernels.selection.select import Selection, code_bytes, over_flash_budget
 from glowmcu.memory_fit import (
     FittedPlan,
@@ -24,8 +26,10 @@ from glowmcu.memory_fit import (
     FlashWaits,
     fit_in_steps,
     fit_memory,
+    fit_on_board,
     in_dense_parts,
     pack_weights,
+    quickest_on_board,
     share_between_cores,
     stage_weights,
 )
@@ -78,22 +82,57 @@ class _Asked:
             return Fitted(*fit_open(model.sizes, target, *wanted), notes)
         if options.goal is Goal.FLASH and not why:
             return self._least_flash()
+        if options.interface.cores == 1 and not options.interface.steps:
+            fits = [self._finished(fit) for fit in self._on_board()]
+            return Fitted(quickest_on_board(fits, options.goal), None, notes)
         fit = self._plain(options.goal)
         if options.interface.cores > 1:
             free = options.kernels is None
             return Fitted(
                 share_between_cores(fit, options.budgets, model.external, free), None, notes
             )
-        if options.interface.steps:
-            return Fitted(fit, None, notes)
+        return Fitted(fit, None, notes)
+
+    def _on_board(self) -> list[FittedPlan]:
+        """Plans of which the quickest on the board is taken once their constants are stored."""
+        options, model = self.options, self.model
+        target = self._target(options.goal)
+        if target.waits is None:
+            return [self._plain(options.goal)]
+        return fit_on_board(
+            model.lowered, target, options.budgets, self.streamed_input, model.external,
+            self.planning,
+        )  # fmt: skip
+
+    def _finished(self, fit: FittedPlan) -> FittedPlan:
+        """With four-bit weights packed and weights copied out of slow flash, where that pays."""
+        options, model = self.options, self.model
         if "four_bit_weights" in model.said and options.interface.weights is Weights.LINKED:
             room = room_for_arena(options.placement, fit.arena_bytes)
             goal, budgets = options.goal, options.budgets
             fit = pack_weights(fit, goal, budgets, self.streamed_input, model.external, room)
-        return Fitted(self._staged(fit), None, notes)
+        return self._staged(fit)
 
     def _target(self, goal: Goal) -> Target:
-        return Target(core(self.options.core), goal)
+        """With waits for the board's memories where they are to decide about kernels."""
+        options = self.options
+        board = options.placement.board or find_board(options.board)
+        if options.kernels is not None or board.core != options.core:
+            return Target(core(options.core), goal)
+        return Target(core(options.core), goal, self._waits(board))
+
+    def _waits(self, board: Board) -> MemoryWaits | None:
+        """Of code and constants where the rules of placement leave them."""
+        rules, usual = self.options.placement.rules, board.placement
+        if usual is None:
+            return None
+        quick = AUTO in rules
+        code, weights = rules.get("code", usual.code), rules.get("weights", usual.constants)
+        return memory_waits(
+            board,
+            quick_code=(quick and bool(usual.fast_code)) or not is_slow(board, code),
+            quick_constants=quick or not is_slow(board, weights),
+        )
 
     def _plain(self, goal: Goal, graph: Graph | None = None) -> FittedPlan:
         """Constants as kernels store them."""

@@ -16,6 +16,11 @@ from glowmcu.resources import resource_dir
 KB = 1024
 # From data sheets and reference manuals: core, MHz, {region: (origin, KB)}.
 FACTS = {
+    "apollo3": (
+        "cortex-m4",
+        48,
+        {"flash": (0xC000, 976), "tcm": (0x10000000, 64), "ram": (0x10010000, 320)},
+    ),
     "arduino-nano33ble": ("cortex-m4", 64, {"flash": (0x10000, 960), "ram": (0x20000000, 256)}),
     "microbit": ("cortex-m0", 16, {"flash": (0, 256), "ram": (0x20000000, 16)}),
     "mps2-an385": ("cortex-m3", 25, {"flash": (0, 4096), "ram": (0x20000000, 4096)}),
@@ -68,6 +73,7 @@ FACTS = {
         110,
         {"flash": (0x08000000, 512), "ram": (0x20000000, 192), "sram2": (0x20030000, 64)},
     ),
+    "samd51": ("cortex-m4", 120, {"flash": (0x4000, 496), "ram": (0x20000000, 192)}),
     "ek-ra8m1": (
         "cortex-m85",
         480,
@@ -169,7 +175,7 @@ def test_a_board_runs_on_a_qemu_machine_that_executes_its_code(name: str) -> Non
 @pytest.mark.parametrize("name", FACTS)
 def test_a_board_s_serial_line_in_renode_is_of_a_known_kind(name: str) -> None:
     renode = find_board(name).renode
-    if name in (*RISCV, "stm32vldiscovery"):
+    if name in (*RISCV, "samd51", "stm32vldiscovery"):
         assert renode is None
     else:
         assert renode is not None

@@ -20,6 +20,8 @@ from glowmcu.ir.operation import Array, Operation, Rounding, Signature
 from glowmcu.ir.value_range import ValueRange, full_range
 from glowmcu.ir.value_ranges import ValueRanges
 from glowmcu.kernels.cost_table import cost_table
+from glowmcu.kernels.memory_table import memory_table
+from glowmcu.kernels.memory_waits import MemoryWaits
 
 #: What a kernel module needs, from one place.
 __all__ = [
@@ -46,10 +48,14 @@ class Target:
     """What selection knows of the machine and of the user's wish.
 
     `flash` is `size` to kernels: of two sets the one that is shorter with coded constants is taken.
+    `waits` are those of the board's memories, if costs are to say them; with `weighs_waits`
+    selection counts them as cycles.
     """
 
     core: Core
     goal: Goal = Goal.BALANCED
+    waits: MemoryWaits | None = None
+    weighs_waits: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goal", self.goal.of_kernels)
@@ -120,6 +126,7 @@ class Cost:
     `code_key` is the function's name where a variant has several or shares another variant's.
     `layer_code_bytes` is what each layer adds (a function of its own). `around` names the C around
     the function, `around_bytes`, that functions with the same name there have in common.
+    `waits`: cycles that the board's memories add, by each of its timings; None where nobody knows.
     """
 
     cycles: float
@@ -130,6 +137,7 @@ class Cost:
     code_key: str = ""
     around: str = ""
     around_bytes: int = 0
+    waits: tuple[float, ...] | None = None
 
 
 class Kernel:
@@ -199,14 +207,25 @@ class Kernel:
 
         Of a variant with several functions each says its own size.
         """
-        estimate = self.cost(site, target)
         work = self.work(site, target)
+        estimate = self.cost(site, target)
+        estimate = replace(estimate, waits=self.waits(work, estimate.flash_bytes, target))
         unit_costs = cost_table().unit_costs(self.name, target.core.name)
         if unit_costs is None or not unit_costs.can_estimate(work):
             return estimate
         single = estimate.code_bytes and not estimate.code_key
         code_bytes = unit_costs.code_bytes if single else estimate.code_bytes
         return replace(estimate, cycles=unit_costs.cycles(work), code_bytes=code_bytes)
+
+    def waits(
+        self, work: Mapping[str, float], flash_bytes: int, target: Target
+    ) -> tuple[float, ...] | None:
+        """Cycles that the target's memories add to the work; None if that is not known."""
+        if target.waits is None:
+            return None
+        units = memory_table().unit_misses(self.name, target.core.name)
+        misses = None if units is None else units.of(work)
+        return None if misses is None else target.waits.cycles(misses, flash_bytes)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         """The code; raises GlowmcuError GM5xx where a proof fails."""

@@ -1,5 +1,6 @@
 """Kernels and memory together: which scratch and which streaming an arena has room for."""
 
+from glowmcu.memory_fit.board_fit import fit_on_board, quickest_on_board
 from glowmcu.memory_fit.coded_weights import pack_weights
 from glowmcu.memory_fit.dense_parts import in_dense_parts
 from glowmcu.memory_fit.fit_in_steps import fit_in_steps
@@ -16,9 +17,11 @@ __all__ = [
     "FlashWaits",
     "fit_in_steps",
     "fit_memory",
+    "fit_on_board",
     "in_dense_parts",
     "memory_curve",
     "pack_weights",
+    "quickest_on_board",
     "share_between_cores",
     "stage_weights",
 ]

@@ -56,6 +56,24 @@ class FittedPlan:
         return whole - self.saved_cycles
 
     @cached_property
+    def board_cycles(self) -> tuple[float, ...]:
+        """`cycles` with the waits for the board's memories, by each of its timings, as far as they
+        are known; nothing without any.
+        """
+        targets = [item.target for item in self.selections.values() if item.target is not None]
+        memories = targets[0].waits if targets else None
+        if memories is None:
+            return ()
+        code = code_bytes(self.selections.values())
+        totals = [self.cycles + code * byte for byte in memories.code_byte]
+        for node, item in self.selections.items():
+            rows = item.row_kernel if node in self.cascaded else None
+            waits = (rows.cost if rows is not None else item.cost).waits
+            if waits is not None:
+                totals = [total + more for total, more in zip(totals, waits, strict=True)]
+        return tuple(totals)
+
+    @cached_property
     def flash_bytes(self) -> int:
         """Estimated bytes of constants and code."""
         constants = 0

@@ -64,15 +64,17 @@ def fit_memory(
     streamed_input: str | None = None,
     external: frozenset[Value] = frozenset(),
     watch: PlanningWatch | None = None,
+    known: SelectionMemory | None = None,
 ) -> FittedPlan:
     """Choose kernels and a plan by the goal and the budgets (bytes).
 
     `choices` fixes kernels of layers; `streamed_input` names the input that the application hands
-    over row by row; inputs that are `external` take no arena. `watch` counts what is done. Raises
-    GM402 and GM403 if no plan keeps to the budgets of flash and arena, GM409 for an input that
-    cannot be pushed, GM5xx if no kernel accepts a layer.
+    over row by row; inputs that are `external` take no arena. `watch` counts what is done; `known`
+    is what was found out about kernels before, for the same target. Raises GM402 and GM403 if no
+    plan keeps to the budgets of flash and arena, GM409 for an input that cannot
+    be pushed, GM5xx if no kernel accepts a layer.
     """
-    kernels = SelectionMemory(watch=watch or PlanningWatch())
+    kernels = known or SelectionMemory(watch=watch or PlanningWatch())
     if target.goal is Goal.RAM:
         # Streaming costs cycles enough: kernels are as for `balanced` if the arena has room.
         target = replace(target, goal=Goal.BALANCED)

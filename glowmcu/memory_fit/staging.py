@@ -152,7 +152,9 @@ def _copy(chosen: Selection, waits: FlashWaits) -> Copy | None:
     copied = words * _WORD_CYCLES + _CALL_CYCLES
     saved = (read - 1.0) * words * waits.word_cycles - copied
     # Without wait states a copy takes about what loads from the memory of the rest save.
-    cost = replace(chosen.cost, scratch_bytes=code.scratch_bytes)
+    known = chosen.cost.waits
+    left = None if known is None else tuple(max(waiting - saved, 0.0) for waiting in known)
+    cost = replace(chosen.cost, scratch_bytes=code.scratch_bytes, waits=left)
     return Copy(replace(chosen, code=code, cost=cost), saved, size)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -93,13 +93,20 @@ def shared_code(kernel: Kernel, cost: Cost) -> dict[Hashable, int]:
     return code
 
 
-def cheapest_set(candidates: Candidates, goal: Goal, flash_budget: int | None = None) -> Chosen:
-    """One variant a node, by the goal and within the budget for constants and functions.
+def cheapest_set(
+    candidates: Candidates,
+    goal: Goal,
+    flash_budget: int | None = None,
+    code_byte_cycles: float = 0.0,
+) -> Chosen:
+    """One variant a node, by the goal and within the budget for constants and functions; a byte of
+    code takes so many cycles, once.
 
     The smallest set that was found if none is within the budget.
     """
     search, goal = _Search(candidates), goal.of_kernels
     weights = goal_weights(candidates, goal)
+    weights = replace(weights, code=weights.code + code_byte_cycles)
     if goal is not Goal.SIZE and flash_budget is None:
         return search.cheapest(weights)
     if goal is Goal.SIZE:

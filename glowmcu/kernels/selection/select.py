@@ -15,6 +15,8 @@ from glowmcu.ir.operation import Constant
 from glowmcu.ir.program import Program
 from glowmcu.ir.value_ranges import ValueRanges, value_ranges
 from glowmcu.kernels.kernel import Cost, Kernel, KernelCode, Site, Target, load_kernels, site_of
+from glowmcu.kernels.memory_waits import mean
+from glowmcu.kernels.selection.board_cycles import with_waits
 from glowmcu.kernels.selection.choices import Candidates, KernelChoices
 from glowmcu.kernels.selection.row_kernels import RowKernel, best_row_kernel
 from glowmcu.kernels.selection.search import cheapest_set, set_totals, shared_code
@@ -172,7 +174,10 @@ def select_kernels(
     if choices is not None:
         candidates = choices.narrowed(candidates)
     allowed = possible if choices is None else choices.narrowed(possible)
-    chosen = cheapest_set(candidates, target.goal, flash_budget)
+    weighed, code_byte_cycles = candidates, 0.0
+    if target.waits is not None and target.weighs_waits:
+        weighed, code_byte_cycles = with_waits(candidates), mean(target.waits.code_byte)
+    chosen = cheapest_set(weighed, target.goal, flash_budget, code_byte_cycles)
     totals = set_totals(candidates, chosen)
     if flash_budget is not None and totals.flash_bytes > flash_budget:
         raise over_flash_budget(graph.name, totals.flash_bytes, totals.code_bytes, flash_budget)

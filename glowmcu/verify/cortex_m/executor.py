@@ -39,13 +39,15 @@ class DetailedMeasurement:
     `account` splits by step and block; it is None when nothing was counted. Where
     `markers_changed_code`, it describes the marked build and its total differs a little from the
     measurement's, which is always that of the code as it ships. `program` is the one it
-    describes, with C lines where the executor was made with `debug_lines`.
+    describes, with C lines where the executor was made with `debug_lines`. `waits` are those of
+    the board's memories, one for each of its timings.
     """
 
     measurement: Measurement
     account: Account | None
     markers_changed_code: bool
     program: Program | None = None
+    waits: tuple[Waits, ...] = ()
 
 
 class CortexM:
@@ -201,7 +203,7 @@ class CortexM:
                 LayerCost(layer.index, layer.name, cost.instructions, cost.cycles, on_board)
             )
         measurement = replace(found, layers=tuple(layers))
-        return DetailedMeasurement(measurement, account, shipped is not marked)
+        return DetailedMeasurement(measurement, account, shipped is not marked, waits=waits)
 
 
 class _Bench:
