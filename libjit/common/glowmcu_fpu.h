@@ -20,7 +20,10 @@
 #endif
 #endif
 
-/* Helium computes four floats at once: each of them as a scalar instruction does, bit for bit. */
+/*
+ * Helium computes four floats at once: each of them as a scalar instruction does, bit for bit, but
+ * numbers nearer to 0 than 2^-126 count as 0, and what is not a number is always the same one.
+ */
 #if GLOWMCU_HAS_FPU && defined(__ARM_FEATURE_MVE)
 #define GLOWMCU_HAS_FLOAT_VECTORS ((__ARM_FEATURE_MVE & 2) != 0)
 #else
