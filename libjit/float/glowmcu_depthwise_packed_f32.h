@@ -61,8 +61,8 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_window_f32, clamp_max) == 60,
 /* One tap of eight channels or four: inputs become products, then parts of the sums. */
 #if GLOWMCU_HAS_FLOAT_VECTORS
 #define GLOWMCU_TAP_8(x, first, second) \
-    "vldrw.u32 q6, [%[" x "]]\n" \
-    "vldrw.u32 q7, [%[" x "], #16]\n" \
+    "vldrw.32 q6, [%[" x "]]\n" \
+    "vldrw.32 q7, [%[" x "], #16]\n" \
     "vmul.f32 q6, q6, q4\n" \
     "vmul.f32 q7, q7, q5\n" \
     "add %[" x "], %[" x "], %[step], lsl #2\n" \
@@ -71,14 +71,14 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_window_f32, clamp_max) == 60,
 #define GLOWMCU_TAP_A8 GLOWMCU_TAP_8("a", "q0", "q1")
 #define GLOWMCU_TAP_B8 GLOWMCU_TAP_8("b", "q2", "q3")
 #define GLOWMCU_TAP_4(x, sums) \
-    "vldrw.u32 q6, [%[" x "]]\n" \
+    "vldrw.32 q6, [%[" x "]]\n" \
     "add %[" x "], %[" x "], %[step], lsl #2\n" \
     "vmul.f32 q6, q6, q4\n" \
     "vadd.f32 " sums ", " sums ", q6\n"
 #define GLOWMCU_TAP_A4 GLOWMCU_TAP_4("a", "q0")
 #define GLOWMCU_TAP_B4 GLOWMCU_TAP_4("b", "q2")
-#define GLOWMCU_TAP_WEIGHTS_8 "vldrw.u32 q4, [%[w]], #16\nvldrw.u32 q5, [%[w]], #16\n"
-#define GLOWMCU_TAP_WEIGHTS_4 "vldrw.u32 q4, [%[w]], #16\n"
+#define GLOWMCU_TAP_WEIGHTS_8 "vldrw.32 q4, [%[w]], #16\nvldrw.32 q5, [%[w]], #16\n"
+#define GLOWMCU_TAP_WEIGHTS_4 "vldrw.32 q4, [%[w]], #16\n"
 #else
 #define GLOWMCU_TAP_WEIGHTS_8 "vldmia %[w]!, {s16-s23}\n"
 #define GLOWMCU_TAP_WEIGHTS_4 "vldmia %[w]!, {s16-s19}\n"

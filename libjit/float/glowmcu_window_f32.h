@@ -8,8 +8,8 @@
 
 #if GLOWMCU_HAS_FPU
 #if GLOWMCU_HAS_FLOAT_VECTORS
-#define GLOWMCU_WEIGHTS_4 "vldrw.u32 q4, [%[w]], #16\n"
-#define GLOWMCU_WEIGHTS_8 GLOWMCU_WEIGHTS_4 "vldrw.u32 q5, [%[w]], #16\n"
+#define GLOWMCU_WEIGHTS_4 "vldrw.32 q4, [%[w]], #16\n"
+#define GLOWMCU_WEIGHTS_8 GLOWMCU_WEIGHTS_4 "vldrw.32 q5, [%[w]], #16\n"
 #define GLOWMCU_MORE GLOWMCU_TWO_MORE
 #define GLOWMCU_MORE_VARIABLES GLOWMCU_TWO_VARIABLES
 #else
