@@ -17,11 +17,13 @@ from glowmcu.compilation import Options
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.goals import Goal
 from glowmcu.pipeline import compile_model
-from glowmcu.verify.cortex_m.executor import CortexM
+from glowmcu.verify.modelled import modelled_core
 from glowmcu.verify.verification import seeded_inputs
 
 MODELS = ("kws", "vww", "ic", "ad")
-CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
+CORES = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+#: The core whose instructions are counted: its cycles are no prices yet.
+COUNTED = "cortex-m55"
 GOALS = (Goal.BALANCED, Goal.RAM)
 RECORD = Path(__file__).with_name("float.json")
 PAGE = Path(__file__).with_name("float.md")
@@ -39,7 +41,7 @@ _HEAD = """# Float models on cores with an FPU
 Written by `python -m benchmarks.float_models`. MLPerf Tiny's models in float32, compiled as they
 are, on the modelled core with memory that never waits. *Before* is a Cortex-M4 with the portable
 kernels alone, when `--optimize ram` changed nothing; *estimated* is what compiling says against
-what was measured.
+what was measured. Of a Cortex-M55, which computes four floats at a time, instructions are counted.
 
 | model | core | goal | arena B | M cycles | cycles/MAC | estimated | before, M cycles | arena B |
 | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
@@ -52,11 +54,13 @@ def measured(model: str, core_name: str, goal: Goal) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="glowmcu-float-") as work:
         write_bundle(compilation.files, Path(work) / "m", "m")
         inputs = [seeded_inputs(compilation.manifest, 1)]
-        (done,) = CortexM(core_name).run(Path(work) / "m", inputs)
+        (done,) = modelled_core(core_name).run(Path(work) / "m", inputs)
+    assert done.cycles is not None
+    units = done.instructions if core_name == COUNTED else done.cycles
     return {
         "arena_bytes": compilation.plan.arena_bytes,
         "estimated_cycles": round(compilation.estimated_cycles),
-        "cycles": done.cycles,
+        "cycles": units,
         "macs": compilation.manifest.macs,
     }
 

@@ -20,6 +20,16 @@
 #endif
 #endif
 
+/*
+ * Helium computes four floats at once: each of them as a scalar instruction does, bit for bit, but
+ * numbers nearer to 0 than 2^-126 count as 0, and what is not a number is always the same one.
+ */
+#if GLOWMCU_HAS_FPU && defined(__ARM_FEATURE_MVE)
+#define GLOWMCU_HAS_FLOAT_VECTORS ((__ARM_FEATURE_MVE & 2) != 0)
+#else
+#define GLOWMCU_HAS_FLOAT_VECTORS 0
+#endif
+
 /* What becomes of results: they stay, 0 takes the place of negative ones, or both limits hold. */
 #define GLOWMCU_KEEP 0
 #define GLOWMCU_RELU 1 /* clamp_min is 0, clamp_max the largest float */

@@ -42,6 +42,28 @@ typedef void (*glowmcu_window_blocks)(const glowmcu_window_f32 *p, int32_t pixel
 #if GLOWMCU_HAS_FPU
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_as_assembly_reads);
 
+#if GLOWMCU_HAS_FLOAT_VECTORS
+/*
+ * The next input of a pixel times four weights in q4 or eight in q4 and q5, added to as many sums;
+ * inputs come one by one to general registers, so that `x` and the loads in front are left out.
+ */
+#define GLOWMCU_STEP_4(input, pixel, sums) \
+    "ldr %[" input "], [%[" pixel "]], #4\n" \
+    "vmul.f32 q6, q4, %[" input "]\n" \
+    "vadd.f32 " sums ", " sums ", q6\n"
+#define GLOWMCU_STEP_8(input, pixel, first, second) \
+    "ldr %[" input "], [%[" pixel "]], #4\n" \
+    "vmul.f32 q6, q4, %[" input "]\n" \
+    "vmul.f32 q7, q5, %[" input "]\n" \
+    "vadd.f32 " first ", " first ", q6\n" \
+    "vadd.f32 " second ", " second ", q7\n"
+#define GLOWMCU_STEP_A4(x) GLOWMCU_STEP_4("t", "a", "q0")
+#define GLOWMCU_STEP_A8(x) GLOWMCU_STEP_8("t", "a", "q0", "q1")
+#define GLOWMCU_STEP_B4(x) GLOWMCU_STEP_4("u", "b", "q2")
+#define GLOWMCU_STEP_B8(x) GLOWMCU_STEP_8("u", "b", "q2", "q3")
+#define GLOWMCU_LOAD_1(registers_a, registers_b)
+#define GLOWMCU_LOAD_2(registers_a, registers_b)
+#else
 /* Products of `x` with four weights, added to four sums; all are names of registers. */
 #define GLOWMCU_PRODUCTS(x, w0, w1, w2, w3, a0, a1, a2, a3) \
     "vmul.f32 s28, " x ", " w0 "\n" \
@@ -62,6 +84,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
 #define GLOWMCU_LOAD_1(registers_a, registers_b) "vldmia %[a]!, {" registers_a "}\n"
 #define GLOWMCU_LOAD_2(registers_a, registers_b) \
     "vldmia %[a]!, {" registers_a "}\nvldmia %[b]!, {" registers_b "}\n"
+#endif
 #define GLOWMCU_TWO_STEPS(load, step) \
     load("s24-s25", "s26-s27") step("s24", "s26") step("s25", "s27")
 
@@ -115,7 +138,10 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_window_f32, clamp_max) == 60, window_is_a
           [z] "+r"(z), [blocks] "+r"(blocks) more \
         : [p] "r"(p) \
         : "cc", "memory", GLOWMCU_ALL_FLOATS)
-#define GLOWMCU_NO_MORE
+#define GLOWMCU_TWO_MORE , [t] "=&r"(t), [u] "=&r"(u)
+#define GLOWMCU_TWO_VARIABLES \
+    int32_t t; \
+    int32_t u;
 #define GLOWMCU_WINDOW_VARIABLES \
     const float *a; \
     const float *b; \

@@ -58,11 +58,34 @@ typedef struct {
 GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_window_f32, clamp_max) == 60,
     depthwise_window_is_as_assembly_reads);
 
+/* One tap of eight channels or four: inputs become products, then parts of the sums. */
+#if GLOWMCU_HAS_FLOAT_VECTORS
+#define GLOWMCU_TAP_8(x, first, second) \
+    "vldrw.32 q6, [%[" x "]]\n" \
+    "vldrw.32 q7, [%[" x "], #16]\n" \
+    "vmul.f32 q6, q6, q4\n" \
+    "vmul.f32 q7, q7, q5\n" \
+    "add %[" x "], %[" x "], %[step], lsl #2\n" \
+    "vadd.f32 " first ", " first ", q6\n" \
+    "vadd.f32 " second ", " second ", q7\n"
+#define GLOWMCU_TAP_A8 GLOWMCU_TAP_8("a", "q0", "q1")
+#define GLOWMCU_TAP_B8 GLOWMCU_TAP_8("b", "q2", "q3")
+#define GLOWMCU_TAP_4(x, sums) \
+    "vldrw.32 q6, [%[" x "]]\n" \
+    "add %[" x "], %[" x "], %[step], lsl #2\n" \
+    "vmul.f32 q6, q6, q4\n" \
+    "vadd.f32 " sums ", " sums ", q6\n"
+#define GLOWMCU_TAP_A4 GLOWMCU_TAP_4("a", "q0")
+#define GLOWMCU_TAP_B4 GLOWMCU_TAP_4("b", "q2")
+#define GLOWMCU_TAP_WEIGHTS_8 "vldrw.32 q4, [%[w]], #16\nvldrw.32 q5, [%[w]], #16\n"
+#define GLOWMCU_TAP_WEIGHTS_4 "vldrw.32 q4, [%[w]], #16\n"
+#else
+#define GLOWMCU_TAP_WEIGHTS_8 "vldmia %[w]!, {s16-s23}\n"
+#define GLOWMCU_TAP_WEIGHTS_4 "vldmia %[w]!, {s16-s19}\n"
 #define GLOWMCU_TIMES(x, w) "vmul.f32 " x ", " x ", " w "\n"
 #define GLOWMCU_TIMES_4(x0, x1, x2, x3, w0, w1, w2, w3) \
     GLOWMCU_TIMES(x0, w0) GLOWMCU_TIMES(x1, w1) GLOWMCU_TIMES(x2, w2) GLOWMCU_TIMES(x3, w3)
 
-/* One tap of eight channels: inputs become products, then parts of the sums. */
 #define GLOWMCU_TAP_8(x, a0, a1, a2, a3, a4, a5, a6, a7) \
     "vldmia %[" x "], {s24-s31}\n" \
     GLOWMCU_TIMES_4("s24", "s25", "s26", "s27", "s16", "s17", "s18", "s19") \
@@ -79,6 +102,7 @@ GLOWMCU_STATIC_ASSERT(offsetof(glowmcu_depthwise_window_f32, clamp_max) == 60,
     GLOWMCU_ADD_4(a0, a1, a2, a3, "s24", "s25", "s26", "s27")
 #define GLOWMCU_TAP_A4 GLOWMCU_TAP_4("a", "s0", "s1", "s2", "s3")
 #define GLOWMCU_TAP_B4 GLOWMCU_TAP_4("b", "s8", "s9", "s10", "s11")
+#endif
 
 /* Labels: 1 block, 2 row, 3 tap, 4 the last row's end. `shift` and `bytes` are of a block. */
 #define GLOWMCU_DEPTHWISE_LOOPS(shift, bytes, zero, weights_and_taps, finish) \
@@ -135,7 +159,7 @@ static inline void glowmcu_depthwise_f32_2x8(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("5", "32", GLOWMCU_ZERO_A8 GLOWMCU_ZERO_B8,
-        "vldmia %[w]!, {s16-s23}\n" GLOWMCU_TAP_A8 GLOWMCU_TAP_B8,
+        GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8 GLOWMCU_TAP_B8,
         GLOWMCU_FINISH_2X8);
 }
 
@@ -145,7 +169,7 @@ static inline void glowmcu_depthwise_f32_1x8(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("5", "32", GLOWMCU_ZERO_A8,
-        "vldmia %[w]!, {s16-s23}\n" GLOWMCU_TAP_A8, GLOWMCU_FINISH_1X8);
+        GLOWMCU_TAP_WEIGHTS_8 GLOWMCU_TAP_A8, GLOWMCU_FINISH_1X8);
 }
 
 GLOWMCU_CODE
@@ -154,7 +178,7 @@ static inline void glowmcu_depthwise_f32_2x4(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("4", "16", GLOWMCU_ZERO_A4 GLOWMCU_ZERO_B4,
-        "vldmia %[w]!, {s16-s19}\n" GLOWMCU_TAP_A4 GLOWMCU_TAP_B4,
+        GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4 GLOWMCU_TAP_B4,
         GLOWMCU_FINISH_2X4);
 }
 
@@ -164,7 +188,7 @@ static inline void glowmcu_depthwise_f32_1x4(glowmcu_depthwise_window_f32 *p)
     GLOWMCU_DEPTHWISE_VARIABLES;
 
     GLOWMCU_DEPTHWISE_LOOPS("4", "16", GLOWMCU_ZERO_A4,
-        "vldmia %[w]!, {s16-s19}\n" GLOWMCU_TAP_A4, GLOWMCU_FINISH_1X4);
+        GLOWMCU_TAP_WEIGHTS_4 GLOWMCU_TAP_A4, GLOWMCU_FINISH_1X4);
 }
 
 /* Blocks of `width` channels of `pixels` pixels, 1 or 2; inputs move on with the blocks. */

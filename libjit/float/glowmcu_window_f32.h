@@ -7,22 +7,33 @@
 #include "glowmcu_windows.h"
 
 #if GLOWMCU_HAS_FPU
+#if GLOWMCU_HAS_FLOAT_VECTORS
+#define GLOWMCU_WEIGHTS_4 "vldrw.32 q4, [%[w]], #16\n"
+#define GLOWMCU_WEIGHTS_8 GLOWMCU_WEIGHTS_4 "vldrw.32 q5, [%[w]], #16\n"
+#define GLOWMCU_MORE GLOWMCU_TWO_MORE
+#define GLOWMCU_MORE_VARIABLES GLOWMCU_TWO_VARIABLES
+#else
+#define GLOWMCU_WEIGHTS_4 "vldmia %[w]!, {s16-s19}\n"
+#define GLOWMCU_WEIGHTS_8 "vldmia %[w]!, {s16-s23}\n"
+#define GLOWMCU_MORE
+#define GLOWMCU_MORE_VARIABLES
+#endif
+
 /* Weights of one product, then what it adds to all sums; `a` and `b` hold the inputs. */
-#define GLOWMCU_STEP_2X8(a, b) \
-    "vldmia %[w]!, {s16-s23}\n" GLOWMCU_STEP_A8(a) GLOWMCU_STEP_B8(b)
-#define GLOWMCU_STEP_1X8(a, b) "vldmia %[w]!, {s16-s23}\n" GLOWMCU_STEP_A8(a)
-#define GLOWMCU_STEP_2X4(a, b) \
-    "vldmia %[w]!, {s16-s19}\n" GLOWMCU_STEP_A4(a) GLOWMCU_STEP_B4(b)
-#define GLOWMCU_STEP_1X4(a, b) "vldmia %[w]!, {s16-s19}\n" GLOWMCU_STEP_A4(a)
+#define GLOWMCU_STEP_2X8(a, b) GLOWMCU_WEIGHTS_8 GLOWMCU_STEP_A8(a) GLOWMCU_STEP_B8(b)
+#define GLOWMCU_STEP_1X8(a, b) GLOWMCU_WEIGHTS_8 GLOWMCU_STEP_A8(a)
+#define GLOWMCU_STEP_2X4(a, b) GLOWMCU_WEIGHTS_4 GLOWMCU_STEP_A4(a) GLOWMCU_STEP_B4(b)
+#define GLOWMCU_STEP_1X4(a, b) GLOWMCU_WEIGHTS_4 GLOWMCU_STEP_A4(a)
 
 /* Two pixels, blocks of eight channels. */
 GLOWMCU_CODE
 static inline void glowmcu_window_f32_2x8(const glowmcu_window_f32 *p)
 {
     GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("5", GLOWMCU_ZERO_A8 GLOWMCU_ZERO_B8, GLOWMCU_LOAD_2, GLOWMCU_STEP_2X8,
-        GLOWMCU_FINISH_2X8, GLOWMCU_NO_MORE);
+        GLOWMCU_FINISH_2X8, GLOWMCU_MORE);
 }
 
 /* One pixel, blocks of eight channels. */
@@ -30,9 +41,10 @@ GLOWMCU_CODE
 static inline void glowmcu_window_f32_1x8(const glowmcu_window_f32 *p)
 {
     GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("5", GLOWMCU_ZERO_A8, GLOWMCU_LOAD_1, GLOWMCU_STEP_1X8,
-        GLOWMCU_FINISH_1X8, GLOWMCU_NO_MORE);
+        GLOWMCU_FINISH_1X8, GLOWMCU_MORE);
 }
 
 /* Two pixels, blocks of four channels. */
@@ -40,9 +52,10 @@ GLOWMCU_CODE
 static inline void glowmcu_window_f32_2x4(const glowmcu_window_f32 *p)
 {
     GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("4", GLOWMCU_ZERO_A4 GLOWMCU_ZERO_B4, GLOWMCU_LOAD_2, GLOWMCU_STEP_2X4,
-        GLOWMCU_FINISH_2X4, GLOWMCU_NO_MORE);
+        GLOWMCU_FINISH_2X4, GLOWMCU_MORE);
 }
 
 /* One pixel, blocks of four channels. */
@@ -50,9 +63,10 @@ GLOWMCU_CODE
 static inline void glowmcu_window_f32_1x4(const glowmcu_window_f32 *p)
 {
     GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_MORE_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("4", GLOWMCU_ZERO_A4, GLOWMCU_LOAD_1, GLOWMCU_STEP_1X4,
-        GLOWMCU_FINISH_1X4, GLOWMCU_NO_MORE);
+        GLOWMCU_FINISH_1X4, GLOWMCU_MORE);
 }
 
 /* Blocks of `width` channels, 8 or 4, of `pixels` pixels, 1 or 2. */

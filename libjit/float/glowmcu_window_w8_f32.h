@@ -13,6 +13,10 @@
 
 #if GLOWMCU_HAS_FPU
 /* Four int8 become floats. */
+#if GLOWMCU_HAS_FLOAT_VECTORS
+#define GLOWMCU_W8_4 "vldrb.s32 q4, [%[w]], #4\nvcvt.f32.s32 q4, q4\n"
+#define GLOWMCU_W8_8 GLOWMCU_W8_4 "vldrb.s32 q5, [%[w]], #4\nvcvt.f32.s32 q5, q5\n"
+#else
 #define GLOWMCU_FLOATS_OF_4(w0, w1, w2, w3) \
     "ldr %[t], [%[w]], #4\n" \
     "sxtb %[u], %[t]\n" \
@@ -29,6 +33,7 @@
     "vcvt.f32.s32 " w3 ", " w3 "\n"
 #define GLOWMCU_W8_4 GLOWMCU_FLOATS_OF_4("s16", "s17", "s18", "s19")
 #define GLOWMCU_W8_8 GLOWMCU_W8_4 GLOWMCU_FLOATS_OF_4("s20", "s21", "s22", "s23")
+#endif
 
 /* Weights of one product, then what it adds to all sums; `a` and `b` hold the inputs. */
 #define GLOWMCU_STEP_W8_2X8(a, b) GLOWMCU_W8_8 GLOWMCU_STEP_A8(a) GLOWMCU_STEP_B8(b)
@@ -49,17 +54,12 @@
 #define GLOWMCU_SCALES_4 "vldmia %[w]!, {s16-s19}\n"
 #define GLOWMCU_SCALES_8 "vldmia %[w]!, {s16-s23}\n"
 
-#define GLOWMCU_TWO_MORE , [t] "=&r"(t), [u] "=&r"(u)
-#define GLOWMCU_WINDOW_W8_VARIABLES \
-    GLOWMCU_WINDOW_VARIABLES; \
-    int32_t t; \
-    int32_t u
-
 /* Two pixels, blocks of eight channels. */
 GLOWMCU_CODE
 static inline void glowmcu_window_w8_f32_2x8(const glowmcu_window_f32 *p)
 {
-    GLOWMCU_WINDOW_W8_VARIABLES;
+    GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_TWO_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("3", GLOWMCU_ZERO_A8 GLOWMCU_ZERO_B8, GLOWMCU_LOAD_2,
         GLOWMCU_STEP_W8_2X8, GLOWMCU_SCALES_8 GLOWMCU_SCALE_A8 GLOWMCU_SCALE_B8
@@ -70,7 +70,8 @@ static inline void glowmcu_window_w8_f32_2x8(const glowmcu_window_f32 *p)
 GLOWMCU_CODE
 static inline void glowmcu_window_w8_f32_1x8(const glowmcu_window_f32 *p)
 {
-    GLOWMCU_WINDOW_W8_VARIABLES;
+    GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_TWO_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("3", GLOWMCU_ZERO_A8, GLOWMCU_LOAD_1, GLOWMCU_STEP_W8_1X8,
         GLOWMCU_SCALES_8 GLOWMCU_SCALE_A8 GLOWMCU_FINISH_1X8, GLOWMCU_TWO_MORE);
@@ -80,7 +81,8 @@ static inline void glowmcu_window_w8_f32_1x8(const glowmcu_window_f32 *p)
 GLOWMCU_CODE
 static inline void glowmcu_window_w8_f32_2x4(const glowmcu_window_f32 *p)
 {
-    GLOWMCU_WINDOW_W8_VARIABLES;
+    GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_TWO_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("2", GLOWMCU_ZERO_A4 GLOWMCU_ZERO_B4, GLOWMCU_LOAD_2,
         GLOWMCU_STEP_W8_2X4, GLOWMCU_SCALES_4 GLOWMCU_SCALE_A4 GLOWMCU_SCALE_B4
@@ -91,7 +93,8 @@ static inline void glowmcu_window_w8_f32_2x4(const glowmcu_window_f32 *p)
 GLOWMCU_CODE
 static inline void glowmcu_window_w8_f32_1x4(const glowmcu_window_f32 *p)
 {
-    GLOWMCU_WINDOW_W8_VARIABLES;
+    GLOWMCU_WINDOW_VARIABLES;
+    GLOWMCU_TWO_VARIABLES
 
     GLOWMCU_WINDOW_LOOPS("2", GLOWMCU_ZERO_A4, GLOWMCU_LOAD_1, GLOWMCU_STEP_W8_1X4,
         GLOWMCU_SCALES_4 GLOWMCU_SCALE_A4 GLOWMCU_FINISH_1X4, GLOWMCU_TWO_MORE);

@@ -23,6 +23,7 @@ from glowmcu.ir.interpreter import run_graph
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.executor import CortexM
 from glowmcu.verify.host import Host
+from glowmcu.verify.modelled import modelled_core
 from tests.ops.test_convolution import Case
 from tests.ops.test_real_layers import convolution_model
 from tests.support.check_model import random_inputs, write_bundle
@@ -32,7 +33,9 @@ from tests.support.int8_weights import Int8Weights
 from tests.support.one_unit import QUICK_LINK, write_unit
 
 Array = npt.NDArray[Any]
-CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
+#: It computes four floats at a time, and is to come to the same bits.
+HELIUM = "cortex-m55"
+CORES = ("cortex-m4", "cortex-m7", "cortex-m33", HELIUM)
 
 MATRICES = {
     "one channel": Case((1, 3, 3, 1), 1, (1, 1)),
@@ -143,7 +146,7 @@ def check(data: bytes, variant: str, folder: Path, cores: Sequence[str] = CORES[
     unit = write_unit(compilation, folder / "unit")
     bundle = write_bundle(compilation, folder / "bundle")
     runs = [(executor, unit) for executor in (Host(QUICK_LINK), Host(SANITIZED))]
-    runs += [(CortexM(name, count=False), bundle) for name in cores]
+    runs += [(modelled_core(name, count=False), bundle) for name in cores]
     for executor, files in runs:
         for expected, done in zip(want, executor.run(files, inputs), strict=True):
             assert done.outputs[0].tobytes() == expected.tobytes(), executor.name
@@ -162,7 +165,8 @@ class FloatLayers:
     def __init__(self, variant: str, models: Mapping[str, bytes]) -> None:
         self._layers = ForcedLayers(variant, models, bytes, CORES[0], count=2)
         self._portable = ForcedLayers(portable_of(variant), models, bytes, "cortex-m3", count=2)
-        executors = (Host(QUICK_LINK), Host(SANITIZED), CortexM(CORES[0], count=False))
+        on_cores = (modelled_core(core, count=False) for core in (CORES[0], HELIUM))
+        executors = (Host(QUICK_LINK), Host(SANITIZED), *on_cores)
         self._wanted = self._portable.run(executors[0])
         self._runs = {executor: self._layers.run(executor) for executor in executors}
 

@@ -36,8 +36,12 @@ PROBES: dict[str, tuple[str, ...]] = {
     "dlstp.8 r, r": (
         "dlstp.8 lr, r7; 1: vldrb.8 q2, [r6], #16; vmladava.s8 r4, q2, q0; letp lr, 1b",
     ),
+    "vadd.f32 q, q, q": (
+        "vmov.f32 q0, #3.0; vmov.f32 q1, #1.5; vadd.f32 q2, q0, q1",
+    ),
     "vadd.i16 q, q, q": ("vadd.i16 q2, q0, q1",),
     "vadd.i32 q, q, q": ("vadd.i32 q2, q0, q1",),
+    "vcvt.f32.s32 q, q": ("vcvt.f32.s32 q2, q0",),
     "vctp.16 r": (
         "mov r4, #5; vctp.16 r4; vpst; vaddt.i16 q2, q0, q1",
         "mov r4, #9; vctp.16 r4; vpst; vaddt.i16 q2, q0, q1",
@@ -89,6 +93,9 @@ PROBES: dict[str, tuple[str, ...]] = {
     "vmov.i16 q, #": ("vmov.i16 q2, #0x7f", "vmov.i16 q2, #0xff00"),
     "vmov.i32 q, #": ("vmov.i32 q2, #0x7f", "vmov.i32 q2, #0xff00"),
     "vmovnt.i32 q, q": ("vmovnt.i32 q2, q0",),
+    "vmul.f32 q, q, r": (
+        "vmov.f32 q0, #3.0; mov r4, #0x40000000; vmul.f32 q2, q0, r4",
+    ),
     "vmul.f32 q, q, q": (
         "vmov.f32 q0, #3.0; vmov.f32 q1, #1.5; vmul.f32 q2, q0, q1",
     ),

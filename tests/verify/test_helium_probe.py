@@ -76,6 +76,20 @@ def test_every_helium_instruction_of_real_models_is_probed(
     assert found - set(PROBES) == set()
 
 
+@pytest.mark.arm
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
+@pytest.mark.parametrize("name", ["kws", "ic"])
+def test_every_helium_instruction_of_float_models_is_probed(
+    name: str, shared_dir: Path, tmp_path: Path
+) -> None:
+    model = shared_dir / "models" / f"{name}_float.tflite"
+    found = forms_of_bundle(
+        glowmcu.compile(model, board="mps3-an547", output=tmp_path / "bundle").path
+    )
+    assert {"vmul.f32 q, q, r", "vadd.f32 q, q, q"} <= found, "Helium was not used"
+    assert found - set(PROBES) == set()
+
+
 def test_forms_have_no_register_numbers_and_every_helium_instruction() -> None:
     text = """
 \tvmullb.s16\tq3, q0, q7 @ a comment
