@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep
 
@@ -25,6 +26,12 @@ from glowmcu.pipeline import emit
 from glowmcu.verify.host import Host
 
 _FILE_NAME = "model.onnx"
+#: They are float32 in the C; callers get the types that the file says.
+_OTHER_TYPES = {
+    onnx.TensorProto.DOUBLE: np.dtype(np.float64),
+    onnx.TensorProto.FLOAT16: np.dtype(np.float16),
+}
+_OTHER_FLOATS = frozenset(_OTHER_TYPES.values())
 
 
 class PreparedModel(BackendRep):
@@ -34,6 +41,8 @@ class PreparedModel(BackendRep):
         self._data = model.SerializeToString()
         given = {item.name for item in model.graph.initializer}
         self._names = [item.name for item in model.graph.input if item.name not in given]
+        kinds = (item.type.tensor_type.elem_type for item in model.graph.output)
+        self._wanted = [_OTHER_TYPES.get(kind) for kind in kinds]
 
     def run(self, inputs: Sequence[Array], **kwargs: Any) -> tuple[Array, ...]:  # noqa: ANN401
         """Outputs in model order. Raises GlowmcuError where the model is not supported."""
@@ -43,14 +52,20 @@ class PreparedModel(BackendRep):
                     "GM105", f"input {name!r} is no tensor but a {type(array).__name__}",
                     _FILE_NAME, exit_code=ExitCode.UNSUPPORTED,
                 )  # fmt: skip
-        arrays = dict(zip(self._names, inputs, strict=True))
+        arrays = {
+            name: array.astype(np.float32) if array.dtype in _OTHER_FLOATS else array
+            for name, array in zip(self._names, inputs, strict=True)
+        }
         compilation, bound = compile_for_inputs(self._data, _FILE_NAME, Options("m"), arrays)
         with tempfile.TemporaryDirectory(prefix="glowmcu-") as work:
             folder = Path(work) / "bundle"
             emit(compilation, folder)
             left = [array for name, array in arrays.items() if name not in bound]
             (measured,) = Host(("-O1",)).run(folder, [left])
-        return tuple(measured.outputs)
+        return tuple(
+            output if wanted is None else output.astype(wanted)
+            for output, wanted in zip(measured.outputs, self._wanted, strict=True)
+        )
 
 
 class GlowmcuBackend(Backend):

@@ -23,7 +23,7 @@ LEAVES = {
     "instrument", "interface_options",
     "labels", "lazy", "limits", "manifest", "name_lists", "notebook", "number_text", "option_words",
     "planning_progress", "quality", "quality_text", "real_units", "resources",
-    "simplified", "size_forms", "slides",
+    "simplified", "size_forms", "slides", "sound_files",
     "stack_use",
     "test_vectors", "user_cache", "version",
 }  # fmt: skip

@@ -76,7 +76,7 @@ def test_a_run_takes_little_stack_beside_the_arena(
 ) -> None:
     bundle = glowmcu.compile(
         shared_dir / "models" / f"{name}_int8.tflite",
-        board="nrf52", output=tmp_path / "bundle", name="model", optimize=goal,
+        board="mps2-an386", output=tmp_path / "bundle", name="model", optimize=goal,
         stream_inputs=pushed,
     )  # fmt: skip
     inputs = random_inputs(bundle.manifest, 1, seed=11)

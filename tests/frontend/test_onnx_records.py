@@ -100,7 +100,7 @@ def test_an_initializer_is_no_input_though_old_files_say_so() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "found"),
-    [([2, "N"], (2, "N")), ([None, 0], (None, 0)), ([-1], (-1,)), ([-2], None),
+    [([2, "N"], (2, "N")), ([None, 0], (None, 0)), ([-1], (None,)), ([-2], None),
      ([1] * 16, (1,) * 16), ([1] * 17, None), (None, None)],
     ids=str,
 )  # fmt: skip

@@ -289,7 +289,7 @@ def tensor_data(tensor: Any, folder: Path | None) -> Array:
     shape: Shape = tuple(int(size) for size in tensor.dims)
     if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
         raise Unsupported("GM105", f"tensor {tensor.name!r} has the shape {str(shape)[:120]}")
-    element_bytes = 1 if element is None else element.size_bytes
+    element_bytes = 8 if element is None or type_name == "DOUBLE" else element.size_bytes
     size_bytes = math.prod(size or 1 for size in shape) * element_bytes
     if size_bytes > limits.file_bytes():
         raise Unsupported(

@@ -217,12 +217,13 @@ class _Reader:
         if record.ShapeSignatureLength() == rank:
             signature = self.ints(rank, record.ShapeSignatureAsNumpy)
         scales, zero_points, axis = self.quantization(record)
-        type_name, data = _type_name(record.Type()), self.buffer(model, record.Buffer())
+        name, type_name = self.text(record) or f"tensor_{index}", _type_name(record.Type())
+        data = self.buffer(model, record.Buffer())
         if data is not None and record.Sparsity() is not None:
             data = self.dense(data, type_name, shape, record.Sparsity())
         return TensorRecord(
             index,
-            self.text(record) or f"tensor_{index}",
+            name,
             type_name,
             shape,
             scales,
