@@ -27,7 +27,7 @@ from glowmcu.verify.host import Host
 
 _FILE_NAME = "model.onnx"
 #: They are float32 in the C; callers get the types that the file says.
-_OTHER_TYPES = {
+_OTHER_TYPES: dict[int, np.dtype[Any]] = {
     onnx.TensorProto.DOUBLE: np.dtype(np.float64),
     onnx.TensorProto.FLOAT16: np.dtype(np.float16),
 }
@@ -63,7 +63,7 @@ class PreparedModel(BackendRep):
             left = [array for name, array in arrays.items() if name not in bound]
             (measured,) = Host(("-O1",)).run(folder, [left])
         return tuple(
-            output if wanted is None else output.astype(wanted)
+            np.asarray(output, wanted)
             for output, wanted in zip(measured.outputs, self._wanted, strict=True)
         )
 
