@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -231,17 +231,19 @@ def main() -> None:
     for variant, core_name, row in calibrate(jobs):
         print(f"{variant:34} {core_name:14} {row['layers']:3} layers  {row['code_bytes']:5} B  "
               f"misfit {100 * row['error']:5.1f} %  {row['cycles']}", flush=True)  # fmt: skip
-        _store(variant, core_name, row, known)
+        store(TABLE_FILE, variant, core_name, row, known)
 
 
-def _store(variant: str, core_name: str, row: dict[str, Any], known: list[str]) -> None:
-    """One row into the file as it is now: others may be calibrating, too."""
-    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
+def store(
+    file: Path, variant: str, core_name: str, row: dict[str, Any], known: Sequence[str]
+) -> None:
+    """One row into a table of variants as it is now: others may be calibrating, too."""
+    table = json.loads(file.read_text(encoding="utf-8"))
     stored = {name: rows for name, rows in table["variants"].items() if name in known}
     stored.setdefault(variant, {})[core_name] = row
     content = {"compiler": compiler_version(), "variants": stored}
     text = json.dumps(content, indent=1, sort_keys=True)
-    TABLE_FILE.write_text(text + "\n", encoding="utf-8")
+    file.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import numpy as np
 from rich.progress import Progress
 
 from benchmarks import calibrate
-from benchmarks.__main__ import compiler_version
 from benchmarks.calibration_layers import KINDS
 from benchmarks.least_squares import fit_unit_costs
 from glowmcu.board import Board, CacheGeometry, MemoryTiming, SlowMemory, find_board
@@ -191,7 +190,7 @@ def main() -> None:
         for variant, core_name, row in _stored_rows(jobs):
             width = read_bytes(measure(variant, core_name, _FEW_SAMPLES))
             print(f"{variant:34} {core_name:14} {width} bytes a read", flush=True)
-            _store(variant, core_name, {**row, "read_bytes": width}, known)
+            calibrate.store(TABLE_FILE, variant, core_name, {**row, "read_bytes": width}, known)
         return
     with Progress(disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("calibrating", total=len(jobs))
@@ -201,7 +200,7 @@ def main() -> None:
             if len(found) > len({name for sample in found for name in sample.work}):
                 row = table_row(found)
                 print(f"{variant:34} {core_name:14} {row['layers']:3} layers", flush=True)
-                _store(variant, core_name, row, known)
+                calibrate.store(TABLE_FILE, variant, core_name, row, known)
 
 
 def _stored_rows(jobs: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -210,16 +209,6 @@ def _stored_rows(jobs: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[s
     for variant, core_name in jobs:
         if core_name in stored.get(variant, {}):
             yield variant, core_name, stored[variant][core_name]
-
-
-def _store(variant: str, core_name: str, row: dict[str, Any], known: list[str]) -> None:
-    """One row into the file as it is now: others may be calibrating, too."""
-    table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
-    stored = {name: rows for name, rows in table["variants"].items() if name in known}
-    stored.setdefault(variant, {})[core_name] = row
-    content = {"compiler": compiler_version(), "variants": stored}
-    text = json.dumps(content, indent=1, sort_keys=True)
-    TABLE_FILE.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
