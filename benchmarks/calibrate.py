@@ -46,7 +46,8 @@ from glowmcu.verify.verification import seeded_inputs
 CORES = (
     "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55",
 )  # fmt: skip
-#: Calibrated when asked for by name; what has no unit costs of its own costs as in `COSTS_AS`.
+#: Calibrated when asked for by name, or where work has no unit costs; what has none of its own
+#: costs as in `COSTS_AS`.
 MORE_CORES = ("hazard3", "rv32imac")
 #: Float layers must have unit costs where the cycles of an FPU are modelled; others when asked for.
 FLOAT_CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
@@ -204,9 +205,11 @@ def calibrate(jobs: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str,
 
 
 def uncalibrated(kind: str) -> set[tuple[str, str]]:
-    """Variants and cores that compute samples of `kind` but have no unit costs for their work."""
+    """Variants and cores that compute samples of `kind` but have no unit costs for their work, not
+    even those of another core.
+    """
     found = set()
-    cores = FLOAT_CORES if kind in FLOAT_KINDS else CORES
+    cores = FLOAT_CORES if kind in FLOAT_KINDS else (*CORES, *MORE_CORES)
     for (site, variant), core_name in product(candidates(kind), cores):
         work = _accepted_work(variant, site, core_name)
         known = cost_table().unit_costs(variant.name, core_name)

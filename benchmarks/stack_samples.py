@@ -74,4 +74,4 @@ def linked(
         sources, [folder], core(core_name).flags, folder / "walk.elf", script,
         ("-Wl,--emit-relocs", *flags),
     )  # fmt: skip
-    return walk(elf)
+    return walk(elf, core(core_name).flags)

@@ -39,6 +39,7 @@ from benchmarks.stack_steps import StepStack, Which, step_stacks
 from benchmarks.sweep_image import Model, imported_graph, parts_of
 from benchmarks.sweep_page import stored
 from glowmcu.compilation import Compilation, Options
+from glowmcu.cores import core
 from glowmcu.errors import GlowmcuError
 from glowmcu.goals import Goal
 from glowmcu.input_options import InputOptions
@@ -49,10 +50,14 @@ from glowmcu.kernels.selection.stack_table import TABLE_FILE, optimization
 from glowmcu.lowering.passes import lower
 from glowmcu.pipeline import compile_model
 from glowmcu.stack_use import CoreStacks, FrameStacks, KernelStack, KernelUse, greatest
+from glowmcu.verify import toolchain
 
 CORES = (
     "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55",
+    "hazard3", "rv32imac",
 )  # fmt: skip
+#: Cores whose kernels the sweep draws layers for under another name.
+_SWEPT_AS = {"rv32imac": "hazard3"}
 Kernels = dict[str, dict[str, KernelUse]]
 GOALS = (Goal.BALANCED, Goal.SIZE)
 #: So many layers of a variant are compiled alone, and some more until each of its functions was.
@@ -82,7 +87,7 @@ def jobs(core_name: str, goal: Goal, chosen: Sequence[str]) -> Iterator[Job]:
     variants are `chosen`, theirs and those of which nobody knows before what they need.
     """
     for entry in stored():
-        if entry.core != core_name or (chosen and entry.variant not in chosen):
+        if not _draws_for(entry.core, core_name) or (chosen and entry.variant not in chosen):
             continue
         together = random_model(entry.family, entry.seed, entry.first)
         yield Job(core_name, entry.variant, together)
@@ -97,6 +102,10 @@ def jobs(core_name: str, goal: Goal, chosen: Sequence[str]) -> Iterator[Job]:
             yield Job(core_name, "", model)
     for data in scans():
         yield Job(core_name, "arg_extreme.portable", data)
+
+
+def _draws_for(swept: str, core_name: str) -> bool:
+    return swept == _SWEPT_AS.get(core_name, core_name)
 
 
 def _has_operations_of(chosen: Sequence[str], model: Model) -> bool:
@@ -130,7 +139,7 @@ def steps(job: Job, goal: Goal) -> list[StepStack]:
 def layers_alone(core_name: str) -> Iterator[tuple[str, Callable[[], Model]]]:
     """Variants, and what makes a model of a layer for each: of every variant several."""
     for entry in stored():
-        if entry.core == core_name:
+        if _draws_for(entry.core, core_name):
             for number in entry.first:
                 yield entry.variant, partial(random_model, entry.family, entry.seed, [number])
     for kind in KINDS:
@@ -244,6 +253,9 @@ def _store(core_name: str, rows: Mapping[str, Any]) -> None:
     if TABLE_FILE.is_file():
         table = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
     table["compiler"], table["sources"] = compiler_version(), kernel_sources_digest()
+    if core(core_name).is_riscv:
+        version = toolchain.compiler_version(core(core_name).flags)
+        table.setdefault("compilers", {})[core_name] = version
     table["cores"][core_name] = rows
     text = json.dumps(table, indent=1, sort_keys=True)
     TABLE_FILE.write_text(text + "\n", encoding="utf-8")

@@ -127,6 +127,7 @@ class Cost:
     `layer_code_bytes` is what each layer adds (a function of its own). `around` names the C around
     the function, `around_bytes`, that functions with the same name there have in common.
     `waits`: cycles that the board's memories add, by each of its timings; None where nobody knows.
+    `is_guess` where the work has no unit costs: good for nothing but to compare two such variants.
     """
 
     cycles: float
@@ -138,6 +139,7 @@ class Cost:
     around: str = ""
     around_bytes: int = 0
     waits: tuple[float, ...] | None = None
+    is_guess: bool = False
 
 
 class Kernel:
@@ -188,7 +190,8 @@ class Kernel:
     def cost(self, site: Site, target: Target) -> Cost:
         """What it would cost; unless written by hand, the work at the calibrated unit costs.
 
-        A variant that was never calibrated costs a cycle an amount: enough to be calibrated.
+        A variant that was not calibrated for such work is a guess, a cycle an amount: selection
+        takes it where no other computes the layer.
         """
         work = self.work(site, target)
         assert work, f"{self.name} has neither cost nor work"
@@ -200,6 +203,7 @@ class Kernel:
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),
+            is_guess=not known,
         )
 
     def calibrated_cost(self, site: Site, target: Target) -> Cost:

@@ -77,14 +77,16 @@ def missing(core_flags: Sequence[str] = ()) -> str | None:
     )
 
 
-def compiler_version() -> str:
-    """The Arm compiler's own words, on one line. Raises GM610 when there is none."""
-    return _version_of(find_gcc())
+def compiler_version(core_flags: Sequence[str] = ()) -> str:
+    """The own words of a core's compiler, of Arm's without one, on one line. Raises GM610 when
+    there is none.
+    """
+    return _version_of(find_gcc(core_flags), tuple(core_flags))
 
 
 @cache
-def _version_of(_gcc: Path | None) -> str:
-    return run_gcc(["--version"], ()).splitlines()[0]
+def _version_of(_gcc: Path | None, core_flags: tuple[str, ...]) -> str:
+    return run_gcc([*core_flags, "--version"], ()).splitlines()[0]
 
 
 @cache

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.kernels.common.split_weights import TAPS
 from glowmcu.kernels.cost_table import cost_table
 from glowmcu.kernels.riscv.pixel_pairs import pack_pairs
+from glowmcu.pipeline import compile_model
 from glowmcu.verify.riscv import RiscV
 from tests.kernels.test_convolution_nodsp import DEPTHWISE_SHAPES, FORMS, SHAPES
 from tests.kernels.test_matmul_nodsp import CASES, Case, fully_connected_model
@@ -24,6 +27,7 @@ CORES = ("rv32imc", "hazard3")
 _ABSENT = RiscV("hazard3").missing()
 pytestmark = [pytest.mark.riscv, pytest.mark.skipif(_ABSENT is not None, reason=str(_ABSENT))]
 
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 #: Eights of outputs, a four behind them, and what is padded.
 MORE_SHAPES = {
     "eight outputs": replace(SHAPES["thirteen taps, odd pixels"], depth_out=8),
@@ -154,3 +158,11 @@ def test_packed_groups_stay_in_sixteen_bits_and_extras_make_up_for_them(
     assert (whole[:outputs, :taps] == weights).all()
     assert not whole[outputs:].any()
     assert not whole[:, taps:].any()
+
+
+@pytest.mark.parametrize("core_name", ["rv32imc", "rv32imac", "hazard3"])
+def test_kernels_for_riscv_are_chosen_there(core_name: str) -> None:
+    compilation = compile_model(DIGITS.read_bytes(), DIGITS.name, Options("digits", core=core_name))
+    chosen = {item.kernel_name for item in compilation.selections.values()}
+    assert {CONV, DEPTHWISE} & chosen
+    assert not any(name.endswith("_nodsp") for name in chosen)

@@ -52,7 +52,8 @@ class _Packed(Kernel):
         if cost_table().unit_costs(self.name, target.core.name) or not unit_costs:
             return estimate
         assert unit_costs.can_estimate(work), f"{self.name} does other work than {self.costs_as}"
-        return replace(estimate, cycles=unit_costs.cycles(work), code_bytes=unit_costs.code_bytes)
+        cycles, code_bytes = unit_costs.cycles(work), unit_costs.code_bytes
+        return replace(estimate, cycles=cycles, code_bytes=code_bytes, is_guess=False)
 
     def code(self, site: Site, weights: Array, bias: Array, clamp: Clamp) -> KernelCode:
         """Vectors of operand 0 times `weights`, (outputs, inputs)."""

@@ -23,21 +23,25 @@ def optimization(goal: Goal) -> str:
 
 
 #: Cores of which gcc makes the same machine code as of another one that was measured.
-SAME_CODE = {"cortex-m0": "cortex-m0plus", "cortex-m85": "cortex-m55"}
+SAME_CODE = {
+    "cortex-m0": "cortex-m0plus", "cortex-m85": "cortex-m55", "rv32imc": "rv32imac",
+}  # fmt: skip
 
 
 @cache
 def core_stacks(core: str, goal: Goal) -> CoreStacks | None:
     """Stacks measured on the core; None for one on which none were."""
     table = _table()
-    row = table["cores"].get(SAME_CODE.get(core, core), {}).get(optimization(goal))
+    measured = SAME_CODE.get(core, core)
+    row = table["cores"].get(measured, {}).get(optimization(goal))
     if row is None:
         return None
+    compiler = table["compilers"].get(measured, table["compiler"])
     kernels = {
         variant: {kind: KernelUse(*map(_stack, uses)) for kind, uses in kinds.items()}
         for variant, kinds in row["kernels"].items()
     }
-    return CoreStacks(table["compiler"], FrameStacks(**row["frames"]), kernels)
+    return CoreStacks(compiler, FrameStacks(**row["frames"]), kernels)
 
 
 def measured_cores() -> tuple[str, ...]:

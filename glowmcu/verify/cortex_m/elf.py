@@ -144,7 +144,7 @@ def _lines(file: Any) -> dict[int, SourceLine]:
     Sequences of functions that the linker left out begin at address 0 and are left out, too.
     """
     lines: dict[int, SourceLine] = {}
-    dwarf = file.get_dwarf_info()
+    dwarf = file.get_dwarf_info(relocate_dwarf_sections=False)
     for unit in dwarf.iter_CUs():
         program = dwarf.line_program_for_CU(unit)
         first = 0 if program.header.version >= 5 else 1
