@@ -118,6 +118,10 @@ def site_of(graph: Graph, node: Node, ranges: ValueRanges | None = None) -> Site
     )
 
 
+#: Cycles of an amount of work that nobody has measured, and bytes of code: more than of any kernel.
+_GUESS, _GUESS_CODE = 1000.0, 4096
+
+
 @dataclass(frozen=True)
 class Cost:
     """Estimate for one inference on the target: cycles, and bytes of code, constants and scratch.
@@ -190,16 +194,16 @@ class Kernel:
     def cost(self, site: Site, target: Target) -> Cost:
         """What it would cost; unless written by hand, the work at the calibrated unit costs.
 
-        A variant that was not calibrated for such work is a guess, a cycle an amount: selection
-        takes it where no other computes the layer.
+        A variant that was not calibrated for such work is a guess, dearer than any other: it is
+        taken where no other computes the layer.
         """
         work = self.work(site, target)
         assert work, f"{self.name} has neither cost nor work"
         unit_costs = cost_table().unit_costs(self.name, target.core.name)
         known = unit_costs is not None and unit_costs.can_estimate(work)
         return Cost(
-            unit_costs.cycles(work) if unit_costs and known else sum(work.values()),
-            unit_costs.code_bytes if unit_costs and known else 0,
+            unit_costs.cycles(work) if unit_costs and known else _GUESS * sum(work.values()),
+            unit_costs.code_bytes if unit_costs and known else _GUESS_CODE,
             self.flash_bytes(site, target),
             self.scratch_bytes(site, target),
             code_key=self.code_key(site, target),

@@ -184,7 +184,8 @@ def int8_weights_cost(cost: Cost, site: Site, target: Target) -> Cost:
     """`cost`, but that of the C if there is no FPU: most of it is in the compiler's library."""
     if target.core.has_fpu:
         return cost
-    return replace(cost, cycles=_LIBRARY_CYCLES * site.node.macs, code_bytes=_LIBRARY_CODE)
+    cycles = _LIBRARY_CYCLES * site.node.macs
+    return replace(cost, cycles=cycles, code_bytes=_LIBRARY_CODE, is_guess=False)
 
 
 @kernel("conv_2d.matrix_w8_f32", Conv2D)

@@ -14,14 +14,16 @@ from glowmcu.stack_use import KnownCosts
 def known_costs(
     core_name: str, goal: Goal, cycles: float, selections: Iterable[Selection]
 ) -> KnownCosts:
-    """On a core that was measured; nothing on RISC-V and on no core in particular."""
-    target = core(core_name)
-    if target.is_riscv or core_name == "generic":
+    """On a core that was measured, nothing on no core in particular; no cycles where a kernel has
+    no unit costs.
+    """
+    if core_name == "generic":
         return KnownCosts(core_name)
+    items = list(selections)
     return KnownCosts(
         core_name,
-        round(cycles),
-        target.unicorn_model is None,
-        code_bytes(selections),
+        0 if any(item.cost.is_guess for item in items) else round(cycles),
+        core(core_name).unicorn_model is None,
+        code_bytes(items),
         core_stacks(core_name, goal),
     )

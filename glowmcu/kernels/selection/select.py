@@ -280,23 +280,7 @@ def _candidates(site: Site, target: Target, forced_variant: str) -> dict[Kernel,
     if can_transpose(site.node):
         found |= _transposed(found, site, target, variants)
     site.memory.clear()
-    found = guesses_last(found)
     return _with_int8_weights(found) or found if target.goal is not Goal.SPEED else found
-
-
-def guesses_last(found: Mapping[Kernel, Cost]) -> dict[Kernel, Cost]:
-    """Variants without unit costs for their work, dearer than all that have some: twice the cycles
-    of the slowest, and as much code as the largest.
-    """
-    known = [cost for cost in found.values() if not cost.is_guess]
-    cycles = 2.0 * max((cost.cycles for cost in known), default=0.0)
-    code_bytes = max((cost.code_bytes + cost.layer_code_bytes for cost in known), default=0)
-    return {
-        item: replace(cost, cycles=cycles + cost.cycles, code_bytes=code_bytes)
-        if cost.is_guess
-        else cost
-        for item, cost in found.items()
-    }
 
 
 def _with_int8_weights(found: Mapping[Kernel, Cost]) -> dict[Kernel, Cost]:
