@@ -34,6 +34,7 @@ from glowmcu.verify.firmware import (
 )
 from glowmcu.verify.firmware.console import firmware_failure
 from glowmcu.verify.measurement import Array, Measurement
+from glowmcu.verify.time_limits import run_seconds
 
 QEMU = "qemu-system-arm"
 QEMU_RISCV = "qemu-system-riscv32"
@@ -47,12 +48,13 @@ class Qemu:
 
     `board` replaces the one in the manifest. `machine` is a board of QEMU's (`mps3-an547`): the
     bundle is then compiled for its core. `keep` is a folder where firmware, inputs, outputs and
-    console stay for inspection.
+    console stay for inspection. `timeout_seconds` of this computer's time follow from the bundle
+    where they are not given.
     """
 
     board: Board | None = None
     machine: str | None = None
-    timeout_seconds: float = 600.0
+    timeout_seconds: float | None = None
     keep: Path | None = None
     name: str = "qemu"
 
@@ -119,8 +121,11 @@ class Qemu:
         printed, and the outputs of each inference; errors as of `run`.
         """
         (folder / "inputs.bin").write_bytes(pack_inputs(manifest, inputs))
-        hardware, _ = self.target(manifest)
-        console = self._boot(hardware, firmware.elf, folder, options, pass_fds)
+        hardware, target = self.target(manifest)
+        limit = self.timeout_seconds
+        if limit is None:
+            limit = run_seconds(manifest, target.name, len(inputs))
+        console = self._boot(hardware, firmware.elf, folder, limit, options, pass_fds)
         assert console.inferences == len(inputs), "the firmware ended early without saying so"
         outputs = (folder / "outputs.bin").read_bytes()
         return console, unpack_outputs(manifest, outputs, inputs)
@@ -142,6 +147,7 @@ class Qemu:
         hardware: Board,
         elf: Path,
         folder: Path,
+        limit: float,
         options: Sequence[str],
         pass_fds: Sequence[int],
     ) -> Console:
@@ -162,14 +168,14 @@ class Qemu:
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                timeout=self.timeout_seconds,
+                timeout=limit,
                 pass_fds=pass_fds,
                 check=False,
             )
         except subprocess.TimeoutExpired as cause:
             raw: bytes | str = cause.stdout or b""  # bytes even in text mode
             printed = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-            raise _time_is_up(qemu, self.timeout_seconds, read_console(printed), machine) from cause
+            raise _time_is_up(qemu, limit, read_console(printed), machine) from cause
         (folder / "console.txt").write_text(done.stdout, encoding="utf-8")
         console = read_console(done.stdout)
         if console.failure:

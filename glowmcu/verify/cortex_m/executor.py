@@ -27,8 +27,8 @@ from glowmcu.verify.host import check_inputs, size_given
 from glowmcu.verify.kept_inputs import expect_kept
 from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
 from glowmcu.verify.memory_system import MemoryLayout, Waits
+from glowmcu.verify.time_limits import run_seconds
 
-TIMEOUT_SECONDS = 120.0
 _PACKAGES = {"unicorn": "unicorn", "capstone": "capstone", "elftools": "pyelftools"}
 
 
@@ -53,13 +53,14 @@ class DetailedMeasurement:
 class CortexM:
     """Runs bundles on the core `core_name`.
 
-    With `count=False` only outputs and stack are found, several times faster. `timeout_seconds`
-    is for one inference. `check_alignment` finds unaligned accesses of several words, at several
-    times the running time. `slow_multiplier` is for an M0 or M0+ synthesized with the
-    32-cycle multiplier; `wait_states` are those of the flash (see `costs.Flash`), `region_waits`
-    those of regions that code and weights were placed in. Where `memory_of` is a board whose file
-    says how its memories are timed, they are replayed: `board_cycles` of what is measured. With
-    `debug_lines` the bundle is built so that `CortexM.measure` knows the C line of every address.
+    With `count=False` only outputs and stack are found, several times faster. `timeout_seconds` is
+    for one inference; where it is not given it follows from the bundle. `check_alignment` finds
+    unaligned accesses of several words, at several times the running time. `slow_multiplier` is for
+    an M0 or M0+ synthesized with the 32-cycle multiplier; `wait_states` are those of the flash (see
+    `costs.Flash`), `region_waits` those of regions that code and weights were placed in. Where
+    `memory_of` is a board whose file says how its memories are timed, they are replayed:
+    `board_cycles` of what is measured. With `debug_lines` the bundle is built so that
+    `CortexM.measure` knows the C line of every address.
     """
 
     name = "cortex-m"
@@ -68,7 +69,7 @@ class CortexM:
         self,
         core_name: str,
         count: bool = True,
-        timeout_seconds: float = TIMEOUT_SECONDS,
+        timeout_seconds: float | None = None,
         check_alignment: bool = False,
         slow_multiplier: bool = False,
         wait_states: int = 0,
@@ -160,15 +161,18 @@ class CortexM:
         self, program: Program, manifest: Manifest, flash: Flash, layout: MemoryLayout | None
     ) -> _Bench:
         machine = self._machine(program, manifest)
+        limit = self._timeout_seconds
+        if limit is None:
+            limit = run_seconds(manifest, self._core.name)
         if not self._count:
-            return _Bench(machine, self._timeout_seconds)
+            return _Bench(machine, limit)
         accountant = self._accountant(program, machine, flash)
         learner = PlaceLearner(machine, accountant.decode)
         memory = None
         if self._memory_of is not None and layout is not None and self._memory_of.timing:
             memory = BoardMemory(machine, accountant, self._memory_of.timing, layout)
         counter = EdgeCounter(machine, flash, learner, memory.begin if memory else None)
-        return _Bench(machine, self._timeout_seconds, counter, accountant)
+        return _Bench(machine, limit, counter, accountant)
 
     def _machine(self, program: Program, manifest: Manifest) -> Machine:
         sizes = [entry.bytes for entry in manifest.external]

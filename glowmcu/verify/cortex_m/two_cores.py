@@ -32,6 +32,7 @@ from glowmcu.verify.cortex_m.machine import (
 )
 from glowmcu.verify.host import check_inputs
 from glowmcu.verify.measurement import Array
+from glowmcu.verify.time_limits import run_seconds
 
 _SECOND_STACK_TOP = 0x3A000000
 _MEET = "glowmcu_cores_meet"
@@ -76,7 +77,7 @@ class TwoCores:
     """
 
     def __init__(
-        self, core_name: str, second_first: bool = False, timeout_seconds: float = 120.0
+        self, core_name: str, second_first: bool = False, timeout_seconds: float | None = None
     ) -> None:
         self._core = cores.core(core_name)
         self._order = (1, 0) if second_first else (0, 1)
@@ -102,10 +103,11 @@ class TwoCores:
             build.marked, cost_table(core.name, False), machine.read_code, Flash(0)
         )
         counter = EdgeCounter(machine, None)
+        limit = self._timeout_seconds
+        if limit is None:
+            limit = run_seconds(manifest, core.name)
         return [
-            _Run(machine, accountant, counter, manifest, self._order, self._timeout_seconds).run(
-                arrays
-            )
+            _Run(machine, accountant, counter, manifest, self._order, limit).run(arrays)
             for arrays in inputs
         ]
 

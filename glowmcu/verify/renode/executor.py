@@ -29,7 +29,7 @@ from glowmcu.verify.firmware.console import firmware_failure, fnv1a
 from glowmcu.verify.measurement import Array, Measurement
 from glowmcu.verify.renode.files import renode_board, renode_files
 from glowmcu.verify.renode.helium import MISSING_INSTRUCTIONS, WRONG_INSTRUCTIONS
-from glowmcu.verify.renode.time_limits import most_instructions, wall_seconds
+from glowmcu.verify.time_limits import most_instructions, run_seconds
 
 RENODE_TEST = "renode-test"
 # More than this many instructions off on a loop of known length: the counts are not used.
@@ -78,7 +78,7 @@ class Renode:
             robot = self.prepare(bundle_dir, manifest, packed, len(inputs), folder)
             limit = self.timeout_seconds
             if limit is None:
-                limit = wall_seconds(most_instructions(manifest, self._core(manifest), len(inputs)))
+                limit = run_seconds(manifest, self._core(manifest), len(inputs))
             helium_hint = MISSING_INSTRUCTIONS if self._has_mve(manifest) else ""
             console = self._test(robot, folder, limit, helium_hint)
             counts = (folder / "instructions.txt").read_text(encoding="utf-8")

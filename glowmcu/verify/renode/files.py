@@ -12,7 +12,7 @@ from glowmcu.errors import error
 from glowmcu.verify.firmware.port import UART_INPUTS_ORIGIN
 from glowmcu.verify.firmware.templates import render
 from glowmcu.verify.renode.helium import MISSING_INSTRUCTIONS, WRONG_INSTRUCTIONS
-from glowmcu.verify.renode.time_limits import virtual_seconds, wall_seconds
+from glowmcu.verify.time_limits import virtual_seconds, wall_seconds
 
 # Renode maps memory in pages; inputs get a little more than they need.
 _PAGE_BYTES = 0x1000

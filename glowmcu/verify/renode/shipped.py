@@ -21,7 +21,7 @@ from glowmcu.verify.firmware.templates import render
 from glowmcu.verify.measurement import Array
 from glowmcu.verify.renode.files import renode_board, renode_files
 from glowmcu.verify.renode.intel_hex import intel_hex
-from glowmcu.verify.renode.time_limits import most_instructions
+from glowmcu.verify.time_limits import most_instructions
 
 _MOST_VECTORS = 2  # whose inputs are stored in full
 _BYTES_PER_LINE = 32  # of an output on the serial line

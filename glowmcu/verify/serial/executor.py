@@ -12,10 +12,10 @@ from glowmcu.manifest import Manifest, read_manifest
 from glowmcu.verify.firmware import Console, pack_inputs, read_console, unpack_outputs
 from glowmcu.verify.firmware.console import firmware_failure
 from glowmcu.verify.measurement import Array, LayerCost, Measurement
-from glowmcu.verify.renode.time_limits import most_instructions
 from glowmcu.verify.serial.line import missing, opened
 from glowmcu.verify.serial.link import Link
 from glowmcu.verify.serial.place import SerialPlace
+from glowmcu.verify.time_limits import most_instructions
 
 #: For an answer that nothing is computed for.
 _ANSWER_SECONDS = 5.0

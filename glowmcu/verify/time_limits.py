@@ -1,8 +1,8 @@
-"""How long a run in Renode may take, by the instructions it may execute at most.
+"""How long a run on an emulated core may take, by the instructions it may execute at most.
 
-A core that hangs (an instruction that this Renode does not know, a fault in a fault handler) would
-otherwise be waited for as long as the slowest model needs. Both limits are generous: they are
-there to end a run that will never end, not to judge one.
+A core that hangs (an instruction that this emulator does not know, a fault in a fault handler)
+would otherwise be waited for as long as the slowest model needs. Both limits are generous: they
+are there to end a run that will never end, not to judge one.
 """
 
 from __future__ import annotations
@@ -37,5 +37,10 @@ def virtual_seconds(instructions: int) -> int:
 
 
 def wall_seconds(instructions: int) -> int:
-    """This computer's time, start of Renode included."""
+    """This computer's time, start of the emulator included."""
     return _START_SECONDS + instructions // _PER_WALL_SECOND
+
+
+def run_seconds(manifest: Manifest, core_name: str, inferences: int = 1) -> int:
+    """This computer's time that a working run of `inferences` stays well below."""
+    return wall_seconds(most_instructions(manifest, core_name, inferences))
