@@ -1,6 +1,6 @@
 """Architectures that people put on microcontrollers, and what the compiler makes of each.
 
-    python -m benchmarks.zoo [--only NAME] [--jobs N] [--record]
+    python -m benchmarks.zoo [--only NAME] [--jobs N|dask://HOST:PORT] [--record]
 
 Needs PyTorch, onnx and onnxscript. Every network has seeded weights and batch norms whose
 statistics were run on seeded data; it is exported to ONNX, quantized with 32 seeded samples and
@@ -27,6 +27,7 @@ import glowmcu
 from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 from benchmarks.zoo_page import Row, page
 from glowmcu.errors import GlowmcuError
+from glowmcu.tuning.workers import Task, Workers, read_workers, working
 
 RECORD = Path(__file__).resolve().parent / "zoo.json"
 PAGE = RECORD.with_suffix(".md")
@@ -125,23 +126,31 @@ def record(fresh: Row) -> None:
     PAGE.write_text(page(rows, len(names())), encoding="utf-8")
 
 
-def measured(wanted: list[str], jobs: int) -> Iterator[Row]:
-    """Every network in a process of its own: exporting leaves much behind."""
+def measured(wanted: list[str], workers: Workers) -> Iterator[Row]:
+    """Every network in a process that is not this one: exporting leaves much behind."""
+    if workers.address:
+        with working(Task("", str, _measured_by), workers) as compute:
+            yield from compute(wanted)
+        return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(jobs) as pool:
+    with context.Pool(workers.processes) as pool:
         yield from pool.imap_unordered(measure, wanted)
+
+
+def _measured_by(_ready: str, name: str) -> Row:
+    return measure(name)
 
 
 def main() -> None:
     """Exit code 1 when a network is refused."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.zoo")
     parser.add_argument("--only", action="append", choices=names(), metavar="NAME")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", default="1", metavar="N|dask://HOST:PORT")
     parser.add_argument("--record", action="store_true", help="write zoo.json and zoo.md")
     asked = parser.parse_args()
     list_sources()
     refused = False
-    for row in measured(asked.only or names(), asked.jobs):
+    for row in measured(asked.only or names(), read_workers(asked.jobs)):
         print(f"{row.name}: {row.refusal or f'{row.sqnr_db} dB, {row.arena_bytes} B'}", flush=True)
         refused |= bool(row.refusal)
         if asked.record:

@@ -37,6 +37,7 @@ from glowmcu.tuning.labelled import read_labelled
 from glowmcu.tuning.state_file import StateFile, key_of
 from glowmcu.tuning.trial import Budget, Cost, Trial, nearest_of, pareto_front
 from glowmcu.tuning.tuner import Outcome, Settings, TuningObserver, TuningProgress, run_search
+from glowmcu.tuning.workers import read_workers
 
 __all__ = ["DEFAULT_TRIALS", "TuningProgress", "TuningResult", "tune"]
 
@@ -113,7 +114,7 @@ def tune(
     board: str = "generic", optimize: Optimize = "balanced", rounding: RoundingWord = "double",
     io: TunedIoWord = "int8", arena_budget: int | None = None, flash_budget: int | None = None,
     cycle_budget: int | None = None, simplify: bool = True, trials: int = DEFAULT_TRIALS,
-    time_limit: float | None = None, jobs: int = 1, measure: bool = False,
+    time_limit: float | None = None, jobs: int | str = 1, measure: bool = False,
     input_shapes: Mapping[str, Shape] | None = None, define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None, states: Mapping[str, str] | None = None,
     observer: TuningObserver | None = None, example_inputs: ExampleInputs | None = None,
@@ -124,12 +125,14 @@ def tune(
     `samples` are as for `profile`, `labels` class indices, int[N], or a file of them. The best is
     written to `output`, a profile that `compile` takes; beside it the trials, with which a search
     that was stopped goes on. Ranges are those of `profile`, or of the samples. `trials` bounds how
-    many quantizations are tried, `time_limit` (seconds) how long, `jobs` are processes;
-    `cycle_budget` (cycles), `arena_budget` and `flash_budget` (bytes) bound one inference.
-    `measure` counts cycles on the modelled core, not by estimate; `observer` is called with a
-    `TuningProgress` after each trial. The other options are as for `compile`.
+    many quantizations are tried, `time_limit` (seconds) how long. `jobs` are processes, or the
+    scheduler of a Dask cluster, `dask://host:8786`. `cycle_budget` (cycles), `arena_budget` and
+    `flash_budget` (bytes) bound one inference. `measure` counts cycles on the modelled core, not by
+    estimate; `observer` is called with a `TuningProgress` after each trial. The other options are
+    as for `compile`.
 
-    Raises GM3xx for samples, labels, profiles and options, GM342 if no trial fits the budget.
+    Raises GM3xx for samples, labels, profiles, options and a cluster, GM342 if no trial fits the
+    budget.
 
     >>> found = glowmcu.tune(
     ...     "digits.onnx", "calibration.npz", trials=3, board="nrf52", output="tuned.json"
@@ -144,7 +147,7 @@ def tune(
         ceiling=_ceiling(found),
         trials=_positive(trials, "trials"),
         time_s=None if time_limit is None else _positive(time_limit, "time"),
-        processes=_positive(jobs, "jobs"),
+        workers=read_workers(jobs),
     )
     options = Options(
         name="tuned", board=found.name, core=found.core,

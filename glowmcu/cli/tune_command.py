@@ -85,7 +85,14 @@ _INTERRUPTED = 130
     "--trials", type=int, default=DEFAULT_TRIALS, show_default=True, help="Trials at most."
 )
 @click.option("--time", "time_limit", type=float, metavar="SECONDS", help="Time at most.")
-@click.option("-j", "--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option(
+    "-j",
+    "--jobs",
+    default="1",
+    show_default=True,
+    metavar="N|dask://HOST:PORT",
+    help="Processes, or the scheduler of a Dask cluster.",
+)
 @click.option("--measure", is_flag=True, help="Run every trial on the modelled core.")
 @click.option(
     "-o",

@@ -1,17 +1,13 @@
-"""Runs a search: candidates to processes, trials to the state file, until the end or a limit.
+"""Runs a search: candidates to workers, trials to the state file, until the end or a limit.
 
-The outcome does not depend on the number of processes: a stage's trials are handed to the search in
+The outcome does not depend on who computes the trials: a stage's trials are handed to the search in
 the order of its candidates.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from glowmcu.quant.options import QuantizationOptions
@@ -19,6 +15,7 @@ from glowmcu.tuning.evaluation import Evaluator, Job
 from glowmcu.tuning.search import Search, Stage, search
 from glowmcu.tuning.state_file import StateFile
 from glowmcu.tuning.trial import Budget, Trial, best_of
+from glowmcu.tuning.workers import Task, Workers, working
 
 #: What mixed precision may cost if no budget is given, against plain int8.
 SLACK = 1.25
@@ -35,7 +32,7 @@ class Settings:
     ceiling: Budget = field(default_factory=Budget)
     trials: int = 100
     time_s: float | None = None
-    processes: int = 1
+    workers: Workers = field(default_factory=Workers)
     slack: float = SLACK
 
     def bounds(self, plain: Trial) -> Budget:
@@ -88,7 +85,8 @@ def run_search(
     evaluator = Evaluator(job)
     stopped = ""
     try:
-        with _processes(job, evaluator, settings.processes) as evaluate:
+        task = Task(job, Evaluator, Evaluator.evaluate)
+        with working(task, settings.workers, evaluator) as evaluate:
             stages = search(settings.start, settings.bounds, evaluator.rank)
             runner.run(stages, evaluate)
     except KeyboardInterrupt:
@@ -180,39 +178,6 @@ class _Runner:
             remaining = min(remaining, max(self._settings.time_s - elapsed, 0.0))
         best = best_of(measured, self.budget)
         self._observer(TuningProgress(stage, done, total, elapsed, remaining, best))
-
-
-@contextmanager
-def _processes(job: Job, evaluator: Evaluator, count: int) -> Iterator[Evaluate]:
-    """A way to evaluate candidates: here, or in `count` processes."""
-    if count <= 1:
-        yield lambda candidates: map(evaluator.evaluate, candidates)
-        return
-    # A fork would copy the locks of numerical libraries' threads in whatever state they are.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(count, context, _start, (job,))
-
-    def evaluate(candidates: Sequence[QuantizationOptions]) -> Iterator[Trial]:
-        futures: list[Future[Trial]] = [pool.submit(_evaluate, item) for item in candidates]
-        return (future.result() for future in as_completed(futures))
-
-    try:
-        yield evaluate
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-_evaluators: list[Evaluator] = []
-
-
-def _start(job: Job) -> None:
-    """In a new process: ready for trials; the parent alone answers Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _evaluators[:] = [Evaluator(job)]
-
-
-def _evaluate(options: QuantizationOptions) -> Trial:
-    return _evaluators[0].evaluate(options)
 
 
 __all__ = ["Budget", "Outcome", "Settings", "TuningObserver", "TuningProgress", "run_search"]

@@ -119,7 +119,7 @@ def input_name() -> str:
     [
         ({"trials": 0}, "error[GM344]: trials must be greater than 0, got 0"),
         ({"time_limit": -1.0}, "error[GM344]: time must be greater than 0, got -1.0"),
-        ({"jobs": 0}, "error[GM344]: jobs must be greater than 0, got 0"),
+        ({"jobs": 0}, "error[GM344]: jobs must be a number of processes or the address"),
         ({"flash_budget": 0}, "error[GM344]: flash_budget must be greater than 0, got 0"),
         ({"io": "int4"}, "error[GM347]: io must be one of int8, float, got 'int4'"),
         (

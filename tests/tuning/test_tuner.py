@@ -16,6 +16,7 @@ from glowmcu.tuning.evaluation import Evaluator, predictions
 from glowmcu.tuning.state_file import StateFile, key_of
 from glowmcu.tuning.trial import Budget, Trial
 from glowmcu.tuning.tuner import Outcome, Settings, TuningProgress, run_search
+from glowmcu.tuning.workers import Workers
 from tests.quant.networks import convolutions, perceptron, run_real, sqnr_db
 from tests.tuning.jobs import small_job
 
@@ -30,7 +31,9 @@ def whole() -> Outcome:
 
 
 def test_two_processes_find_what_one_finds_in_the_same_order(whole: Outcome) -> None:
-    outcome = run_search(small_job(), Settings(trials=30, processes=2), StateFile(None, "key"))
+    outcome = run_search(
+        small_job(), Settings(trials=30, workers=Workers(2)), StateFile(None, "key")
+    )
     assert shown(outcome) == shown(whole)
     assert outcome.best == whole.best
 

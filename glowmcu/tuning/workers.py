@@ -1,0 +1,204 @@
+"""Who computes what takes long: processes of this computer, or a Dask cluster.
+
+What all tasks have in common goes to a worker once, and is made ready there by `make`. A worker
+that is lost costs time only: Dask gives its tasks to another. Source: Dask's `distributed`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import multiprocessing
+import pickle
+import re
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar
+
+from glowmcu.errors import ExitCode, GlowmcuError, error
+
+_Given = TypeVar("_Given")
+_Ready = TypeVar("_Ready")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_ADDRESS = re.compile(r"dask(?P<tls>\+tls)?://(?P<place>[^\s/:]+:\d+)")
+_CONNECT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Workers:
+    """So many processes of this computer, or the cluster of a Dask scheduler at `address`."""
+
+    processes: int = 1
+    address: str = ""
+
+
+def read_workers(text: str | int) -> Workers:
+    """`4`, `dask://host:8786` or `dask+tls://host:8786`. Raises GM344 for anything else."""
+    found = _ADDRESS.fullmatch(str(text))
+    if found:
+        return Workers(address=f"{'tls' if found['tls'] else 'tcp'}://{found['place']}")
+    if not str(text).isascii() or not str(text).isdigit() or int(text) < 1:
+        raise error(
+            "GM344",
+            f"jobs must be a number of processes or the address of a Dask scheduler, got {text!r}",
+            hint="such as 4, or dask://192.168.1.5:8786",
+        )
+    return Workers(int(text))
+
+
+@dataclass(frozen=True)
+class Task(Generic[_Given, _Ready, _Item, _Result]):
+    """`compute(make(given), item)` for many items; all of it is importable, and can be pickled."""
+
+    given: _Given
+    make: Callable[[_Given], _Ready]
+    compute: Callable[[_Ready, _Item], _Result]
+
+
+#: Takes items, gives results as they are done.
+Compute = Callable[[Sequence[_Item]], Iterator[_Result]]
+
+
+@contextmanager
+def working(
+    task: Task[_Given, _Ready, _Item, _Result], workers: Workers, ready: _Ready | None = None
+) -> Iterator[Compute[_Item, _Result]]:
+    """A way to compute items; `ready` is what was made here already. Raises GM353 for a cluster
+    that cannot be used.
+    """
+    if workers.address:
+        with _cluster(task, workers.address) as compute:
+            yield compute
+    elif workers.processes > 1:
+        with _processes(task, workers.processes) as compute:
+            yield compute
+    else:
+        made = task.make(task.given) if ready is None else ready
+        yield lambda items: (task.compute(made, item) for item in items)
+
+
+@contextmanager
+def _processes(
+    task: Task[_Given, _Ready, _Item, _Result], count: int
+) -> Iterator[Compute[_Item, _Result]]:
+    # A fork would copy the locks of numerical libraries' threads in whatever state they are.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, context, _start, (task,))
+
+    def compute(items: Sequence[_Item]) -> Iterator[_Result]:
+        futures = [pool.submit(_compute_here, task.compute, item) for item in items]
+        return (future.result() for future in as_completed(futures))
+
+    try:
+        yield compute
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+#: In a process of a pool: what the task made.
+_started: list[Any] = []
+
+
+def _start(task: Task[Any, Any, Any, Any]) -> None:
+    """In a new process: ready for items; the parent alone answers Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _started[:] = [task.make(task.given)]
+
+
+def _compute_here(compute: Callable[[_Ready, _Item], _Result], item: _Item) -> _Result:
+    return compute(_started[0], item)
+
+
+@contextmanager
+def _cluster(
+    task: Task[_Given, _Ready, _Item, _Result], address: str
+) -> Iterator[Compute[_Item, _Result]]:
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError as cause:
+        hint = 'pip install "glowmcu[cluster]"'
+        raise error("GM353", "a Dask cluster needs the package distributed", hint=hint) from cause
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as cause:
+        raise _unusable(address, "no Dask scheduler answers there") from cause
+    futures: list[Any] = []
+    try:
+        _expect_workers(client, address)
+        data = pickle.dumps(task)
+        name = hashlib.sha256(data).hexdigest()
+        shipped = client.scatter(data, broadcast=True)
+
+        def compute(items: Sequence[_Item]) -> Iterator[_Result]:
+            futures[:] = [
+                client.submit(_compute_there, task.compute, name, shipped, item, pure=False)
+                for item in items
+            ]
+            for future in distributed.as_completed(list(futures), loop=client.loop):
+                try:
+                    yield future.result()
+                except (distributed.KilledWorker, distributed.CancelledError) as cause:
+                    raise _unusable(address, f"a task was lost: {cause}") from cause
+
+        yield compute
+    finally:
+        client.cancel(futures)
+        client.close()
+
+
+class _Client(Protocol):
+    """What is used of Dask's."""
+
+    def run(self, function: Callable[[], str], on_error: str) -> dict[str, object]: ...
+
+
+def _expect_workers(client: _Client, address: str) -> None:
+    """All have this version. Raises GM353."""
+    here = _version()
+    found = client.run(_version, on_error="return")
+    if not found:
+        raise _unusable(address, "the scheduler has no workers")
+    others = {place: _said(version) for place, version in found.items() if version != here}
+    if others:
+        places = "; ".join(f"{place} has {version}" for place, version in sorted(others.items()))
+        raise _unusable(address, f"workers are to have glowmcu {here}: {places}")
+
+
+def _version() -> str:
+    return importlib.metadata.version("glowmcu")
+
+
+def _said(version: object) -> str:
+    return "none" if isinstance(version, BaseException) else f"glowmcu {version}"
+
+
+def _unusable(address: str, why: str) -> GlowmcuError:
+    start = f"dask scheduler, and on each computer dask worker {address} --nthreads 1"
+    return error("GM353", why, address, f"start a cluster: {start}", ExitCode.USAGE)
+
+
+#: On a worker: what the last task made, by the task's digest. One item is computed at a time.
+_ready: dict[str, Any] = {}
+_one_at_a_time = Lock()
+
+
+def _compute_there(
+    compute: Callable[[_Ready, _Item], _Result], name: str, data: bytes, item: _Item
+) -> _Result:
+    """On a worker of a cluster."""
+    with _one_at_a_time:
+        if name not in _ready:
+            task: Task[Any, _Ready, _Item, _Result] = pickle.loads(data)
+            _ready.clear()
+            _ready[name] = task.make(task.given)
+        return compute(_ready[name], item)
+
+
+__all__ = ["Compute", "Task", "Workers", "read_workers", "working"]
