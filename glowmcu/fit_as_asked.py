@@ -159,6 +159,7 @@ class _Asked:
             fits += slower
             best = min((best, *map(saver.coded, slower)), key=_flash_bytes)
         if most is not None and best.flash_bytes > most:
+            best = self._least_of_any_time(best, saver)
             raise over_flash_budget(
                 self.model.lowered.name,
                 best.flash_bytes,
@@ -198,6 +199,15 @@ class _Asked:
                     continue
                 break
         return found
+
+    def _least_of_any_time(self, best: FittedPlan, saver: FlashSaver) -> FittedPlan:
+        """The least flash that can be had, below which no budget would find a plan."""
+        while True:
+            fits = self._fits_of_any_time(best.flash_bytes - 1)
+            least = min((best, *map(saver.coded, fits)), key=_flash_bytes)
+            if least.flash_bytes == best.flash_bytes:
+                return best
+            best = least
 
     def _graphs(self) -> list[Graph]:
         """Where somebody has chosen kernels for the layers, these stay as they are."""
