@@ -58,7 +58,8 @@ def _output(state: Import, name: str) -> Value:
     """The value of a model output, if it has the type that the file says."""
     value = state.named_value(name)
     element, type_name = state.model.output_types[name]
-    if type_name != "UNDEFINED" and element is not value.type.element:
+    is_index = type_name == "STRING" and name in state.class_indices
+    if type_name != "UNDEFINED" and element is not value.type.element and not is_index:
         raise Unsupported(
             "GM105",
             f"output {name!r} is {type_name}, which cannot be computed as such; "
