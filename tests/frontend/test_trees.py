@@ -210,7 +210,7 @@ def new_attributes() -> dict[str, Any]:
 
 
 HOSTILE = {
-    "a branch that leads back": ({"nodes_truenodeids": [0, 0, 0]}, "in two ways"),
+    "a branch that leads back": ({"nodes_truenodeids": [0, 0, 0]}, "leads back to itself"),
     "a branch to nowhere": ({"nodes_truenodeids": [9, 0, 0]}, "not there"),
     "a feature below 0": ({"nodes_featureids": [-4, 0, 0]}, "feature -4"),
     "a feature that is not there": ({"nodes_featureids": [7, 0, 0]}, "feature 7"),
@@ -250,6 +250,34 @@ def refuse(attributes: dict[str, Any], text: str) -> None:
     assert problem.code in ("GM101", "GM105", "GM106")
     assert text in problem.message
     assert "node 0" in str(problem.where)
+
+
+def test_what_two_branches_lead_to_is_there_for_each() -> None:
+    """onnxmltools writes LightGBM's sets of categories so."""
+    attributes = {
+        "nodes_treeids": [0] * 5, "nodes_nodeids": [0, 1, 2, 3, 4],
+        "nodes_featureids": [0, 0, 1, 0, 0], "nodes_values": [2.0, 4.0, 0.5, 0.0, 0.0],
+        "nodes_modes": ["BRANCH_EQ", "BRANCH_EQ", "BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [2, 2, 3, 0, 0], "nodes_falsenodeids": [1, 4, 4, 0, 0],
+        "target_treeids": [0, 0], "target_nodeids": [3, 4], "target_ids": [0, 0],
+        "target_weights": [1.0, 2.0], "n_targets": 1,
+    }  # fmt: skip
+    rows = np.array([[x, y] for x in (1.0, 2.0, 3.0, 4.0) for y in (0.0, 1.0)], np.float32)
+    check(tree_model("TreeEnsembleRegressor", attributes, 2), rows, "bytes")
+
+
+def test_ways_that_double_at_every_node_end_in_an_error() -> None:
+    levels = 40
+    attributes = {
+        "nodes_treeids": [0] * levels, "nodes_nodeids": list(range(levels)),
+        "nodes_featureids": [0] * levels, "nodes_values": [float(i) for i in range(levels)],
+        "nodes_modes": ["BRANCH_LEQ"] * (levels - 1) + ["LEAF"],
+        "nodes_truenodeids": [*range(1, levels), 0], "nodes_falsenodeids": [*range(1, levels), 0],
+        "target_treeids": [0], "target_nodeids": [levels - 1], "target_ids": [0],
+        "target_weights": [1.0], "n_targets": 1,
+    }  # fmt: skip
+    with pytest.raises(GlowmcuError, match="GM115"):
+        compile_model(tree_model("TreeEnsembleRegressor", attributes, 2), "m.onnx", Options("m"))
 
 
 def test_trees_without_nodes_are_refused() -> None:

@@ -1,7 +1,7 @@
 """Nodes of trees as ONNX-ML files list them become those of `tree_ensemble`, all of them `<=`.
 
-Nothing in a file is believed: a node that is reached twice, so every cycle, and every reference to
-what is not there is refused, and loops go on for as long as there are new nodes.
+Nothing in a file is believed: cycles and references to what is not there are refused. What two
+branches lead to (converters of LightGBM write sets of categories so) is there once for each.
 """
 
 from __future__ import annotations
@@ -104,18 +104,14 @@ class _Arrays:
 
 def tree_ensemble(forest: Forest, weights_type: type[np.generic] = np.float32) -> TreeEnsemble:
     """The operator. Raises Unsupported for what is no forest."""
-    arrays, reached = _Arrays(), set[int]()
+    _check_ways(forest)
+    arrays = _Arrays()
     roots = []
     for root in forest.roots:
         roots.append(len(arrays.features))
         todo: list[tuple[int, list[_Slot]]] = [(root, [])]
         while todo:
             number, slots = todo.pop()
-            if not 0 <= number < len(forest.nodes):
-                raise Unsupported("GM101", f"a tree goes on at node {number}, which is not there")
-            if number in reached:
-                raise Unsupported("GM101", f"node {number} of the trees is reached in two ways")
-            reached.add(number)
             node, place = forest.nodes[number], len(arrays.features)
             for numbers, slot in slots:
                 numbers[slot] = place
@@ -134,6 +130,29 @@ def tree_ensemble(forest: Forest, weights_type: type[np.generic] = np.float32) -
         _indices([target for target, _ in entries]),
         np.array([weight for _, weight in entries], weights_type),
     )  # fmt: skip
+
+
+def _check_ways(forest: Forest) -> None:
+    """Raise Unsupported for branches to what is not there, or back to a node on the way to them."""
+    done, on_the_way = set[int](), set[int]()
+    todo = [(root, False) for root in forest.roots]
+    while todo:
+        number, is_left = todo.pop()
+        if is_left:
+            on_the_way.discard(number)
+            done.add(number)
+            continue
+        if not 0 <= number < len(forest.nodes):
+            raise Unsupported("GM101", f"a tree goes on at node {number}, which is not there")
+        if number in on_the_way:
+            raise Unsupported("GM101", f"node {number} of the trees leads back to itself")
+        if number in done:
+            continue
+        on_the_way.add(number)
+        todo.append((number, True))
+        node = forest.nodes[number]
+        if isinstance(node, Branch):
+            todo += [(node.true, False), (node.false, False)]
 
 
 def _indices(numbers: Sequence[int] | Array) -> Array:
