@@ -16,11 +16,12 @@ from glowmcu.ir.graph import Value
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.activation import Abs
+from glowmcu.ops.comparison import Equal, Select
 from glowmcu.ops.division import Div
 from glowmcu.ops.elementwise import Maximum
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import L2Normalization, Softmax
-from glowmcu.ops.reduction import Sum
+from glowmcu.ops.reduction import ReduceMax, Sum
 from glowmcu.ops.scan import ArgMax
 
 _DOMAIN = "ai.onnx.ml"
@@ -70,15 +71,24 @@ def _numbers(op: NodeRecord, name: str) -> Array:
 
 @importer("Normalizer", domain=_DOMAIN)
 def import_normalizer(state: Import, op: NodeRecord) -> None:
-    """Rows by the sum of their sizes (L1) or their length (L2); zeros stay zeros."""
+    """Rows by the sum of their sizes (L1), their length (L2) or their largest element, whatever
+    its sign (MAX); zeros stay zeros.
+    """
     x, norm = state.value(op, 0), op.text("norm", "MAX")
-    if norm not in ("L1", "L2"):
-        raise Unsupported("GM105", f"Normalizer: norm is L1 or L2, got {norm}")
+    if norm not in ("L1", "L2", "MAX"):
+        raise Unsupported("GM105", f"Normalizer: norm is L1, L2 or MAX, got {norm[:40]}")
     if x.type.element is not ElementType.F32:
         raise Unsupported("GM105", f"Normalizer: expected float32, got {x.type}")
     made_by = next((node for node in state.builder.nodes if x in node.outputs), None)
     if norm == "L1" and made_by is not None and isinstance(made_by.op, Softmax):
         state.bind(op, [x])  # their sum is 1 already
+        return
+    if norm == "MAX":
+        largest = state.add(op, ReduceMax((x.type.rank - 1,), True), [x])
+        zero, one = (state.add_constant(np.array(n, np.float32), "n") for n in (0, 1))
+        is_zero = state.add(op, Equal(), [largest, zero], ElementType.BOOL)
+        divisor = state.add(op, Select(), [is_zero, one, largest], ElementType.F32)
+        state.emit(op, Div(), [x, divisor])
         return
     if norm == "L2":
         state.emit(op, L2Normalization(_LEAST), [x])
