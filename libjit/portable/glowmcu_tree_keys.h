@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "glowmcu_base.h"
+#include "glowmcu_thumb.h"
 
 /* The key of infinity, and the largest of a number. */
 #define GLOWMCU_TREE_INFINITY 0xFF000001u

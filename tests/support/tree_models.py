@@ -24,6 +24,9 @@ class Trees:
     depth: int = 4
     targets: Sequence[int] = (0,)
     every_target: bool = True
+    values: Sequence[float] = VALUES
+    #: Shares of nodes that end a tree above its depth.
+    ends: float = 0.25
     weights: Sequence[float] | None = None
     tracks: bool = False
     nodes: dict[str, list[Any]] = field(default_factory=dict)
@@ -36,12 +39,12 @@ class Trees:
     def _grow(self, number: int, count: list[int], level: int) -> int:
         draw, node = self.generator, count[0]
         count[0] += 1
-        is_leaf = level == self.depth or (level > 0 and draw.random() < 0.25)
+        is_leaf = level == self.depth or (level > 0 and draw.random() < self.ends)
         entry = {
             "treeids": number, "nodeids": node, "truenodeids": 0, "falsenodeids": 0,
             "featureids": 0 if is_leaf else int(draw.integers(self.features)),
             "modes": "LEAF" if is_leaf else str(draw.choice(self.modes)),
-            "values": 0.0 if is_leaf else float(draw.choice(VALUES)),
+            "values": 0.0 if is_leaf else float(draw.choice(self.values)),
             "missing_value_tracks_true": int(self.tracks and draw.random() < 0.5),
         }  # fmt: skip
         place = len(self.nodes.get("treeids", ()))
@@ -74,20 +77,26 @@ def tree_model(
     kind: str, attributes: Mapping[str, Any], features: int, rows: int = 1, version: int = 3,
     dtype: str = "float32",
 ) -> bytes:  # fmt: skip
-    """One operator on features `x`; the results have no declared shape."""
+    """One operator on features `x`, of bytes behind a cast; results have no declared shape."""
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     helper, types = onnx.helper, onnx.TensorProto
     results = [("scores", types.FLOAT)]
     if kind.endswith("Classifier"):
         is_text = "classlabels_strings" in attributes
         results.insert(0, ("label", types.STRING if is_text else types.INT64))
+    is_cast = np.dtype(dtype).itemsize < 4
+    nodes = [helper.make_node("Cast", ["x"], ["real"], to=types.FLOAT)] if is_cast else []
     node = helper.make_node(
-        kind, ["x"], [name for name, _ in results], domain="ai.onnx.ml", **attributes
+        kind,
+        ["real" if is_cast else "x"],
+        [name for name, _ in results],
+        domain="ai.onnx.ml",
+        **attributes,
     )
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     x = helper.make_tensor_value_info("x", element, [rows, features])
     outputs = [helper.make_tensor_value_info(name, type_, None) for name, type_ in results]
-    graph = helper.make_graph([node], "g", [x], outputs)
+    graph = helper.make_graph([*nodes, node], "g", [x], outputs)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
     data: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
     return data

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from glowmcu.frontend.onnx.class_labels import bind_label, class_count
+from glowmcu.frontend.onnx.class_labels import class_count, label_of_largest
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.post_transforms import transform_name, transformed
@@ -22,7 +22,6 @@ from glowmcu.ops.elementwise import Maximum
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.normalization import L2Normalization, Softmax
 from glowmcu.ops.reduction import ReduceMax, Sum
-from glowmcu.ops.scan import ArgMax
 
 _DOMAIN = "ai.onnx.ml"
 #: In the place of a row's size that is 0: zeros stay zeros.
@@ -33,8 +32,7 @@ _LEAST = 1e-30
 def import_linear_classifier(state: Import, op: NodeRecord) -> None:
     """The label of the largest score, and the scores."""
     scores = _scores(state, op, class_count(op, "classlabels_ints"))
-    number = state.add(op, ArgMax(1), [scores], ElementType.I32)
-    label = bind_label(state, op, number, "classlabels_ints")
+    label = label_of_largest(state, op, scores, "classlabels_ints")
     state.bind(op, [label, transformed(state, op, scores, transform_name(op))])
 
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from glowmcu.frontend.onnx.class_labels import bind_label, class_count
+from glowmcu.frontend.onnx.class_labels import bind_label, class_count, label_of_largest
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.post_transforms import real, transform_name, transformed
@@ -29,7 +29,6 @@ from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.pairwise_coupling import PairwiseCoupling
 from glowmcu.ops.real_functions import Power, Square
-from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.slicing import Slice
 from glowmcu.ops.transcendental import Exp, Logistic, Tanh
 
@@ -85,7 +84,7 @@ def import_svm_classifier(state: Import, op: NodeRecord) -> None:
     x = _features(state, op)
     kernels = _kernels(state, op, x, _machine(op, x, sum(sizes)))
     scores = _pair_scores(state, op, kernels, sizes)
-    label = bind_label(state, op, _winner(state, op, scores, classes), "classlabels_ints")
+    label = _winner(state, op, scores, classes)
     if op.has("prob_a") and len(_numbers(op, "prob_a")):
         scores = _probabilities(state, op, scores, classes)
     elif classes == 2:
@@ -189,13 +188,14 @@ def _pair_scores(state: Import, op: NodeRecord, kernels: Value, sizes: tuple[int
 
 
 def _winner(state: Import, op: NodeRecord, scores: Value, classes: int) -> Value:
-    """Index (N,) of the class with most votes, the first of several."""
+    """Label (N,) of the class with most votes, the first of several."""
     zero = real(state, 0.0, "zero")
     is_first = state.add(op, Greater(), [scores, zero], ElementType.BOOL)
     if classes == 2:
         is_second = state.add(op, LogicalNot(), [is_first])
         index = state.add(op, Cast(), [is_second], ElementType.I32)
-        return reshaped(state, op, index, scores.type.shape[:1])
+        index = reshaped(state, op, index, scores.type.shape[:1])
+        return bind_label(state, op, index, "classlabels_ints")
     ballots = state.add(op, Cast(), [is_first], ElementType.F32)
     pairs = list(combinations(range(classes), 2))
     weights, offsets = np.zeros((classes, len(pairs)), np.float32), np.zeros(classes, np.float32)
@@ -203,7 +203,7 @@ def _winner(state: Import, op: NodeRecord, scores: Value, classes: int) -> Value
         weights[i, number], weights[j, number] = 1, -1
         offsets[j] += 1
     votes = _weighted(state, op, ballots, weights, offsets)
-    return state.add(op, ArgMax(1), [votes], ElementType.I32)
+    return label_of_largest(state, op, votes, "classlabels_ints")
 
 
 def _probabilities(state: Import, op: NodeRecord, scores: Value, classes: int) -> Value:

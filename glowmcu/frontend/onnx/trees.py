@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from glowmcu.frontend.onnx.class_labels import bind_label, class_count
+from glowmcu.frontend.onnx.class_labels import bind_label, class_count, label_of_largest
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.post_transforms import real, transform_name, transformed
@@ -39,10 +39,9 @@ from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.reduction import ReduceMax, ReduceMin
-from glowmcu.ops.scan import ArgMax
 from glowmcu.ops.trees import FEATURE_TYPES
 
-_DOMAIN = "ai.onnx.ml"
+_DOMAIN, _LABELS = "ai.onnx.ml", "classlabels_int64s"
 #: More trees than this are summed as real numbers: the table of sums would grow too large.
 _MOST_VOTES = 1024
 #: In the place of a weight that a tree does not have for a target: less, or more, than any.
@@ -86,24 +85,23 @@ def _bind_scores(state: Import, op: NodeRecord, scores: Value, transform: str) -
 @importer("TreeEnsembleClassifier", domain=_DOMAIN)
 def import_classifier(state: Import, op: NodeRecord) -> None:
     """The label of the largest score, and the scores."""
-    classes = class_count(op, "classlabels_int64s")
+    classes = class_count(op, _LABELS)
     if classes < 2:
         raise Unsupported("GM105", f"{op.kind}: one label; two or more are expected")
     forest = old_forest(op, "class", classes)
     base, transform = numbers(op, "base_values"), transform_name(op)
     used = {target for row in forest.rows for target, _ in row}
     if classes == 2:
-        index, scores = _of_two(state, op, forest, base, transform, used)
+        label, scores = _of_two(state, op, forest, base, transform, used)
     else:
-        index, scores = _of_many(state, op, forest, base, transform)
-    label = bind_label(state, op, index, "classlabels_int64s")
+        label, scores = _of_many(state, op, forest, base, transform)
     state.bind(op, [label, scores])
 
 
 def _of_many(
     state: Import, op: NodeRecord, forest: Forest, base: Array, transform: str
 ) -> tuple[Value, Value]:
-    """Index of the class, and scores."""
+    """Label and scores."""
     if not base.size and not _always_scored(forest):
         raise Unsupported(
             "GM105", f"{op.kind}: some leaves give no weight to a class, others a negative one; "
@@ -113,8 +111,8 @@ def _of_many(
     scores = _with_base(state, op, sums.scores(state, op), base)
     # The first of the largest is where it is of the votes: their sums grow with them.
     compared = scores if base.size else sums.value
-    index = state.add(op, ArgMax(1), [compared], ElementType.I32)
-    return index, transformed(state, op, scores, transform)
+    label = label_of_largest(state, op, compared, _LABELS)
+    return label, transformed(state, op, scores, transform)
 
 
 def _of_two(
@@ -144,16 +142,17 @@ def _of_two(
     is_second = state.add(op, Greater(), [score, border], ElementType.BOOL)
     index = state.add(op, Cast(), [is_second], ElementType.I32)
     index = reshaped(state, op, index, score.type.shape[:1])
+    label = bind_label(state, op, index, _LABELS)
     if only == 1:
         zeros = state.add_constant(np.zeros(score.type.shape, np.float32), "zeros")
         both = state.add(op, Concatenation(1), [zeros, score])
-        return index, transformed(state, op, both, transform)
+        return label, transformed(state, op, both, transform)
     if transform == "LOGISTIC" or not is_positive:
         first = state.add(op, Neg(), [score])
     else:
         first = state.add(op, Sub(), [real(state, 1.0, "one"), score])
     both = state.add(op, Concatenation(1), [first, score])
-    return index, transformed(state, op, both, transform if transform == "LOGISTIC" else "NONE")
+    return label, transformed(state, op, both, transform if transform == "LOGISTIC" else "NONE")
 
 
 def _one_target(row: tuple[tuple[int, float], ...]) -> tuple[tuple[int, float], ...]:

@@ -184,7 +184,7 @@ class _CodeOfTrees(Kernel):
 
     def _code(self, site: Site, target: Target) -> tuple[CodeOfTree, ...]:
         ranks = _ranks(site) if self.is_ranked else None
-        return code_of_trees(stored_trees(site), _rows(site), ranks, target.core.has_fpu)
+        return code_of_trees(stored_trees(site), _rows(site), ranks, not target.core.is_riscv)
 
     def cost(self, site: Site, target: Target) -> Cost:
         trees = stored_trees(site)
@@ -216,7 +216,7 @@ class _CodeOfTrees(Kernel):
 def _code_costs(trees: StoredTrees, target: Target, is_ranked: bool) -> tuple[float, float]:
     """Cycles and bytes of a comparison."""
     if is_ranked or trees.element in _BYTES:
-        return 5.0, 9.0
+        return 5.0, 9.0 if target.core.is_riscv else 7.2
     if trees.element is ElementType.F32:
         return (8.0, 20.0) if target.core.has_fpu else (14.0, 26.0)
     return (14.0, 24.0) if trees.element is ElementType.I64 else (6.5, 13.0)
