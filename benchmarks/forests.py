@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from benchmarks.forest_engines import ENGINES, Source
 from benchmarks.forests_page import PAGE, RECORD, Forest, Record, Row, page
+from benchmarks.kernel_sources import kernel_sources_digest, list_sources
 from glowmcu.cores import Core, core
 from glowmcu.verify import toolchain
 from glowmcu.verify.cortex_m.attribution import Accountant
@@ -108,7 +109,7 @@ def measured(source: Source, target: Core, program: Program, samples: Array) -> 
     return classes, instructions / len(samples), cycles / len(samples), stack
 
 
-def rows(trees: Sequence[int], cores: Sequence[str]) -> Iterator[Row]:
+def rows(trees: Sequence[int], cores: Sequence[str], engines: Sequence[str]) -> Iterator[Row]:
     """One for each forest, core, engine and level of optimization."""
     _, _, pixels, _ = data()
     samples = pixels[:SAMPLES]
@@ -116,7 +117,7 @@ def rows(trees: Sequence[int], cores: Sequence[str]) -> Iterator[Row]:
         forest = trained(count)
         expected = forest.predict(samples).tolist()
         for core_name in cores:
-            for engine in ENGINES:
+            for engine in (item for item in ENGINES if item.name in engines):
                 for level in LEVELS:
                     with tempfile.TemporaryDirectory() as work:
                         folder, target = Path(work), core(core_name)
@@ -139,21 +140,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forests")
     parser.add_argument("--trees", type=int, action="append", choices=TREES)
     parser.add_argument("--core", action="append", choices=CORES)
+    parser.add_argument("--engine", action="append", choices=[item.name for item in ENGINES])
     parser.add_argument("--page", action="store_true", help="only write the page again")
     given = parser.parse_args()
     if not given.page:
         warnings.simplefilter("ignore")
         found = []
-        for row in rows(given.trees or TREES, given.core or CORES):
+        engines = given.engine or [item.name for item in ENGINES]
+        for row in rows(given.trees or TREES, given.core or CORES, engines):
             found.append(row)
             print(row, flush=True)
-        if given.trees or given.core:
+        if given.trees or given.core or given.engine:
             return
         _, _, pixels, digits = data()
         forests = [_forest(count, pixels, digits) for count in TREES]
         record = Record(
-            tuple(found), tuple(forests), _versions(), toolchain.compiler_version(), SAMPLES
+            tuple(found),
+            tuple(forests),
+            _versions(),
+            toolchain.compiler_version(),
+            SAMPLES,
+            kernel_sources_digest(),
         )
+        list_sources()
         RECORD.write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 

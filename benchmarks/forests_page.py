@@ -15,12 +15,12 @@ Written by `python -m benchmarks.forests` from `forests.json`; do not edit. scik
 RandomForestClassifier on its digits (64 pixels of 0 to 16, ten classes), trees grown until leaves
 are pure, as C by GlowMCU, [emlearn](https://emlearn.org), [m2cgen](https://github.com/BayesWitnesses/m2cgen)
 and [micromlgen](https://github.com/eloquentarduino/micromlgen). All have the same forest, the same
-compiler ({compiler}) with the same flags, `-O2` or `-Os`, and the same core, modelled, without wait
-states. Cycles are the mean of the first {samples} test samples, the class alone; features are in the
-smallest type that each takes: bytes, int16 (emlearn), float (micromlgen), double (m2cgen). *Flash* is
-the linked program, its constants and all that it calls; *RAM* is variables, arena and the deepest
-stack, without the caller's features where they are not in the arena. *Same* are samples with
-scikit-learn's class.
+compiler ({compiler}) with the same flags, `-O2` or `-Os`, and the same core, modelled, without
+wait states. Cycles are the mean of the first {samples} test samples, the class alone; features are
+in the smallest type that each takes: bytes, int16 (emlearn), float (micromlgen), double (m2cgen).
+*Flash* is the linked program, its constants and all that it calls; *RAM* is variables, arena and
+the deepest stack, without the caller's features where they are not in the arena. *Same* are samples
+with scikit-learn's class.
 
 {versions}.
 """
@@ -53,13 +53,16 @@ class Forest:
 
 @dataclass(frozen=True)
 class Record:
-    """What a run found, with the versions of the others and of the compiler."""
+    """What a run found, with the versions of the others and of the compiler; `kernels` is the
+    digest of ours.
+    """
 
     rows: tuple[Row, ...]
     forests: tuple[Forest, ...]
     versions: dict[str, str]
     compiler: str
     samples: int
+    kernels: str
 
 
 def record() -> Record:

@@ -288,6 +288,29 @@ def test_ways_that_double_at_every_node_end_in_an_error() -> None:
         compile_model(tree_model("TreeEnsembleRegressor", attributes, 2), "m.onnx", Options("m"))
 
 
+def test_a_chain_of_all_nodes_is_refused_before_it_is_walked() -> None:
+    count = 20_001
+    inner = (count - 1) // 2
+    attributes = {
+        "nodes_treeids": [0] * count, "nodes_nodeids": list(range(count)),
+        "nodes_featureids": [0] * count, "nodes_values": [1.0] * count,
+        "nodes_modes": ["BRANCH_LEQ"] * inner + ["LEAF"] * (inner + 1),
+        "nodes_truenodeids": [*range(1, inner), count - 1, *[0] * (inner + 1)],
+        "nodes_falsenodeids": [*range(inner, 2 * inner), *[0] * (inner + 1)],
+        "target_treeids": [0] * (inner + 1), "target_nodeids": list(range(inner, count)),
+        "target_ids": [0] * (inner + 1), "target_weights": [1.0] * (inner + 1), "n_targets": 1,
+    }  # fmt: skip
+    refuse(attributes, "levels")
+
+
+def test_extremes_of_many_targets_are_refused_before_they_are_made() -> None:
+    made = forest(400, 1, 2, depth=6, ends=0.0)
+    attributes = made.attributes("target") | {"n_targets": 30_000, "aggregate_function": "MAX"}
+    data = tree_model("TreeEnsembleRegressor", attributes, 2)
+    with pytest.raises(GlowmcuError, match="GM115"):
+        compile_model(data, "m.onnx", Options("m"))
+
+
 def test_trees_without_nodes_are_refused() -> None:
     refuse({"n_targets": 1}, "0 values for 0 nodes")
 

@@ -36,6 +36,8 @@ _DOMAIN = "ai.onnx.ml"
 _KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 #: Up to as many classes the sums of pairs are one matrix, with zeros for the others' vectors.
 _FEW_CLASSES = 3
+#: Each pair of classes is a score, and a vote for one of both.
+_MOST_CLASSES = 128
 #: What probabilities of pairs are kept away from 0 and 1 by.
 _LEAST = 1e-7
 
@@ -81,6 +83,8 @@ def import_svm_classifier(state: Import, op: NodeRecord) -> None:
             "GM105", f"{op.kind}: {len(sizes)} counts of support vectors for {classes} classes; "
             "without vectors it is a LinearClassifier",
         )  # fmt: skip
+    if classes > _MOST_CLASSES:
+        raise Unsupported("GM105", f"{op.kind}: {classes} classes; {_MOST_CLASSES} are taken")
     x = _features(state, op)
     kernels = _kernels(state, op, x, _machine(op, x, sum(sizes)))
     scores = _pair_scores(state, op, kernels, sizes)
@@ -160,9 +164,9 @@ def _pair_scores(state: Import, op: NodeRecord, kernels: Value, sizes: tuple[int
     """(N, pairs): above 0 for the first class of the pair."""
     classes, vectors = len(sizes), sum(sizes)
     coefficients, rho = _numbers(op, "coefficients"), _numbers(op, "rho")
-    pairs = list(combinations(range(classes), 2))
     _expect(op, "coefficients", coefficients, (classes - 1) * vectors)
-    _expect(op, "rho", rho, len(pairs))
+    _expect(op, "rho", rho, classes * (classes - 1) // 2)
+    pairs = list(combinations(range(classes), 2))
     rows, ends = coefficients.reshape(classes - 1, vectors), np.cumsum([0, *sizes])
     if classes <= _FEW_CLASSES:
         weights = np.zeros((len(pairs), vectors), np.float32)

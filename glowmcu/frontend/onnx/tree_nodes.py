@@ -22,6 +22,8 @@ Row = tuple[tuple[int, float], ...]
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 #: A feature of a file may be anything; one that a tensor has is smaller.
 _MOST_FEATURES = 2**31 - 1
+#: Far beyond any tree of a training; a chain of all nodes would be walked for minutes.
+_MOST_LEVELS = 4096
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,18 @@ def tree_ensemble(forest: Forest, weights_type: type[np.generic] = np.float32) -
     roots = []
     for root in forest.roots:
         roots.append(len(arrays.features))
-        todo: list[tuple[int, list[_Slot]]] = [(root, [])]
+        todo: list[tuple[int, int, list[_Slot]]] = [(0, root, [])]
         while todo:
-            number, slots = todo.pop()
+            level, number, slots = todo.pop()
+            if level > _MOST_LEVELS:
+                raise Unsupported("GM105", f"a tree of more than {_MOST_LEVELS} levels")
             node, place = forest.nodes[number], len(arrays.features)
             for numbers, slot in slots:
                 numbers[slot] = place
             if isinstance(node, Leaf):
                 arrays.leaf(node.row)
             else:
-                todo += reversed(_add_branch(arrays, node))
+                todo += [(level + 1, *item) for item in reversed(_add_branch(arrays, node))]
     entries = [entry for row in arrays.rows for entry in row]
     ends = np.cumsum([0, *map(len, arrays.rows)])
     if not all(math.isfinite(weight) for _, weight in entries):

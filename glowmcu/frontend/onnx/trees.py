@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from glowmcu.frontend.graph_builder import expect_few
 from glowmcu.frontend.onnx.class_labels import bind_label, class_count, label_of_largest
 from glowmcu.frontend.onnx.container import NodeRecord
 from glowmcu.frontend.onnx.importer import Import, importer
@@ -262,6 +263,7 @@ def _only_weight(rows: Sequence[tuple[tuple[int, float], ...]]) -> float | None:
 def _extreme(state: Import, op: NodeRecord, x: Value, forest: Forest, aggregate: str) -> Value:
     """Every tree's scores by themselves, then the least or the largest."""
     targets, nodes = forest.targets, list(forest.nodes)
+    expect_few(len(forest.rows) * targets, "weights of trees")
     farthest = _FARTHEST if aggregate == "MIN" else -_FARTHEST
     for number, root in enumerate(forest.roots):
         todo, seen = [root], set[int]()

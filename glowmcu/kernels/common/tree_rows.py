@@ -64,9 +64,9 @@ def tree_rows(op: TreeEnsemble) -> Rows:
     numbers = np.arange(counts.size)
     if counts.max() <= 1:
         return _single_rows(op, counts)
-    dense = np.zeros((counts.size, op.targets), op.weights.dtype)
     sparse_bytes = op.weights.nbytes + 2 * op.weights.size + 2 * counts.size
-    if dense.nbytes <= sparse_bytes:
+    if op.weights.itemsize * counts.size * op.targets <= sparse_bytes:
+        dense = np.zeros((counts.size, op.targets), op.weights.dtype)
         lines = np.repeat(numbers, counts)
         np.add.at(dense, (lines, op.row_targets), op.weights)
         if _is_plain(op, lines):
