@@ -15,7 +15,7 @@ from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.stored_trees import Key, StoredTrees
 from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
 from glowmcu.kernels.common.tree_ranks import Ranks
-from glowmcu.kernels.common.tree_rows import Rows
+from glowmcu.kernels.common.tree_rows import RowKind, Rows
 
 _BLOCK = 32
 _MOST_BLOCKS = 3
@@ -26,56 +26,86 @@ _MOST_OFFSET, _MOST_RETURNED, _MOST_LEAVES = 256, 255, 24
 
 @dataclass(frozen=True)
 class CodeOfTree:
-    """`parameters` and the `arguments` for them, `x` being the features; the lines of the body."""
+    """`parameters` and the `arguments` for them, `x` being the features; the lines of the body. The
+    leaf's number is what it returns and `base`.
+    """
 
     type: str
     parameters: tuple[str, ...]
     arguments: tuple[str, ...]
     lines: tuple[str, ...]
+    base: int = 0
     #: The same as Thumb instructions, if there are such.
     assembly: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What nodes compare: key k is element `places[k]` of an array of `type`, node n compares it
+    with `thresholds[n]`.
+    """
+
+    type: str
+    places: tuple[int, ...]
+    thresholds: Array
+
+
+def as_stored(trees: StoredTrees) -> Compared:
+    """Features as they are; bytes with a sign each 128 more, without."""
+    places = tuple(key.feature for key in trees.keys)
+    if trees.element is ElementType.I8:
+        return Compared("uint8_t", places, trees.thresholds + 128)
+    return Compared(trees.element.c_name, places, trees.thresholds)
+
+
+def as_ranks(trees: StoredTrees, ranks: Ranks) -> Compared:
+    """Ranks, one a key."""
+    places = tuple(range(len(trees.keys)))
+    return Compared(f"uint{8 * ranks.rank_bytes}_t", places, ranks.thresholds)
 
 
 Condition = Callable[[int, str], str]
 
 
 def code_of_trees(
-    trees: StoredTrees, rows: Rows, ranks: Ranks | None, has_assembly: bool
+    trees: StoredTrees, rows: Rows, compared: Compared, has_assembly: bool
 ) -> tuple[CodeOfTree, ...]:
-    """All functions. With `ranks` features are ranks."""
+    """All functions."""
     ends = [*trees.roots[1:].tolist(), trees.key.size]
-    found = []
-    for root, end in zip(trees.roots.tolist(), ends, strict=True):
-        features = [_place(trees, node, ranks) for node in range(root, end) if trees.inner[node]]
-        type_ = trees.element.c_name if ranks is None else f"uint{8 * ranks.rank_bytes}_t"
-        names, blocks = _pointers(features, type_ == "uint8_t")
-        compare = _condition(trees, ranks)
-
-        def condition(
-            node: int,
-            sign: str,
-            compare: Callable[[int, str, str], str] = compare,
-            names: dict[int, str] = names,
-        ) -> str:
-            return compare(node, names[_place(trees, node, ranks)], sign)
-
-        lines = tuple(_lines(trees, rows, root, condition))
-        parameters = tuple(f"const {type_} *{name}" for name, _ in blocks)
-        arguments = tuple(f"x + {offset}" if offset else "x" for _, offset in blocks)
-        assembly = None
-        if has_assembly and type_ == "uint8_t":
-            thresholds = trees.thresholds if ranks is None else ranks.thresholds
-            places = {node: names[_place(trees, node, ranks)] for node in range(root, end)
-                      if trees.inner[node]}  # fmt: skip
-            assembly = _assembly(trees, rows, root, places, thresholds)
-        found.append(CodeOfTree(type_, parameters, arguments, lines, assembly or ()))
-    return tuple(found)
+    pairs = zip(trees.roots.tolist(), ends, strict=True)
+    return tuple(_code_of_tree(trees, rows, compared, has_assembly, *pair) for pair in pairs)
 
 
-def _place(trees: StoredTrees, node: int, ranks: Ranks | None) -> int:
-    """Where the function finds what a node compares."""
-    number = int(trees.key[node])
-    return number if ranks is not None else trees.keys[number].feature
+def _code_of_tree(
+    trees: StoredTrees, rows: Rows, compared: Compared, has_assembly: bool, root: int, end: int
+) -> CodeOfTree:
+    nodes = [node for node in range(root, end) if trees.inner[node]]
+    features = {node: compared.places[trees.key[node]] for node in nodes}
+    names, blocks = _pointers(list(features.values()), compared.type == "uint8_t")
+    numbers = {
+        node: int(rows.numbers[trees.left[node]])
+        for node in range(root, end)
+        if not trees.inner[node]
+    }
+    # Votes and counts are numbers by themselves, of few; others are rows, in the trees' order.
+    base = 0 if rows.kind in (RowKind.VOTE, RowKind.COUNT) else min(numbers.values())
+    leaves = {node: number - base for node, number in numbers.items()}
+    compare = _condition(trees, compared)
+    lines = _lines(
+        trees, leaves, root, lambda node, sign: compare(node, names[features[node]], sign)
+    )
+    assembly = None
+    if has_assembly and compared.type == "uint8_t":
+        places = {node: names[feature] for node, feature in features.items()}
+        assembly = _assembly(trees, leaves, root, places, compared.thresholds)
+    return CodeOfTree(
+        compared.type,
+        tuple(f"const {compared.type} *{name}" for name, _ in blocks),
+        tuple(f"x + {offset}" if offset else "x" for _, offset in blocks),
+        tuple(lines),
+        base,
+        assembly or (),
+    )
 
 
 def _pointers(
@@ -99,13 +129,12 @@ def _pointers(
     return names, blocks
 
 
-def _condition(trees: StoredTrees, ranks: Ranks | None) -> Callable[[int, str, str], str]:
+def _condition(trees: StoredTrees, compared: Compared) -> Callable[[int, str, str], str]:
     """A comparison in C: of a node, with what it compares, `<=` or `>`."""
-    if ranks is not None:
-        return lambda node, x, sign: f"{x} {sign} {int(ranks.thresholds[node])}"
-    if trees.element is not ElementType.F32:
-        suffix = "LL" if trees.element is ElementType.I64 else ""
-        return lambda node, x, sign: f"{x} {sign} {_whole(int(trees.thresholds[node]), suffix)}"
+    if compared.type != "float":
+        suffix = "LL" if compared.type == "int64_t" else ""
+        limits = compared.thresholds
+        return lambda node, x, sign: f"{x} {sign} {_whole(int(limits[node]), suffix)}"
 
     def compare(node: int, x: str, sign: str) -> str:
         key: Key = trees.keys[int(trees.key[node])]
@@ -116,7 +145,11 @@ def _condition(trees: StoredTrees, ranks: Ranks | None) -> Callable[[int, str, s
 
 
 def _assembly(
-    trees: StoredTrees, rows: Rows, root: int, places: dict[int, str], thresholds: Array
+    trees: StoredTrees,
+    leaves: dict[int, int],
+    root: int,
+    places: dict[int, str],
+    thresholds: Array,
 ) -> tuple[str, ...] | None:
     """Where leaves are few: each has a return of its own."""
     nodes = {}
@@ -130,18 +163,10 @@ def _assembly(
         left, right = int(trees.left[node]), int(trees.right[node])
         nodes[node] = TreeNode(load, int(thresholds[node]), left, right)
 
-    def leaf_of(node: int) -> int:
-        return int(rows.numbers[trees.left[node]])
-
-    leaves = {
-        leaf_of(side)
-        for entry in nodes.values()
-        for side in (entry.left, entry.right)
-        if side not in nodes
-    }
-    if not nodes or len(leaves) > _MOST_LEAVES or max(leaves) > _MOST_RETURNED:
+    different = set(leaves.values())
+    if not nodes or len(different) > _MOST_LEAVES or max(different) > _MOST_RETURNED:
         return None
-    return tree_assembly(root, nodes, leaf_of)
+    return tree_assembly(root, nodes, leaves.__getitem__)
 
 
 def _whole(value: int, suffix: str) -> str:
@@ -152,7 +177,9 @@ def _whole(value: int, suffix: str) -> str:
     return f"{value}{suffix}"
 
 
-def _lines(trees: StoredTrees, rows: Rows, root: int, condition: Condition) -> list[str]:
+def _lines(
+    trees: StoredTrees, leaves: dict[int, int], root: int, condition: Condition
+) -> list[str]:
     """The body of a tree's function, indented from one level on."""
     lines: list[str] = []
     #: Text, or a node and its level.
@@ -165,7 +192,7 @@ def _lines(trees: StoredTrees, rows: Rows, root: int, condition: Condition) -> l
         node, level = item
         pad = "    " * min(level, 12)
         if not trees.inner[node]:
-            lines.append(f"{pad}return {int(rows.numbers[trees.left[node]])}u;")
+            lines.append(f"{pad}return {leaves[node]}u;")
             continue
         left, right = int(trees.left[node]), int(trees.right[node])
         if not trees.inner[right] and trees.inner[left]:

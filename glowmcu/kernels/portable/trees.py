@@ -13,7 +13,12 @@ import numpy as np
 from glowmcu.ir.types import ElementType
 from glowmcu.kernels.common.stored_trees import StoredTrees, stored_trees
 from glowmcu.kernels.common.tree_bytes import TreeBytes, tree_bytes
-from glowmcu.kernels.common.tree_code import CodeOfTree, code_of_trees
+from glowmcu.kernels.common.tree_code import (
+    CodeOfTree,
+    as_ranks,
+    as_stored,
+    code_of_trees,
+)
 from glowmcu.kernels.common.tree_ranks import Ranks, tree_ranks
 from glowmcu.kernels.common.tree_rows import RowKind, Rows, tree_rows, unsigned
 from glowmcu.kernels.kernel import (
@@ -111,6 +116,10 @@ def _is_ranked(site: Site) -> bool:
     return trees.element not in _BYTES and bool(trees.keys)
 
 
+def _is_signed(site: Site) -> bool:
+    return site.signature.inputs[0].element is ElementType.I8
+
+
 @kernel("tree_ensemble.table", TreeEnsemble)
 class TableOfTrees(Kernel):
     """One loop over bytes; any core."""
@@ -134,7 +143,7 @@ class TableOfTrees(Kernel):
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         found, is_ranked = _bytes(site), _is_ranked(site)
-        is_signed = site.signature.inputs[0].element is ElementType.I8
+        is_signed = _is_signed(site)
         view = _common_view(site) | (_rank_view(site) if is_ranked else {})
         view |= {
             "nodes": ConstantArray("nodes", found.data, "of all trees"),
@@ -183,33 +192,43 @@ class _CodeOfTrees(Kernel):
         return trees.is_of_trees and 1 <= trees.depth <= _MOST_LEVELS
 
     def _code(self, site: Site, target: Target) -> tuple[CodeOfTree, ...]:
-        ranks = _ranks(site) if self.is_ranked else None
-        return code_of_trees(stored_trees(site), _rows(site), ranks, not target.core.is_riscv)
+        trees = stored_trees(site)
+        compared = as_ranks(trees, _ranks(site)) if self.is_ranked else as_stored(trees)
+        return code_of_trees(trees, _rows(site), compared, not target.core.is_riscv)
+
+    def _scratch_bytes(self, site: Site) -> int:
+        if self.is_ranked:
+            return _rank_scratch(site)
+        return site.signature.inputs[0].shape[1] if _is_signed(site) else 0
 
     def cost(self, site: Site, target: Target) -> Cost:
         trees = stored_trees(site)
         step, node_bytes = _code_costs(trees, target, self.is_ranked)
         cycles = step * trees.visited + (14.0 + _row_cycles(site, target)) * trees.roots.size
         code = node_bytes * int(trees.inner.sum()) + 18 * trees.roots.size
-        flash, scratch = _rows(site).flash_bytes, 0
+        flash, scratch = _rows(site).flash_bytes, self._scratch_bytes(site)
         if self.is_ranked:
             cycles += _ranks(site).cycles
             flash += _ranks(site).flash_bytes
             code += 90
-            scratch = _rank_scratch(site)
+        elif scratch:
+            cycles += 2.5 * scratch
+            code += 50
         lines = site.signature.output.shape[0]
         return Cost(lines * cycles, 0, flash, scratch, layer_code_bytes=int(code) + 40)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
         view = _common_view(site) | (_rank_view(site) if self.is_ranked else {})
-        view |= {"functions": self._code(site, target)}
+        is_flipped = not self.is_ranked and _is_signed(site)
+        view |= {"functions": self._code(site, target), "flipped": is_flipped}
         return KernelCode(
             function="",
             operands=(0,),
-            header="glowmcu_tree_keys.h",
+            header="glowmcu_tree_bytes.h" if is_flipped else "glowmcu_tree_keys.h",
             template="portable/trees_code.c.j2",
             view=view,
-            scratch_bytes=_rank_scratch(site) if self.is_ranked else 0,
+            scratch_bytes=self._scratch_bytes(site),
+            operand_align=4 if is_flipped else 1,
         )
 
 
