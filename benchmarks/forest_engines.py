@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Engine:
-    """Who makes the C: `make(forest, folder, core)`."""
+    """Who makes the C: `make(forest, folder, core)`, of forests of `most_trees` at most."""
 
     name: str
     make: Callable[[Any, Path, str], Source]
-    packages: tuple[str, ...] = field(default=())
+    packages: tuple[str, ...] = ()
+    most_trees: int = 100
 
 
 def with_bytes(data: bytes) -> bytes:
@@ -178,6 +179,7 @@ ENGINES: Sequence[Engine] = (
         "emlearn, table", _emlearn("loadable", f"eml_trees_predict(&forest, x, {PIXELS})"),
         ("emlearn",),
     ),
-    Engine("m2cgen", _m2cgen, ("m2cgen",)),
+    # Of 100 trees it makes 4 MB of C, which gcc compiles for many minutes.
+    Engine("m2cgen", _m2cgen, ("m2cgen",), most_trees=30),
     Engine("micromlgen", _micromlgen, ("micromlgen",)),
 )  # fmt: skip

@@ -116,8 +116,9 @@ def rows(trees: Sequence[int], cores: Sequence[str], engines: Sequence[str]) -> 
     for count in trees:
         forest = trained(count)
         expected = forest.predict(samples).tolist()
+        able = [item for item in ENGINES if item.name in engines and count <= item.most_trees]
         for core_name in cores:
-            for engine in (item for item in ENGINES if item.name in engines):
+            for engine in able:
                 for level in LEVELS:
                     with tempfile.TemporaryDirectory() as work:
                         folder, target = Path(work), core(core_name)

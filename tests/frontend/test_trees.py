@@ -190,6 +190,23 @@ def test_random_forests_give_what_onnxruntime_gives(
     check(tree_model("TreeEnsembleRegressor", attributes, features), rows, target)
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(3, 5), st.booleans(),
+    st.sampled_from(list(TARGETS)),
+)  # fmt: skip
+def test_random_classes_are_those_of_onnxruntime_where_sums_are_near_each_other(
+    seed: int, trees: int, classes: int, shares: bool, target: str
+) -> None:
+    weights = (0.1, 0.2, 0.3, 0.0) if shares else (1 / trees,)
+    made = forest(
+        trees, seed, 3, targets=range(classes), every_target=shares, weights=weights, depth=3
+    )
+    attributes = labelled(made.attributes("class"), classes)
+    rows = feature_rows(seed % 1000, 8, 3)
+    check(tree_model("TreeEnsembleClassifier", attributes, 3), rows, target)
+
+
 def new_attributes() -> dict[str, Any]:
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     real, byte = onnx.TensorProto.FLOAT, onnx.TensorProto.UINT8
