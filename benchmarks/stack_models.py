@@ -14,6 +14,7 @@ from benchmarks.calibration_layers import model, sample_count
 from benchmarks.layer_graphs import GRAPH_KINDS, side_by_side
 from benchmarks.sweep_image import Model
 from glowmcu.pipeline import reference_graph
+from tests.frontend import test_classical_models
 from tests.hostile.operator_models import OPERATOR_MODELS
 from tests.ops import (
     test_matmul,
@@ -34,6 +35,7 @@ from tests.support.detection_models import DetectionCase, detection_model
 from tests.support.lstm_models import LstmCase, SvdfCase, lstm_model, svdf_model
 from tests.support.onnx_models import onnx_model
 from tests.support.stream_models import random_stream_model
+from tests.support.tree_models import forest, tree_model
 
 #: Samples of a kind of layer in one program, and alone.
 _TOGETHER, _ALONE = (0, 3, 5, 8), (1, 4, 0)
@@ -181,6 +183,24 @@ def _onnx() -> Iterator[bytes]:
     yield onnx_model("LogSoftmax", [x], {"axis": 1})
     weights = np.ones((3, 4, 3, 3), np.float32)
     yield onnx_model("ConvTranspose", [image, weights], {"strides": [2, 2]})
+    yield from _classical()
+
+
+def _classical() -> Iterator[bytes]:
+    """Trees of votes, values and rows of both, on bytes, whole and real numbers; vectors."""
+    votes = {"targets": range(5), "every_target": False, "weights": (0.1,), "depth": 7}
+    for kind in (votes, {"depth": 3}, {"targets": range(3)}, {"depth": 0}, {"tracks": True}):
+        made, count = forest(8, 1, 40, **kind), len(kind.get("targets", (0,)))
+        attributes = made.attributes("target") | {"n_targets": count}
+        for dtype in ("uint8", "int8", "int16", "float32"):
+            yield tree_model("TreeEnsembleRegressor", attributes, 40, 2, dtype=dtype)
+    for classes in (2, 3, 5):
+        pairs = classes * (classes - 1) // 2
+        attributes = test_classical_models.machine(classes, "radial")
+        attributes |= {"prob_a": [-1.0] * pairs, "prob_b": [0.0] * pairs}
+        outputs = ["int64", "float32"]
+        inputs = [("float32", (1, 4))]
+        yield test_classical_models.ml_model("SVMClassifier", attributes, inputs, outputs)
 
 
 def _loops_over_steps() -> Model:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from glowmcu.asked_in_python import in_python, is_in_memory
 from glowmcu.frontend.known_inputs import Sizes, open_batches
-from glowmcu.frontend.onnx.container import read_onnx_container
+from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
 from glowmcu.frontend.tflite.importer import input_sizes
@@ -24,7 +24,7 @@ def notes_on_file(
     if is_onnx(data, file_name):
         onnx = read_onnx_container(data, file_name)
         sizes = {record.name: record.sizes for record in onnx.inputs}
-        notes = _batch_note(sizes, options, file_name)
+        notes = (*_batch_note(sizes, options, file_name), *_class_notes(onnx))
     else:
         model = read_container(data, file_name)
         notes = _batch_note(input_sizes(model), options, file_name)
@@ -47,6 +47,22 @@ def _batch_note(
         f"the {what} leaves the batch open: it is 1 ({listed}); --input-shape {name}={text} says "
         "so, or another size",
     )
+
+
+def _class_notes(model: OnnxRecord) -> tuple[str, ...]:
+    """What outputs are that no tensor could hold: dictionaries of scores, names of classes."""
+    maps = {op.outputs[0] for op in model.nodes if op.kind == "ZipMap" and op.outputs}
+    dictionaries = [name for name in model.outputs if name in maps]
+    texts = [name for name in model.outputs if model.output_types[name][1] == "STRING"]
+    notes = [
+        f"output {name!r} is a dictionary of scores by class in the file; here it is the scores "
+        "themselves, in the order of the classes" for name in dictionaries
+    ]  # fmt: skip
+    return (
+        *notes,
+        *(f"output {name!r} is the name of a class in the file; here it is the index of the class, "
+          "whose name is among the bundle's labels" for name in texts),
+    )  # fmt: skip
 
 
 def has_dynamic_ranges(data: bytes, file_name: str) -> bool:

@@ -13,6 +13,7 @@ from glowmcu.discovery import plugins
 from glowmcu.errors import error
 from glowmcu.ir.graph import Graph
 from glowmcu.lowering import (
+    compare_features_as_stored,
     fold_clamp_into_producer,
     fold_constants,
     fold_fixed_states,
@@ -69,6 +70,7 @@ PASSES: tuple[NamedPass, ...] = (
     ("fold_padding", fold_padding.run),
     ("merge_depthwise_parts", merge_depthwise_parts.run),
     ("turn_depthwise_into_convolutions", turn_depthwise_into_convolutions.run),
+    ("compare_features_as_stored", compare_features_as_stored.run),
     ("lower_to_tables", lower_to_tables.run),
     ("fold_clamp_into_producer", fold_clamp_into_producer.run),
     ("remove_identity_tables", remove_identities.run),

@@ -39,6 +39,21 @@ def test_a_sample_of_the_onnx_projects_tests_passes_or_is_refused(shard: int) ->
     assert counts["passed"] > ONNX2C_SHARE * len(outcomes), counts
 
 
+CLASSICAL = (
+    "array_feature_extractor", "binarizer", "tree_ensemble_set_membership",
+    "tree_ensemble_single_tree",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+@pytest.mark.filterwarnings("ignore")
+def test_classical_models_of_the_suite_pass(name: str) -> None:
+    key = ("node", f"test_ai_onnx_ml_{name}")
+    if key not in suite_names():
+        pytest.skip("an older onnx package")
+    assert run_suite_test(key).verdict == "passed"
+
+
 def test_the_document_tells_of_more_passes_than_the_other_compiler_has() -> None:
     text = (REPO / "docs" / "conformance.md").read_text(encoding="utf-8")
     found = re.search(r"^(\d+) of (\d+) of the ONNX project's own backend tests pass", text, re.M)

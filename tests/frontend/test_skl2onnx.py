@@ -22,7 +22,9 @@ CLASSES = (FEATURES[:, 0] * FEATURES[:, 1] > 0).astype(int) + (FEATURES[:, 2] > 
 def converted(model: Any, **options: bool) -> bytes:
     skl2onnx = pytest.importorskip("skl2onnx", reason="pip install skl2onnx")
     chosen = {id(model): options} if options else None
-    data: bytes = skl2onnx.to_onnx(model, FEATURES[:1], options=chosen).SerializeToString()
+    opsets = {"": 17, "ai.onnx.ml": 3}
+    made = skl2onnx.to_onnx(model, FEATURES[:1], options=chosen, target_opset=opsets)
+    data: bytes = made.SerializeToString()
     return data
 
 
@@ -60,12 +62,13 @@ def test_regression_on_scaled_features() -> None:
     check(converted(pipeline.make_pipeline(scaler, model)))
 
 
-def test_a_dictionary_of_probabilities_is_refused_with_the_way_out() -> None:
-    with pytest.raises(GlowmcuError) as caught:
-        check(converted(network("MLPClassifier", CLASSES)))
-    (problem,) = caught.value.problems
-    assert problem.code == "GM105"
-    assert "'zipmap': False" in problem.hint
+def test_a_dictionary_of_probabilities_is_the_scores_and_said_so() -> None:
+    model = network("MLPClassifier", CLASSES)
+    with_map = compile_model(converted(model), "m.onnx", Options("m"))
+    tensor = compile_model(converted(model, zipmap=False), "m.onnx", Options("m"))
+    types = [[value.type for value in done.imported.results] for done in (with_map, tensor)]
+    assert types[0] == types[1]
+    assert any("dictionary" in note for note in with_map.notes)
 
 
 def linear(kind: str, targets: Any, **options: Any) -> Any:
@@ -108,13 +111,12 @@ def test_rows_are_normalized_and_zeros_stay(norm: str) -> None:
     check_model(data, inputs=rows, oracle=run_onnxruntime, options=Options("m"))
 
 
-def test_labels_that_are_strings_are_refused_with_the_way_out() -> None:
+def test_labels_that_are_strings_are_indices_and_labels_of_the_bundle() -> None:
     names = np.array(["low", "middle", "high"])[CLASSES]
-    with pytest.raises(GlowmcuError) as caught:
-        check(converted(linear("LogisticRegression", names), zipmap=False))
-    problem = next(one for one in caught.value.problems if "LinearClassifier" in one.message)
-    assert problem.code == "GM105"
-    assert "LabelEncoder" in problem.hint
+    data = converted(linear("LogisticRegression", names), zipmap=False)
+    done = check_model(data, [[FEATURES[:1]]], options=Options("m"))
+    assert done.manifest.labels == ("high", "low", "middle")
+    assert any("index of the class" in note for note in done.notes)
 
 
 REFUSED = {
@@ -125,9 +127,9 @@ REFUSED = {
         {"coefficients": [1.0] * 4, "intercepts": [1.0], "classlabels_ints": [0, 1]},
         "1 intercepts, expected 2",
     ),
-    "probit": (
-        {"coefficients": [1.0] * 4, "classlabels_ints": [0, 1], "post_transform": "PROBIT"},
-        "post_transform PROBIT is none of NONE, LOGISTIC, SOFTMAX",
+    "an unknown transform": (
+        {"coefficients": [1.0] * 4, "classlabels_ints": [0, 1], "post_transform": "CUBE"},
+        "post_transform CUBE is none of NONE, LOGISTIC, SOFTMAX",
     ),
 }  # fmt: skip
 
@@ -148,9 +150,35 @@ def test_other_classifiers_are_refused(attributes: dict[str, Any], text: str) ->
     assert caught.value.problems[0].code == "GM105"
 
 
-def test_trees_are_refused_with_who_compiles_them() -> None:
+ENSEMBLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "votes": ("RandomForestClassifier", {"n_estimators": 10}),
+    "shares of leaves": ("ExtraTreesClassifier", {"n_estimators": 10, "max_depth": 3}),
+    "means": ("RandomForestRegressor", {"n_estimators": 5, "max_depth": 4}),
+    "boosted": ("GradientBoostingClassifier", {"n_estimators": 5}),
+    "boosted regression": ("GradientBoostingRegressor", {"n_estimators": 5}),
+    "bagged": ("BaggingClassifier", {"n_estimators": 3}),
+    "weighted": ("AdaBoostClassifier", {"n_estimators": 3}),
+}
+
+
+@pytest.mark.parametrize("classes", [3, 2], ids=["three classes", "two classes"])
+@pytest.mark.parametrize(("kind", "options"), ENSEMBLES.values(), ids=ENSEMBLES)
+def test_forests_and_boosted_trees(kind: str, options: dict[str, Any], classes: int) -> None:
     ensemble = pytest.importorskip("sklearn.ensemble", reason="pip install scikit-learn")
-    forest = ensemble.RandomForestClassifier(2, max_depth=2, random_state=0)
-    with pytest.raises(GlowmcuError, match="TreeEnsembleClassifier") as caught:
-        check(converted(forest.fit(FEATURES, CLASSES), zipmap=False))
-    assert "emlearn" in caught.value.problems[0].hint
+    model = getattr(ensemble, kind)(random_state=0, **options)
+    targets: Any = CLASSES if classes == 3 else (CLASSES > 0).astype(int)
+    if kind.endswith("Regressor"):
+        targets = FEATURES[:, 3] + targets
+        check(converted(model.fit(FEATURES, targets)))
+        return
+    check(converted(model.fit(FEATURES, targets), zipmap=False))
+
+
+@pytest.mark.parametrize("kind", ["DecisionTreeClassifier", "DecisionTreeRegressor"])
+def test_single_trees(kind: str) -> None:
+    trees = pytest.importorskip("sklearn.tree", reason="pip install scikit-learn")
+    model = getattr(trees, kind)(max_depth=4, random_state=0)
+    if kind.endswith("Regressor"):
+        check(converted(model.fit(FEATURES, FEATURES[:, :2])))
+    else:
+        check(converted(model.fit(FEATURES, CLASSES), zipmap=False))

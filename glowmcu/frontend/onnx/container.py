@@ -187,6 +187,10 @@ def _record(graph: Any, opsets: dict[str, int], folder: Path, onnx: Any) -> Onnx
     )
 
 
+#: Attributes that hold names of classes, in their order.
+_CLASS_NAMES = ("classlabels_strings", "values_strings", "cats_strings")
+
+
 def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[str]]:
     """The model's properties, and the class names of the first classifier that has some.
 
@@ -196,11 +200,17 @@ def read_properties(data: bytes, file_name: str) -> tuple[dict[str, str], list[s
     try:
         model = onnx.load_model_from_string(data)
         properties = {item.key: item.value for item in model.metadata_props}
+        tables = {item.name: item.string_data for item in model.graph.initializer}
         named = [
             attribute.strings
             for op in model.graph.node
             for attribute in op.attribute
-            if attribute.name == "classlabels_strings" and attribute.strings
+            if attribute.name in _CLASS_NAMES and attribute.strings
+        ]
+        named += [
+            tables[op.input[0]]
+            for op in model.graph.node
+            if op.op_type == "ArrayFeatureExtractor" and tables.get(op.input[0])
         ]
         return properties, [name.decode("utf-8") for name in named[0]] if named else []
     except Exception as cause:

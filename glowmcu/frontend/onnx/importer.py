@@ -76,6 +76,8 @@ class Import:
         self._values: dict[str, Value] = {}
         self._constants: dict[tuple[int, str], Value] = {} if outer is None else outer._constants
         self._sequences: dict[str, tuple[Value, ...]] = {}
+        #: Results that are strings in the file, and here the index of a class.
+        self.class_indices: set[str] = set()
         self._options = options
         self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
 

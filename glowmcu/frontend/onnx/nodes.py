@@ -9,9 +9,6 @@ from glowmcu.errors import Problem
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord
 from glowmcu.frontend.onnx.importer import load_importers
 
-#: How operators of ONNX-ML begin that sum over trees or support vectors.
-_NO_NETWORKS = ("TreeEnsemble", "SVM")
-
 
 def in_order_of_use(model: OnnxRecord) -> list[NodeRecord]:
     """Every node after those that it reads from: some exporters write them in another order.
@@ -48,6 +45,4 @@ def unsupported_operator(op: NodeRecord, where: str, model: OnnxRecord) -> Probl
     near = difflib.get_close_matches(op.kind, known, n=3, cutoff=0.6)
     hint = f"nearest: {', '.join(near)}; " if near else ""
     message = f"operator {name} (opset {model.opsets.get(op.domain, '?')}) is not supported"
-    if op.kind.startswith(_NO_NETWORKS):
-        hint = "trees and kernel machines are no networks, emlearn.org compiles them; "
     return Problem("GM102", message, where, f"{hint}`glowmcu ops` lists what is")

@@ -13,6 +13,7 @@ from glowmcu.frontend.output_names import with_output_names
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, Value
+from glowmcu.ir.types import ElementType
 
 
 def read_onnx(
@@ -58,7 +59,9 @@ def _output(state: Import, name: str) -> Value:
     """The value of a model output, if it has the type that the file says."""
     value = state.named_value(name)
     element, type_name = state.model.output_types[name]
-    if type_name != "UNDEFINED" and element is not value.type.element:
+    is_index = type_name == "STRING" and value.type.element is ElementType.I64
+    is_index = is_index and bool(state.class_indices)
+    if type_name != "UNDEFINED" and element is not value.type.element and not is_index:
         raise Unsupported(
             "GM105",
             f"output {name!r} is {type_name}, which cannot be computed as such; "

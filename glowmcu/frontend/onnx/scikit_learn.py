@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.container import NodeRecord, element_of
 from glowmcu.frontend.onnx.gather import positions
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.spatial import reshaped
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
+from glowmcu.ops.cast import Cast
 from glowmcu.ops.elementwise import Mul, Sub
 from glowmcu.ops.gather import Gather
 
@@ -35,7 +36,13 @@ def _numbers(op: NodeRecord, name: str, default: float) -> Array:
 
 @importer("ArrayFeatureExtractor", domain=_DOMAIN)
 def import_array_feature_extractor(state: Import, op: NodeRecord) -> None:
-    """Columns of the last axis; a vector counts as one row."""
+    """Columns of the last axis; a vector counts as one row. Of names of classes: their indices."""
+    names = state.model.initializers.get(op.inputs[0]) if op.inputs else None
+    if names is not None and element_of(names.data_type)[1] == "STRING":
+        index = state.add(op, Cast(), [state.value(op, 1)], ElementType.I64)
+        state.class_indices.update(op.outputs[:1])
+        state.bind(op, [reshaped(state, op, index, (1, index.type.element_count))])
+        return
     x, index = state.value(op, 0), state.value(op, 1)
     x = reshaped(state, op, x, (1,) * (x.type.rank < 2) + x.type.shape)
     columns = positions(state, op, 1, x.type.shape[-1:])
@@ -45,8 +52,5 @@ def import_array_feature_extractor(state: Import, op: NodeRecord) -> None:
 
 @importer("ZipMap", domain=_DOMAIN)
 def import_zip_map(state: Import, op: NodeRecord) -> None:
-    """Refused: a dictionary is no tensor. Convert with `zipmap` off."""
-    raise Unsupported(
-        "GM105", "ZipMap makes a dictionary, which is no tensor",
-        "convert the model with to_onnx(…, options={'zipmap': False})",
-    )  # fmt: skip
+    """The scores themselves: in the file each sample's are a dictionary, which no C has."""
+    state.bind(op, [state.value(op, 0)])

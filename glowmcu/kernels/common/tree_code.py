@@ -1,0 +1,204 @@
+"""Trees as nested comparisons in C, a function a tree, which returns what its leaf stores.
+
+Bytes within 31 of a pointer are the shortest loads of Thumb: a function gets pointers to the blocks
+of 32 features that its tree reads, three at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.common.stored_trees import Key, StoredTrees
+from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
+from glowmcu.kernels.common.tree_ranks import Ranks
+from glowmcu.kernels.common.tree_rows import RowKind, Rows
+
+_BLOCK = 32
+_MOST_BLOCKS = 3
+_NAMES = "abc"
+#: Of an immediate load, of what MOVS puts into a register, and leaves that are worth a return each.
+_MOST_OFFSET, _MOST_RETURNED, _MOST_LEAVES = 256, 255, 24
+
+
+@dataclass(frozen=True)
+class CodeOfTree:
+    """`parameters` and the `arguments` for them, `x` being the features; the lines of the body. The
+    leaf's number is what it returns and `base`.
+    """
+
+    type: str
+    parameters: tuple[str, ...]
+    arguments: tuple[str, ...]
+    lines: tuple[str, ...]
+    base: int = 0
+    #: The same as Thumb instructions, if there are such.
+    assembly: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What nodes compare: key k is element `places[k]` of an array of `type`, node n compares it
+    with `thresholds[n]`.
+    """
+
+    type: str
+    places: tuple[int, ...]
+    thresholds: Array
+
+
+def as_stored(trees: StoredTrees) -> Compared:
+    """Features as they are; bytes with a sign each 128 more, without."""
+    places = tuple(key.feature for key in trees.keys)
+    if trees.element is ElementType.I8:
+        return Compared("uint8_t", places, trees.thresholds + 128)
+    return Compared(trees.element.c_name, places, trees.thresholds)
+
+
+def as_ranks(trees: StoredTrees, ranks: Ranks) -> Compared:
+    """Ranks, one a key."""
+    places = tuple(range(len(trees.keys)))
+    return Compared(f"uint{8 * ranks.rank_bytes}_t", places, ranks.thresholds)
+
+
+Condition = Callable[[int, str], str]
+
+
+def code_of_trees(
+    trees: StoredTrees, rows: Rows, compared: Compared, has_assembly: bool
+) -> tuple[CodeOfTree, ...]:
+    """All functions."""
+    ends = [*trees.roots[1:].tolist(), trees.key.size]
+    pairs = zip(trees.roots.tolist(), ends, strict=True)
+    return tuple(_code_of_tree(trees, rows, compared, has_assembly, *pair) for pair in pairs)
+
+
+def _code_of_tree(
+    trees: StoredTrees, rows: Rows, compared: Compared, has_assembly: bool, root: int, end: int
+) -> CodeOfTree:
+    nodes = [node for node in range(root, end) if trees.inner[node]]
+    features = {node: compared.places[trees.key[node]] for node in nodes}
+    names, blocks = _pointers(list(features.values()), compared.type == "uint8_t")
+    numbers = {
+        node: int(rows.numbers[trees.left[node]])
+        for node in range(root, end)
+        if not trees.inner[node]
+    }
+    # Votes and counts are numbers by themselves, of few; others are rows, in the trees' order.
+    base = 0 if rows.kind in (RowKind.VOTE, RowKind.COUNT) else min(numbers.values())
+    leaves = {node: number - base for node, number in numbers.items()}
+    compare = _condition(trees, compared)
+    lines = _lines(
+        trees, leaves, root, lambda node, sign: compare(node, names[features[node]], sign)
+    )
+    assembly = None
+    if has_assembly and compared.type == "uint8_t":
+        places = {node: names[feature] for node, feature in features.items()}
+        assembly = _assembly(trees, leaves, root, places, compared.thresholds)
+    return CodeOfTree(
+        compared.type,
+        tuple(f"const {compared.type} *{name}" for name, _ in blocks),
+        tuple(f"x + {offset}" if offset else "x" for _, offset in blocks),
+        tuple(lines),
+        base,
+        assembly or (),
+    )
+
+
+def _pointers(
+    features: list[int], has_blocks: bool
+) -> tuple[dict[int, str], list[tuple[str, int]]]:
+    """Each feature's name, and the pointers' names and offsets."""
+    if not has_blocks:
+        return {f: f"a[{f}]" for f in features}, [("a", 0)] if features else []
+    uses = Counter(feature // _BLOCK for feature in features)
+    chosen = [block for block, _ in uses.most_common(_MOST_BLOCKS)]
+    if uses and min(uses) not in chosen:
+        chosen[-1] = min(uses)  # every feature is at or behind a pointer
+    chosen.sort()
+    blocks = [(name, _BLOCK * block) for name, block in zip(_NAMES, chosen, strict=False)]
+    names = {}
+    for feature in features:
+        name, offset = max(
+            (item for item in blocks if item[1] <= feature), key=lambda item: item[1]
+        )
+        names[feature] = f"{name}[{feature - offset}]"
+    return names, blocks
+
+
+def _condition(trees: StoredTrees, compared: Compared) -> Callable[[int, str, str], str]:
+    """A comparison in C: of a node, with what it compares, `<=` or `>`."""
+    if compared.type != "float":
+        suffix = "LL" if compared.type == "int64_t" else ""
+        limits = compared.thresholds
+        return lambda node, x, sign: f"{x} {sign} {_whole(int(limits[node]), suffix)}"
+
+    def compare(node: int, x: str, sign: str) -> str:
+        key: Key = trees.keys[int(trees.key[node])]
+        word = "low" if key.low else "high"
+        return f"glowmcu_tree_{word}({x}) {sign} {int(trees.thresholds[node])}u"
+
+    return compare
+
+
+def _assembly(
+    trees: StoredTrees,
+    leaves: dict[int, int],
+    root: int,
+    places: dict[int, str],
+    thresholds: Array,
+) -> tuple[str, ...] | None:
+    """Where leaves are few: each has a return of its own."""
+    nodes = {}
+    for node, name in places.items():
+        register, offset = f"r{_NAMES.index(name[0])}", int(name[2:-1])
+        if offset >= _MOST_OFFSET:
+            return None
+        load: tuple[str, ...] = (f"ldrb r3, [{register}, #{offset}]",)
+        if offset >= _BLOCK:
+            load = (f"movs r3, #{offset}", f"ldrb r3, [{register}, r3]")
+        left, right = int(trees.left[node]), int(trees.right[node])
+        nodes[node] = TreeNode(load, int(thresholds[node]), left, right)
+
+    different = set(leaves.values())
+    if not nodes or len(different) > _MOST_LEAVES or max(different) > _MOST_RETURNED:
+        return None
+    return tree_assembly(root, nodes, leaves.__getitem__)
+
+
+def _whole(value: int, suffix: str) -> str:
+    if value == -(2**31) and not suffix:
+        return "(-2147483647 - 1)"
+    if value == -(2**63):
+        return "(-9223372036854775807LL - 1)"
+    return f"{value}{suffix}"
+
+
+def _lines(
+    trees: StoredTrees, leaves: dict[int, int], root: int, condition: Condition
+) -> list[str]:
+    """The body of a tree's function, indented from one level on."""
+    lines: list[str] = []
+    #: Text, or a node and its level.
+    todo: list[tuple[int, int] | str] = [(root, 1)]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            lines.append(item)
+            continue
+        node, level = item
+        pad = "    " * min(level, 12)
+        if not trees.inner[node]:
+            lines.append(f"{pad}return {leaves[node]}u;")
+            continue
+        left, right = int(trees.left[node]), int(trees.right[node])
+        if not trees.inner[right] and trees.inner[left]:
+            lines += [f"{pad}if ({condition(node, '>')}) {{"]
+            todo += [(left, level), f"{pad}}}", (right, level + 1)]
+            continue
+        lines += [f"{pad}if ({condition(node, '<=')}) {{"]
+        todo += [(right, level), f"{pad}}}", (left, level + 1)]
+    return lines

@@ -1,0 +1,178 @@
+"""`tree_ensemble`: decision trees whose leaves add to scores: forests and boosted trees.
+
+A node asks whether a feature is at most its threshold. All comparisons of ONNX-ML come to that:
+`x < t` is `x <= t'` of the next smaller float32, `>` and `>=` exchange the branches.
+Source: ONNX-ML's TreeEnsemble, onnxruntime's `tree_ensemble_common.h`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from glowmcu.ir.equality import operation_key
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import ElementType, Shape, TensorType
+from glowmcu.ops.registry import operation
+
+#: What features may be stored as; quantized ones stand for the real numbers that they mean.
+FEATURE_TYPES = (
+    ElementType.F32, ElementType.I8, ElementType.UI8, ElementType.I16, ElementType.I32,
+    ElementType.I64,
+)  # fmt: skip
+_QUANTIZED = (ElementType.I8, ElementType.UI8, ElementType.I16)
+_INDICES = ("roots", "features", "left", "right", "row_starts", "row_targets")
+
+
+@operation("tree_ensemble")
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble(Operation):
+    """Features (N, F) to scores (N, `targets`), the trees' contributions added in order from 0.
+
+    A tree begins at a node of `roots`. Node n is a leaf where `features[n]` is -1, and gives row
+    `left[n]`. Else it goes on at `left[n]` if the feature is at most `thresholds[n]` (float32), or
+    is not a number and `missing_left[n]`, and at `right[n]` if not; both lie behind n. Row r adds
+    `weights[i]` to target `row_targets[i]`, i from `row_starts[r]` to `row_starts[r + 1]`. Weights
+    are int32 (votes; so is the result) or float32, where each sum is rounded. Indices are int32.
+    """
+
+    targets: int
+    roots: Array
+    features: Array
+    thresholds: Array
+    missing_left: Array
+    left: Array
+    right: Array
+    row_starts: Array
+    row_targets: Array
+    weights: Array
+
+    def __post_init__(self) -> None:
+        for field in fields(self)[1:]:
+            getattr(self, field.name).flags.writeable = False
+
+    def _check(self) -> None:
+        """Raise OperationError for what is no forest: text of the IR may say anything."""
+        self._check_types()
+        self._check_trees()
+        self._check_rows()
+
+    def _check_types(self) -> None:
+        kinds: dict[str, np.dtype[Any]] = {name: np.dtype(np.int32) for name in _INDICES}
+        kinds |= {"thresholds": np.dtype(np.float32), "missing_left": np.dtype(np.bool_)}
+        for name, dtype in kinds.items():
+            data = getattr(self, name)
+            if data.dtype != dtype or data.ndim != 1:
+                raise OperationError(f"{name} must be a list of {dtype}, got {data.dtype}")
+        if self.weights.dtype not in (np.dtype(np.int32), np.dtype(np.float32)):
+            raise OperationError(f"weights are int32 or float32, got {self.weights.dtype}")
+        if self.weights.ndim != 1 or self.weights.shape != self.row_targets.shape:
+            raise OperationError("expected a target for each weight")
+
+    def _check_trees(self) -> None:
+        count = self.features.size
+        lists = (self.thresholds, self.missing_left, self.left, self.right)
+        if not count or not self.roots.size or any(item.size != count for item in lists):
+            raise OperationError(f"expected trees of {count} nodes, one entry a node in every list")
+        if self.roots.min() < 0 or self.roots.max() >= count:
+            raise OperationError(f"a tree begins outside of the {count} nodes")
+        if self.features.min() < -1 or np.isnan(self.thresholds).any():
+            raise OperationError("a node has no feature, or a threshold that is not a number")
+        inner = self.features >= 0
+        place = np.arange(count)[inner]
+        for child in (self.left[inner], self.right[inner]):
+            if (child <= place).any() or (child >= count).any():
+                raise OperationError("a node's branches must be nodes behind it")
+
+    def _check_rows(self) -> None:
+        rows, entries = self.row_starts.size - 1, self.weights.size
+        leaves = self.left[self.features < 0]
+        if rows < 1 or leaves.min() < 0 or leaves.max() >= rows:
+            raise OperationError(f"a leaf gives none of the {rows} rows")
+        starts = self.row_starts
+        if starts[0] != 0 or starts[-1] != entries or (np.diff(starts) < 0).any():
+            raise OperationError(f"rows must be parts of the {entries} weights, in order")
+        if entries and not 0 <= self.row_targets.min() <= self.row_targets.max() < self.targets:
+            raise OperationError(f"a weight is for none of the {self.targets} targets")
+        if not np.isfinite(self.weights).all():
+            raise OperationError("weights must be finite")
+        if self.is_integer and self.roots.size * self._largest_row() > 2**31 - 1:
+            raise OperationError("sums of these integers do not fit 32 bits")
+
+    def _largest_row(self) -> int:
+        sizes = np.abs(self.weights.astype(np.int64))
+        rows = np.repeat(np.arange(self.row_starts.size - 1), np.diff(self.row_starts))
+        return int(np.bincount(rows, sizes, 1).max())
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether scores are votes: int32."""
+        return bool(self.weights.dtype == np.int32)
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        self._check()
+        (x,) = inputs
+        if x.rank != 2:
+            raise OperationError(f"expected rows of features, got {x}")
+        if self.features.max() >= x.shape[1]:
+            raise OperationError(f"feature {self.features.max()} is not in rows of {x.shape[1]}")
+        return ((x.shape[0], self.targets),)
+
+    def verify(self, signature: Signature) -> None:
+        (x,), out = signature.inputs, signature.output
+        if x.element not in FEATURE_TYPES:
+            raise OperationError(f"features of {x.element.value} are not supported")
+        if x.quantization is not None and (
+            x.element not in _QUANTIZED or x.quantization.per_channel
+        ):
+            raise OperationError(f"expected real features or quantized bytes, got {x}")
+        wanted = ElementType.I32 if self.is_integer else ElementType.F32
+        if out.element is not wanted or out.quantization is not None:
+            raise OperationError(f"expected a result of {wanted.value}, got {out}")
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        x = real_features(inputs[0], signature.inputs[0])
+        lines = np.arange(x.shape[0])
+        scores = np.zeros(signature.output.shape, self.weights.dtype)
+        for rows in self.leaves(x).T:
+            first, end = self.row_starts[rows], self.row_starts[rows + 1]
+            for offset in range(int((end - first).max(initial=0))):
+                has = first + offset < end
+                entry = first[has] + offset
+                scores[lines[has], self.row_targets[entry]] += self.weights[entry]
+        return (scores,)
+
+    def leaves(self, x: Array) -> Array:
+        """The row that each tree gives for rows of real features: (N, trees)."""
+        nodes = np.broadcast_to(self.roots, (x.shape[0], self.roots.size)).copy()
+        lines = np.arange(x.shape[0])[:, np.newaxis]
+        while (inner := self.features[nodes] >= 0).any():
+            values = x[lines, np.maximum(self.features[nodes], 0)]
+            is_left = values <= self.thresholds[nodes]
+            is_left |= np.isnan(values) & self.missing_left[nodes]
+            nodes = np.where(inner, np.where(is_left, self.left[nodes], self.right[nodes]), nodes)
+        return np.asarray(self.left[nodes])
+
+    @property
+    def float_reason(self) -> str:
+        return "thresholds are compared as the features are stored, whatever that is"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeEnsemble) and operation_key(self) == operation_key(other)
+
+    def __hash__(self) -> int:
+        return hash(operation_key(self))
+
+
+def real_features(stored: Array, type_: TensorType) -> Array:
+    """float32 that stored features stand for: as `dequantize` and `cast` have it."""
+    if type_.quantization is None:
+        return stored.astype(np.float32)
+    offsets = (stored.astype(np.int64) - type_.zero_point).astype(np.float32)
+    with np.errstate(over="ignore"):
+        return np.asarray(offsets * np.float32(type_.scale), np.float32)
