@@ -39,6 +39,8 @@ ALLOWED: dict[str, set[str]] = {
     "board": LEAVES,
     "ir": SHARED,
     "ops": SHARED | {"ir"},
+    # Rules of differentiation, in operators.
+    "gradient": SHARED | MEANING,
     # What a compilation takes and makes, as data.
     "compilation": SHARED | MEANING | STAGES | {"open_size"},
     # A choice between compilations of one model.
