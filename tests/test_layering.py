@@ -25,6 +25,7 @@ LEAVES = {
     "planning_progress", "quality", "quality_text", "real_units", "resources",
     "simplified", "size_forms", "slides", "sound_files",
     "stack_use",
+    "training",
     "test_vectors", "user_cache", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
@@ -48,6 +49,8 @@ ALLOWED: dict[str, set[str]] = {
     # One model at all the sizes that a run may be given: graphs, kernels, one plan.
     "open_size": SHARED | MEANING | {"emit_c", "kernels", "memory_fit", "memplan"},
     "given_size": SHARED | MEANING | {"compilation", "emit_c", "open_size"},
+    # A model's graph with a stage that learns, and what a bundle says of it.
+    "learning": SHARED | MEANING | {"compilation", "gradient", "lowering", "memory_fit"},
     # The stage between lowering and files: which fit the options ask for.
     "fit_as_asked": SHARED
     | MEANING
@@ -56,7 +59,15 @@ ALLOWED: dict[str, set[str]] = {
     "pipeline": SHARED
     | MEANING
     | STAGES
-    | {"compilation", "fit_as_asked", "given_size", "kept_layers", "memory_fit", "open_size"},
+    | {
+        "compilation",
+        "fit_as_asked",
+        "given_size",
+        "kept_layers",
+        "learning",
+        "memory_fit",
+        "open_size",
+    },
     # Several models behind each other: each through the stages, then all as one.
     "multirate": SHARED | MEANING | {"compilation", "lowering", "pipeline", "quant"},
     # Selection and planning, again and again until the arena fits: a part of the pipeline.

@@ -5,7 +5,7 @@ Glow's operator stacking: a straight-line program on one element, meaning what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -95,6 +95,20 @@ class Stack(Operation):
 
     def in_place(self, signature: Signature) -> tuple[int, ...]:
         return overwritable_operands(signature)
+
+    def updates(self, signature: Signature) -> Mapping[int, int]:
+        """What the last member updates, if that is an operand and nobody else in the stack reads
+        it: then element i is read before it is written, whatever the others do.
+        """
+        last = self.members[-1]
+        inner = self.signatures(signature.inputs)[-1]
+        read = [operand for member in self.members for operand in member.operands]
+        return {
+            result: last.operands[operand]
+            for result, operand in last.op.updates(inner).items()
+            if last.operands[operand] < len(signature.inputs)
+            and read.count(last.operands[operand]) == 1
+        }
 
     def input_rows(
         self, signature: Signature, first: int, end: int

@@ -1,0 +1,213 @@
+"""A model's graph with a stage that learns.
+
+inputs:  those of the model, `label` i32[1] (squared error: `target` and `learn` i32[1])
+outputs: those of the model, `loss` f32[1]
+states:  parameters, their momenta, `learning_rate` f32[1], `momentum` f32[1], the loss
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.gradient.builder import Builder
+from glowmcu.gradient.differentiate import MissingGradient, gradients
+from glowmcu.ir.graph import Graph, Rate, State, Value
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.learning.layers import TrainedLayer, trained_layers
+from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
+from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
+from glowmcu.lowering import fold_constants
+from glowmcu.ops.activation import Neg
+from glowmcu.ops.assign import Assign
+from glowmcu.ops.multiply_add import MultiplyAdd
+from glowmcu.training import Loss, Training
+
+_ONE, _FLAG = TensorType((1,), ElementType.F32), TensorType((1,), ElementType.I32)
+_STAGE = 1
+_MEMORY, _SETTINGS = "/momentum", ("learning_rate", "momentum")
+#: Key of the graph's metadata that says which value is what, as JSON.
+LEARNS = "glowmcu.learns"
+
+
+def with_training(graph: Graph, training: Training | None, file_name: str) -> Graph:
+    """`graph`, that learns if it is to. Raises GM360 to GM363."""
+    if training is None:
+        return graph
+    graph = fold_constants.run(graph)
+    result = _only_result(graph, file_name)
+    layers = trained_layers(graph, training, file_name)
+    states = _parameters(graph, layers)
+    problems: list[Problem] = []
+    part = part_behind(graph, {layer.node: None for layer in layers})
+    real = with_real_part(graph, part, {old: s.value for old, s in states.items()}, problems)
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    if result not in real.real:
+        raise error(
+            "GM362", f"no layer that learns has influence on {result.name!r}", file_name,
+            "name layers in front of the output",
+        )  # fmt: skip
+    names = _Names(value.name for value in (*graph.inputs, *graph.outputs))
+    build = Builder("learning", _STAGE)
+    arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
+    try:
+        found = gradients(
+            build, real.inner, {learnt.of: learnt.upstream}, [s.value for s in states.values()]
+        )
+    except MissingGradient as cause:
+        raise error(
+            "GM361",
+            f"what learns lies in front of an operator that gradients do not go through: {cause}",
+            f"{file_name}, {cause.node.name!r}",
+            "let only layers behind it learn, as --train last=1",
+            ExitCode.UNSUPPORTED,
+        ) from cause
+    missing = [s.value.name for s in states.values() if s.value not in found]
+    assert not missing, f"no gradient of {missing}"
+    assigned = _descent(build, training, list(states.values()), found)
+    loss = State(Value(_ONE, names.new("last loss")), np.zeros(1, np.float32), True)
+    shown = _called(build, learnt.loss, names.new("loss"))
+    assigned[loss] = shown
+    end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
+    made = Graph(
+        graph.name,
+        (*graph.inputs, *arguments, *(state.value for state in assigned)),
+        (*real.nodes, *build.nodes),
+        (*real.outputs, shown, *assigned.values()),
+        graph.rounding,
+        {**graph.metadata, **_told(training, arguments, shown, states.values(), assigned)},
+        graph.kept,
+        tuple(assigned),
+        (Rate("inference", 0, 1), Rate("learning", 0, 1, arguments[-1].name, end)),
+    )
+    made.verify()
+    return made
+
+
+class _Names:
+    """Names that no input or output has."""
+
+    def __init__(self, taken: object) -> None:
+        self._taken = set[str](taken)  # type: ignore[call-overload]
+
+    def new(self, name: str) -> str:
+        found, number = name, 2
+        while found in self._taken:
+            found, number = f"{name}_{number}", number + 1
+        self._taken.add(found)
+        return found
+
+
+def _told(
+    training: Training,
+    arguments: Sequence[Value],
+    loss: Value,
+    parameters: Iterable[State],
+    states: Iterable[State],
+) -> dict[str, str]:
+    """Which value is what, for who makes a bundle of the graph."""
+    names = [state.value.name for state in states]
+    target = arguments[0].name if len(arguments) > 1 else ""
+    told = {
+        "loss_kind": training.loss.value,
+        "argument": arguments[-1].name,
+        "target": target,
+        "loss": loss.name,
+        "parameters": [state.value.name for state in parameters],
+        "momenta": [name for name in names if name.endswith(_MEMORY)],
+        "settings": [name for name in names if name in _SETTINGS],
+    }
+    return {LEARNS: json.dumps(told)}
+
+
+def _only_result(graph: Graph, file_name: str) -> Value:
+    if graph.states or graph.rates:
+        raise error(
+            "GM363",
+            "a model with states cannot learn yet",
+            file_name,
+            "train the part behind the states as a model of its own",
+            ExitCode.UNSUPPORTED,
+        )
+    if len(graph.results) != 1:
+        names = ", ".join(value.name for value in graph.results)
+        raise error(
+            "GM362",
+            f"a loss is of one output, and the model has {len(graph.results)}: {names}",
+            file_name,
+            "export the model with the output that is to learn",
+            ExitCode.UNSUPPORTED,
+        )
+    return graph.results[0]
+
+
+def _parameters(graph: Graph, layers: tuple[TrainedLayer, ...]) -> dict[Value, State]:
+    """A state for each constant that learns; constants that layers share learn together."""
+    found: dict[Value, State] = {}
+    for layer in layers:
+        for value, word in layer.parameters:
+            if value not in found:
+                data = real_constant(graph, value)
+                name = f"{layer.node.name}/{word}"
+                state = Value(TensorType(data.shape, ElementType.F32), name)
+                found[value] = State(state, data, True)
+    return found
+
+
+def _loss(
+    build: Builder, training: Training, real: RealPart, result: Value, names: _Names, file: str
+) -> tuple[tuple[Value, ...], LossGradient]:
+    """Arguments for the loss, that which asks for learning last; and the loss."""
+    if training.loss is Loss.CROSS_ENTROPY:
+        label = Value(_FLAG, names.new("label"))
+        return (label,), cross_entropy(build, real.inner, result, label, file)
+    target = Value(TensorType(result.type.shape, ElementType.F32), names.new("target"))
+    return (target, Value(_FLAG, names.new("learn"))), squared_error(build, result, target)
+
+
+def _descent(
+    build: Builder, training: Training, states: list[State], found: Mapping[Value, Value]
+) -> dict[State, Value]:
+    """What every state becomes: momentum m g' + g, parameter w - rate g'."""
+    rate = _setting("learning_rate", training.learning_rate)
+    settings, steps = [rate], dict[State, Value]()
+    back = build.add(Neg(), rate.value)
+    momentum = _setting("momentum", training.momentum) if training.momentum else None
+    memories: dict[State, Value] = {}
+    for state in states:
+        step = found[state.value]
+        if momentum is not None:
+            name = f"{state.value.name}{_MEMORY}"
+            memory = State(Value(state.value.type, name), np.zeros_like(state.initial), True)
+            step = build.add(MultiplyAdd(0), memory.value, momentum.value, step)
+            memories[memory] = step
+        steps[state] = build.add(MultiplyAdd(2), step, back, state.value)
+    if momentum is not None:
+        settings.append(momentum)
+    return {**steps, **memories, **{item: build.add(Assign(), item.value) for item in settings}}
+
+
+def _setting(name: str, value: float) -> State:
+    """A number that the application may change between runs."""
+    data: Array = np.full(1, value, np.float32)
+    return State(Value(_ONE, name), data, True)
+
+
+def _called(build: Builder, value: Value, name: str) -> Value:
+    """`value`, the result of the builder's last node that makes it, under another name."""
+    renamed = Value(value.type, name)
+    build.nodes[:] = [
+        replace(
+            node,
+            inputs=tuple(renamed if item is value else item for item in node.inputs),
+            outputs=tuple(renamed if item is value else item for item in node.outputs),
+        )
+        for node in build.nodes
+    ]
+    return renamed
