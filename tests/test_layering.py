@@ -72,7 +72,9 @@ ALLOWED: dict[str, set[str]] = {
     "multirate": SHARED | MEANING | {"compilation", "lowering", "pipeline", "quant"},
     # Selection and planning, again and again until the arena fits: a part of the pipeline.
     "memory_fit": SHARED | MEANING | {"kernels", "memplan"},
-    "bundle": SHARED | {"verify"},  # what a compiled bundle can do, from its files alone
+    # A stream of its runs.
+    "session": SHARED | {"verify"},
+    "bundle": SHARED | {"session", "verify"},  # what a compiled bundle can do, from its files alone
     # What commands found out about a bundle, as data: the source of all that shows it.
     "facts": SHARED | MEANING | {"bundle"},
     # A search over compilations: quantizes, costs and measures many.
@@ -100,7 +102,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"api", "bundle", "facts", "frontend", "memplan", "quant", "tuning", "verify"},
     # What `onnx.backend` wants: compile, then run on this computer.
     "onnx_backend": SHARED | MEANING | {"api", "compilation", "pipeline", "verify"},
-    "__init__": SHARED | {"api", "bundle", "report"},
+    "__init__": SHARED | {"api", "bundle", "report", "session"},
     # Arguments in, text out: no way into a stage but through the public API, save to list things.
     "__main__": {"cli"},
     # A job of a CI service: calls the command line, and words what came of it.

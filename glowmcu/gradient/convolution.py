@@ -53,16 +53,18 @@ def conv_2d_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[Va
     pixels, image = given.type.element_count // outputs, given.type.shape[:3]
     flat = build.reshape(given, (pixels, outputs))
     padded = windows.padded(build, x)
-    of_taps, of_weights = [], []
+    of_weights = []
     for tap in windows.taps:
         seen = build.reshape(windows.seen(build, padded, tap), (pixels, inputs))
         of_tap = outer_product(build, flat, seen)
         of_weights.append(build.reshape(of_tap, (outputs, 1, 1, inputs)))
+
+    def of_tap_inputs(tap: Pair) -> Value:
         own = build.reshape(_weights_of(build, weights, tap), (outputs, inputs))
-        part = build.add(BatchMatMul(), flat, own)
-        of_taps.append((tap, build.reshape(part, (*image, inputs))))
-    of_x = windows.gathered(build, iter(of_taps))
-    return of_x, _joined(build, of_weights, windows.kernel), build.sum(flat, (0,))
+        return build.reshape(build.add(BatchMatMul(), flat, own), (*image, inputs))
+
+    joined, of_bias = _joined(build, of_weights, windows.kernel), build.sum(flat, (0,))
+    return windows.gathered(build, of_tap_inputs), joined, of_bias
 
 
 @gradient(DepthwiseConv2D)
@@ -76,14 +78,16 @@ def depthwise_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[
     image, split = given.type.shape[:3], (channels, depth // channels)
     apart = build.reshape(given, (*image, *split))
     padded = windows.padded(build, x)
-    of_taps, of_weights = [], []
+    of_weights = []
     for tap in windows.taps:
         seen = build.reshape(windows.seen(build, padded, tap), (*image, channels, 1))
         sums = build.sum(build.times(apart, seen), (0, 1, 2))
         of_weights.append(build.reshape(sums, (1, 1, 1, depth)))
+
+    def of_tap_inputs(tap: Pair) -> Value:
         own = build.reshape(_weights_of(build, weights, tap), split)
         part = build.sum(build.times(apart, own), (4,))
-        of_taps.append((tap, build.reshape(part, (*image, channels))))
-    of_x = windows.gathered(build, iter(of_taps))
-    of_bias = build.sum(given, (0, 1, 2))
-    return of_x, _joined(build, of_weights, windows.kernel), of_bias
+        return build.reshape(part, (*image, channels))
+
+    joined, of_bias = _joined(build, of_weights, windows.kernel), build.sum(given, (0, 1, 2))
+    return windows.gathered(build, of_tap_inputs), joined, of_bias

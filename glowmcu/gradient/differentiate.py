@@ -5,7 +5,7 @@ Source: Linnainmaa, 1976; Baydin et al., Automatic Differentiation in Machine Le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.rules import NoGradient, rule_of
@@ -21,17 +21,23 @@ class MissingGradient(Exception):
 
 
 def gradients(
-    build: Builder, nodes: Sequence[Node], upstream: Mapping[Value, Value], wanted: Iterable[Value]
+    build: Builder,
+    nodes: Sequence[Node],
+    upstream: Mapping[Value, Value],
+    wanted: Iterable[Value],
+    ready: Callable[[Value, Value], None] = lambda value, found: None,
 ) -> dict[Value, Value]:
     """Gradients of `wanted`, by value; those without influence are left out.
 
     `nodes` are in topological order and float32 between `wanted` and the values of `upstream`,
-    whose gradients are given. Raises MissingGradient.
+    whose gradients are given. As soon as that of a wanted value is complete, `ready` is told: what
+    it adds to the nodes needs no memory for it later. Raises MissingGradient.
     """
     targets = list(wanted)
     depends = _dependent(nodes, targets)
     inner = {value for node in depends for value in node.outputs}.union(targets)
     found: dict[Value, Value] = dict(upstream)
+    firsts = _first_readers(nodes, targets)
     for node in reversed(nodes):
         given = found.get(node.outputs[0]) if node.outputs else None
         if given is None or node not in depends:
@@ -45,7 +51,20 @@ def gradients(
                 continue
             before = found.get(value)
             found[value] = part if before is None else build.plus(before, part)
+        for value in firsts.get(node, ()):
+            if value in found:
+                ready(value, found[value])
     return {value: found[value] for value in targets if value in found}
+
+
+def _first_readers(nodes: Sequence[Node], values: Iterable[Value]) -> dict[Node, list[Value]]:
+    """Values by the first node that reads them: the last one that a gradient comes from."""
+    readers: dict[Node, list[Value]] = {}
+    for value in dict.fromkeys(values):
+        first = next((node for node in nodes if value in node.inputs), None)
+        if first is not None:
+            readers.setdefault(first, []).append(value)
+    return readers
 
 
 def _dependent(nodes: Sequence[Node], wanted: Iterable[Value]) -> dict[Node, None]:

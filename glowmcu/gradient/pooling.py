@@ -8,7 +8,7 @@ import numpy as np
 
 from glowmcu.gradient.builder import Builder
 from glowmcu.gradient.rules import gradient
-from glowmcu.gradient.windows import Windows
+from glowmcu.gradient.windows import Pair, Windows
 from glowmcu.ir.graph import Node, Value
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.comparison import Equal, Select
@@ -37,7 +37,7 @@ def average_pool_gradient(build: Builder, node: Node, upstream: Value) -> Sequen
     if node.output.type.shape[1:3] == (1, 1) and counts.max() == x.type.shape[1] * x.type.shape[2]:
         return (build.broadcast(shares, x.type.shape),)
     windows = _windows(node)
-    return (windows.gathered(build, ((tap, shares) for tap in windows.taps)),)
+    return (windows.gathered(build, lambda _: shares),)
 
 
 @gradient(MaxPool2D)
@@ -49,15 +49,17 @@ def max_pool_gradient(build: Builder, node: Node, upstream: Value) -> Sequence[V
     given = build.through_clamp(node.output, op.clamp, upstream)
     padded = windows.padded(build, x, -FLOAT_MAX)
     one, zero = build.number(1.0), build.number(0.0)
-    greatest, count = [], None
-    for tap in windows.taps:
+
+    def is_greatest(tap: Pair) -> Value:
         seen = windows.seen(build, padded, tap)
         is_it = build.add(Equal(), seen, node.output, element=ElementType.BOOL)
-        marked = build.add(Select(), is_it, one, zero)
-        greatest.append((tap, marked))
+        return build.add(Select(), is_it, one, zero)
+
+    count: Value | None = None
+    for tap in windows.taps:
+        marked = is_greatest(tap)
         count = marked if count is None else build.plus(count, marked)
     assert count is not None
     # In a window whose maximum was clamped none is equal to the result, and nothing is given.
     share = build.add(Div(), given, build.add(Select(), build.greater(count, zero), count, one))
-    parts = ((tap, build.times(share, marked)) for tap, marked in greatest)
-    return (windows.gathered(build, parts),)
+    return (windows.gathered(build, lambda tap: build.times(share, is_greatest(tap))),)

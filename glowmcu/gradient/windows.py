@@ -6,7 +6,7 @@ slice that is an image of the result's size, so that no image of all windows is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from glowmcu.gradient.builder import Builder
@@ -89,11 +89,13 @@ class Windows:
         paddings = ((0, 0), (top, bottom), (left, right), (0, 0))
         return build.add(Pad(paddings), part) if any(map(any, paddings)) else part
 
-    def gathered(self, build: Builder, parts: Iterator[tuple[Pair, Value]]) -> Value:
-        """The gradient of the image from those of what each tap sees."""
+    def gathered(self, build: Builder, part: Callable[[Pair], Value]) -> Value:
+        """The gradient of the image from those of what each tap sees, one after the other: so that
+        there is one image of them at a time.
+        """
         total: Value | None = None
-        for tap, part in parts:
-            spread = self.spread(build, part, tap)
+        for tap in self.taps:
+            spread = self.spread(build, part(tap), tap)
             total = spread if total is None else build.plus(total, spread)
         assert total is not None
         (top, rows), (left, columns) = self._spans

@@ -8,7 +8,7 @@ states:  parameters, their momenta, `learning_rate` f32[1], `momentum` f32[1], t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -56,10 +56,11 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
     names = _Names(value.name for value in (*graph.inputs, *graph.outputs))
     build = Builder("learning", _STAGE)
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
+    loss = State(Value(_ONE, names.new("last loss")), np.zeros(1, np.float32), True)
+    shown = _called(build, learnt.loss, names.new("loss"))
+    descent = _Descent(build, training, list(states.values()))
     try:
-        found = gradients(
-            build, real.inner, {learnt.of: learnt.upstream}, [s.value for s in states.values()]
-        )
+        gradients(build, real.inner, {learnt.of: learnt.upstream}, descent.states, descent.step)
     except MissingGradient as cause:
         raise error(
             "GM361",
@@ -68,12 +69,7 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
             "let only layers behind it learn, as --train last=1",
             ExitCode.UNSUPPORTED,
         ) from cause
-    missing = [s.value.name for s in states.values() if s.value not in found]
-    assert not missing, f"no gradient of {missing}"
-    assigned = _descent(build, training, list(states.values()), found)
-    loss = State(Value(_ONE, names.new("last loss")), np.zeros(1, np.float32), True)
-    shown = _called(build, learnt.loss, names.new("loss"))
-    assigned[loss] = shown
+    assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     made = Graph(
         graph.name,
@@ -171,26 +167,36 @@ def _loss(
     return (target, Value(_FLAG, names.new("learn"))), squared_error(build, result, target)
 
 
-def _descent(
-    build: Builder, training: Training, states: list[State], found: Mapping[Value, Value]
-) -> dict[State, Value]:
+class _Descent:
     """What every state becomes: momentum m g' + g, parameter w - rate g'."""
-    rate = _setting("learning_rate", training.learning_rate)
-    settings, steps = [rate], dict[State, Value]()
-    back = build.add(Neg(), rate.value)
-    momentum = _setting("momentum", training.momentum) if training.momentum else None
-    memories: dict[State, Value] = {}
-    for state in states:
-        step = found[state.value]
-        if momentum is not None:
-            name = f"{state.value.name}{_MEMORY}"
-            memory = State(Value(state.value.type, name), np.zeros_like(state.initial), True)
-            step = build.add(MultiplyAdd(0), memory.value, momentum.value, step)
-            memories[memory] = step
-        steps[state] = build.add(MultiplyAdd(2), step, back, state.value)
-    if momentum is not None:
-        settings.append(momentum)
-    return {**steps, **memories, **{item: build.add(Assign(), item.value) for item in settings}}
+
+    def __init__(self, build: Builder, training: Training, parameters: list[State]) -> None:
+        self._build = build
+        self._rate = _setting("learning_rate", training.learning_rate)
+        self._momentum = _setting("momentum", training.momentum) if training.momentum else None
+        self.states = {state.value: state for state in parameters}
+        self._steps: dict[State, Value] = {}
+        self._memories: dict[State, Value] = {}
+        self._back = build.add(Neg(), self._rate.value)
+
+    def step(self, parameter: Value, gradient: Value) -> None:
+        """Move the parameter against its gradient."""
+        build, state, step = self._build, self.states[parameter], gradient
+        if self._momentum is not None:
+            name = f"{parameter.name}{_MEMORY}"
+            memory = State(Value(parameter.type, name), np.zeros_like(state.initial), True)
+            step = build.add(MultiplyAdd(0), memory.value, self._momentum.value, step)
+            self._memories[memory] = step
+        self._steps[state] = build.add(MultiplyAdd(2), step, self._back, parameter)
+
+    def assigned(self) -> dict[State, Value]:
+        """All states in order: parameters, their momenta, settings."""
+        missing = [value.name for value, s in self.states.items() if s not in self._steps]
+        assert not missing, f"no gradient of {missing}"
+        settings = [item for item in (self._rate, self._momentum) if item is not None]
+        kept = {item: self._build.add(Assign(), item.value) for item in settings}
+        ordered = {state: self._steps[state] for state in self.states.values()}
+        return {**ordered, **self._memories, **kept}
 
 
 def _setting(name: str, value: float) -> State:
