@@ -47,7 +47,7 @@ from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
-from glowmcu.learning.facts import check_training, learning_cycles, training_entry
+from glowmcu.learning.facts import check_training, inference_cycles, training_entry
 from glowmcu.learning.training_graph import with_training
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
@@ -66,7 +66,6 @@ from glowmcu.version import __version__
 if TYPE_CHECKING:
     from glowmcu.quant.profile import Profile
     from glowmcu.quant.profiling import ProfilingObserver
-    from glowmcu.quant.quantizer import Quantized
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
     from glowmcu.quant.sample_source import SampleSource
 
@@ -250,10 +249,8 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
     imported, side_notes = as_application_sees(imported, options.inputs, file_name)
     inference = None
     if options.inputs.training is not None:
-        inference = Prepared(
-            Path(file_name).name, _sha256(data), imported,
-            lower(imported, simplified=options.simplify), dump,
-        )  # fmt: skip
+        plain = lower(imported, simplified=options.simplify)
+        inference = Prepared(Path(file_name).name, _sha256(data), imported, plain, dump)
         imported = with_training(imported, options.inputs.training, file_name)
         dump.graph("train", imported)
     watch = SimplificationWatch(dump.graph)
@@ -278,8 +275,8 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
 
 def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
-    check_cores(options, model.model_file, model.pipeline is not None)
     check_training(options, model.model_file)
+    check_cores(options, model.model_file, model.pipeline is not None)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
     wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
@@ -305,9 +302,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
-        costs=known_costs(
-            options.core, options.goal, fit.cycles - learning_cycles(fit), selections.values()
-        ),
+        costs=known_costs(options.core, options.goal, inference_cycles(fit), selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
         quality=model.quality, training=_training(model, options, fit, planning),
     )  # fmt: skip
@@ -320,7 +315,10 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         model.imported, graph, selections, plan, files, manifest, (*model.notes, *fitted.notes),
         fit.cycles, curve, places=places,
     )  # fmt: skip
-    return done if model.quantized is None else _with_float_side(done, model.quantized.quantized)
+    if model.quantized is None:
+        return done
+    made = model.quantized.quantized
+    return replace(done, float_graph=made.reference, float_nodes=made.float_nodes)
 
 
 def _training(
@@ -361,10 +359,6 @@ def _places(fit: FittedPlan, options: Options) -> Places:
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
         layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
     return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
-
-
-def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
-    return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
 
 
 def labels_of(

@@ -147,9 +147,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         prefix=facts.name.upper(),
         tool_version=facts.tool_version,
         compiler=COMPILER_MARK,
-        digest=BUNDLE_MARK,
-        base_checks=(),
-        kernel_checks=(),
+        digest=BUNDLE_MARK, base_checks=(), kernel_checks=(),
         model_file=comment_text(facts.model_file),
         model_sha256=facts.model_sha256,
         options=_option_lines(facts.options),
@@ -192,7 +190,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         labels=tuple(map(c_literal, facts.labels)),
         cores=1 if program.meetings is None else 2,
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
-    )
+    )  # fmt: skip
     public = libjit_closure(_public_headers(view))
     return replace(
         view,

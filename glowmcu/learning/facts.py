@@ -41,10 +41,10 @@ def check_training(options: Options, file_name: str) -> None:
         )
 
 
-def learning_cycles(fit: FittedPlan) -> float:
-    """Estimated cycles of the steps that only runs with a label take."""
+def inference_cycles(fit: FittedPlan) -> float:
+    """Estimated cycles of a run but for the steps that only runs with a label take."""
     rates = fit.graph.rates
-    return sum(
+    return fit.cycles - sum(
         item.cost.cycles
         for node, item in fit.selections.items()
         if rates and rates[node.stage].argument
@@ -60,7 +60,7 @@ def training_entry(
     owner = hashlib.sha256(model_sha256.encode())
     for name in told["parameters"]:
         owner.update(f"{name}{types[name]}".encode())
-    learning = round(learning_cycles(fit))
+    inference = round(inference_cycles(fit))
     return TrainingEntry(
         told["loss_kind"],
         told["argument"],
@@ -73,6 +73,6 @@ def training_entry(
         sum(types[name].size_bytes for name in told["parameters"]),
         owner.hexdigest()[:32],
         inference_arena_bytes,
-        round(fit.cycles) - learning if is_known else None,
-        learning if is_known else None,
+        inference if is_known else None,
+        round(fit.cycles) - inference if is_known else None,
     )
