@@ -90,9 +90,10 @@ class Rate:
         """Whether the stage computes in every run."""
         return self.first == 0 and self.period == 1 and not self.argument
 
-    def is_due(self, run: int, arguments: Mapping[str, Array]) -> bool:
+    def is_due(self, run: int, arguments: Mapping[str, Array] | None = None) -> bool:
         """Whether the stage computes in this run, whose arguments are these by name."""
         if self.argument:
+            assert arguments is not None, f"{self.name} waits for {self.argument}"
             return 0 <= int(arguments[self.argument].reshape(-1)[0]) < self.end
         return run >= self.first and (run - self.first) % self.period == 0
 
