@@ -12,6 +12,7 @@ from typing import Any
 from glowmcu.errors import error
 
 _LAST = re.compile(r"last=([1-9][0-9]{0,3})")
+_PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
 
 
 class Loss(Enum):
@@ -25,6 +26,7 @@ class Loss(Enum):
 class Training:
     """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
     `biases_only` their weights stay. Without `momentum` there is no memory of gradients before.
+    With `prototypes` no layer learns: means of so many classes take the last one's place.
     """
 
     last: int = 0
@@ -33,16 +35,21 @@ class Training:
     loss: Loss = Loss.CROSS_ENTROPY
     learning_rate: float = 0.01
     momentum: float = 0.0
+    prototypes: int = 0
 
     @property
     def what(self) -> str:
         """As `--train` takes it."""
+        if self.prototypes:
+            return f"prototypes={self.prototypes}"
         named = [f"last={self.last}"] if self.last else list(self.layers)
         return ",".join([*named, *(["bias"] if self.biases_only else [])])
 
     @property
     def text(self) -> dict[str, str]:
         """What the bundle says of it; what is not used is not named."""
+        if self.prototypes:
+            return {"train": self.what}
         momentum = {"momentum": repr(self.momentum)} if self.momentum else {}
         return {
             "train": self.what,
@@ -107,6 +114,14 @@ def training_of(
                     hint="add --train last=1, or leave it out",
                 )
         return None
+    if found := _PROTOTYPES.fullmatch(train.strip()):
+        if any(value is not None for value in given.values()):
+            raise error(
+                "GM735",
+                "prototypes are means: there is no loss, learning rate or momentum",
+                hint="leave these out, or let the last layer learn: --train last=1",
+            )
+        return Training(prototypes=int(found[1]))
     rate, kept = _number("learning_rate", learning_rate, 0.01), _number("momentum", momentum, 0.0)
     if not 0.0 < rate <= 100.0 or not 0.0 <= kept < 1.0:
         raise error(
@@ -122,8 +137,11 @@ def training_of_bundle(said: Mapping[str, str]) -> Training | None:
     """That of a bundle whose options are these."""
     if "train" not in said:
         return None
-    rate, momentum = float(said["learning_rate"]), float(said.get("momentum", "0"))
-    return training_of(said["train"], said["loss"], rate, momentum)
+    rate, momentum = said.get("learning_rate"), said.get("momentum")
+    return training_of(
+        said["train"], said.get("loss"), float(rate) if rate else None,
+        float(momentum) if momentum else None,
+    )  # fmt: skip
 
 
 def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
@@ -136,7 +154,8 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
                 "GM734",
                 f"--train does not take {word!r}",
                 hint="last=N for the last N layers with weights, names of layers, bias for biases "
-                "alone: --train last=1, --train dense_1,dense_2, --train last=3,bias",
+                "alone, or prototypes=CLASSES: --train last=1, --train dense_1,dense_2, "
+                "--train last=3,bias",
             )
     if len(counts) > 1 or (counts and layers):
         raise error(

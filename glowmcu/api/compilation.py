@@ -118,8 +118,8 @@ def compile(
     `dump_ir` is a folder for the IR after every pass.
 
     Learning: `train` says which layers learn on the device ("last=1", "dense_1,dense_2", with
-    "bias" their biases alone), `loss` by which measure; `learning_rate` and `momentum` are what
-    NAME_reset begins with.
+    "bias" their biases alone, "prototypes=5" means of five classes), `loss` by which measure;
+    `learning_rate` and `momentum` are what NAME_reset begins with.
 
     Raises GlowmcuError with every problem that was found: GM1xx to GM3xx of the model and its
     quantization, GM4xx of memory, GM5xx of names, files and kernels, GM7xx of arguments.

@@ -39,8 +39,9 @@ def training_options(function: _F) -> _F:
         return function(training=training, **others)
 
     options = (
-        click.option("--train", metavar="last=N|LAYERS[,bias]",
-                     help="Add NAME_train: these layers learn; with bias their biases alone."),
+        click.option("--train", metavar="last=N|LAYERS[,bias]|prototypes=K",
+                     help="Add NAME_train: these layers learn; with bias their biases alone; with "
+                          "prototypes the means of K classes, nearest wins."),
         click.option("--loss", type=click.Choice(get_args(LossWord)),
                      help="What learning makes smaller. Default: cross-entropy."),
         click.option("--learning-rate", type=float, metavar="X",

@@ -10,7 +10,7 @@ from glowmcu.errors import error
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
 from glowmcu.ir.graph import Graph
-from glowmcu.learning.training_graph import LEARNS
+from glowmcu.learning.stage import LEARNS
 from glowmcu.memory_fit import FittedPlan
 from glowmcu.training import TrainingEntry
 

@@ -7,10 +7,6 @@ states:  parameters, their momenta, `learning_rate` f32[1], `momentum` f32[1], t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-
 import numpy as np
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
@@ -21,18 +17,14 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.learning.layers import TrainedLayer, trained_layers
 from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
+from glowmcu.learning.prototypes import with_prototypes
 from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
+from glowmcu.learning.stage import FLAG, MEMORY, ONE, STAGE, Names, called, told
 from glowmcu.lowering import fold_constants
 from glowmcu.ops.activation import Neg
 from glowmcu.ops.assign import Assign
 from glowmcu.ops.multiply_add import MultiplyAdd
 from glowmcu.training import Loss, Training
-
-_ONE, _FLAG = TensorType((1,), ElementType.F32), TensorType((1,), ElementType.I32)
-_STAGE = 1
-_MEMORY, _SETTINGS = "/momentum", ("learning_rate", "momentum")
-#: Key of the graph's metadata that says which value is what, as JSON.
-LEARNS = "glowmcu.learns"
 
 
 def with_training(graph: Graph, training: Training | None, file_name: str) -> Graph:
@@ -41,6 +33,8 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
         return graph
     graph = fold_constants.run(graph)
     result = _only_result(graph, file_name)
+    if training.prototypes:
+        return with_prototypes(graph, training.prototypes, file_name)
     layers = trained_layers(graph, training, file_name)
     states = _parameters(graph, layers)
     problems: list[Problem] = []
@@ -53,11 +47,11 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
             "GM362", f"no layer that learns has influence on {result.name!r}", file_name,
             "name layers in front of the output",
         )  # fmt: skip
-    names = _Names(value.name for value in (*graph.inputs, *graph.outputs))
-    build = Builder("learning", _STAGE)
+    names = Names(value.name for value in (*graph.inputs, *graph.outputs))
+    build = Builder("learning", STAGE)
     arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
-    loss = State(Value(_ONE, names.new("last loss")), np.zeros(1, np.float32), True)
-    shown = _called(build, learnt.loss, names.new("loss"))
+    loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
+    shown = called(build, learnt.loss, names.new("loss"))
     descent = _Descent(build, training, list(states.values()))
     try:
         gradients(build, real.inner, {learnt.of: learnt.upstream}, descent.states, descent.step)
@@ -77,49 +71,16 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
         (*real.nodes, *build.nodes),
         (*real.outputs, shown, *assigned.values()),
         graph.rounding,
-        {**graph.metadata, **_told(training, arguments, shown, states.values(), assigned)},
+        {
+            **graph.metadata,
+            **told(training.loss.value, arguments, shown, states.values(), assigned),
+        },
         graph.kept,
         tuple(assigned),
         (Rate("inference", 0, 1), Rate("learning", 0, 1, arguments[-1].name, end)),
     )
     made.verify()
     return made
-
-
-class _Names:
-    """Names that no input or output has."""
-
-    def __init__(self, taken: object) -> None:
-        self._taken = set[str](taken)  # type: ignore[call-overload]
-
-    def new(self, name: str) -> str:
-        found, number = name, 2
-        while found in self._taken:
-            found, number = f"{name}_{number}", number + 1
-        self._taken.add(found)
-        return found
-
-
-def _told(
-    training: Training,
-    arguments: Sequence[Value],
-    loss: Value,
-    parameters: Iterable[State],
-    states: Iterable[State],
-) -> dict[str, str]:
-    """Which value is what, for who makes a bundle of the graph."""
-    names = [state.value.name for state in states]
-    target = arguments[0].name if len(arguments) > 1 else ""
-    told = {
-        "loss_kind": training.loss.value,
-        "argument": arguments[-1].name,
-        "target": target,
-        "loss": loss.name,
-        "parameters": [state.value.name for state in parameters],
-        "momenta": [name for name in names if name.endswith(_MEMORY)],
-        "settings": [name for name in names if name in _SETTINGS],
-    }
-    return {LEARNS: json.dumps(told)}
 
 
 def _only_result(graph: Graph, file_name: str) -> Value:
@@ -157,14 +118,14 @@ def _parameters(graph: Graph, layers: tuple[TrainedLayer, ...]) -> dict[Value, S
 
 
 def _loss(
-    build: Builder, training: Training, real: RealPart, result: Value, names: _Names, file: str
+    build: Builder, training: Training, real: RealPart, result: Value, names: Names, file: str
 ) -> tuple[tuple[Value, ...], LossGradient]:
     """Arguments for the loss, that which asks for learning last; and the loss."""
     if training.loss is Loss.CROSS_ENTROPY:
-        label = Value(_FLAG, names.new("label"))
+        label = Value(FLAG, names.new("label"))
         return (label,), cross_entropy(build, real.inner, result, label, file)
     target = Value(TensorType(result.type.shape, ElementType.F32), names.new("target"))
-    return (target, Value(_FLAG, names.new("learn"))), squared_error(build, result, target)
+    return (target, Value(FLAG, names.new("learn"))), squared_error(build, result, target)
 
 
 class _Descent:
@@ -183,7 +144,7 @@ class _Descent:
         """Move the parameter against its gradient."""
         build, state, step = self._build, self.states[parameter], gradient
         if self._momentum is not None:
-            name = f"{parameter.name}{_MEMORY}"
+            name = f"{parameter.name}{MEMORY}"
             memory = State(Value(parameter.type, name), np.zeros_like(state.initial), True)
             step = build.add(MultiplyAdd(0), memory.value, self._momentum.value, step)
             self._memories[memory] = step
@@ -202,18 +163,4 @@ class _Descent:
 def _setting(name: str, value: float) -> State:
     """A number that the application may change between runs."""
     data: Array = np.full(1, value, np.float32)
-    return State(Value(_ONE, name), data, True)
-
-
-def _called(build: Builder, value: Value, name: str) -> Value:
-    """`value`, the result of the builder's last node that makes it, under another name."""
-    renamed = Value(value.type, name)
-    build.nodes[:] = [
-        replace(
-            node,
-            inputs=tuple(renamed if item is value else item for item in node.inputs),
-            outputs=tuple(renamed if item is value else item for item in node.outputs),
-        )
-        for node in build.nodes
-    ]
-    return renamed
+    return State(Value(ONE, name), data, True)

@@ -97,17 +97,15 @@ class Stack(Operation):
         return overwritable_operands(signature)
 
     def updates(self, signature: Signature) -> Mapping[int, int]:
-        """What the last member updates, if that is an operand and nobody else in the stack reads
-        it: then element i is read before it is written, whatever the others do.
+        """What the last member updates, if that is an operand. Element i of it, which is of the
+        result's shape, is read for the last time before element i is written.
         """
         last = self.members[-1]
         inner = self.signatures(signature.inputs)[-1]
-        read = [operand for member in self.members for operand in member.operands]
         return {
             result: last.operands[operand]
             for result, operand in last.op.updates(inner).items()
             if last.operands[operand] < len(signature.inputs)
-            and read.count(last.operands[operand]) == 1
         }
 
     def input_rows(

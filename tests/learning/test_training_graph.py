@@ -263,3 +263,45 @@ def test_cross_entropy_needs_classes() -> None:
         with_training(graph, Training(1), "m.onnx")
     learns = with_training(graph, Training(1, loss=Loss.SQUARED_ERROR), "m.onnx")
     assert learns.rates[1].end == 1
+
+
+@pytest.mark.parametrize("path", [DIGITS, GESTURES])
+def test_prototypes_are_means_of_features(path: Path) -> None:
+    """Against numpy: means in one go, distances, and the nearest class."""
+    graph = learning(path, "prototypes=3")
+    session, data = Session(graph), drawn(graph, 9)
+    # What the last layer reads is what a prototype of one sample is.
+    features = []
+    for x in data:
+        alone = Session(graph)
+        alone.run([x, label(0)])
+        features.append(states_of(graph, alone)["prototypes/means"][0])
+    for at, x in enumerate(data[:8]):
+        session.run([x, label(at % 2)])
+    state = states_of(graph, session)
+    for number in (0, 1):
+        want = np.mean(np.array(features[number:8:2], np.float64), axis=0)
+        np.testing.assert_allclose(state["prototypes/means"][number], want, rtol=1e-5, atol=1e-6)
+    assert state["prototypes/counts"].tolist() == [[4], [4], [0]]
+    scores, loss = session.run([data[8], label(-1)])
+    distances = ((features[8] - state["prototypes/means"][:2]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(scores[0, :2], -distances, rtol=1e-4)
+    assert scores[0, 2] == np.float32(-1e30)
+    assert session.run([data[8], label(3)])[1] == loss  # no class: nothing is learnt
+
+
+@pytest.mark.parametrize("options", [{"loss": "squared-error"}, {"learning_rate": 0.1}])
+def test_prototypes_have_no_rate_and_no_loss(options: dict[str, object]) -> None:
+    with pytest.raises(GlowmcuError, match="GM735"):
+        training_of("prototypes=3", **options)  # type: ignore[arg-type]
+
+
+def test_prototypes_need_a_row_of_features() -> None:
+    onnx = pytest.importorskip("onnx")
+    data = onnx_graph(
+        [onnx.helper.make_node("Conv", ["x", "w"], ["y"], name="only")],
+        {"x": (np.float32, (1, 2, 4, 4))}, ["y"], {"w": np.ones((3, 2, 3, 3), np.float32)},
+    )  # fmt: skip
+    graph = application_graph(data, "m.onnx")[0]
+    with pytest.raises(GlowmcuError, match="GM362"):
+        with_training(graph, training_of("prototypes=2"), "m.onnx")
