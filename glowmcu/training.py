@@ -160,7 +160,7 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
     if len(counts) > 1 or (counts and layers):
         raise error(
             "GM734",
-            f"--train {train} says twice which layers learn",
+            f"{train!r} says twice which layers learn",
             hint="give last=N or names of layers",
         )
     return (counts[0] if counts else 0), layers, "bias" in words
