@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         verify,
         verify_against,
     )
-    from glowmcu.bundle import Bundle, Report, Session, load
+    from glowmcu.bundle import Bundle, Report, load
     from glowmcu.report.page_file import ReportPage, report
 
 __all__ = [
@@ -86,7 +86,8 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    **dict.fromkeys(("Bundle", "Report", "Session", "load"), "glowmcu.bundle"),
+    **dict.fromkeys(("Bundle", "Report", "load"), "glowmcu.bundle"),
+    "Session": "glowmcu.session",
     **dict.fromkeys(("ReportPage", "report"), "glowmcu.report.page_file"),
 }
 _HERE = ("ExitCode", "GlowmcuError", "Problem", "SerialPort", "__version__", "memory_limit")

@@ -16,6 +16,7 @@ from glowmcu.labels import labels_text
 from glowmcu.manifest import LayerEntry, Manifest, TensorEntry, read_manifest
 from glowmcu.notebook import Card, Column, Shown
 from glowmcu.number_text import count
+from glowmcu.session import Session, real_outputs, stored_inputs
 from glowmcu.verify import toolchain
 from glowmcu.verify.text_size import text_sizes
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from glowmcu.option_words import CoreName, Where
     from glowmcu.verify.measurement import Array, Measurement
-    from glowmcu.verify.measurement import Session as ExecutorSession
 
 
 _LAYER_COLUMNS = (
@@ -104,46 +104,6 @@ class MemoryPass:
     before_bytes: int
     after_bytes: int
     note: str
-
-
-class Session:
-    """One stream of a bundle's invocations, made by `Bundle.session`.
-
-    >>> session = glowmcu.compile("digits_int8.tflite", output="build/digits").session()
-    >>> (scores,) = session.run([np.load("seven.npy")])
-    >>> session.reset()
-    """
-
-    def __init__(self, steps: ExecutorSession, manifest: Manifest) -> None:
-        self._steps = steps
-        self._manifest = manifest
-
-    def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
-        """Outputs of the next invocation, in model order; arguments are as for `Bundle.run`.
-
-        >>> session = glowmcu.load("build/digits").session()
-        >>> [output.shape for output in session.run([np.load("seven.npy")])]
-        [(1, 10)]
-        """
-        return list(self.measure(inputs, real).outputs)
-
-    def measure(self, inputs: Sequence[ArrayLike], real: bool = False) -> Measurement:
-        """The next invocation with what it costs, where the executor can tell.
-
-        >>> session = glowmcu.load("build/digits").session()
-        >>> session.measure([np.load("seven.npy")]).cycles is None  # this computer is no MCU
-        True
-        """
-        measured = self._steps.measure(_taken(self._manifest, inputs, real))
-        return _given(self._manifest, measured, real)
-
-    def reset(self) -> None:
-        """Begin a new stream: states are what they were at first.
-
-        >>> session = glowmcu.load("build/digits").session()
-        >>> session.reset()
-        """
-        self._steps.reset()
 
 
 @dataclass(frozen=True)
@@ -296,10 +256,11 @@ class Bundle(Shown):
         """
         from glowmcu.verify.executors import executor
 
-        given = [_taken(self.manifest, arrays, real) for arrays in inputs]
+        given = [stored_inputs(self.manifest, arrays, real) for arrays in inputs]
         place = executor(on, self.board, core, wait_states, board_memory=board_memory)
         found = place.run(self.path, given)
-        return [_given(self.manifest, measured, real) for measured in found]
+        pairs = zip(found, inputs, strict=True)
+        return [real_outputs(self.manifest, each, len(arrays), real) for each, arrays in pairs]
 
     def quantize(self, name: str, real: ArrayLike) -> Array:
         """Real numbers as the input (or output) `name` stores them, in the same shape: round(real /
@@ -349,31 +310,6 @@ def load(path: str | Path, board: str | None = None) -> Bundle:
     folder = Path(path)
     manifest = read_manifest(folder)
     return Bundle(folder, manifest, find_board(board or manifest.board))
-
-
-def _taken(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -> list[Array]:
-    """Stored values. Raises GM604 for another number of inputs, GM628."""
-    import numpy as np
-
-    if not real:
-        return [np.asarray(array) for array in inputs]
-    from glowmcu.real_units import stored_values
-    from glowmcu.verify.host import check_inputs
-
-    pairs = zip(manifest.inputs, inputs, strict=False)
-    stored = [stored_values(entry, array, manifest.name) for entry, array in pairs]
-    stored += [np.asarray(array) for array in list(inputs)[len(stored) :]]
-    check_inputs(manifest, stored)
-    return stored
-
-
-def _given(manifest: Manifest, measured: Measurement, real: bool) -> Measurement:
-    if not real:
-        return measured
-    from glowmcu.real_units import real_values
-
-    pairs = zip(manifest.outputs, measured.outputs, strict=True)
-    return replace(measured, outputs=tuple(real_values(entry, array) for entry, array in pairs))
 
 
 def _tensor_text(entry: TensorEntry) -> str:

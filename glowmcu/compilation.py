@@ -113,6 +113,8 @@ class Prepared:
     quality: tuple[QualityEntry, ...] = ()
     #: Where each run is given a size: `lowered` at all of them.
     sizes: OpenGraphs | None = None
+    #: Of a model that learns: the same without that, for what learning costs.
+    inference: Prepared | None = None
 
 
 def options_text(options: Options, imported: Graph) -> dict[str, str]:
@@ -144,6 +146,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "flash_budget": str(options.budgets.flash_bytes or ""),
         "arena_budget": str(options.budgets.arena_bytes or ""),
         "state": imported.metadata.get(PAIRS, ""),
+        **(options.inputs.training.text if options.inputs.training else {}),
         **options.interface.text,
     }
     return {key: value for key, value in text.items() if value}

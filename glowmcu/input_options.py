@@ -20,6 +20,7 @@ from glowmcu.errors import error
 from glowmcu.name_lists import read_names, read_pairs
 from glowmcu.size_forms import OpenSize
 from glowmcu.slides import GivenSlide, Slide, read_slides, slides_of
+from glowmcu.training import Training, training_of_bundle
 
 #: The shape of an input, with symbols for sizes that stand elsewhere.
 GivenShape = tuple[int | str, ...]
@@ -42,7 +43,7 @@ class InputOptions:
     `slide_layers` how many layers keep theirs; without it all that can. `cameras` are inputs that
     come as frames, `FORMAT:WIDTHxHEIGHT`. `open_size` is a symbol of which each run is given a
     size; in `shapes` and `symbols` it is the largest, `open_shapes` are those of `shapes` in which
-    the user wrote it.
+    the user wrote it. With `training` the model has a label to learn from, and a loss.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class InputOptions:
     cameras: Mapping[str, str] = field(default_factory=dict)
     open_size: OpenSize | None = None
     open_shapes: Mapping[str, GivenShape] = field(default_factory=dict)
+    training: Training | None = None
 
     @property
     def given_shapes(self) -> dict[str, GivenShape]:
@@ -227,7 +229,7 @@ def options_of_bundle(
     states = read_pairs(said.get("state", ""))
     return InputOptions(
         shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states,
-        finds_states=False, slides=slides, cameras=cameras,
+        finds_states=False, slides=slides, cameras=cameras, training=training_of_bundle(said),
     )  # fmt: skip
 
 

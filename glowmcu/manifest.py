@@ -20,6 +20,7 @@ from glowmcu.errors import error
 from glowmcu.quality import QualityEntry, quality_of
 from glowmcu.simplified import SimplificationEntry, simplification_of
 from glowmcu.size_forms import SizeForm, shape_at
+from glowmcu.training import TrainingEntry, training_entry_of
 
 FORMAT_VERSION = 1
 FILE_NAME = "manifest.json"
@@ -258,6 +259,7 @@ class Manifest:
     labels: tuple[str, ...] = ()
     cores: int = 1
     quality: tuple[QualityEntry, ...] = ()
+    training: TrainingEntry | None = None
 
     @property
     def identity(self) -> bytes:
@@ -292,7 +294,9 @@ class Manifest:
 
     @property
     def entry_points(self) -> tuple[str, ...]:
-        """The C functions that make an inference."""
+        """The C functions that make an inference, and learn if there is a label."""
+        if self.training is not None:
+            return (f"{self.name}_learn",)
         if self.streamed_input is None:
             return (f"{self.name}_run_from" if self.external else f"{self.name}_run",)
         rows = self.inputs[self.streamed_input].rows
@@ -317,8 +321,9 @@ class Manifest:
     def to_json(self) -> str:
         """Stable text: keys in field order, two-space indent, final newline."""
         body = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
-        if not self.quality:
-            del body["quality"]
+        for name in ("quality", "training"):
+            if not body[name]:
+                del body[name]
         return json.dumps(body, indent=2) + "\n"
 
 
@@ -368,6 +373,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["packages"] = tuple(body.get("packages", ()))
     body["labels"] = tuple(body.get("labels", ()))
     body["quality"] = quality_of(body.get("quality", ()))
+    body["training"] = training_entry_of(body.get("training"))
     body["simplification"] = simplification_of(body.get("simplification"))
     body["placement"] = tuple(
         PlacementEntry(**{**row, "layers": tuple(row["layers"])})

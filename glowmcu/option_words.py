@@ -37,6 +37,8 @@ TunedIoWord = Literal["int8", "float"]
 WeightsWord = Literal["linked", "pointer"]
 #: Bits of a matrix product's weights; mixed: layer by layer, as the samples bear.
 BitsWord = Literal[4, 8, "4", "8", "mixed"]
+#: What learning on the device makes smaller.
+LossWord = Literal["cross-entropy", "squared-error"]
 #: Order of the axes of a picture.
 Layout = Literal["nhwc", "nchw"]
 #: Build systems that a bundle can be a package of.

@@ -47,6 +47,8 @@ from glowmcu.kept_layers import fit_kept_layers
 from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.known_costs import known_costs
 from glowmcu.kernels.selection.select import code_bytes
+from glowmcu.learning.facts import check_training, inference_cycles, training_entry
+from glowmcu.learning.training_graph import with_training
 from glowmcu.lowering import round_as_asked
 from glowmcu.lowering.application_side import as_application_sees
 from glowmcu.lowering.passes import PassObserver, lower
@@ -58,12 +60,12 @@ from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.external_inputs import external_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
 from glowmcu.planning_progress import PlanningWatch
+from glowmcu.training import TrainingEntry
 from glowmcu.version import __version__
 
 if TYPE_CHECKING:
     from glowmcu.quant.profile import Profile
     from glowmcu.quant.profiling import ProfilingObserver
-    from glowmcu.quant.quantizer import Quantized
     from glowmcu.quant.request import QuantizationRequest, QuantizedModel
     from glowmcu.quant.sample_source import SampleSource
 
@@ -174,7 +176,8 @@ def application_graph(
     else:
         graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
     graph, notes = as_application_sees(graph, inputs, name)
-    return graph, (*notes, *state_notes(graph, inputs))
+    told = (*notes, *state_notes(graph, inputs))
+    return with_training(graph, inputs.training, name), told
 
 
 def export_model(
@@ -244,6 +247,12 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
         imported = quantized.quantized.graph
         dump.graph("quantize", imported)
     imported, side_notes = as_application_sees(imported, options.inputs, file_name)
+    inference = None
+    if options.inputs.training is not None:
+        plain = lower(imported, simplified=options.simplify)
+        inference = Prepared(Path(file_name).name, _sha256(data), imported, plain, dump)
+        imported = with_training(imported, options.inputs.training, file_name)
+        dump.graph("train", imported)
     watch = SimplificationWatch(dump.graph)
     lowered = lower(imported, watch, options.simplify)
     with said_of(lowered.name, file_name):
@@ -260,11 +269,13 @@ def _prepared(data: bytes, file_name: str, options: Options) -> Prepared:
         Path(file_name).name, _sha256(data), imported, lowered, dump, labels,
         (*notes, *dump.notes, *label_notes), watch.told(), external, quantized,
         said=quantized.text if quantized else {}, quality=quantized.quality if quantized else (),
+        inference=inference,
     )  # fmt: skip
 
 
 def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
+    check_training(options, model.model_file)
     check_cores(options, model.model_file, model.pipeline is not None)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
@@ -291,9 +302,9 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         instrument=options.instrument,
         placed=Placed(options.placement.board, places) if options.placement.board else None,
         extra_macs=fit.extra_macs, progress=fit.progress, labels=model.labels,
-        costs=known_costs(options.core, options.goal, fit.cycles, selections.values()),
+        costs=known_costs(options.core, options.goal, inference_cycles(fit), selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
-        quality=model.quality,
+        quality=model.quality, training=_training(model, options, fit, planning),
     )  # fmt: skip
     files, manifest = unlisted_files(plan.program, selections, facts)
     files = files.joined(_firmware_files(options, manifest, facts.vectors))
@@ -304,7 +315,21 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         model.imported, graph, selections, plan, files, manifest, (*model.notes, *fitted.notes),
         fit.cycles, curve, places=places,
     )  # fmt: skip
-    return done if model.quantized is None else _with_float_side(done, model.quantized.quantized)
+    if model.quantized is None:
+        return done
+    made = model.quantized.quantized
+    return replace(done, float_graph=made.reference, float_nodes=made.float_nodes)
+
+
+def _training(
+    model: Prepared, options: Options, fit: FittedPlan, planning: PlanningWatch
+) -> TrainingEntry | None:
+    """What of the bundle learns, and what that costs beside inference alone."""
+    if model.inference is None:
+        return None
+    plain = fit_as_asked(model.inference, options, None, planning).fit
+    known = known_costs(options.core, options.goal, 1.0, ()).work > 0
+    return training_entry(model.imported, model.model_sha256, fit, plain.arena_bytes, known)
 
 
 def _firmware_files(
@@ -334,10 +359,6 @@ def _places(fit: FittedPlan, options: Options) -> Places:
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
         layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
     return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
-
-
-def _with_float_side(compilation: Compilation, made: Quantized) -> Compilation:
-    return replace(compilation, float_graph=made.reference, float_nodes=made.float_nodes)
 
 
 def labels_of(

@@ -25,6 +25,7 @@ LEAVES = {
     "planning_progress", "quality", "quality_text", "real_units", "resources",
     "simplified", "size_forms", "slides", "sound_files",
     "stack_use",
+    "training",
     "test_vectors", "user_cache", "version",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
@@ -39,6 +40,8 @@ ALLOWED: dict[str, set[str]] = {
     "board": LEAVES,
     "ir": SHARED,
     "ops": SHARED | {"ir"},
+    # Rules of differentiation, in operators.
+    "gradient": SHARED | MEANING,
     # What a compilation takes and makes, as data.
     "compilation": SHARED | MEANING | STAGES | {"open_size"},
     # A choice between compilations of one model.
@@ -46,6 +49,8 @@ ALLOWED: dict[str, set[str]] = {
     # One model at all the sizes that a run may be given: graphs, kernels, one plan.
     "open_size": SHARED | MEANING | {"emit_c", "kernels", "memory_fit", "memplan"},
     "given_size": SHARED | MEANING | {"compilation", "emit_c", "open_size"},
+    # A model's graph with a stage that learns, and what a bundle says of it.
+    "learning": SHARED | MEANING | {"compilation", "gradient", "lowering", "memory_fit"},
     # The stage between lowering and files: which fit the options ask for.
     "fit_as_asked": SHARED
     | MEANING
@@ -54,12 +59,22 @@ ALLOWED: dict[str, set[str]] = {
     "pipeline": SHARED
     | MEANING
     | STAGES
-    | {"compilation", "fit_as_asked", "given_size", "kept_layers", "memory_fit", "open_size"},
+    | {
+        "compilation",
+        "fit_as_asked",
+        "given_size",
+        "kept_layers",
+        "learning",
+        "memory_fit",
+        "open_size",
+    },
     # Several models behind each other: each through the stages, then all as one.
     "multirate": SHARED | MEANING | {"compilation", "lowering", "pipeline", "quant"},
     # Selection and planning, again and again until the arena fits: a part of the pipeline.
     "memory_fit": SHARED | MEANING | {"kernels", "memplan"},
-    "bundle": SHARED | {"verify"},  # what a compiled bundle can do, from its files alone
+    # A stream of its runs.
+    "session": SHARED | {"verify"},
+    "bundle": SHARED | {"session", "verify"},  # what a compiled bundle can do, from its files alone
     # What commands found out about a bundle, as data: the source of all that shows it.
     "facts": SHARED | MEANING | {"bundle"},
     # A search over compilations: quantizes, costs and measures many.
@@ -87,7 +102,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"api", "bundle", "facts", "frontend", "memplan", "quant", "tuning", "verify"},
     # What `onnx.backend` wants: compile, then run on this computer.
     "onnx_backend": SHARED | MEANING | {"api", "compilation", "pipeline", "verify"},
-    "__init__": SHARED | {"api", "bundle", "report"},
+    "__init__": SHARED | {"api", "bundle", "report", "session"},
     # Arguments in, text out: no way into a stage but through the public API, save to list things.
     "__main__": {"cli"},
     # A job of a CI service: calls the command line, and words what came of it.

@@ -36,6 +36,7 @@ from glowmcu.multirate.compilation import PipelineFiles, compile_pipeline
 from glowmcu.option_words import (
     IoWord,
     Layout,
+    LossWord,
     Optimize,
     PackageName,
     RoundingWord,
@@ -47,6 +48,7 @@ from glowmcu.planning_progress import PlanningObserver
 from glowmcu.quality import Demands, unmeasured
 from glowmcu.quality_text import NOT_MEASURED, ROUNDED_ALONE, warning_notes
 from glowmcu.slides import GivenSlide
+from glowmcu.training import training_of
 
 if TYPE_CHECKING:
     from glowmcu.api.quantization import ProfileGiven, SamplesGiven
@@ -75,7 +77,9 @@ def compile(
     package: Sequence[str] = (), observer: ProfilingObserver | None = None,
     planning_observer: PlanningObserver | None = None,
     example_inputs: ExampleInputs | None = None, require_sqnr: float | None = None,
-    require_agreement: float | None = None,
+    require_agreement: float | None = None, train: str | None = None,
+    loss: LossWord | None = None, learning_rate: float | None = None,
+    momentum: float | None = None,
 ) -> Bundle:  # fmt: skip
     """Compile a model to C in the folder `output` (`build/<name>` if it is None).
 
@@ -113,6 +117,10 @@ def compile(
     classes; `emit` adds the files of build systems, which `package` ("KEY=VALUE") describes.
     `dump_ir` is a folder for the IR after every pass.
 
+    Learning: `train` says which layers learn on the device ("last=1", "dense_1,dense_2", with
+    "bias" their biases alone, "prototypes=5" means of five classes), `loss` by which measure;
+    `learning_rate` and `momentum` are what NAME_reset begins with.
+
     Raises GlowmcuError with every problem that was found: GM1xx to GM3xx of the model and its
     quantization, GM4xx of memory, GM5xx of names, files and kernels, GM7xx of arguments.
 
@@ -124,6 +132,7 @@ def compile(
     given, pipeline = read_source(model, preprocess, example_inputs)
     chosen, border = border_of(io, quantization, profile is None and samples is None)
     inputs = inputs_of(input_shapes, define, bind, states, slide, camera)
+    inputs = replace(inputs, training=training_of(train, loss, learning_rate, momentum))
     if pipeline is None:
         refuse_stored_weights(given, quantization, inputs)
     options = Options(

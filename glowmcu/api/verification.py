@@ -267,7 +267,8 @@ def _references(
         return bundle_reference(data, model, asked, rounding, given)
 
     def options(at: Manifest) -> InputOptions:
-        shapes = {entry.name: entry.shape for entry in at.inputs}
+        asked = () if at.training is None else at.training.tensors
+        shapes = {entry.name: entry.shape for entry in at.inputs if entry.name not in asked}
         return options_of_bundle(manifest.options, shapes, bind)
 
     if manifest.size is None:

@@ -30,6 +30,7 @@ from glowmcu.cli.quantization_arguments import (
 )
 from glowmcu.cli.rounding_option import rounding_option
 from glowmcu.cli.simplify_option import simplify_option
+from glowmcu.cli.training_arguments import TrainingArguments, training_options
 from glowmcu.input_options import InputOptions
 from glowmcu.option_words import Optimize, PackageName, RoundingWord
 
@@ -58,6 +59,7 @@ GROUPS = {
     ),
     "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
     "Code on the target": ("--steps", "--cores", "--instrument", "--dump-tensors"),
+    "Learning on the device": ("--train", "--loss", "--learning-rate", "--momentum"),
     "Numbers and kernels": ("--rounding", "--simplify", "--kernels"),
     "This computer": ("--max-memory",),
 }  # fmt: skip
@@ -105,13 +107,14 @@ GROUPS = {
 )
 @interface_options
 @package_options
+@training_options
 @json_option
 def compile_command(
     model: Path, board: str, output: Path | None, name: str | None, optimize: Optimize,
     rounding: RoundingWord, memory: MemoryArguments, simplify: bool,
     quantized: QuantizationArguments, inputs: InputOptions, kernels: Path | None, explain: bool,
     report: Path | None, dump_ir: Path | None, pareto: bool, interface: InterfaceArguments,
-    emit: PackageName, package: tuple[str, ...], as_json: bool,
+    training: TrainingArguments, emit: PackageName, package: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Compile MODEL (.tflite or .onnx) into a C bundle."""
     # Not above: --help and completion need no compiler.
@@ -150,6 +153,7 @@ def compile_command(
             dump_ir=dump_ir,
             pareto=pareto,
             **asdict(interface),
+            **asdict(training),
             emit=emit,
             package=package,
             observer=observers.profiling,

@@ -238,7 +238,8 @@ class _Body:
             arrays = []
             self.checked = [item for item in self.checked if not _is_parameter(item)]
         integrity = integrity_view((*arrays, *tables, *self.checked))
-        if integrity.lines or self.pool.weights is Weights.POINTER:
+        learns = any(rate.argument for rate in self.program.rates)
+        if integrity.lines or self.pool.weights is Weights.POINTER or learns:
             self.headers["glowmcu_check.h"] = self.default
         switch = CodeSwitch(self.name)
         groups = header_groups(switch, self.headers, self.default)

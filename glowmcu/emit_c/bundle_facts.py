@@ -16,6 +16,7 @@ from glowmcu.manifest import PipelineEntry
 from glowmcu.quality import QualityEntry
 from glowmcu.simplified import SimplificationEntry
 from glowmcu.stack_use import KnownCosts
+from glowmcu.training import TrainingEntry
 
 
 @dataclass(frozen=True)
@@ -47,3 +48,9 @@ class BundleFacts:
     pipeline: PipelineEntry | None = None
     sized: SizedProgram | None = None
     quality: tuple[QualityEntry, ...] = ()
+    training: TrainingEntry | None = None
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Inputs and outputs that learning added to those of the model."""
+        return frozenset() if self.training is None else frozenset(self.training.tensors)

@@ -21,6 +21,7 @@ from glowmcu.emit_c.contract import (
 )
 from glowmcu.emit_c.costs_view import CostsView, cost_entry, costs_view
 from glowmcu.emit_c.golden_text import golden_json, vector_view
+from glowmcu.emit_c.learning_view import learning_view
 from glowmcu.emit_c.manifest_entries import bundle_manifest
 from glowmcu.emit_c.misra import RECORD_FILE, disapplied_table, places, table
 from glowmcu.emit_c.misra_record import DEVIATIONS, DISAPPLIED
@@ -31,11 +32,11 @@ from glowmcu.emit_c.placement_text import placement_view
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.size_view import size_view, with_lengths
 from glowmcu.emit_c.stages_view import stages_view
-from glowmcu.emit_c.steps_view import progress_buffer, run_steps_view
+from glowmcu.emit_c.steps_view import RunStepsView, progress_buffer, run_steps_view
 from glowmcu.emit_c.streamed_input_view import streamed_input_view
 from glowmcu.emit_c.tensor_views import tensor_views
 from glowmcu.emit_c.texts import Texts
-from glowmcu.emit_c.views import BufferView, BundleView, RunStepsView, TensorView
+from glowmcu.emit_c.views import BufferView, BundleView, TensorView
 from glowmcu.goals import Goal
 from glowmcu.instrument import Instrument
 from glowmcu.interface_options import Weights
@@ -146,9 +147,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         prefix=facts.name.upper(),
         tool_version=facts.tool_version,
         compiler=COMPILER_MARK,
-        digest=BUNDLE_MARK,
-        base_checks=(),
-        kernel_checks=(),
+        digest=BUNDLE_MARK, base_checks=(), kernel_checks=(),
         model_file=comment_text(facts.model_file),
         model_sha256=facts.model_sha256,
         options=_option_lines(facts.options),
@@ -186,11 +185,12 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         run_steps=_run_steps(body, facts),
         stream=body.stream,
         stages=stages_view(program, body.steps, facts.pipeline),
+        learning=learning_view(program, body, inputs, outputs, facts.training),
         size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
         cores=1 if program.meetings is None else 2,
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
-    )
+    )  # fmt: skip
     public = libjit_closure(_public_headers(view))
     return replace(
         view,
@@ -203,7 +203,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
 def _tensors(
     program: Program, facts: BundleFacts
 ) -> tuple[tuple[TensorView, ...], tuple[TensorView, ...]]:
-    inputs, outputs = tensor_views(program, facts.name)
+    inputs, outputs = tensor_views(program, facts.name, facts.asked)
     return (
         with_lengths(inputs, facts.sized, "inputs"),
         with_lengths(outputs, facts.sized, "outputs"),
@@ -241,6 +241,8 @@ def _costs(
         names["push"] = f"{name}_push"
     if view.stream is not None:
         names["reset"] = f"{name}_reset"
+    if view.learning is not None:
+        names |= {"learn": f"{name}_learn", "train": f"{name}_train"}
     names |= {"check": f"{name}_check", "selftest": f"{name}_selftest"}
     return costs_view(facts.costs, names, program, chosen, body, facts.instrument, view.for_size)
 

@@ -22,7 +22,7 @@ def _tensor_entries(
     program: Program, facts: BundleFacts
 ) -> tuple[tuple[TensorEntry, ...], tuple[TensorEntry, ...]]:
     """Inputs and outputs."""
-    inputs, outputs = tensor_views(program, facts.name)
+    inputs, outputs = tensor_views(program, facts.name, facts.asked)
     entries = []
     none = (0.0,) * len(inputs)
     leeway = [max(each) for each in zip(*(v.leeways for v in facts.vectors), strict=True)]
@@ -97,6 +97,7 @@ def bundle_manifest(
         labels=facts.labels,
         cores=1 if program.meetings is None else 2,
         quality=facts.quality,
+        training=facts.training,
     )
 
 

@@ -124,7 +124,7 @@ def stack_bounds(
     entries: Iterable[str],
 ) -> StackBounds:
     """Of the `entries` that the bundle has: "run" or "push", "infer", "check", "selftest", "begin",
-    "reset", "steps" and "help".
+    "reset", "steps", "help", "learn" and "train".
     """
     kernels, missing = list[KernelStack](), list[str]()
     entries = tuple(entries)
@@ -163,6 +163,9 @@ def _depths(caller: _Caller, frames: FrameStacks, pointers: int) -> dict[str, in
         "check": frames.check + POINTER_BYTES * pointers + _MARGIN_BYTES,
         "begin": frames.begin + _MARGIN_BYTES,
         "reset": frames.begin + _MARGIN_BYTES,
+        # One function is between it and the steps; NAME_train makes copies before it.
+        "learn": caller.depth(frames.run + frames.begin),
+        "train": caller.depth(frames.run + frames.begin + frames.infer),
     }
 
 

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from glowmcu.emit_c.cascade_text import PROGRESS
 from glowmcu.emit_c.streamed_input_view import arena_mark
-from glowmcu.emit_c.views import BufferView, RunStepsView, StepView, UnitsView
+from glowmcu.emit_c.views import BufferView, StepView
 from glowmcu.ir.run_progress import RunProgress
+
+
+@dataclass(frozen=True)
+class UnitsView:
+    """A layer as the unit `first` of a run in steps, or a cascade whose turns are `first` to `end`;
+    `part_call` calls those from `done` to `next`.
+    """
+
+    first: int
+    end: int
+    step: StepView
+    part_call: str
+
+
+@dataclass(frozen=True)
+class RunStepsView:
+    """A run that may be done in parts: progress begins with `mark` and ends `count` above it."""
+
+    mark: str
+    count: int
+    units: tuple[UnitsView, ...]
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a step of it is several units."""
+        return any(unit.part_call for unit in self.units)
 
 
 def progress_buffer(progress: RunProgress, steps: int) -> BufferView:

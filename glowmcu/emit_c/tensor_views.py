@@ -11,20 +11,26 @@ from glowmcu.ir.program import Buffer, Program
 from glowmcu.ir.types import ElementType
 
 
-def tensor_views(program: Program, name: str) -> tuple[tuple[TensorView, ...], ...]:
-    """Inputs and outputs with their C names."""
+def tensor_views(
+    program: Program, name: str, asked: frozenset[str] = frozenset()
+) -> tuple[tuple[TensorView, ...], ...]:
+    """Inputs and outputs with their C names; `asked` are those that learning added."""
     return (
-        _tensor_views(program, program.inputs, name, "input"),
-        _tensor_views(program, program.outputs, name, "output"),
+        _tensor_views(program, program.inputs, name, "input", asked),
+        _tensor_views(program, program.outputs, name, "output", asked),
     )
 
 
-def parameter_names(buffers: tuple[Buffer, ...], role: str) -> list[str]:
-    """What inputs or outputs are called in C."""
-    if len(buffers) == 1:
-        return [role]
+def parameter_names(
+    buffers: tuple[Buffer, ...], role: str, asked: frozenset[str] = frozenset()
+) -> list[str]:
+    """What inputs or outputs are called in C: the only one of the model by its role alone."""
     suffixes = unique_identifiers((buffer.name for buffer in buffers), role)
-    return [f"{role}_{suffix}" for suffix in suffixes]
+    alone = sum(buffer.name not in asked for buffer in buffers) == 1
+    return [
+        role if alone and buffer.name not in asked else f"{role}_{suffix}"
+        for buffer, suffix in zip(buffers, suffixes, strict=True)
+    ]
 
 
 def _external_align(program: Program, external: Buffer) -> int:
@@ -38,10 +44,10 @@ def _external_align(program: Program, external: Buffer) -> int:
 
 
 def _tensor_views(
-    program: Program, buffers: tuple[Buffer, ...], name: str, role: str
+    program: Program, buffers: tuple[Buffer, ...], name: str, role: str, asked: frozenset[str]
 ) -> tuple[TensorView, ...]:
     views = []
-    for buffer, inner in zip(buffers, parameter_names(buffers, role), strict=True):
+    for buffer, inner in zip(buffers, parameter_names(buffers, role, asked), strict=True):
         quantized = buffer.type.quantization is not None
         rows = _rows_view(program, buffer)
         views.append(

@@ -18,8 +18,10 @@ from glowmcu.ir.operation import Array
 if TYPE_CHECKING:
     from glowmcu.emit_c.costs_view import CostsView
     from glowmcu.emit_c.golden_text import VectorView
+    from glowmcu.emit_c.learning_view import LearningView
     from glowmcu.emit_c.size_view import SizeView
     from glowmcu.emit_c.stages_view import StagesView
+    from glowmcu.emit_c.steps_view import RunStepsView
     from glowmcu.emit_c.stream_view import StreamView
     from glowmcu.emit_c.weights_blob import BlobView
 
@@ -185,32 +187,6 @@ class PushView:
 
 
 @dataclass(frozen=True)
-class UnitsView:
-    """A layer as the unit `first` of a run in steps, or a cascade whose turns are `first` to `end`;
-    `part_call` calls those from `done` to `next`.
-    """
-
-    first: int
-    end: int
-    step: StepView
-    part_call: str
-
-
-@dataclass(frozen=True)
-class RunStepsView:
-    """A run that may be done in parts: progress begins with `mark` and ends `count` above it."""
-
-    mark: str
-    count: int
-    units: tuple[UnitsView, ...]
-
-    @property
-    def has_parts(self) -> bool:
-        """Whether a step of it is several units."""
-        return any(unit.part_call for unit in self.units)
-
-
-@dataclass(frozen=True)
 class FunctionView:
     """A kernel's function that several layers call."""
 
@@ -282,6 +258,7 @@ class BundleView:
     blob: BlobView | None = None
     stream: StreamView | None = None
     stages: StagesView | None = None
+    learning: LearningView | None = None
     size: SizeView | None = None
     cores: int = 1
 
@@ -366,6 +343,16 @@ class BundleView:
         return any(view.is_converted for view in (*self.inputs, *self.outputs))
 
     @property
+    def infers(self) -> tuple[tuple[TensorView, ...], tuple[TensorView, ...]]:
+        """Inputs and outputs of an inference that does not learn."""
+        asked = self.learning.tensors if self.learning is not None else ()
+        inputs, outputs = (
+            tuple(tensor for tensor in tensors if tensor not in asked)
+            for tensors in (self.inputs, self.outputs)
+        )
+        return inputs, outputs
+
+    @property
     def external(self) -> tuple[TensorView, ...]:
         """Inputs that the application has in memory of its own."""
         return tuple(view for view in self.inputs if view.outside_align)
@@ -398,3 +385,8 @@ class BundleView:
     def entry(self) -> str:
         """The function that runs one inference."""
         return f"{self.name}_run_from" if self.external else f"{self.name}_run"
+
+    @property
+    def tested_entry(self) -> str:
+        """The function that does all that a run can, which the self test calls."""
+        return self.entry if self.learning is None else f"{self.name}_learn"

@@ -45,6 +45,7 @@ def compile_json(bundle: Bundle) -> Json:
         "memory_passes": [dataclasses.asdict(item) for item in bundle.memory_passes],
         "pareto": [dataclasses.asdict(point) for point in bundle.curve],
         "files": [*manifest.sources, *manifest.headers],
+        **({"training": dataclasses.asdict(manifest.training)} if manifest.training else {}),
     }
 
 

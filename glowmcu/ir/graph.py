@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from glowmcu.ir.operation import Array, Constant, Operation, OperationError, Rounding, Signature
-from glowmcu.ir.types import TensorType
+from glowmcu.ir.types import ElementType, TensorType
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,21 +75,30 @@ class State:
 @dataclass(frozen=True)
 class Rate:
     """When a stage computes: in run `first` of a stream (0 is the first) and every `period` from
-    there.
+    there. One with an `argument` does in the runs in which that argument of the graph, an int32,
+    is from 0 to `end` - 1.
     """
 
     name: str
     first: int
     period: int
+    argument: str = ""
+    end: int = 0
 
     @property
     def is_always_due(self) -> bool:
         """Whether the stage computes in every run."""
-        return self.first == 0 and self.period == 1
+        return self.first == 0 and self.period == 1 and not self.argument
 
-    def is_due(self, run: int) -> bool:
-        """Whether the stage computes in this run."""
+    def is_due(self, run: int, arguments: Mapping[str, Array] | None = None) -> bool:
+        """Whether the stage computes in this run, whose arguments are these by name."""
+        if self.argument:
+            assert arguments is not None, f"{self.name} waits for {self.argument}"
+            return 0 <= int(arguments[self.argument].reshape(-1)[0]) < self.end
         return run >= self.first and (run - self.first) % self.period == 0
+
+
+_ONE_INTEGER = TensorType((1,), ElementType.I32)
 
 
 class VerificationError(AssertionError):
@@ -105,7 +114,8 @@ class Graph:
     `arguments` and `results`.
 
     With `rates` not all nodes compute in every run: those of a stage do by its rate. What one stage
-    hands to the next, and every result, is a state, so that it is there when its maker is not due.
+    hands to the next, and every result, is a state, so that it is there when its maker is not due;
+    or else the maker is always due.
     """
 
     name: str
@@ -221,8 +231,10 @@ class Graph:
         gated = [node.stage for node in self.nodes if not self.rates[node.stage].is_always_due]
         if gated != sorted(gated):
             raise VerificationError(f"{self.name}: nodes are not in the order of their stages")
-        if not {*self.assigned, *self.arguments}.issuperset(self.results):
-            raise VerificationError(f"{self.name}: a result is no state")
+        for rate in self.rates:
+            named = [value for value in self.arguments if value.name == rate.argument]
+            if rate.argument and [value.type for value in named] != [_ONE_INTEGER]:
+                raise VerificationError(f"{self.name}: {rate.argument!r} is no argument i32[1]")
         self._verify_crossings()
 
     def _verify_crossings(self) -> None:
@@ -231,6 +243,8 @@ class Graph:
         for node in self.nodes:
             if self.rates[node.stage].is_always_due or isinstance(node.op, Constant):
                 there.update(node.outputs)
+        if not there.issuperset(self.results):
+            raise VerificationError(f"{self.name}: a result is no state")
         readers = {state.value: set[int]() for state in self.states}
         for node in self.nodes:
             for value in node.inputs:
@@ -240,7 +254,13 @@ class Graph:
                     raise VerificationError(f"{self.name}: {value.name!r} is read by another stage")
         for state, new in zip(self.states, self.assigned, strict=True):
             maker = self.producers.get(new)
-            if maker is not None and not readers[state.value] <= {maker.stage}:
+            if maker is None:
+                continue
+            others = {*readers[state.value]} - {maker.stage}
+            # What is assigned when an argument says so, all runs read: the old value in any case.
+            if self.rates[maker.stage].argument:
+                others = {stage for stage in others if not self.rates[stage].is_always_due}
+            if others:
                 name = state.value.name
                 raise VerificationError(f"{self.name}: two stages read and assign state {name!r}")
 

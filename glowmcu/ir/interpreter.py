@@ -32,25 +32,30 @@ class Session:
         graph = self._graph
         inputs = [*arguments, *self._states]
         if graph.rates:
-            self._states = _run_due(graph, inputs, self._runs)
+            values = _run_due(graph, inputs, self._runs)
+            self._states = [values[value] for value in graph.assigned]
             self._runs += 1
-            return [self._states[graph.assigned.index(value)] for value in graph.results]
+            return [values[value] for value in graph.results]
         outputs = run_graph(graph, inputs)
         count = len(graph.results)
         self._states = outputs[count:]
         return outputs[:count]
 
 
-def _run_due(graph: Graph, inputs: Sequence[Array], run: int) -> list[Array]:
-    """Values of the states after a run in which only the stages that are due compute."""
+def _run_due(graph: Graph, inputs: Sequence[Array], run: int) -> dict[Value, Array]:
+    """Values after a run in which only the stages that are due compute."""
     values = bind_inputs(graph, inputs)
-    due = [rate.is_due(run) for rate in graph.rates]
-    for _ in step_graph(graph, values, due):
+    for _ in step_graph(graph, values, stages_due(graph, values, run)):
         pass
-    return [
-        values[value] if value in values else values[state.value]
-        for state, value in zip(graph.states, graph.assigned, strict=True)
-    ]
+    for state, value in zip(graph.states, graph.assigned, strict=True):
+        values.setdefault(value, values[state.value])
+    return values
+
+
+def stages_due(graph: Graph, values: dict[Value, Array], run: int) -> list[bool]:
+    """Whether each stage computes in this run of a stream, in which inputs have these values."""
+    arguments = {value.name: values[value] for value in graph.arguments}
+    return [rate.is_due(run, arguments) for rate in graph.rates]
 
 
 def run_graph(graph: Graph, inputs: Sequence[Array]) -> list[Array]:

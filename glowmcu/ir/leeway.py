@@ -20,7 +20,7 @@ import numpy as np
 
 from glowmcu.ir.exactness import exact_outputs
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.interpreter import bind_inputs, step_forgetting, step_graph
+from glowmcu.ir.interpreter import bind_inputs, stages_due, step_forgetting, step_graph
 from glowmcu.ir.operation import Array
 from glowmcu.test_vectors import FLOAT_TOLERANCE
 
@@ -88,7 +88,7 @@ def _changed_run(
     graph = run.graph
     inputs = [_changed(array, random) for array in (*run.arguments, *states)]
     values = bind_inputs(graph, inputs)
-    due = [rate.is_due(index) for rate in graph.rates]
+    due = stages_due(graph, values, index)
     steps = step_graph(graph, values, due) if due else step_forgetting(graph, values)
     for node, results in steps:
         changed = (_changed(array, random) for array in results)

@@ -62,7 +62,7 @@ class Context:
         values = tuple(
             Value(type_, _result_name(self.node, i, name)) for i, type_ in enumerate(types)
         )
-        self.added.append(Node(op, tuple(inputs), values, name, self.node.source))
+        self.added.append(Node(op, tuple(inputs), values, name, self.node.source, self.node.stage))
         return values
 
     def add_constant(

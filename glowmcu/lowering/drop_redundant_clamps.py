@@ -37,7 +37,7 @@ def run(graph: Graph) -> Graph:
         if op is node.op and inputs == node.inputs:
             nodes.append(node)
         else:
-            nodes.append(Node(op, inputs, node.outputs, node.name, node.source))
+            nodes.append(replace(node, op=op, inputs=inputs))
             changed = True
     return remove_dead_nodes(graph.replace(nodes)) if changed or renamed else graph
 

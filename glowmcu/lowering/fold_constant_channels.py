@@ -9,6 +9,8 @@ window may reach outside the image, a constant counts 0 there: only the zero poi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from glowmcu.ir.graph import Graph, Node, Value
@@ -127,4 +129,4 @@ class _Layer:
         ]
         inputs = (x, *(node.output for node in made))
         node = self.node
-        return [*made, Node(node.op, inputs, node.outputs, node.name, node.source)]
+        return [*made, replace(node, inputs=inputs)]

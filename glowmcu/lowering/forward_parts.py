@@ -113,6 +113,8 @@ def _taken(context: Context, part: Sequence[Piece], copy: Copy, result: Value) -
     # Not by Context.add, which would call every result as the first one.
     named = Value(result.type, result.name)
     node = context.node
-    reshape = Node(Reshape(result.type.shape), (value,), (named,), node.name, node.source)
+    reshape = Node(
+        Reshape(result.type.shape), (value,), (named,), node.name, node.source, node.stage
+    )
     context.added.append(reshape)
     return named

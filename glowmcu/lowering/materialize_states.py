@@ -19,7 +19,8 @@ def run(graph: Graph) -> Graph:
     for state, value in zip(graph.states, graph.assigned, strict=True):
         result = value
         if not _is_made_in_place(graph, state, value) or _is_needed_elsewhere(graph, value):
-            result = Value(value.type, f"{state.value.name}/next")
+            is_shown = graph.rates and value in graph.results
+            result = Value(value.type, value.name if is_shown else f"{state.value.name}/next")
             maker = graph.producers.get(value)
             stage = 0 if maker is None else maker.stage
             source = value
@@ -33,10 +34,15 @@ def run(graph: Graph) -> Graph:
         assigned.append(result)
     if not copies:
         return graph
+    results = list(graph.results)
+    if graph.rates:
+        # What is read when its maker was not due is the state, wherever that is made now.
+        made = dict(zip(graph.assigned, assigned, strict=True))
+        results = [made.get(value, value) for value in results]
     nodes = list(copies.get(-1, []))
     for index, node in enumerate(graph.nodes):
         nodes += [node, *copies.get(index, [])]
-    return graph.replace(nodes, (*graph.results, *assigned))
+    return graph.replace(nodes, (*results, *assigned))
 
 
 def _is_of_another(graph: Graph, state: State, value: Value) -> bool:

@@ -8,6 +8,7 @@ never change, too. What is left holds the same values as before, channel by chan
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def _shrunk(graph: Graph, node: Node, live: Liveness, renamed: dict[Value, Value
         renamed[value] = value if mask.all() else Value(type_, value.name)
     outputs = tuple(renamed[value] for value in node.outputs)
     op = rule.operation(operands, results)
-    return [*constants, Node(op, tuple(inputs), outputs, node.name, node.source)]
+    return [*constants, replace(node, op=op, inputs=tuple(inputs), outputs=outputs)]
 
 
 def sliced_type(type_: TensorType, masks: Mapping[int, Mask]) -> TensorType:

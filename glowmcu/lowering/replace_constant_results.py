@@ -8,6 +8,7 @@ the node's own constants did.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def run(graph: Graph) -> Graph:
             nodes += constants
             renamed.update(zip(node.outputs, (item.output for item in constants), strict=True))
         elif inputs != node.inputs:
-            nodes.append(Node(node.op, inputs, node.outputs, node.name, node.source))
+            nodes.append(replace(node, inputs=inputs))
         else:
             nodes.append(node)
     if not renamed:

@@ -90,7 +90,10 @@ def _with_states(program: Program, graph: Graph, buffers: Mapping[Value, Buffer]
         replace(run, rows=None) if updated.intersection(run.outputs) else run
         for run in program.runs
     ]
-    words = 2 + len(graph.rates) if graph.rates else 1
+    # Behind the mark samples and the runs that each stage waits are counted, if nothing else says
+    # when it computes.
+    counted = graph.rates and not any(rate.argument for rate in graph.rates)
+    words = 2 + len(graph.rates) if counted else 1
     mark = Buffer("mark of a stream", TensorType((words,), ElementType.I32))
     begins = not all(state.is_carried for state in graph.states)
     program = replace(program, states=states, mark=mark if begins else None, rates=graph.rates)

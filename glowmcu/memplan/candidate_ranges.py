@@ -67,6 +67,8 @@ class CandidateRanges:
         for last in range(first, min(len(self.runs), first + most_runs)):
             if self.runs[last].rows is None or (last > first and not self._is_inner[last - 1]):
                 return
+            if self.runs[last].node.stage != self.runs[first].node.stage:
+                return
             if not self._extend(candidate, last):
                 return
             yield candidate, self._is_closed(candidate)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from glowmcu.ir.operation import Signature
 from glowmcu.ops.copy import Copy
 from glowmcu.ops.registry import operation
 
@@ -11,4 +13,9 @@ from glowmcu.ops.registry import operation
 @operation("assign")
 @dataclass(frozen=True)
 class Assign(Copy):
-    """A copy whose result may begin anywhere in its operand's memory: rows that move up or down."""
+    """A copy whose result may begin anywhere in its operand's memory: rows that move up or down, or
+    all of a state that stays as it is.
+    """
+
+    def updates(self, signature: Signature) -> Mapping[int, int]:
+        return {0: 0}

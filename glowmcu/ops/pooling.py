@@ -189,7 +189,7 @@ class _Pool(_Windows):
             return (None,)
         return (clamped(inputs[0] or unrestricted_range, *self.clamp_range(signature)),)
 
-    def _counts(self, x: TensorType) -> Array:
+    def window_counts(self, x: TensorType) -> Array:
         """Taps of every window that are inside the image, `(1, out_h, out_w, 1)`."""
         return self._reduced(np.ones((1, *x.shape[1:3], 1), np.int64), 0, np.add)
 
@@ -203,7 +203,7 @@ class AveragePool2D(_Pool):
         self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
     ) -> tuple[Array, ...]:
         (x,) = inputs
-        counts = self._counts(signature.inputs[0])
+        counts = self.window_counts(signature.inputs[0])
         if signature.output.element.is_float:
             means = self._reduced(x, 0.0, np.add) / counts.astype(np.float32)
             return (clamp_float(means, self.clamp),)
@@ -255,7 +255,7 @@ class L2Pool2D(_Pool):
     ) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):
             sums = self._reduced(inputs[0] * inputs[0], 0.0, np.add)
-            means = sums / self._counts(signature.inputs[0]).astype(np.float32)
+            means = sums / self.window_counts(signature.inputs[0]).astype(np.float32)
         return (clamp_float(np.sqrt(means), self.clamp or (-FLOAT_MAX, FLOAT_MAX)),)
 
 

@@ -5,7 +5,7 @@ Glow's operator stacking: a straight-line program on one element, meaning what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -95,6 +95,18 @@ class Stack(Operation):
 
     def in_place(self, signature: Signature) -> tuple[int, ...]:
         return overwritable_operands(signature)
+
+    def updates(self, signature: Signature) -> Mapping[int, int]:
+        """What the last member updates, if that is an operand. Element i of it, which is of the
+        result's shape, is read for the last time before element i is written.
+        """
+        last = self.members[-1]
+        inner = self.signatures(signature.inputs)[-1]
+        return {
+            result: last.operands[operand]
+            for result, operand in last.op.updates(inner).items()
+            if last.operands[operand] < len(signature.inputs)
+        }
 
     def input_rows(
         self, signature: Signature, first: int, end: int

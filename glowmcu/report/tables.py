@@ -16,6 +16,7 @@ from glowmcu.number_text import count as count  # noqa: PLC0414 - who shows thin
 from glowmcu.report.fitting_table import FittingTable
 from glowmcu.report.quality import quality_lines
 from glowmcu.simplified import SimplificationEntry
+from glowmcu.training import TrainingEntry
 
 if TYPE_CHECKING:
     from glowmcu.bundle import Bundle
@@ -53,6 +54,8 @@ def summary_lines(bundle: Bundle) -> list[str]:
         names = ", ".join(escape(entry.name) for entry in manifest.states[1:])
         held = sum(entry.bytes for entry in manifest.states[1:])
         lines.insert(2, f"  state    {count(held)} B of it outlive a run: {names}")
+    if manifest.training is not None:
+        lines += _learning_lines(manifest.training)
     external = [f"{escape(entry.name)} ({count(entry.bytes)} B)" for entry in manifest.external]
     if external:
         lines.insert(2, f"  outside  {', '.join(external)}: read where the application has it")
@@ -79,6 +82,21 @@ def summary_lines(bundle: Bundle) -> list[str]:
     if len(bundle.notes) > _MOST_NOTES:
         lines.append(
             f"  note     … and {len(bundle.notes) - _MOST_NOTES} more: --json has them all"
+        )
+    return lines
+
+
+def _learning_lines(training: TrainingEntry) -> list[str]:
+    """What learning costs over inference."""
+    lines = [
+        f"  learns   {count(training.parameter_bytes)} B of parameters; without learning the arena "
+        f"is {count(training.inference_arena_bytes)} B"
+    ]
+    if training.learning_cycles is not None and training.inference_cycles:
+        part = 100 * training.learning_cycles / training.inference_cycles
+        lines[0] += (
+            f"; a step adds about {count(training.learning_cycles)} cycles to an inference, "
+            f"{part:.1f} %"
         )
     return lines
 

@@ -82,7 +82,11 @@ class _GraphPrinter:
         if shared := tuple(at for at, state in enumerate(graph.states) if state.shared):
             attributes[_SHARED] = self._attributes.value(shared, "")
         if graph.rates:
-            rates = tuple((rate.name, rate.first, rate.period) for rate in graph.rates)
+            rates = tuple(
+                (rate.name, rate.first, rate.period)
+                + ((rate.argument, rate.end) if rate.argument else ())
+                for rate in graph.rates
+            )
             attributes[_RATES] = self._attributes.value(rates, "")
         if graph.metadata:
             attributes[_METADATA] = self._attributes.value(dict(graph.metadata), "")
@@ -192,9 +196,12 @@ class _GraphParser:
     def _rates(self, function: FunctionText[TensorType]) -> tuple[Rate, ...]:
         rates = function.attributes.pop(_RATES, [])
         for item in rates if isinstance(rates, list) else [None]:
-            fits = isinstance(item, list) and list(map(type, item)) == [str, int, int]
+            kinds = list(map(type, item)) if isinstance(item, list) else []
+            fits = kinds in ([str, int, int], [str, int, int, str, int])
             if item is None or not fits or item[1] < 0 or item[2] < 1:
-                raise self._scanner.fail("GM214", f"{_RATES} must be [name, first, period] each")
+                raise self._scanner.fail(
+                    "GM214", f"{_RATES} must be [name, first, period] or with argument, end each"
+                )
         return tuple(Rate(*item) for item in rates)
 
     def _function_attributes(

@@ -129,7 +129,8 @@ class _ProgramPrinter:
         return print_function(program.name, [], results, body, {})
 
     def _fields(self, item: Rate) -> dict[str, str]:
-        return self._attributes.fields(item, "")
+        skip = () if item.argument else ("argument", "end")
+        return self._attributes.fields(item, "", skip=skip)
 
     def _declaration(self, buffer: Buffer) -> str:
         name, arena = self._names[buffer], buffer.data is None
@@ -208,7 +209,8 @@ class _ProgramParser:
             elif line.name == "glowmcu.mark":
                 (mark,) = self._some(line, 1, "the buffer of a mark")
             elif line.name == "glowmcu.rate":
-                rates.append(self._build(Rate, dict(line.attributes), line, {}))
+                plain = {} if "argument" in line.attributes else {"argument": "", "end": 0}
+                rates.append(self._build(Rate, dict(line.attributes), line, plain))
             else:
                 instructions.append(self._instruction(line))
         outputs = self._buffers_of(function.operations[-1])

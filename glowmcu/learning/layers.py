@@ -1,0 +1,86 @@
+"""Which layers of a graph have parameters, and which of them are to learn."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from glowmcu.errors import ExitCode, error
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
+from glowmcu.ops.matmul import BatchMatMul, FullyConnected
+from glowmcu.training import Training
+
+#: Operator to its operands that are parameters: weights, and bias if there is one.
+_PARAMETERS = {
+    FullyConnected: (1, 2),
+    Conv2D: (1, 2),
+    DepthwiseConv2D: (1, 2),
+    BatchMatMul: (1,),
+}
+
+
+@dataclass(frozen=True)
+class TrainedLayer:
+    """A layer and those of its operands that learn, constants, with a word for each."""
+
+    node: Node
+    parameters: tuple[tuple[Value, str], ...]
+
+
+def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[TrainedLayer, ...]:
+    """The layers that learn, in order. Raises GM360."""
+    layers = [node for node in graph.nodes if _constants(graph, node)]
+    if not layers:
+        raise error(
+            "GM360",
+            "no layer of this model has weights that could learn",
+            file_name,
+            "fully connected layers, convolutions and products with a constant matrix do",
+            ExitCode.UNSUPPORTED,
+        )
+    chosen = layers
+    if training.layers:
+        chosen = [node for node in layers if node.name in training.layers]
+        known = {node.name for node in layers}
+        for name in training.layers:
+            if name not in known:
+                raise _unknown(name, [node.name for node in layers], file_name)
+    elif training.last > len(layers):
+        raise error(
+            "GM360",
+            f"the last {training.last} layers cannot learn: {len(layers)} have weights",
+            file_name,
+            f"--train last={len(layers)}, or fewer",
+        )
+    elif training.last:
+        chosen = layers[-training.last :]
+    found = [TrainedLayer(node, _learning(graph, node, training)) for node in chosen]
+    found = [layer for layer in found if layer.parameters]
+    if not found:
+        raise error("GM360", "these layers have no biases", file_name, "leave out bias")
+    return tuple(found)
+
+
+def _learning(graph: Graph, node: Node, training: Training) -> tuple[tuple[Value, str], ...]:
+    words = ("weights", "bias")
+    found = zip(_constants(graph, node), words, strict=False)
+    return tuple(
+        (value, word) for value, word in found if word == "bias" or not training.biases_only
+    )
+
+
+def _constants(graph: Graph, node: Node) -> tuple[Value, ...]:
+    """The operands that are parameters; none if any of them is computed."""
+    values = tuple(node.inputs[at] for at in _PARAMETERS.get(type(node.op), ()))
+    return values if all(graph.constant_data(value) is not None for value in values) else ()
+
+
+def _unknown(name: str, names: list[str], file_name: str) -> Exception:
+    near = difflib.get_close_matches(name, names, n=1)
+    shown = ", ".join(names[-8:])
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return error(
+        "GM360", f"no layer with weights is called {name!r}", file_name,
+        f"{hint}the last ones are: {shown}",
+    )  # fmt: skip

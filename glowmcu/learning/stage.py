@@ -1,0 +1,69 @@
+"""What every stage that learns has: its number, names of its values, and what is told of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from glowmcu.gradient.builder import Builder
+from glowmcu.ir.graph import State, Value
+from glowmcu.ir.types import ElementType, TensorType
+
+#: A real number, and what asks for learning.
+ONE, FLAG = TensorType((1,), ElementType.F32), TensorType((1,), ElementType.I32)
+STAGE = 1
+#: How names of momenta end, and what the application may change.
+MEMORY, _SETTINGS = "/momentum", ("learning_rate", "momentum")
+#: Key of the graph's metadata that says which value is what, as JSON.
+LEARNS = "glowmcu.learns"
+
+
+class Names:
+    """Names that no input or output has."""
+
+    def __init__(self, taken: object) -> None:
+        self._taken = set[str](taken)  # type: ignore[call-overload]
+
+    def new(self, name: str) -> str:
+        found, number = name, 2
+        while found in self._taken:
+            found, number = f"{name}_{number}", number + 1
+        self._taken.add(found)
+        return found
+
+
+def told(
+    kind: str,
+    arguments: Sequence[Value],
+    loss: Value,
+    parameters: Iterable[State],
+    states: Iterable[State],
+) -> dict[str, str]:
+    """Which value is what, for who makes a bundle of the graph."""
+    names = [state.value.name for state in states]
+    target = arguments[0].name if len(arguments) > 1 else ""
+    told = {
+        "loss_kind": kind,
+        "argument": arguments[-1].name,
+        "target": target,
+        "loss": loss.name,
+        "parameters": [state.value.name for state in parameters],
+        "momenta": [name for name in names if name.endswith(MEMORY)],
+        "settings": [name for name in names if name in _SETTINGS],
+    }
+    return {LEARNS: json.dumps(told)}
+
+
+def called(build: Builder, value: Value, name: str) -> Value:
+    """`value`, the result of the builder's last node that makes it, under another name."""
+    renamed = Value(value.type, name)
+    build.nodes[:] = [
+        replace(
+            node,
+            inputs=tuple(renamed if item is value else item for item in node.inputs),
+            outputs=tuple(renamed if item is value else item for item in node.outputs),
+        )
+        for node in build.nodes
+    ]
+    return renamed

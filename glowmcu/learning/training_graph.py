@@ -1,0 +1,166 @@
+"""A model's graph with a stage that learns.
+
+inputs:  those of the model, `label` i32[1] (squared error: `target` and `learn` i32[1])
+outputs: those of the model, `loss` f32[1]
+states:  parameters, their momenta, `learning_rate` f32[1], `momentum` f32[1], the loss
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.gradient.builder import Builder
+from glowmcu.gradient.differentiate import MissingGradient, gradients
+from glowmcu.ir.graph import Graph, Rate, State, Value
+from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.learning.layers import TrainedLayer, trained_layers
+from glowmcu.learning.losses import LossGradient, cross_entropy, squared_error
+from glowmcu.learning.prototypes import with_prototypes
+from glowmcu.learning.real_part import RealPart, part_behind, real_constant, with_real_part
+from glowmcu.learning.stage import FLAG, MEMORY, ONE, STAGE, Names, called, told
+from glowmcu.lowering import fold_constants
+from glowmcu.ops.activation import Neg
+from glowmcu.ops.assign import Assign
+from glowmcu.ops.multiply_add import MultiplyAdd
+from glowmcu.training import Loss, Training
+
+
+def with_training(graph: Graph, training: Training | None, file_name: str) -> Graph:
+    """`graph`, that learns if it is to. Raises GM360 to GM363."""
+    if training is None:
+        return graph
+    graph = fold_constants.run(graph)
+    result = _only_result(graph, file_name)
+    if training.prototypes:
+        return with_prototypes(graph, training.prototypes, file_name)
+    layers = trained_layers(graph, training, file_name)
+    states = _parameters(graph, layers)
+    problems: list[Problem] = []
+    part = part_behind(graph, {layer.node: None for layer in layers})
+    real = with_real_part(graph, part, {old: s.value for old, s in states.items()}, problems)
+    if problems:
+        raise GlowmcuError(problems, ExitCode.UNSUPPORTED)
+    if result not in real.real:
+        raise error(
+            "GM362", f"no layer that learns has influence on {result.name!r}", file_name,
+            "name layers in front of the output",
+        )  # fmt: skip
+    names = Names(value.name for value in (*graph.inputs, *graph.outputs))
+    build = Builder("learning", STAGE)
+    arguments, learnt = _loss(build, training, real, real.real[result], names, file_name)
+    loss = State(Value(ONE, names.new("last loss")), np.zeros(1, np.float32), True)
+    shown = called(build, learnt.loss, names.new("loss"))
+    descent = _Descent(build, training, list(states.values()))
+    try:
+        gradients(build, real.inner, {learnt.of: learnt.upstream}, descent.states, descent.step)
+    except MissingGradient as cause:
+        raise error(
+            "GM361",
+            f"what learns lies in front of an operator that gradients do not go through: {cause}",
+            f"{file_name}, {cause.node.name!r}",
+            "let only layers behind it learn, as --train last=1",
+            ExitCode.UNSUPPORTED,
+        ) from cause
+    assigned = {**descent.assigned(), loss: shown}
+    end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
+    made = Graph(
+        graph.name,
+        (*graph.inputs, *arguments, *(state.value for state in assigned)),
+        (*real.nodes, *build.nodes),
+        (*real.outputs, shown, *assigned.values()),
+        graph.rounding,
+        {
+            **graph.metadata,
+            **told(training.loss.value, arguments, shown, states.values(), assigned),
+        },
+        graph.kept,
+        tuple(assigned),
+        (Rate("inference", 0, 1), Rate("learning", 0, 1, arguments[-1].name, end)),
+    )
+    made.verify()
+    return made
+
+
+def _only_result(graph: Graph, file_name: str) -> Value:
+    if graph.states or graph.rates:
+        raise error(
+            "GM363",
+            "a model with states cannot learn yet",
+            file_name,
+            "train the part behind the states as a model of its own",
+            ExitCode.UNSUPPORTED,
+        )
+    if len(graph.results) != 1:
+        names = ", ".join(value.name for value in graph.results)
+        raise error(
+            "GM362",
+            f"a loss is of one output, and the model has {len(graph.results)}: {names}",
+            file_name,
+            "export the model with the output that is to learn",
+            ExitCode.UNSUPPORTED,
+        )
+    return graph.results[0]
+
+
+def _parameters(graph: Graph, layers: tuple[TrainedLayer, ...]) -> dict[Value, State]:
+    """A state for each constant that learns; constants that layers share learn together."""
+    found: dict[Value, State] = {}
+    for layer in layers:
+        for value, word in layer.parameters:
+            if value not in found:
+                data = real_constant(graph, value)
+                name = f"{layer.node.name}/{word}"
+                state = Value(TensorType(data.shape, ElementType.F32), name)
+                found[value] = State(state, data, True)
+    return found
+
+
+def _loss(
+    build: Builder, training: Training, real: RealPart, result: Value, names: Names, file: str
+) -> tuple[tuple[Value, ...], LossGradient]:
+    """Arguments for the loss, that which asks for learning last; and the loss."""
+    if training.loss is Loss.CROSS_ENTROPY:
+        label = Value(FLAG, names.new("label"))
+        return (label,), cross_entropy(build, real.inner, result, label, file)
+    target = Value(TensorType(result.type.shape, ElementType.F32), names.new("target"))
+    return (target, Value(FLAG, names.new("learn"))), squared_error(build, result, target)
+
+
+class _Descent:
+    """What every state becomes: momentum m g' + g, parameter w - rate g'."""
+
+    def __init__(self, build: Builder, training: Training, parameters: list[State]) -> None:
+        self._build = build
+        self._rate = _setting("learning_rate", training.learning_rate)
+        self._momentum = _setting("momentum", training.momentum) if training.momentum else None
+        self.states = {state.value: state for state in parameters}
+        self._steps: dict[State, Value] = {}
+        self._memories: dict[State, Value] = {}
+        self._back = build.add(Neg(), self._rate.value)
+
+    def step(self, parameter: Value, gradient: Value) -> None:
+        """Move the parameter against its gradient."""
+        build, state, step = self._build, self.states[parameter], gradient
+        if self._momentum is not None:
+            name = f"{parameter.name}{MEMORY}"
+            memory = State(Value(parameter.type, name), np.zeros_like(state.initial), True)
+            step = build.add(MultiplyAdd(0), memory.value, self._momentum.value, step)
+            self._memories[memory] = step
+        self._steps[state] = build.add(MultiplyAdd(2), step, self._back, parameter)
+
+    def assigned(self) -> dict[State, Value]:
+        """All states in order: parameters, their momenta, settings."""
+        missing = [value.name for value, s in self.states.items() if s not in self._steps]
+        assert not missing, f"no gradient of {missing}"
+        settings = [item for item in (self._rate, self._momentum) if item is not None]
+        kept = {item: self._build.add(Assign(), item.value) for item in settings}
+        ordered = {state: self._steps[state] for state in self.states.values()}
+        return {**ordered, **self._memories, **kept}
+
+
+def _setting(name: str, value: float) -> State:
+    """A number that the application may change between runs."""
+    data: Array = np.full(1, value, np.float32)
+    return State(Value(ONE, name), data, True)

@@ -1,0 +1,156 @@
+"""A stream of invocations of a bundle: what goes into one and comes out of it, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from glowmcu.errors import error
+from glowmcu.manifest import Manifest
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from glowmcu.verify.measurement import Array, Measurement
+    from glowmcu.verify.measurement import Session as ExecutorSession
+
+
+class Session:
+    """One stream of a bundle's invocations, made by `Bundle.session`.
+
+    >>> session = glowmcu.compile("digits_int8.tflite", output="build/digits").session()
+    >>> (scores,) = session.run([np.load("seven.npy")])
+    >>> session.reset()
+    """
+
+    def __init__(self, steps: ExecutorSession, manifest: Manifest) -> None:
+        self._steps = steps
+        self._manifest = manifest
+
+    def run(self, inputs: Sequence[ArrayLike], real: bool = False) -> list[Array]:
+        """Outputs of the next invocation, in model order; arguments are as for `Bundle.run`.
+
+        >>> session = glowmcu.load("build/digits").session()
+        >>> [output.shape for output in session.run([np.load("seven.npy")])]
+        [(1, 10)]
+        """
+        return list(self.measure(inputs, real).outputs)
+
+    def measure(self, inputs: Sequence[ArrayLike], real: bool = False) -> Measurement:
+        """The next invocation with what it costs, where the executor can tell.
+
+        >>> session = glowmcu.load("build/digits").session()
+        >>> session.measure([np.load("seven.npy")]).cycles is None  # this computer is no MCU
+        True
+        """
+        measured = self._steps.measure(stored_inputs(self._manifest, inputs, real))
+        return real_outputs(self._manifest, measured, len(inputs), real)
+
+    def train(
+        self, inputs: Sequence[ArrayLike], label: int | ArrayLike, real: bool = False
+    ) -> float:
+        """One inference and one step of learning; the loss before the step.
+
+        `label` is a class, counted from 0; of a bundle that learns by squared error a target of
+        the output's shape, float32. Raises GM630.
+
+        >>> bundle = glowmcu.compile("digits_int8.tflite", train="last=1", output="build/learns")
+        >>> session = bundle.session()
+        >>> losses = [session.train([np.load("seven.npy")], 7) for _ in range(3)]
+        >>> losses[0] > losses[1] > losses[2]
+        True
+        """
+        training = self._manifest.training
+        asked = asked_to_learn(self._manifest, label)
+        assert training is not None
+        outputs = self.measure([*inputs, *asked], real).outputs
+        names = [entry.name for entry in self._manifest.outputs]
+        return float(outputs[names.index(training.loss)][0])
+
+    def reset(self) -> None:
+        """Begin a new stream: states are what they were at first.
+
+        >>> session = glowmcu.load("build/digits").session()
+        >>> session.reset()
+        """
+        self._steps.reset()
+
+
+def stored_inputs(manifest: Manifest, inputs: Sequence[ArrayLike], real: bool) -> list[Array]:
+    """Stored values; what would be learnt from is filled in where only the model's own inputs are
+    given. Raises GM604 for another number of inputs, GM628.
+    """
+    import numpy as np
+
+    if _infers(manifest, len(inputs)):
+        asked = manifest.inputs[len(inputs) :]
+        # No class, so that nothing is learnt; what stands for a target is not read then.
+        inputs = [*inputs, *(np.full(e.shape, -1, np.dtype(e.dtype)) for e in asked)]
+    if not real:
+        return [np.asarray(array) for array in inputs]
+    from glowmcu.real_units import stored_values
+    from glowmcu.verify.host import check_inputs
+
+    pairs = zip(manifest.inputs, inputs, strict=False)
+    stored = [stored_values(entry, array, manifest.name) for entry, array in pairs]
+    stored += [np.asarray(array) for array in list(inputs)[len(stored) :]]
+    check_inputs(manifest, stored)
+    return stored
+
+
+def _infers(manifest: Manifest, given: int) -> bool:
+    """Whether a bundle that learns is given its model's own inputs alone."""
+    training = manifest.training
+    if training is None:
+        return False
+    return given == sum(entry.name not in training.tensors for entry in manifest.inputs)
+
+
+def asked_to_learn(manifest: Manifest, label: int | ArrayLike) -> list[Array]:
+    """The inputs that say what is to be learnt. Raises GM630."""
+    import numpy as np
+
+    training = manifest.training
+    if training is None:
+        raise error(
+            "GM630", "this bundle does not learn", manifest.name, "compile it with --train last=1"
+        )
+    given = np.asarray(label)
+    entries = {entry.name: entry for entry in manifest.inputs}
+    if training.target:
+        shape = entries[training.target].shape
+        if given.shape != shape or given.dtype.kind not in "fiu":
+            raise error(
+                "GM630",
+                f"the target is float32[{'x'.join(map(str, shape))}], "
+                f"got {given.dtype}[{'x'.join(map(str, given.shape))}]",
+                manifest.name,
+                "it has the shape of the output",
+            )
+        return [given.astype(np.float32), np.zeros(1, np.int32)]
+    if given.size != 1 or given.dtype.kind not in "iu":
+        raise error(
+            "GM630", f"a label is one integer, got {label!r}", manifest.name, "labels are classes"
+        )
+    number = int(given.reshape(-1)[0])
+    if not 0 <= number < training.classes:
+        raise error(
+            "GM630",
+            f"label {number} is no class: there are {training.classes}",
+            manifest.name,
+            f"labels are from 0 to {training.classes - 1}",
+        )
+    return [np.full(1, number, np.int32)]
+
+
+def real_outputs(manifest: Manifest, measured: Measurement, given: int, real: bool) -> Measurement:
+    """Outputs of a run with so many inputs, as real numbers if that is asked for."""
+    if _infers(manifest, given):
+        measured = replace(measured, outputs=measured.outputs[:-1])
+    if not real:
+        return measured
+    from glowmcu.real_units import real_values
+
+    pairs = zip(manifest.outputs, measured.outputs, strict=True)
+    return replace(measured, outputs=tuple(real_values(entry, array) for entry, array in pairs))

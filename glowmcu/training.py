@@ -1,0 +1,181 @@
+"""What a bundle that learns is asked for: which parameters, by which loss, how fast."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from glowmcu.errors import error
+
+_LAST = re.compile(r"last=([1-9][0-9]{0,3})")
+_PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
+
+
+class Loss(Enum):
+    """What learning makes smaller."""
+
+    CROSS_ENTROPY = "cross-entropy"
+    SQUARED_ERROR = "squared-error"
+
+
+@dataclass(frozen=True)
+class Training:
+    """`last`: the last so many layers with weights learn; 0: all, or those in `layers`. With
+    `biases_only` their weights stay. Without `momentum` there is no memory of gradients before.
+    With `prototypes` no layer learns: means of so many classes take the last one's place.
+    """
+
+    last: int = 0
+    layers: tuple[str, ...] = ()
+    biases_only: bool = False
+    loss: Loss = Loss.CROSS_ENTROPY
+    learning_rate: float = 0.01
+    momentum: float = 0.0
+    prototypes: int = 0
+
+    @property
+    def what(self) -> str:
+        """As `--train` takes it."""
+        if self.prototypes:
+            return f"prototypes={self.prototypes}"
+        named = [f"last={self.last}"] if self.last else list(self.layers)
+        return ",".join([*named, *(["bias"] if self.biases_only else [])])
+
+    @property
+    def text(self) -> dict[str, str]:
+        """What the bundle says of it; what is not used is not named."""
+        if self.prototypes:
+            return {"train": self.what}
+        momentum = {"momentum": repr(self.momentum)} if self.momentum else {}
+        return {
+            "train": self.what,
+            "loss": self.loss.value,
+            "learning_rate": repr(self.learning_rate),
+            **momentum,
+        }
+
+
+@dataclass(frozen=True)
+class TrainingEntry:
+    """What of a bundle learns. `argument` is the input that asks for it: the class, from 0 to
+    `classes` - 1, or 0 where `target` is the input with what the output should be. `loss` names
+    the output. `parameters` and `momenta` are states by name, `digest` (32 hexadecimal digits)
+    tells whose parameters saved ones are.
+    The arena of the model that only infers is `inference_arena_bytes`; cycles are estimates, where
+    those of the core's kernels are known.
+    """
+
+    loss_kind: str
+    argument: str
+    classes: int
+    target: str
+    loss: str
+    parameters: tuple[str, ...]
+    momenta: tuple[str, ...]
+    settings: tuple[str, ...]
+    parameter_bytes: int
+    digest: str
+    inference_arena_bytes: int
+    inference_cycles: int | None = None
+    learning_cycles: int | None = None
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Inputs and outputs that the model does not have."""
+        return tuple(filter(None, (self.argument, self.target, self.loss)))
+
+
+def training_entry_of(row: Mapping[str, Any] | None) -> TrainingEntry | None:
+    """The entry of a manifest."""
+    if row is None:
+        return None
+    lists = ("parameters", "momenta", "settings")
+    return TrainingEntry(**{**row, **{name: tuple(row[name]) for name in lists}})
+
+
+def training_of(
+    train: str | None,
+    loss: str | None = None,
+    learning_rate: float | None = None,
+    momentum: float | None = None,
+) -> Training | None:
+    """What was asked for; None if nothing is to learn. Raises GM734, GM735."""
+    given = {"loss": loss, "learning_rate": learning_rate, "momentum": momentum}
+    if train is None:
+        for name, value in given.items():
+            if value is not None:
+                raise error(
+                    "GM735",
+                    f"{name} says how parameters are learnt, and none are",
+                    hint="add --train last=1, or leave it out",
+                )
+        return None
+    if found := _PROTOTYPES.fullmatch(train.strip()):
+        if any(value is not None for value in given.values()):
+            raise error(
+                "GM735",
+                "prototypes are means: there is no loss, learning rate or momentum",
+                hint="leave these out, or let the last layer learn: --train last=1",
+            )
+        return Training(prototypes=int(found[1]))
+    rate, kept = _number("learning_rate", learning_rate, 0.01), _number("momentum", momentum, 0.0)
+    if not 0.0 < rate <= 100.0 or not 0.0 <= kept < 1.0:
+        raise error(
+            "GM735",
+            f"a learning rate is above 0 and at most 100, momentum from 0 to below 1; got {rate:g} "
+            f"and {kept:g}",
+            hint="0.01 and 0.9 are a beginning",
+        )
+    return Training(*_layers(train), _loss(loss), rate, kept)
+
+
+def training_of_bundle(said: Mapping[str, str]) -> Training | None:
+    """That of a bundle whose options are these."""
+    if "train" not in said:
+        return None
+    rate, momentum = said.get("learning_rate"), said.get("momentum")
+    return training_of(
+        said["train"], said.get("loss"), float(rate) if rate else None,
+        float(momentum) if momentum else None,
+    )  # fmt: skip
+
+
+def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
+    words = [word.strip() for word in train.split(",")]
+    counts = [int(found[1]) for word in words if (found := _LAST.fullmatch(word))]
+    layers = tuple(w for w in words if w != "bias" and not _LAST.fullmatch(w))
+    for word in layers:
+        if not word or word.startswith("last"):
+            raise error(
+                "GM734",
+                f"--train does not take {word!r}",
+                hint="last=N for the last N layers with weights, names of layers, bias for biases "
+                "alone, or prototypes=CLASSES: --train last=1, --train dense_1,dense_2, "
+                "--train last=3,bias",
+            )
+    if len(counts) > 1 or (counts and layers):
+        raise error(
+            "GM734",
+            f"{train!r} says twice which layers learn",
+            hint="give last=N or names of layers",
+        )
+    return (counts[0] if counts else 0), layers, "bias" in words
+
+
+def _loss(word: str | None) -> Loss:
+    try:
+        return Loss(word) if word is not None else Loss.CROSS_ENTROPY
+    except ValueError as cause:
+        names = " or ".join(item.value for item in Loss)
+        raise error("GM735", f"the loss is {names}, not {word!r}") from cause
+
+
+def _number(name: str, value: float | None, default: float) -> float:
+    number = default if value is None else float(value)
+    if not math.isfinite(number):
+        raise error("GM735", f"{name} must be a number, got {value!r}")
+    return number

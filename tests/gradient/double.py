@@ -1,0 +1,170 @@
+"""What operators mean in float64: an oracle of its own, for finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from glowmcu.ir.graph import Node, Value
+from glowmcu.ir.operation import Constant
+from glowmcu.ops.real import Clamp
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def run(nodes: Sequence[Node], given: Mapping[Value, Array]) -> dict[Value, Array]:
+    """All values, real numbers in float64."""
+    values = dict(given)
+    for node in nodes:
+        inputs = [values[value] for value in node.inputs]
+        values[node.outputs[0]] = _evaluate(node, inputs)
+    return values
+
+
+def _evaluate(node: Node, inputs: list[Array]) -> Array:
+    op: Any = node.op
+    if isinstance(op, Constant):
+        return op.data.astype(np.float64) if op.data.dtype == np.float32 else op.data
+    result = np.asarray(_MEANING[op.name](op, *inputs))
+    assert result.shape == node.outputs[0].type.shape, op.name
+    assert result.dtype in (np.dtype(np.float64), np.dtype(np.bool_)), op.name
+    return result
+
+
+def _clamped(values: Array, clamp: Clamp) -> Array:
+    return values if clamp is None else np.clip(values, *clamp)
+
+
+def _matmul(op: Any, x: Array, y: Array) -> Array:
+    left = np.swapaxes(x, -1, -2) if op.adj_x else x
+    result: Array = left @ (np.swapaxes(y, -1, -2) if op.adj_y else y)
+    return result
+
+
+def _pixels(
+    op: Any, x: Array, kernel: tuple[int, int], outside: float
+) -> tuple[list[Array], tuple[int, int]]:
+    """What each tap of a window sees, row by row, with loops that have nothing to do with ops/."""
+    top, left, bottom, right = op.padding
+    n, height, width, c = x.shape
+    padded = np.full((n, height + top + bottom, width + left + right, c), outside)
+    padded[:, top : top + height, left : left + width] = x
+    (sy, sx), (dy, dx) = op.strides, op.dilations
+    out_h = (padded.shape[1] - (kernel[0] - 1) * dy - 1) // sy + 1
+    out_w = (padded.shape[2] - (kernel[1] - 1) * dx - 1) // sx + 1
+    taps = []
+    for ky in range(kernel[0]):
+        for kx in range(kernel[1]):
+            tap = np.empty((n, out_h, out_w, c))
+            for y in range(out_h):
+                for column in range(out_w):
+                    tap[:, y, column] = padded[:, y * sy + ky * dy, column * sx + kx * dx]
+            taps.append(tap)
+    return taps, (out_h, out_w)
+
+
+def _conv(op: Any, x: Array, weights: Array, bias: Array) -> Array:
+    _, kh, kw, _ = weights.shape
+    taps, _ = _pixels(op, x, (kh, kw), 0.0)
+    total = sum(tap @ weights[:, i // kw, i % kw].T for i, tap in enumerate(taps))
+    return _clamped(np.asarray(total + bias), op.clamp)
+
+
+def _depthwise(op: Any, x: Array, weights: Array, bias: Array) -> Array:
+    _, kh, kw, depth = weights.shape
+    taps, _ = _pixels(op, x, (kh, kw), 0.0)
+    repeated = [np.repeat(tap, depth // x.shape[3], axis=3) for tap in taps]
+    total = sum(tap * weights[0, i // kw, i % kw] for i, tap in enumerate(repeated))
+    return _clamped(np.asarray(total + bias), op.clamp)
+
+
+def _average(op: Any, x: Array) -> Array:
+    taps, _ = _pixels(op, x, op.kernel, 0.0)
+    inside, _ = _pixels(op, np.ones_like(x), op.kernel, 0.0)
+    return _clamped(np.sum(taps, axis=0) / np.sum(inside, axis=0), op.clamp)
+
+
+def _largest(op: Any, x: Array) -> Array:
+    taps, _ = _pixels(op, x, op.kernel, -np.inf)
+    return _clamped(np.max(taps, axis=0), op.clamp)
+
+
+def _softmax(op: Any, x: Array) -> Array:
+    exponentials = np.exp(op.beta * (x - x.max(-1, keepdims=True)))
+    return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))
+
+
+def _log_softmax(op: Any, x: Array) -> Array:
+    return np.asarray(x - np.log(np.exp(x).sum(-1, keepdims=True)))
+
+
+def _sliced(op: Any, x: Array) -> Array:
+    places = [
+        [begin + i * step for i in range(size)]
+        for begin, size, step in zip(op.begin, op.size, op.step, strict=True)
+    ]
+    return x[np.ix_(*places)]
+
+
+def _reduced(function: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda op, x: function(x, axis=op.axes, keepdims=op.keep_dims)
+
+
+_MEANING: dict[str, Callable[..., Any]] = {
+    "add": lambda op, a, b: _clamped(a + b, op.clamp),
+    "sub": lambda op, a, b: _clamped(a - b, op.clamp),
+    "mul": lambda op, a, b: _clamped(a * b, op.clamp),
+    "div": lambda op, a, b: _clamped(a / b, op.clamp),
+    "squared_difference": lambda op, a, b: _clamped((a - b) ** 2, op.clamp),
+    "maximum": lambda op, a, b: np.maximum(a, b),
+    "minimum": lambda op, a, b: np.minimum(a, b),
+    "select": lambda op, c, a, b: np.where(c, a, b),
+    "greater": lambda op, a, b: a > b,
+    "equal": lambda op, a, b: a == b,
+    "relu": lambda op, x: np.clip(x, *op.clamp),
+    "leaky_relu": lambda op, x: np.where(x > 0, x, float(np.float32(op.alpha)) * x),
+    "elu": lambda op, x: np.where(x > 0, x, np.exp(x) - 1),
+    "hard_swish": lambda op, x: x * np.clip(x + 3, 0, 6) / 6,
+    "logistic": lambda op, x: 1 / (1 + np.exp(-x)),
+    "tanh": lambda op, x: np.tanh(x),
+    "neg": lambda op, x: -x,
+    "abs": lambda op, x: np.abs(x),
+    "sign": lambda op, x: np.sign(x),
+    "exp": lambda op, x: np.exp(x),
+    "log": lambda op, x: np.log(x),
+    "square": lambda op, x: x * x,
+    "sqrt": lambda op, x: np.sqrt(x),
+    "rsqrt": lambda op, x: 1 / np.sqrt(x),
+    "reciprocal": lambda op, x: 1 / x,
+    "power": lambda op, x: x**op.exponent,
+    "sin": lambda op, x: np.sin(x),
+    "cos": lambda op, x: np.cos(x),
+    "fully_connected": lambda op, x, w, b: _clamped(x @ w.T + b, op.clamp),
+    "batch_matmul": _matmul,
+    "conv_2d": _conv,
+    "depthwise_conv_2d": _depthwise,
+    "average_pool_2d": _average,
+    "max_pool_2d": _largest,
+    "sum": _reduced(np.sum),
+    "mean": _reduced(np.mean),
+    "reduce_max": _reduced(np.max),
+    "reduce_min": _reduced(np.min),
+    "reduce_sum_square": lambda op, x: np.sum(x * x, axis=op.axes, keepdims=op.keep_dims),
+    "reshape": lambda op, x: x.reshape(op.shape),
+    "transpose": lambda op, x: np.transpose(x, op.permutation),
+    "reverse": lambda op, x: np.flip(x, op.axes),
+    "broadcast_to": lambda op, x: np.broadcast_to(x, op.shape),
+    "concatenation": lambda op, *parts: np.concatenate(parts, op.axis),
+    "slice": _sliced,
+    "pad": lambda op, x: np.pad(x, op.paddings, constant_values=op.value),
+    "copy": lambda op, x: x,
+    "assign": lambda op, x: x,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+}
+
+#: So that a mistake of the oracle shows: it has no operator of real numbers but these.
+assert math.isclose(float(_MEANING["logistic"](None, np.float64(0.0))), 0.5)
