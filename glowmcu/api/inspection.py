@@ -11,7 +11,13 @@ from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import with_states
-from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_model
+from glowmcu.frontend.summary import (
+    ModelSummary,
+    TensorSummary,
+    source_index,
+    summarize_graph,
+    summarize_model,
+)
 from glowmcu.input_options import Defined, GivenShape, InputOptions, inputs_of
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
@@ -122,11 +128,14 @@ def inspected(given: GivenModel, asked: InputOptions) -> Inspection:
     states: tuple[TensorSummary, ...] = ()
     try:
         graph = with_states(read_model(data, name, asked), asked, name)
+        if not model.inputs and not model.operators:
+            model = summarize_graph(model, graph)
+            macs = [None] * len(model.operators)
         states = tuple(_inferred(state.value.name, state.value) for state in graph.states)
         model = _with_inferred_types(model, graph)
         for node in graph.nodes:
-            if node.source:
-                index = int(node.source.split()[1])
+            index = source_index(node)
+            if index is not None:
                 macs[index] = (macs[index] or 0) + node.macs
     except GlowmcuError as cause:
         problems = cause.problems
@@ -148,7 +157,7 @@ def _with_inferred_types(model: ModelSummary, graph: Graph) -> ModelSummary:
         )
 
     # An operator's last node makes its results, whatever it calls them.
-    last = {int(node.source.split()[1]): node for node in graph.nodes if node.source}
+    last = {index: node for node in graph.nodes if (index := source_index(node)) is not None}
     for op in model.operators:
         if op.index in last:
             made = last[op.index].outputs

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import tflite
 
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.frontend.control_flow import Effort, expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
@@ -44,7 +44,7 @@ def importer(*names: str) -> Callable[[ImportFunction], ImportFunction]:
 
     def register(function: ImportFunction) -> ImportFunction:
         for name in names:
-            _IMPORTERS[name] = function
+            enter(_IMPORTERS, name, function, "an importer of TensorFlow Lite's")
         return function
 
     return register

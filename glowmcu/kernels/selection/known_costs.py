@@ -14,9 +14,11 @@ from glowmcu.stack_use import KnownCosts
 def known_costs(
     core_name: str, goal: Goal, cycles: float, selections: Iterable[Selection]
 ) -> KnownCosts:
-    """On a core that was measured; nothing on RISC-V and on no core in particular."""
+    """On a core that was measured; nothing on RISC-V, on a package's core and on no core in
+    particular.
+    """
     target = core(core_name)
-    if target.is_riscv or core_name == "generic":
+    if target.is_riscv or target.is_foreign or core_name == "generic":
         return KnownCosts(core_name)
     return KnownCosts(
         core_name,
