@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+from glowmcu.custom_c import CustomFile, CustomGiven, read_custom
 from glowmcu.errors import error
 from glowmcu.name_lists import read_names, read_pairs
 from glowmcu.size_forms import OpenSize
@@ -42,7 +43,8 @@ class InputOptions:
     `slide_layers` how many layers keep theirs; without it all that can. `cameras` are inputs that
     come as frames, `FORMAT:WIDTHxHEIGHT`. `open_size` is a symbol of which each run is given a
     size; in `shapes` and `symbols` it is the largest, `open_shapes` are those of `shapes` in which
-    the user wrote it.
+    the user wrote it. `custom` are operators whose meaning is C of the user's, by what the model
+    calls them.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class InputOptions:
     cameras: Mapping[str, str] = field(default_factory=dict)
     open_size: OpenSize | None = None
     open_shapes: Mapping[str, GivenShape] = field(default_factory=dict)
+    custom: Mapping[str, CustomFile] = field(default_factory=dict)
 
     @property
     def given_shapes(self) -> dict[str, GivenShape]:
@@ -99,10 +102,11 @@ def inputs_of(
     states: Mapping[str, str] | None = None,
     slides: Mapping[str, GivenSlide] | None = None,
     cameras: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
 ) -> InputOptions:
     """What a function of the API was given; without `states` they are looked for.
 
-    A shape may have symbols, which `define` gives sizes. Raises GM711, GM714, GM732.
+    A shape may have symbols, which `define` gives sizes. Raises GM711, GM714, GM732, GM760, GM761.
     """
     symbols, open_size = defined(define or {})
     named, fixed = {size for shape in (shapes or {}).values() for size in shape}, {}
@@ -121,6 +125,7 @@ def inputs_of(
         fixed, {name: size for name, size in symbols.items() if name not in named}, bind or {},
         states=states or {}, finds_states=states is None, slides=slides_of(slides or {}),
         cameras=cameras or {}, open_size=open_size, open_shapes=open_shapes,
+        custom=read_custom(custom),
     )  # fmt: skip
 
 
@@ -213,6 +218,7 @@ def options_of_bundle(
     said: Mapping[str, str],
     inputs: Mapping[str, tuple[int, ...]],
     bind: Mapping[str, npt.NDArray[Any]],
+    custom: Mapping[str, CustomFile] | None = None,
 ) -> InputOptions:
     """What decides the numbers of a bundle that says `said` and takes `inputs`."""
     nhwc = read_names(said.get("layout_nhwc", ""))
@@ -227,7 +233,7 @@ def options_of_bundle(
     states = read_pairs(said.get("state", ""))
     return InputOptions(
         shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states,
-        finds_states=False, slides=slides, cameras=cameras,
+        finds_states=False, slides=slides, cameras=cameras, custom=custom or {},
     )  # fmt: skip
 
 

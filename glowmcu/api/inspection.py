@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
+from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
@@ -103,6 +104,7 @@ def inspect(
     define: Mapping[str, Defined] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> Inspection:
     """List a model's tensors and operators, and what prevents its compilation: `problems`.
@@ -116,7 +118,7 @@ def inspect(
     (['CONV_2D', 'DEPTHWISE_CONV_2D'], ())
     """
     given = read_given(model, example_inputs)
-    return inspected(given, inputs_of(input_shapes, define, bind, states))
+    return inspected(given, inputs_of(input_shapes, define, bind, states, custom=custom))
 
 
 def inspected(given: GivenModel, asked: InputOptions) -> Inspection:

@@ -123,3 +123,20 @@ def test_its_core_executor_build_system_and_section_are_used(site: Path, tmp_pat
     other = glowmcu(site, "verify", "out", "--on", "cortex-m", folder=tmp_path)
     assert "error[GM670]" in other.stderr
     assert "use --on acme_lab" in other.stderr
+
+
+def test_its_operator_in_c_is_compiled_and_verified(tmp_path: Path) -> None:
+    (text,) = (block.text for block in blocks(TEXT) if block.language == "c")
+    (tmp_path / "clip.c").write_text(text)
+    b = ModelBuilder()
+    x, y = b.input("x", (2, 9), "float32"), b.tensor("y", (2, 9), "float32")
+    b.custom_op("AcmeClip", [x], [y])
+    b.output(y)
+    (tmp_path / "m.tflite").write_bytes(b.finish())
+    asked = ("compile", "m.tflite", "--custom", "AcmeClip=clip.c", "-o", "out")
+    done = glowmcu(None, *asked, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    verified = glowmcu(None, "verify", "out", "--model", "m.tflite", folder=tmp_path)
+    assert verified.returncode == 0, verified.stderr
+    without = glowmcu(None, "compile", "m.tflite", folder=tmp_path)
+    assert "--custom AcmeClip=FILE.c" in without.stderr

@@ -77,6 +77,7 @@ class Import:
         self._constants: dict[tuple[int, str], Value] = {} if outer is None else outer._constants
         self._sequences: dict[str, tuple[Value, ...]] = {}
         self._options = options
+        self.custom = options.custom
         self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
 
     # --- reading ---------------------------------------------------------------------------

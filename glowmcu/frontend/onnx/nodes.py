@@ -50,4 +50,7 @@ def unsupported_operator(op: NodeRecord, where: str, model: OnnxRecord) -> Probl
     message = f"operator {name} (opset {model.opsets.get(op.domain, '?')}) is not supported"
     if op.kind.startswith(_NO_NETWORKS):
         hint = "trees and kernel machines are no networks, emlearn.org compiles them; "
-    return Problem("GM102", message, where, f"{hint}`glowmcu ops` lists what is")
+    brought = ""
+    if not op.domain.startswith("ai.onnx") and op.kind.isidentifier():
+        brought = f"; C of yours can say what it means: --custom {op.kind}=FILE.c"
+    return Problem("GM102", message, where, f"{hint}`glowmcu ops` lists what is{brought}")
