@@ -1,5 +1,5 @@
-"""Operators that a user writes in C: a file with one function, and in it a comment that says what
-goes in and comes out.
+"""Operators that a user writes: a file with a definition (`index_notation/`), or one in C with one
+function, and in it a comment that says what goes in and comes out.
 
     /* glowmcu
     function = "clipped"
@@ -24,13 +24,14 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from glowmcu.errors import GlowmcuError, error
+from glowmcu.index_notation import Definition, DefinitionError, read_definition
 
 #: The standard library has the TOML reader since Python 3.11; `tomli` is the same before that.
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -47,6 +48,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max}
 _WRAPPED = re.compile(r'#include "glowmcu_base.h"\n\n(.*)\n\n#endif /\*[^*]*\*/\s*$', re.DOTALL)
+_WRAPPED_DEFINITION = re.compile(r"author's\.\n \*\n(.*)\n \*/\n#ifndef", re.DOTALL)
 _MOST_CHARACTERS = 200
 _MOST_BYTES = 2**20
 #: Stands for a size where expressions are tried before there is a model.
@@ -78,7 +80,7 @@ class CustomSignature:
 
 @dataclass(frozen=True)
 class CustomFile:
-    """A file of the user's: its name and its text."""
+    """A file of the user's: its name and its text, C or a definition in Python."""
 
     name: str
     text: str
@@ -89,6 +91,30 @@ class CustomFile:
         return signature_of(self.text, self.name)
 
     @property
+    def is_definition(self) -> bool:
+        """Whether it is index notation (`index_notation/`), not C."""
+        return self.name.endswith(".py")
+
+    @property
+    def attributes(self) -> Mapping[str, Number]:
+        """What the model may give, with defaults. Raises GM760, GM766."""
+        return self.definition.attributes if self.is_definition else self.signature.attributes
+
+    @property
+    def result_dtypes(self) -> tuple[str, ...]:
+        """Element types of the results. Raises GM760, GM766."""
+        forms = self.definition.outputs if self.is_definition else self.signature.outputs
+        return tuple(form.dtype for form in forms)
+
+    @property
+    def definition(self) -> Definition:
+        """What its function says. Raises GM766."""
+        try:
+            return read_definition(self.text)
+        except DefinitionError as cause:
+            raise wrong_definition(self, cause) from cause
+
+    @property
     def shown(self) -> str:
         """The name where only plain characters may stand."""
         return plain(self.name)
@@ -97,7 +123,15 @@ class CustomFile:
     def header(self) -> str:
         """What the file is called in a bundle: its name, and a digest, since two may have one."""
         stem = re.sub(r"\W+", "_", Path(self.name).stem)[:24].lower()
-        return f"custom_{stem}_{hashlib.sha256(self.text.encode()).hexdigest()[:8]}.h"
+        kind = "def_" if self.is_definition else ""
+        return f"custom_{kind}{stem}_{hashlib.sha256(self.text.encode()).hexdigest()[:8]}.h"
+
+
+def wrong_definition(file: CustomFile, cause: DefinitionError) -> GlowmcuError:
+    """GM766, at its line."""
+    place = f"{file.name}, line {cause.line}" if cause.line else file.name
+    return error("GM766", f"the definition of an operator is wrong: {cause}", place,
+                 "docs/plugins.md#operators-by-definition says what may stand in one")  # fmt: skip
 
 
 def plain(text: str) -> str:
@@ -123,10 +157,11 @@ def read_custom(files: Mapping[str, CustomGiven] | None) -> dict[str, CustomFile
             reason = cause.strerror if isinstance(cause, OSError) else "it is no text"
             raise error(
                 "GM761", f"cannot read the C of {kind!r}: {reason}", str(path),
-                "--custom NAME=FILE.c names a file with one function in C99",
+                "--custom NAME=FILE.c names a file with one function in C99, NAME=FILE.py one with "
+                "a definition",
             ) from cause  # fmt: skip
         found[kind] = CustomFile(Path(path).name, text)
-        found[kind].signature  # noqa: B018 - raises what is wrong with it
+        found[kind].attributes  # noqa: B018 - raises what is wrong with it
     return found
 
 
@@ -140,8 +175,10 @@ def custom_of_bundle(folder: Path, said: str) -> dict[str, CustomFile]:
             text = header.read_text(encoding="utf-8")
         except (OSError, ValueError):
             text = ""
-        inner = _WRAPPED.search(text)
-        file = CustomFile(f"{label[:-9]}.c", f"{inner[1]}\n" if inner else "")
+        is_definition = label.startswith("def_")
+        inner = (_WRAPPED_DEFINITION if is_definition else _WRAPPED).search(text)
+        name = f"{label[4:-9]}.py" if is_definition else f"{label[:-9]}.c"
+        file = CustomFile(name, f"{inner[1]}\n" if inner else "")
         if file.header != header.name:
             raise error(
                 "GM765", f"the C of the operator {kind!r} is not as it was compiled", str(header),
@@ -151,9 +188,16 @@ def custom_of_bundle(folder: Path, said: str) -> dict[str, CustomFile]:
     return found
 
 
-def wrapped(file: CustomFile) -> str:
-    """The header that a file is in a bundle."""
+def wrapped(file: CustomFile, headers: Sequence[str] = ()) -> str:
+    """The header that a file is in a bundle; of a definition it is a comment above `headers`."""
     guard = file.header.upper().replace(".", "_")
+    if file.is_definition:
+        included = "".join(f'#include "{name}"\n' for name in ("glowmcu_base.h", *headers))
+        return (
+            f"/*\n * {file.header}: what an operator means, as it was given with --custom;\n"
+            f" * its terms are its author's.\n *\n{file.text} */\n"
+            f"#ifndef {guard}\n#define {guard}\n\n{included}\n#endif /* {guard} */\n"
+        )
     return (
         f"/*\n * {file.header}: a file that was given with --custom; "
         "its terms are its author's.\n */\n"

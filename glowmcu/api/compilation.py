@@ -102,7 +102,7 @@ def compile(
     channels last in C; `keep_inputs` hold after a run what was written before it; rows of one of
     `stream_inputs` are pushed as they come; `outside_inputs` stay in the application's memory.
     `io` is the type of inputs and outputs (default: int8 if quantized here, else the file's).
-    `custom` gives custom operators files in C that they mean.
+    `custom` says by files, in C or with a definition, what custom operators mean.
 
     Cost: `optimize` says what is minimised first; `arena_budget` and `flash_budget` are upper
     bounds in bytes; `place` puts arena, weights or code (of a layer, too: "weights:LAYER") into

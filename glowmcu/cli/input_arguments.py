@@ -55,7 +55,8 @@ def input_options(function: _F) -> _F:
                      help="What comes out comes in again in the next run: no input, no output any "
                           "more. Plain names (h0=hn) are found; `none` leaves them."),
         click.option("--custom", multiple=True, metavar="NAME=FILE.c",
-                     help="C of yours is what the custom operator NAME of the model means."),
+                     help="What the custom operator NAME of the model means: C of yours, or a "
+                          "definition in index notation (FILE.py)."),
     )  # fmt: skip
     wrapped: Any = with_inputs
     for option in (*options, memory_limit_option):

@@ -8,22 +8,22 @@ from glowmcu.custom_c import CustomFile, Number
 from glowmcu.errors import Problem
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ops.custom_c import CustomC
+from glowmcu.ops.defined import Defined
 
 
 def custom_operation(
     kind: str, source: CustomFile, given: Mapping[str, Number], results: int
-) -> CustomC:
+) -> CustomC | Defined:
     """The operator, with the model's attributes where it gives them. Raises GM106."""
-    declared = source.signature
-    if results != len(declared.outputs):
-        raise Unsupported(
-            "GM106", f"{kind} has {results} results, {source.name} says {len(declared.outputs)}"
-        )
+    count = len(source.result_dtypes)
+    if results != count:
+        raise Unsupported("GM106", f"{kind} has {results} results, {source.name} says {count}")
     # A number is of the default's kind: what a file stores as 1 may be meant as 1.0.
     numbers = tuple(
-        type(default)(given.get(name, default)) for name, default in declared.attributes.items()
+        type(default)(given.get(name, default)) for name, default in source.attributes.items()
     )
-    return CustomC(kind, source.name, source.text, numbers)
+    operator = Defined if source.is_definition else CustomC
+    return operator(kind, source.name, source.text, numbers)
 
 
 def unused_custom(

@@ -8,6 +8,7 @@ import struct
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from glowmcu.discovery import GROUPS
@@ -140,3 +141,33 @@ def test_its_operator_in_c_is_compiled_and_verified(tmp_path: Path) -> None:
     assert verified.returncode == 0, verified.stderr
     without = glowmcu(None, "compile", "m.tflite", folder=tmp_path)
     assert "--custom AcmeClip=FILE.c" in without.stderr
+
+
+def sound_model(path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    x = helper.make_tensor_value_info("x", 1, [2, 16, 3])
+    y = helper.make_tensor_value_info("y", 1, [2, 13])
+    w = onnx.numpy_helper.from_array(np.array([0.5, 1, 2], np.float32), "w")
+    node = helper.make_node("Energy", ["x", "w"], ["y"], domain="com.acme")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.acme", 1)]
+    graph = helper.make_graph([node], "sound", [x], [y], [w])
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+
+
+def test_its_definition_is_a_verified_bundle_in_at_most_15_lines(tmp_path: Path) -> None:
+    titled = {block.title: block.text for block in blocks(TEXT)}
+    files = {name: titled[name] for name in ("energy.py", "verified.py")}
+    lines = [line for text in files.values() for line in text.splitlines() if line.strip()]
+    assert len(lines) <= 15
+    sound_model(tmp_path / "sound.onnx")
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    done = run(None, "verified.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "energy.py").write_text(files["energy.py"].replace("t + d, c]", "t + d + 1, c]"))
+    asked = ("compile", "sound.onnx", "--custom", "com.acme.Energy=energy.py")
+    refused = glowmcu(None, *asked, folder=tmp_path)
+    assert refused.returncode == 3
+    (shown,) = (block.text for block in blocks(TEXT) if block.language == "text")
+    assert refused.stderr.startswith(shown)

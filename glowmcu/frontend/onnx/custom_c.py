@@ -47,10 +47,10 @@ def _import_custom(state: Import, op: NodeRecord) -> None:
     assert kind is not None
     source = state.custom[kind]
     given: dict[str, Number] = {}
-    for name, default in source.signature.attributes.items():
+    for name, default in source.attributes.items():
         is_whole = isinstance(default, int)
         given[name] = op.integer(name, int(default)) if is_whole else op.number(name, default)
     operation = custom_operation(kind, source, given, len(op.outputs))
-    elements = [element_type_of(np.dtype(form.dtype)) for form in source.signature.outputs]
+    elements = [element_type_of(np.dtype(dtype)) for dtype in source.result_dtypes]
     operands = [state.value(op, position) for position in range(len(op.inputs))]
     state.emit(op, operation, operands, elements=elements)

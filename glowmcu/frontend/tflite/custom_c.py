@@ -24,6 +24,6 @@ def _import_custom(state: Import, op: OperatorRecord) -> None:
     kind = op.name.removeprefix(_PREFIX)
     source = state.custom[kind]
     # Options that are no map of numbers are nothing that C could be given.
-    given = read_numbers(op.custom_options) if source.signature.attributes else {}
+    given = read_numbers(op.custom_options) if source.attributes else {}
     operation = custom_operation(kind, source, given, len(op.outputs))
     state.emit(op, operation, [state.value(op, position) for position in range(len(op.inputs))])
