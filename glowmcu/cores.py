@@ -140,13 +140,13 @@ _ALL = (
     # The instruction set that every Cortex-M executes.
     Core("generic", _flags("cortex-m0plus"), "armv6s-m", unicorn_model="CORTEX_M0"),
 )
-_OWN = {core.name: core for core in _ALL}
+_BY_NAME = {core.name: core for core in _ALL}
 
 
 @cache
-def _by_name() -> dict[str, Core]:
+def _all_by_name() -> dict[str, Core]:
     """Those of packages come last. Raises GM750 to GM753."""
-    cores = dict(_OWN)
+    cores = dict(_BY_NAME)
     for plugin, given in load_plugins("glowmcu.cores", _are_cores, "a Core or a tuple of them"):
         for item in (given,) if isinstance(given, Core) else given:
             if item.name in cores:
@@ -163,20 +163,22 @@ def _are_cores(given: object) -> TypeGuard[Core | tuple[Core, ...]]:
 
 def core_names() -> tuple[str, ...]:
     """Names of all cores, smallest first, `generic` and those of packages last."""
-    return tuple(_by_name())
+    return tuple(_all_by_name())
 
 
 def foreign_core(flags: Sequence[str]) -> Core | None:
     """Whose flags these are, among other options: a core that brings a compiler of its own."""
-    cores = (_by_name()[name] for name in core_names() if name not in _OWN)
+    cores = (_all_by_name()[name] for name in core_names() if name not in _BY_NAME)
     return next((item for item in cores if item.compiler and set(item.flags) & set(flags)), None)
 
 
 def core(name: str) -> Core:
     """The core called `name`. Raises GM618 with the nearest names for an unknown one."""
-    found = _OWN.get(name) or _by_name().get(name)
+    found = _BY_NAME.get(name) or _all_by_name().get(name)
     if found is None:
-        near = difflib.get_close_matches(name, _by_name(), n=3, cutoff=0.4) or list(_by_name())
+        near = difflib.get_close_matches(name, _all_by_name(), n=3, cutoff=0.4) or list(
+            _all_by_name()
+        )
         raise error(
             "GM618", f"unknown core {name!r}", hint="did you mean " + " or ".join(near) + "?"
         )

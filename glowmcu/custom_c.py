@@ -152,7 +152,7 @@ def read_custom(files: Mapping[str, CustomGiven] | None) -> dict[str, CustomFile
             continue
         try:
             content = Path(path).read_bytes()
-            text = content[:_MOST_BYTES].decode("utf-8").replace("\r\n", "\n").rstrip() + "\n"
+            text = content[:_MOST_BYTES].decode("utf-8-sig").replace("\r\n", "\n").rstrip() + "\n"
         except (OSError, ValueError) as cause:
             reason = cause.strerror if isinstance(cause, OSError) else "it is no text"
             raise error(

@@ -362,3 +362,9 @@ def test_a_header_is_named_by_what_is_in_it() -> None:
     assert one.header != other.header
     assert one.header.isascii() or one.header.replace("é", "").isascii()
     assert stamped(one.header, "") != stamped(other.header, "")
+
+
+@pytest.mark.parametrize("ends", ["\r\n", "\n"])
+def test_files_of_windows_editors_are_read(ends: str, tmp_path: Path) -> None:
+    (tmp_path / "op.c").write_bytes(b"\xef\xbb\xbf" + CLIP.replace("\n", ends).encode())
+    assert read_custom({"A": tmp_path / "op.c"})["A"].text == CLIP.rstrip() + "\n"
