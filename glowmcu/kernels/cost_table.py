@@ -29,6 +29,7 @@ COSTS_AS = {
 }
 
 
+@cache
 def costs_as(core_name: str) -> str:
     """The core whose unit costs it takes where it has none; empty where it takes no others."""
     if core_name in COSTS_AS or core_name not in core_names():

@@ -1,7 +1,7 @@
 """The lowering passes, in order, and those that other packages add.
 
 A package adds a pass by an entry point in the group `glowmcu.passes` that loads to a function from
-graph to graph. It runs before all others, or after the pass that its attribute `after` names.
+graph to graph. It runs before all others, or after the pass that the decorator `after` names.
 """
 
 from __future__ import annotations
@@ -78,6 +78,16 @@ PASSES: tuple[NamedPass, ...] = (
     ("materialize_outputs", materialize_outputs.run),
     ("materialize_states", materialize_states.run),
 )
+
+
+def after(name: str) -> Callable[[Pass], Pass]:
+    """Decorator of a package's pass: it runs after the one called `name`."""
+
+    def placed(run: Pass) -> Pass:
+        vars(run)["after"] = name
+        return run
+
+    return placed
 
 
 def lower(graph: Graph, observer: PassObserver | None = None, simplified: bool = True) -> Graph:

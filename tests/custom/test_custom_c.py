@@ -368,3 +368,18 @@ def test_a_header_is_named_by_what_is_in_it() -> None:
 def test_files_of_windows_editors_are_read(ends: str, tmp_path: Path) -> None:
     (tmp_path / "op.c").write_bytes(b"\xef\xbb\xbf" + CLIP.replace("\n", ends).encode())
     assert read_custom({"A": tmp_path / "op.c"})["A"].text == CLIP.rstrip() + "\n"
+
+
+def test_bytes_without_a_sign_stay_what_they_are(tmp_path: Path) -> None:
+    """Other operators on quantized uint8 are those on int8."""
+    text = DOUBLED.replace("int8[n]", "uint8[n]").replace("int8_t *", "uint8_t *")
+    text = text.replace("127 ? 127", "255 ? 255").replace("-128 ? -128", "0 ? 0")
+    b = ModelBuilder()
+    x, y = b.input("x", (4,), "uint8", 0.5, 128), b.tensor("y", (4,), "uint8", 0.5, 128)
+    b.custom_op("Doubled", [x], [y])
+    b.output(y)
+    (tmp_path / "m.tflite").write_bytes(b.finish())
+    custom = {"Doubled": save(tmp_path, text.replace("(int8_t)v", "(uint8_t)v"))}
+    bundle = glowmcu.compile(tmp_path / "m.tflite", custom=custom, output=tmp_path / "out")
+    (found,) = bundle.run([np.array([0, 120, 130, 255], np.uint8)])
+    assert found.tolist() == [0, 112, 132, 255]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -61,6 +63,24 @@ def test_the_package_works_and_has_nearly_all_groups(site: Path) -> None:
     rows = json.loads(done.stdout)
     assert {row["group"] for row in rows} == set(GROUPS) - {"glowmcu.libjit", "glowmcu.templates"}
     assert all(row["works"] for row in rows)
+
+
+@pytest.mark.slow
+def test_its_modules_and_the_examples_have_the_types_that_the_interface_says(
+    site: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("mypy")
+    names = [block.title[:-3] for block in blocks(TEXT) if block.title.startswith("acme")]
+    examples = [REPO / "plugin_examples" / name for name in ("vector_core", "nnef")]
+    environment = os.environ | {"MYPYPATH": os.pathsep.join(map(str, [REPO, site, *examples]))}
+    packages = [word for name in ("vector_core", "nnef_format") for word in ("-p", name)]
+    modules = [word for name in names for word in ("-m", name)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports",
+               "--follow-imports", "silent", *packages, *modules]  # fmt: skip
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_its_format_is_read_and_shown(site: Path, tmp_path: Path) -> None:

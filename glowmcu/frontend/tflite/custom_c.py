@@ -16,8 +16,11 @@ _PREFIX = "CUSTOM "
 def importers_with(
     custom: Mapping[str, CustomFile], importers: Mapping[str, ImportFunction]
 ) -> dict[str, ImportFunction]:
-    """All importers, those of the user's operators among them."""
-    return {**importers, **{f"{_PREFIX}{kind}": _import_custom for kind in custom}}
+    """All importers, those of the user's operators among them. A name may also be that of a builtin
+    operator which has no importer.
+    """
+    builtin = {kind: _import_custom for kind in custom if kind not in importers}
+    return {**importers, **builtin, **{f"{_PREFIX}{kind}": _import_custom for kind in custom}}
 
 
 def _import_custom(state: Import, op: OperatorRecord) -> None:

@@ -190,4 +190,4 @@ def _window(
     if len(steps) != axes or len(gaps) != axes or len(given) != axes:
         raise Unsupported("GM105", f"{op.operation}: stride, dilation or padding of another rank")
     (top, bottom), (left, right) = given[-2:]
-    return steps[-2:], gaps[-2:], (top, left, bottom, right)
+    return (steps[-2], steps[-1]), (gaps[-2], gaps[-1]), (top, left, bottom, right)
