@@ -98,6 +98,7 @@ def _mapping(name: str, written: Callable[[str], str] = _word) -> Argument:
 #: By option. A test compares the names with those of public functions.
 ARGUMENTS: Mapping[str, Argument] = {
     "--bind": _mapping("bind", _array),
+    "--custom": _mapping("custom", _word),
     "--camera": _mapping("camera"),
     "--define": _mapping("define", _range),
     "--input-layout": _mapping("input_layouts"),

@@ -139,7 +139,7 @@ class Bundle(Shown):
     @property
     def missing_compiler(self) -> str | None:
         """The cross compiler to install before code can be measured; None if it is there."""
-        return toolchain.missing(core(self.board.core).flags)
+        return toolchain.missing_for(core(self.board.core))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -324,7 +324,7 @@ def code_by_region(folder: Path, manifest: Manifest, board: Board) -> dict[str, 
     code goes anyway), or None without a cross compiler.
     """
     flags = core(board.core).flags
-    if toolchain.missing(flags) is not None:
+    if toolchain.missing_for(core(board.core)) is not None:
         return None
     placed = [entry for entry in manifest.placement if entry.what == "code" and entry.section]
     text_bytes, placed_bytes = text_sizes(

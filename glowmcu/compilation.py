@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glowmcu.board import PlacementRequest, Places
+from glowmcu.custom_c import custom_text
 from glowmcu.emit_c.packages.package import Packaging
 from glowmcu.errors import error
 from glowmcu.frontend.state_pairs import PAIRS
@@ -134,6 +135,7 @@ def options_text(options: Options, imported: Graph) -> dict[str, str]:
         "instrument": "" if options.instrument is Instrument.OFF else options.instrument.value,
         "define": ",".join(symbols),
         "bind": bound_text(options.inputs.bind),
+        "custom": custom_text(options.inputs.custom),
         "keep_input": names_text(options.inputs.kept),
         "stream_input": names_text(dict.fromkeys(options.inputs.streamed)),
         "place": ",".join(placed),

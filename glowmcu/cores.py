@@ -1,15 +1,20 @@
 """The processor cores a bundle can be compiled for: compiler flags, features, emulator model.
 
 A board names its core by `Core.name`; kernels select by `has_dsp` and `has_mve`; the executors
-`cortex-m` and `riscv` run a core when `unicorn_model` is set.
+`cortex-m` and `riscv` run a core when `unicorn_model` is set. A package adds cores by an entry
+point in the group `glowmcu.cores` that gives a `Core` or a tuple of them.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TypeGuard
 
-from glowmcu.errors import error
+from glowmcu.discovery import load_plugins, name_taken
+from glowmcu.errors import GlowmcuError, error
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,11 @@ class Core:
     `dual_issue` = two instructions of most kinds may issue in a cycle, so that their order counts.
     `unicorn_model` names the constant `UC_CPU_ARM_<model>` or `UC_CPU_RISCV32_<model>`, None if
     Unicorn has no such core.
+
+    A core that is neither Arm nor RISC-V (another word for `architecture`) has three more:
+    `executor` models its cycles, `costs_as` is the core by whose measured costs kernels are chosen
+    that do not state their own, and `compiler` is a program that takes gcc's options, which
+    `flags` must then tell from other cores' (one of their own, such as `-mcpu=acme`).
     """
 
     name: str
@@ -31,6 +41,14 @@ class Core:
     has_mve: bool = False
     dual_issue: bool = False
     unicorn_model: str | None = None
+    executor: str = ""
+    costs_as: str = "cortex-m3"
+    compiler: str = ""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Neither Arm nor RISC-V: a package brought it."""
+        return not self.architecture.startswith(("arm", "rv"))
 
     @property
     def is_riscv(self) -> bool:
@@ -45,6 +63,8 @@ class Core:
     @property
     def modelled_by(self) -> str:
         """The executor that models its cycles."""
+        if self.executor:
+            return self.executor
         return "riscv" if self.is_riscv else "cortex-m"
 
 
@@ -123,16 +143,42 @@ _ALL = (
 _BY_NAME = {core.name: core for core in _ALL}
 
 
+@cache
+def _all_by_name() -> dict[str, Core]:
+    """Those of packages come last. Raises GM750 to GM753."""
+    cores = dict(_BY_NAME)
+    for plugin, given in load_plugins("glowmcu.cores", _are_cores, "a Core or a tuple of them"):
+        for item in (given,) if isinstance(given, Core) else given:
+            if item.name in cores:
+                raise GlowmcuError([name_taken(plugin, f"there is another core {item.name!r}")])
+            cores[item.name] = item
+    return cores
+
+
+def _are_cores(given: object) -> TypeGuard[Core | tuple[Core, ...]]:
+    if isinstance(given, tuple):
+        return bool(given) and all(isinstance(item, Core) for item in given)
+    return isinstance(given, Core)
+
+
 def core_names() -> tuple[str, ...]:
-    """Names of all cores, smallest first, `generic` last."""
-    return tuple(_BY_NAME)
+    """Names of all cores, smallest first, `generic` and those of packages last."""
+    return tuple(_all_by_name())
+
+
+def foreign_core(flags: Sequence[str]) -> Core | None:
+    """Whose flags these are, among other options: a core that brings a compiler of its own."""
+    cores = (_all_by_name()[name] for name in core_names() if name not in _BY_NAME)
+    return next((item for item in cores if item.compiler and set(item.flags) & set(flags)), None)
 
 
 def core(name: str) -> Core:
     """The core called `name`. Raises GM618 with the nearest names for an unknown one."""
-    found = _BY_NAME.get(name)
+    found = _BY_NAME.get(name) or _all_by_name().get(name)
     if found is None:
-        near = difflib.get_close_matches(name, _BY_NAME, n=3, cutoff=0.4) or list(_BY_NAME)
+        near = difflib.get_close_matches(name, _all_by_name(), n=3, cutoff=0.4) or list(
+            _all_by_name()
+        )
         raise error(
             "GM618", f"unknown core {name!r}", hint="did you mean " + " or ".join(near) + "?"
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+from glowmcu.custom_c import CustomFile, CustomGiven, read_custom
 from glowmcu.errors import error
 from glowmcu.name_lists import read_names, read_pairs
 from glowmcu.size_forms import OpenSize
@@ -43,7 +44,8 @@ class InputOptions:
     `slide_layers` how many layers keep theirs; without it all that can. `cameras` are inputs that
     come as frames, `FORMAT:WIDTHxHEIGHT`. `open_size` is a symbol of which each run is given a
     size; in `shapes` and `symbols` it is the largest, `open_shapes` are those of `shapes` in which
-    the user wrote it. With `training` the model has a label to learn from, and a loss.
+    the user wrote it. With `training` the model has a label to learn from, and a loss. `custom` are
+    operators whose meaning is C of the user's, by what the model calls them.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class InputOptions:
     open_size: OpenSize | None = None
     open_shapes: Mapping[str, GivenShape] = field(default_factory=dict)
     training: Training | None = None
+    custom: Mapping[str, CustomFile] = field(default_factory=dict)
 
     @property
     def given_shapes(self) -> dict[str, GivenShape]:
@@ -101,10 +104,11 @@ def inputs_of(
     states: Mapping[str, str] | None = None,
     slides: Mapping[str, GivenSlide] | None = None,
     cameras: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
 ) -> InputOptions:
     """What a function of the API was given; without `states` they are looked for.
 
-    A shape may have symbols, which `define` gives sizes. Raises GM711, GM714, GM732.
+    A shape may have symbols, which `define` gives sizes. Raises GM711, GM714, GM732, GM760, GM761.
     """
     symbols, open_size = defined(define or {})
     named, fixed = {size for shape in (shapes or {}).values() for size in shape}, {}
@@ -123,6 +127,7 @@ def inputs_of(
         fixed, {name: size for name, size in symbols.items() if name not in named}, bind or {},
         states=states or {}, finds_states=states is None, slides=slides_of(slides or {}),
         cameras=cameras or {}, open_size=open_size, open_shapes=open_shapes,
+        custom=read_custom(custom),
     )  # fmt: skip
 
 
@@ -215,6 +220,7 @@ def options_of_bundle(
     said: Mapping[str, str],
     inputs: Mapping[str, tuple[int, ...]],
     bind: Mapping[str, npt.NDArray[Any]],
+    custom: Mapping[str, CustomFile] | None = None,
 ) -> InputOptions:
     """What decides the numbers of a bundle that says `said` and takes `inputs`."""
     nhwc = read_names(said.get("layout_nhwc", ""))
@@ -230,6 +236,7 @@ def options_of_bundle(
     return InputOptions(
         shapes, bind=bind, io=said.get("border", ""), nhwc=nhwc, states=states,
         finds_states=False, slides=slides, cameras=cameras, training=training_of_bundle(said),
+        custom=custom or {},
     )  # fmt: skip
 
 

@@ -58,5 +58,7 @@ ExecutorName = Literal["host", "cortex-m", "riscv", "qemu", "renode"]
 ModelName = Literal["cortex-m", "riscv"]
 #: A board that is connected: `SerialPort("serial:/dev/ttyACM0")`, or `serial:COM3:921600`.
 SerialPort = NewType("SerialPort", str)
+#: An executor of an installed package, by its name: `PluginName("vx")`.
+PluginName = NewType("PluginName", str)
 #: Where a bundle runs.
-Where = ExecutorName | SerialPort
+Where = ExecutorName | SerialPort | PluginName

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from glowmcu.board import board_names, check_capacity, does_not_fit, find_board, read_board
 from glowmcu.board.read_board import UART_KINDS
 from glowmcu.cores import core, core_names
+from glowmcu.discovery import Plugin
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.resources import resource_dir
 
@@ -311,16 +312,19 @@ def test_a_package_can_add_boards(
     as_module: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.toml").write_text(MINE)
-    (tmp_path / "nrf52.toml").write_text(MINE)
-    place = SimpleNamespace(__file__=str(tmp_path / "__init__.py")) if as_module else tmp_path
-    plugin = SimpleNamespace(name="theirs", load=lambda: place)
+    module = ModuleType("theirs")
+    module.__file__ = str(tmp_path / "__init__.py")
+    entry = SimpleNamespace(load=lambda: module if as_module else tmp_path)
+    plugin = Plugin("glowmcu.boards", f"theirs {as_module}", "theirs", "acme", "1", entry=entry)
     monkeypatch.setattr(
-        "glowmcu.resources.plugins",
+        "glowmcu.discovery.plugins",
         lambda group: [plugin] if group == "glowmcu.boards" else [],
     )
     assert "mine" in board_names()
     assert find_board("mine").title == "My board"
-    assert find_board("nrf52").mcu == "nRF52840", "a plug-in does not replace a board of ours"
+    (tmp_path / "nrf52.toml").write_text(MINE)
+    with pytest.raises(GlowmcuError, match="there is another board 'nrf52'"):
+        find_board("nrf52")
 
 
 @pytest.mark.parametrize(

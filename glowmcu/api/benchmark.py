@@ -17,11 +17,11 @@ from glowmcu.facts.document import keep_facts
 from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
-from glowmcu.option_words import CoreName, ModelName, SerialPort
+from glowmcu.option_words import CoreName, ModelName, PluginName, SerialPort
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.cortex_m.two_cores import SharedRun, TwoCores
 from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
-from glowmcu.verify.modelled import model_of, sureness_of
+from glowmcu.verify.modelled import modelled_on, sureness_of
 from glowmcu.verify.verification import seeded_inputs
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class Benchmark(Shown):
 def bench(
     bundle: BundleGiven,
     *,
-    on: ModelName | SerialPort | None = None,
+    on: ModelName | SerialPort | PluginName | None = None,
     core: CoreName | None = None,
     wait_states: int | Literal["board"] | None = None,
     hot: int = 0,
@@ -304,7 +304,7 @@ def bench(
     """
     loaded = loaded_bundle(bundle, board)
     name, waits = core or loaded.board.core, _wait_states(wait_states, loaded.board)
-    on = on or model_of(name)
+    on = on or modelled_on(name)
     board_memory = wait_states is None and on in MODELS and name == loaded.board.core
     inputs = seeded_inputs(loaded.manifest, 1)
     costs: RunCosts | None = None

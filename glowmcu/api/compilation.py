@@ -20,6 +20,7 @@ from glowmcu.board import Board, PlacementRequest, find_board
 from glowmcu.bundle import Bundle, MemoryPass
 from glowmcu.compilation import Compilation, Options
 from glowmcu.cores import core
+from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
 from glowmcu.facts.compilation import compile_json
 from glowmcu.facts.document import keep_facts
@@ -66,7 +67,8 @@ def compile(
     input_shapes: Mapping[str, GivenShape] | None = None,
     define: Mapping[str, Defined] | None = None, bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None, slide: Mapping[str, GivenSlide] | None = None,
-    camera: Mapping[str, str] | None = None, keep_inputs: Sequence[str] = (),
+    camera: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None, keep_inputs: Sequence[str] = (),
     stream_inputs: Sequence[str] = (), outside_inputs: Sequence[str] = (),
     io: IoWord | None = None, input_layouts: Mapping[str, Layout] | None = None,
     flash_budget: int | None = None, arena_budget: int | None = None, simplify: bool = True,
@@ -104,6 +106,7 @@ def compile(
     channels last in C; `keep_inputs` hold after a run what was written before it; rows of one of
     `stream_inputs` are pushed as they come; `outside_inputs` stay in the application's memory.
     `io` is the type of inputs and outputs (default: int8 if quantized here, else the file's).
+    `custom` says by files, in C or with a definition, what custom operators mean.
 
     Cost: `optimize` says what is minimised first; `arena_budget` and `flash_budget` are upper
     bounds in bytes; `place` puts arena, weights or code (of a layer, too: "weights:LAYER") into
@@ -131,7 +134,7 @@ def compile(
     found = find_board(board)
     given, pipeline = read_source(model, preprocess, example_inputs)
     chosen, border = border_of(io, quantization, profile is None and samples is None)
-    inputs = inputs_of(input_shapes, define, bind, states, slide, camera)
+    inputs = inputs_of(input_shapes, define, bind, states, slide, camera, custom)
     inputs = replace(inputs, training=training_of(train, loss, learning_rate, momentum))
     if pipeline is None:
         refuse_stored_weights(given, quantization, inputs)

@@ -7,11 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
+from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import GlowmcuError, Problem
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import with_states
-from glowmcu.frontend.summary import ModelSummary, TensorSummary, summarize_model
+from glowmcu.frontend.summary import (
+    ModelSummary,
+    TensorSummary,
+    source_index,
+    summarize_graph,
+    summarize_model,
+)
 from glowmcu.input_options import Defined, GivenShape, InputOptions, inputs_of
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.operation import Array
@@ -97,6 +104,7 @@ def inspect(
     define: Mapping[str, Defined] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
     example_inputs: ExampleInputs | None = None,
 ) -> Inspection:
     """List a model's tensors and operators, and what prevents its compilation: `problems`.
@@ -110,7 +118,7 @@ def inspect(
     (['CONV_2D', 'DEPTHWISE_CONV_2D'], ())
     """
     given = read_given(model, example_inputs)
-    return inspected(given, inputs_of(input_shapes, define, bind, states))
+    return inspected(given, inputs_of(input_shapes, define, bind, states, custom=custom))
 
 
 def inspected(given: GivenModel, asked: InputOptions) -> Inspection:
@@ -122,11 +130,14 @@ def inspected(given: GivenModel, asked: InputOptions) -> Inspection:
     states: tuple[TensorSummary, ...] = ()
     try:
         graph = with_states(read_model(data, name, asked), asked, name)
+        if not model.inputs and not model.operators:
+            model = summarize_graph(model, graph)
+            macs = [None] * len(model.operators)
         states = tuple(_inferred(state.value.name, state.value) for state in graph.states)
         model = _with_inferred_types(model, graph)
         for node in graph.nodes:
-            if node.source:
-                index = int(node.source.split()[1])
+            index = source_index(node)
+            if index is not None:
                 macs[index] = (macs[index] or 0) + node.macs
     except GlowmcuError as cause:
         problems = cause.problems
@@ -148,7 +159,7 @@ def _with_inferred_types(model: ModelSummary, graph: Graph) -> ModelSummary:
         )
 
     # An operator's last node makes its results, whatever it calls them.
-    last = {int(node.source.split()[1]): node for node in graph.nodes if node.source}
+    last = {index: node for node in graph.nodes if (index := source_index(node)) is not None}
     for op in model.operators:
         if op.index in last:
             made = last[op.index].outputs

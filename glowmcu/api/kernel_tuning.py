@@ -12,6 +12,7 @@ from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven, quantization_request
 from glowmcu.board import find_board
 from glowmcu.compilation import Options
+from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
 from glowmcu.file_writing import write_text_file
 from glowmcu.goals import Goal
@@ -105,6 +106,7 @@ def tune_kernels(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
     cache: str | Path | None = None,
     observer: KernelTuningObserver | None = None,
     example_inputs: ExampleInputs | None = None,
@@ -133,7 +135,7 @@ def tune_kernels(
         core=found.core,
         goal=choice_of(Goal, optimize, "optimize"),
         rounding=choice_of(Rounding, rounding, "rounding"),
-        inputs=inputs_of(input_shapes, define, bind, states),
+        inputs=inputs_of(input_shapes, define, bind, states, custom=custom),
         quantization=quantization_request(profile, None, None, None, None),
         budgets=budgets_of(flash_budget, arena_budget),
         simplify=simplify,

@@ -11,6 +11,7 @@ from glowmcu.api.compilation import choice_of
 from glowmcu.api.given_model import ExampleInputs, ModelGiven, read_given
 from glowmcu.api.judged import judged
 from glowmcu.cores import core
+from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
 from glowmcu.input_options import inputs_of
@@ -51,6 +52,7 @@ def profile(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
     observer: ProfilingObserver | None = None,
     example_inputs: ExampleInputs | None = None,
     search: SearchWord = "automatic",
@@ -74,7 +76,7 @@ def profile(
     """
     given = read_given(model, example_inputs)
     given.check_output(output)
-    inputs = inputs_of(input_shapes, define, bind, states)
+    inputs = inputs_of(input_shapes, define, bind, states, custom=custom)
     source = _source(samples, preprocess, limit)
     choices = Quantization(search=search)
     space = None if choices.is_plain else choices.space
@@ -99,13 +101,14 @@ def notes_on(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
 ) -> tuple[str, ...]:
     """Sentences about what a model file that is going to be quantized leaves open, and what is
     assumed for it.
 
     Arguments are as for `compile`. Raises GM101, GM110, GM116 to GM119 as `inspect` does.
     """
-    inputs = inputs_of(input_shapes, define, bind, states)
+    inputs = inputs_of(input_shapes, define, bind, states, custom=custom)
     given = read_given(model)
     return model_notes(given.data, given.name, inputs, quantizing=True)
 
@@ -141,6 +144,7 @@ def export(
     define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None,
     states: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
     observer: ProfilingObserver | None = None,
     example_inputs: ExampleInputs | None = None,
     require_sqnr: float | None = None,
@@ -161,7 +165,7 @@ def export(
     """
     given, target = read_given(model, example_inputs), Path(output)
     given.check_output(target)
-    inputs = inputs_of(input_shapes, define, bind, states)
+    inputs = inputs_of(input_shapes, define, bind, states, custom=custom)
     refuse_stored_weights(given, quantization, inputs)
     request = quantization_request(profile, samples, preprocess, quantization, observer)
     demands = Demands.of(require_sqnr, require_agreement)

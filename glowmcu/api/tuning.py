@@ -14,6 +14,7 @@ from glowmcu.api.quantization import ProfileGiven, SamplesGiven
 from glowmcu.board import Board, find_board
 from glowmcu.compilation import Options
 from glowmcu.cores import core
+from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import ExitCode, GlowmcuError, error
 from glowmcu.goals import Goal
 from glowmcu.input_options import inputs_of
@@ -117,6 +118,7 @@ def tune(
     time_limit: float | None = None, jobs: int | str = 1, measure: bool = False,
     input_shapes: Mapping[str, Shape] | None = None, define: Mapping[str, int] | None = None,
     bind: Mapping[str, Array] | None = None, states: Mapping[str, str] | None = None,
+    custom: Mapping[str, CustomGiven] | None = None,
     observer: TuningObserver | None = None, example_inputs: ExampleInputs | None = None,
 ) -> TuningResult:  # fmt: skip
     """Search the quantization of a float model for the greatest accuracy on labelled samples, or
@@ -153,7 +155,7 @@ def tune(
         name="tuned", board=found.name, core=found.core,
         goal=_choice(Goal, optimize, "optimize"),
         rounding=_choice(Rounding, rounding, "rounding"),
-        inputs=inputs_of(input_shapes, define, bind, states), simplify=simplify,
+        inputs=inputs_of(input_shapes, define, bind, states, custom=custom), simplify=simplify,
     )  # fmt: skip
     source = SampleSource(samples, read_preprocessing(Path(preprocess)) if preprocess else None)
     classes = Path(labels) if isinstance(labels, str | Path) else labels

@@ -12,6 +12,7 @@ from glowmcu.api.given_bundle import BundleGiven, loaded_bundle
 from glowmcu.api.given_model import ExampleInputs, GivenModel, ModelGiven, read_given
 from glowmcu.api.quantization import ProfileGiven
 from glowmcu.bundle import Bundle
+from glowmcu.custom_c import CustomFile, custom_of_bundle
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.facts.document import keep_facts
 from glowmcu.input_options import InputOptions, bound_text, options_of_bundle
@@ -213,7 +214,8 @@ def _expected(
     graphs: dict[int | None, Graph] = {}
     session: Session | None = None
     outputs: list[Sequence[Array]] = []
-    graph_at = _references(bundle.manifest, given.data, given.name, bind, request)
+    custom = custom_of_bundle(bundle.path, said.get("custom", ""))
+    graph_at = _references(bundle.manifest, given.data, given.name, bind, request, custom)
     for arrays in inputs:
         size = None
         if bundle.manifest.size is not None:
@@ -257,6 +259,7 @@ def _references(
     model: str,
     bind: Mapping[str, Array],
     request: QuantizationRequest | None,
+    custom: Mapping[str, CustomFile],
 ) -> Callable[[int | None], Graph]:
     """The reference graph that defines the bundle's numbers, made again from model and profile, for
     a size that a run is given (None: the only one, or the largest).
@@ -269,7 +272,7 @@ def _references(
     def options(at: Manifest) -> InputOptions:
         asked = () if at.training is None else at.training.tensors
         shapes = {entry.name: entry.shape for entry in at.inputs if entry.name not in asked}
-        return options_of_bundle(manifest.options, shapes, bind)
+        return options_of_bundle(manifest.options, shapes, bind, custom)
 
     if manifest.size is None:
         return lambda _: imported(options(manifest), request)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from glowmcu.board.model import Board
 from glowmcu.board.read_board import read_board
-from glowmcu.errors import error
-from glowmcu.resources import resource_dirs
+from glowmcu.discovery import name_taken
+from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.resources import plugin_dirs, resource_dir
 
 
 def board_names() -> tuple[str, ...]:
@@ -57,9 +58,16 @@ def _plain(text: str) -> str:
 
 
 def _files() -> dict[str, Path]:
-    """Board name (the file's stem) -> file. A plug-in cannot replace a board of the project."""
-    files: dict[str, Path] = {}
-    for folder in resource_dirs("boards"):
+    """Board name (the file's stem) -> file. Raises GM753 for a plug-in's with a name that another
+    one has.
+    """
+    files = {path.stem: path for path in sorted(resource_dir("boards").glob("*.toml"))}
+    problems: list[Problem] = []
+    for plugin, folder in plugin_dirs("boards"):
         for path in sorted(folder.glob("*.toml")):
+            if path.stem in files:
+                problems.append(name_taken(plugin, f"there is another board {path.stem!r}"))
             files.setdefault(path.stem, path)
+    if problems:
+        raise GlowmcuError(problems)
     return files

@@ -13,12 +13,13 @@ from glowmcu.bundle import load
 from glowmcu.cli.bench_limits import limit_options
 from glowmcu.cli.completion import complete_bench_executor, complete_board, complete_core
 from glowmcu.cli.output import console, json_option, print_json, report_option, write_report
-from glowmcu.option_words import CoreName, ModelName, SerialPort
+from glowmcu.option_words import CoreName, ModelName, PluginName, SerialPort
 from glowmcu.report.cores import cores_table
 from glowmcu.report.counts import counts_table
 from glowmcu.report.hot_blocks import hot_json, hot_lines
 from glowmcu.report.tables import bench_table, count
 from glowmcu.verify.cortex_m.two_cores import SharedRun
+from glowmcu.verify.executors import executor_factories
 
 _HOT_BLOCKS = 10
 
@@ -41,8 +42,8 @@ def _block_count(text: str) -> int:
     "where",
     metavar="EXECUTOR",
     shell_complete=complete_bench_executor,
-    help="cortex-m or riscv, a model of the core (the default), or serial:PORT[:BAUD], a board "
-    "that is connected.",
+    help="cortex-m or riscv, a model of the core (the default), serial:PORT[:BAUD], a board "
+    "that is connected, or an executor of a package.",
 )
 @click.option(
     "--core",
@@ -76,7 +77,7 @@ def _block_count(text: str) -> int:
 def bench_command(
     bundle: Path,
     board: str | None,
-    where: ModelName | SerialPort | None,
+    where: ModelName | SerialPort | PluginName | None,
     core: CoreName | None,
     wait_states: str | None,
     hot: int | None,
@@ -120,7 +121,11 @@ def bench_command(
 
 def _only_of_the_model(where: str, **options: object) -> None:
     """Raises for the first of `options` that was given where nothing is modelled."""
-    if not where.startswith("serial:"):
+    if where in executor_factories():
+        what = f"executor {where}"
+    elif where.startswith("serial:"):
+        what = "board"
+    else:
         raise click.BadParameter(
             f"expected {' or '.join(MODELS)} or serial:PORT[:BAUD], got {where!r}",
             click.get_current_context(),
@@ -129,19 +134,21 @@ def _only_of_the_model(where: str, **options: object) -> None:
     given = [name for name, value in options.items() if value]
     if given:
         option = given[0].replace("_", "-")
-        raise click.UsageError(f"--{option} is of the modelled core, not of a board: leave it out")
+        raise click.UsageError(f"--{option} is of the modelled core, not of a {what}: leave it out")
 
 
 def _show_board(found: Benchmark) -> None:
-    """For people, of a real board."""
+    """For people, of a real board, or by a package's executor."""
     out, measured = console(), found.measured
+    is_board = found.on.startswith("serial:")
+    counted = " by the core's own counter" if is_board else ""
     out.print(bench_table(found.manifest, measured))
     out.print(
-        f"{found.on}: {count(measured.cycles)} cycles by the core's own counter, "
-        f"{count(measured.stack_bytes)} B of stack",
+        f"{found.on}: {count(measured.cycles)} cycles{counted}, "
+        f"{count(measured.stack_bytes, ' B')} of stack",
         markup=False,
     )
-    if not measured.layers:
+    if is_board and not measured.layers:
         out.print("compile with --instrument to see the cycles of each layer", markup=False)
     if found.costs is not None:
         out.print(found.costs.line(None))

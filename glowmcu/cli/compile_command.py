@@ -50,8 +50,8 @@ GROUPS = {
         "--require-agreement",
     ),
     "Inputs and states": (
-        "--input-shape", "--define", "--bind", "--state", "--input-layout", "--camera", "--slide",
-        "--labels",
+        "--input-shape", "--define", "--bind", "--custom", "--state", "--input-layout", "--camera",
+        "--slide", "--labels",
     ),
     "Memory": (
         "--arena-budget", "--flash-budget", "--place", "--stream-input", "--outside-input",
@@ -143,6 +143,7 @@ def compile_command(
             input_shapes=inputs.given_shapes,
             define=inputs.define,
             bind=inputs.bind,
+            custom=inputs.custom,
             states=inputs.states_given,
             slide=inputs.slides,
             camera=inputs.cameras,

@@ -28,9 +28,9 @@ def complete_board(_context: click.Context, _option: click.Parameter, begun: str
 
 def complete_executor(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
     """Names of executors, in a list."""
-    from glowmcu.verify.executors import EXECUTOR_NAMES
+    from glowmcu.verify.executors import executor_names
 
-    return _listed(EXECUTOR_NAMES, begun)
+    return _listed(executor_names(), begun)
 
 
 def complete_bench_executor(

@@ -20,7 +20,7 @@ from glowmcu.option_words import Where
 from glowmcu.report.classes import class_line, is_stream, stream_lines
 from glowmcu.report.json_report import run_json
 from glowmcu.report.tables import count
-from glowmcu.verify.executors import EXECUTORS_SHOWN
+from glowmcu.verify.executors import executors_shown
 from glowmcu.verify.measurement import Array, Measurement
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
@@ -64,7 +64,7 @@ def _classes(manifest: Manifest, entry: TensorEntry, array: Array) -> list[str]:
 @_BOARD
 @click.option("--on", "where", default="host", show_default=True, metavar="EXECUTOR",
               shell_complete=complete_executor,
-              help=f"One of {EXECUTORS_SHOWN}.")  # fmt: skip
+              help=f"One of {executors_shown()}.")  # fmt: skip
 @click.option("--input", "inputs", multiple=True, type=click.Path(path_type=Path),
               help="A .npy file a model input, in order.")  # fmt: skip
 @click.option("--stream", type=click.Path(path_type=Path), metavar="FILE",

@@ -34,11 +34,12 @@ def input_options(function: _F) -> _F:
         define: tuple[str, ...],
         bind: tuple[str, ...],
         states: tuple[str, ...],
+        custom: tuple[str, ...],
         **others: Any,  # noqa: ANN401 - whatever the command takes besides
     ) -> object:
         inputs = inputs_of(
             parse_input_shapes(input_shapes), parse_defines(define), read_bound(bind),
-            parse_states(states) if states else None,
+            parse_states(states) if states else None, custom=parse_custom(custom),
         )  # fmt: skip
         return function(inputs=inputs, **others)
 
@@ -53,6 +54,9 @@ def input_options(function: _F) -> _F:
         click.option("--state", "states", multiple=True, metavar="INPUT=OUTPUT",
                      help="What comes out comes in again in the next run: no input, no output any "
                           "more. Plain names (h0=hn) are found; `none` leaves them."),
+        click.option("--custom", multiple=True, metavar="NAME=FILE.c",
+                     help="What the custom operator NAME of the model means: C of yours, or a "
+                          "definition in index notation (FILE.py)."),
     )  # fmt: skip
     wrapped: Any = with_inputs
     for option in (*options, memory_limit_option):
@@ -187,6 +191,13 @@ def parse_cameras(texts: tuple[str, ...]) -> dict[str, str]:
     example = "for example --camera input_1=rgb565:320x240"
     form = "--camera takes NAME=FORMAT:WIDTHxHEIGHT"
     return given_once("--camera", texts, lambda text: _pair(text, "GM733", form, example))
+
+
+def parse_custom(texts: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=FILE.c`, several times, as a dictionary. Raises GM154, GM761."""
+    example = "for example --custom AcmeClip=clip.c"
+    form = "--custom takes NAME=FILE.c"
+    return given_once("--custom", texts, lambda text: _pair(text, "GM761", form, example))
 
 
 def parse_states(texts: tuple[str, ...]) -> dict[str, str]:

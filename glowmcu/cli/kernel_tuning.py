@@ -83,6 +83,7 @@ def run_kernel_tuning(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            custom=inputs.custom,
             states=inputs.states_given,
             observer=observer,
             **common,

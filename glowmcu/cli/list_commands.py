@@ -32,6 +32,7 @@ def inspect_command(model: Path, inputs: InputOptions, as_json: bool) -> None:
         input_shapes=inputs.given_shapes,
         define=inputs.define,
         bind=inputs.bind,
+        custom=inputs.custom,
         states=inputs.states_given,
     )
     if as_json:

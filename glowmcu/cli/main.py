@@ -20,6 +20,7 @@ from glowmcu.cli.standard_streams import (
     prepare_standard_streams,
     say,
 )
+from glowmcu.discovery import Plugin, plugin_behind, said
 from glowmcu.errors import ExitCode, GlowmcuError
 from glowmcu.version import __version__
 
@@ -63,6 +64,10 @@ COMMANDS = {
         "list_commands",
         "List the operators that can be compiled; with WORD (conv, say) those that hold it.",
     ),
+    "plugins": (
+        "plugins_command",
+        "List what installed packages add to glowmcu, and what is wrong with it.",
+    ),
     "profile": (
         "profile_command",
         "Measure what every tensor of the float MODEL holds, for `compile --profile`.",
@@ -86,7 +91,7 @@ COMMANDS = {
 GROUPS = {
     "From a model to C": ("compile", "verify", "run", "bench", "flash", "diff", "report"),
     "Float models": ("profile", "tune", "export"),
-    "To look up": ("example", "inspect", "boards", "ops", "doctor", "explain"),
+    "To look up": ("example", "inspect", "boards", "ops", "plugins", "doctor", "explain"),
 }
 
 
@@ -206,6 +211,9 @@ def say_usage(cause: click.ClickException) -> None:
 
 
 def _our_bug(cause: Exception) -> int:
+    plugin = plugin_behind(cause)
+    if plugin is not None:
+        return _bug_of_plugin(plugin, cause)
     lines = traceback.format_exception(cause)
     shown = "".join(lines) if os.environ.get("GLOWMCU_DEBUG") else "".join(lines[-3:])
     say(
@@ -214,3 +222,11 @@ def _our_bug(cause: Exception) -> int:
         "GLOWMCU_DEBUG=1 shows the whole trace"
     )
     return int(ExitCode.OUR_BUG)
+
+
+def _bug_of_plugin(plugin: Plugin, cause: Exception) -> int:
+    """GM754: an installed package's own code raised it, or called ours as it may not."""
+    problem = plugin.problem("GM754", f"a plug-in failed: {said(cause)}")
+    trace = traceback.format_exception(cause) if os.environ.get("GLOWMCU_DEBUG") else []
+    say("".join(trace) + problem.for_shell + "; GLOWMCU_DEBUG=1 shows the whole trace")
+    return int(ExitCode.USAGE)

@@ -69,6 +69,7 @@ def profile_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            custom=inputs.custom,
             states=inputs.states_given,
             observer=observers.profiling,
             search=search or "automatic",
@@ -126,6 +127,7 @@ def export_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            custom=inputs.custom,
             states=inputs.states_given,
             observer=observers.profiling,
         )

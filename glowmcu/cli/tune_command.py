@@ -133,6 +133,7 @@ def tune_command(
             input_shapes=inputs.shapes,
             define=inputs.symbols,
             bind=inputs.bind,
+            custom=inputs.custom,
             states=inputs.states_given,
             observer=observer,
             **others,  # type: ignore[arg-type]

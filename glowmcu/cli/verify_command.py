@@ -28,7 +28,7 @@ from glowmcu.option_words import ExecutorName
 from glowmcu.report.float_comparison import comparison_lines, comparison_table
 from glowmcu.report.plots import comparison_svg
 from glowmcu.report.verification import runtime_lines, runtime_table, verification_table
-from glowmcu.verify.executors import EXECUTORS_SHOWN
+from glowmcu.verify.executors import executors_shown
 
 _MOST_SAMPLES = 100_000
 
@@ -45,7 +45,7 @@ _MOST_SAMPLES = 100_000
     show_default=True,
     metavar="EXECUTOR[,EXECUTOR…]",
     shell_complete=complete_executor,
-    help=f"Any of {EXECUTORS_SHOWN}.",
+    help=f"Any of {executors_shown()}.",
 )
 @click.option(
     "--samples",

@@ -18,7 +18,14 @@ from functools import cache
 from pathlib import Path
 
 from glowmcu.emit_c.texts import Texts
-from glowmcu.resources import find_resource, resource_dir
+from glowmcu.libjit_headers import INCLUDE, included_headers, libjit_closure
+from glowmcu.resources import resource_dir
+
+__all__ = [
+    "BUNDLE_MARK", "COMPILER_MARK", "HeaderCheck", "compiler_digest", "header_checks",
+    "header_digest", "header_guard", "included_headers", "libjit_closure", "stamped",
+    "with_digests",
+]  # fmt: skip
 
 #: What stands for a number in rendered text until all of the text is known: as wide as the number.
 BUNDLE_MARK = "0x" + 8 * "\x01" + "u"
@@ -26,7 +33,6 @@ COMPILER_MARK = 8 * "\x02"
 
 _SOURCE_SUFFIXES = (".py", ".h", ".c", ".j2")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -62,29 +68,6 @@ def stamped(file: str, text: str) -> str:
     return text.replace(plain, valued, 1) if plain in text else f"{text}\n#undef {guard}\n{valued}"
 
 
-def included_headers(text: str) -> tuple[str, ...]:
-    """The libjit headers that `text` includes."""
-    return tuple(_INCLUDE.findall(text))
-
-
-def libjit_closure(headers: tuple[str, ...]) -> dict[str, str]:
-    """The libjit headers named and those that they include."""
-    found: dict[str, str] = {}
-    todo = list(headers)
-    while todo:
-        header = todo.pop()
-        if header not in found:
-            found[header] = _libjit_text(header)
-            todo += included_headers(found[header])
-    return dict(sorted(found.items()))
-
-
-@cache
-def _libjit_text(header: str) -> str:
-    """A libjit header as it is in the package, read once: each bundle asks for dozens."""
-    return find_resource("libjit", header).read_text(encoding="utf-8")
-
-
 def header_checks(
     headers: Mapping[str, str], known: Collection[str] = ()
 ) -> tuple[HeaderCheck, ...]:
@@ -108,7 +91,7 @@ def _conditional_includes(text: str) -> frozenset[str]:
         elif line.startswith("#endif"):
             depth -= 1
         elif depth > 1:
-            found.update(_INCLUDE.findall(line))
+            found.update(INCLUDE.findall(line))
     return frozenset(found)
 
 

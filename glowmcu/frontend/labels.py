@@ -16,6 +16,7 @@ from collections.abc import Collection
 
 from glowmcu import limits
 from glowmcu.errors import error
+from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.onnx.container import read_properties
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.labels import NO_LABELS_HINT, checked_labels, labels_of_text, too_large
@@ -34,6 +35,8 @@ def labels_of_model(data: bytes, file_name: str, sizes: Collection[int]) -> tupl
     """The labels in the file, () if it has none. `sizes` are those of the outputs' last axes:
     of several files the one with as many lines is meant. Raises GM124 to GM127.
     """
+    if format_of_package(data, file_name) is not None:
+        return ()
     if is_onnx(data, file_name):
         return _of_onnx(data, file_name)
     end = io.BytesIO(data)

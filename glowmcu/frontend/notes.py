@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from glowmcu.asked_in_python import in_python, is_in_memory
+from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.known_inputs import Sizes, open_batches
 from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
 from glowmcu.frontend.read_model import is_onnx
@@ -21,6 +22,8 @@ def notes_on_file(
     layers are going to be int8. Raises GM101, GM103.
     """
     options = options or InputOptions()
+    if format_of_package(data, file_name) is not None:
+        return ()
     if is_onnx(data, file_name):
         onnx = read_onnx_container(data, file_name)
         sizes = {record.name: record.sizes for record in onnx.inputs}
@@ -69,6 +72,8 @@ def has_dynamic_ranges(data: bytes, file_name: str) -> bool:
     """Whether a `.tflite` file has integer weights of float layers, whose activations a runtime
     quantizes as it runs, or not at all. Raises GM101.
     """
+    if format_of_package(data, file_name) is not None:
+        return False
     records = _small_weights(read_container(data, file_name))
     return any("INT" in record.type_name for record in records)
 

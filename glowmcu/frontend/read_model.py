@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glowmcu.errors import ExitCode, GlowmcuError, Problem, error
+from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.other_files import expect_no_other_format
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
@@ -21,7 +22,10 @@ def is_onnx(data: bytes, file_name: str) -> bool:
 
 
 def format_of(data: bytes, file_name: str) -> str:
-    """`tflite` or `onnx`, of bytes without a name. Raises GM101 for anything else."""
+    """`tflite`, `onnx` or a package's, of bytes without a name. Raises GM101 for anything else."""
+    other = format_of_package(data, file_name)
+    if other is not None:
+        return other.name
     expect_no_other_format(data, file_name)
     if data[4:8] == b"TFL3":
         return "tflite"
@@ -41,12 +45,16 @@ def read_model(
     file_name: str,
     options: InputOptions | None = None,
 ) -> Graph:
-    """Import a `.tflite` or `.onnx` model.
+    """Import a `.tflite` or `.onnx` model, or one in a format that a package reads.
 
     Raises GlowmcuError (GM1xx) as the readers do.
     """
-    expect_no_other_format(data, file_name)
-    if is_onnx(data, file_name):
+    other = format_of_package(data, file_name)
+    if other is None:
+        expect_no_other_format(data, file_name)
+    if other is not None:
+        graph = other.read(data, file_name, options or InputOptions())
+    elif is_onnx(data, file_name):
         from glowmcu.frontend.onnx.reader import read_onnx
 
         graph = read_onnx(data, file_name, options)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from glowmcu.frontend.formats import format_of_package
 from glowmcu.frontend.onnx.container import OnnxRecord, read_onnx_container
 from glowmcu.frontend.other_files import expect_no_other_format
 from glowmcu.frontend.read_model import is_onnx
 from glowmcu.frontend.tflite.container import ModelRecord, TensorRecord, read_container
+from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.operation import Constant
 
 Size = int | str | None
 
@@ -50,11 +53,49 @@ class ModelSummary:
 
 
 def summarize_model(data: bytes, file_name: str) -> ModelSummary:
-    """Raises GM101, GM103 when there is nothing to show."""
+    """Raises GM101, GM103 when there is nothing to show. Of a format that a package reads nothing
+    but the graph tells what is in a file: see `summarize_graph`.
+    """
+    other = format_of_package(data, file_name)
+    if other is not None:
+        return ModelSummary(other.name, (), (), (), 0)
     expect_no_other_format(data, file_name)
     if is_onnx(data, file_name):
         return _of_onnx(read_onnx_container(data, file_name))
     return _of_tflite(read_container(data, file_name))
+
+
+def summarize_graph(model: ModelSummary, graph: Graph) -> ModelSummary:
+    """What a package's format became, as the file's own content: an operator is what nodes name as
+    their source ("operator 3 conv").
+    """
+
+    def tensor(value: Value) -> TensorSummary:
+        quantization = value.type.quantization
+        scales = () if quantization is None else tuple(map(float, quantization.scales))
+        zero_points = () if quantization is None else tuple(map(int, quantization.zero_points))
+        return TensorSummary(
+            value.name, str(value.type.element.numpy), value.type.shape, scales, zero_points
+        )
+
+    found: dict[int, OperatorSummary] = {}
+    for node in graph.nodes:
+        index = source_index(node)
+        if index is not None:
+            name = node.source.split(maxsplit=2)[-1]
+            found[index] = OperatorSummary(index, name, tuple(map(tensor, node.outputs)))
+    size = sum(node.op.data.nbytes for node in graph.nodes if isinstance(node.op, Constant))
+    inputs, outputs = tuple(map(tensor, graph.inputs)), tuple(map(tensor, graph.outputs))
+    operators = tuple(
+        found.get(i) or OperatorSummary(i, "-", ()) for i in range(max(found, default=-1) + 1)
+    )
+    return ModelSummary(model.format, inputs, outputs, operators, size)
+
+
+def source_index(node: Node) -> int | None:
+    """The operator of the file that a node comes from, by its number there."""
+    words = node.source.split()
+    return int(words[1]) if len(words) > 1 and words[1].isdecimal() else None
 
 
 def _of_tflite(model: ModelRecord) -> ModelSummary:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from glowmcu.cores import core, core_names
+
 TABLE_FILE = Path(__file__).with_name("cost_table.json")
 
 #: Cores without unit costs of their own, and those whose they take. The same instructions at nearly
@@ -25,6 +27,15 @@ COSTS_AS = {
     "rv32imc": "rv32imac",
     "hazard3": "rv32imac",
 }
+
+
+@cache
+def costs_as(core_name: str) -> str:
+    """The core whose unit costs it takes where it has none; empty where it takes no others."""
+    if core_name in COSTS_AS or core_name not in core_names():
+        return COSTS_AS.get(core_name, "")
+    known = core(core_name)
+    return known.costs_as if known.is_foreign else ""
 
 
 @dataclass(frozen=True)
@@ -64,12 +75,12 @@ class CostTable:
 
     variants: Mapping[str, Mapping[str, UnitCosts]]
 
-    def unit_costs(self, variant: str, core: str) -> UnitCosts | None:
+    def unit_costs(self, variant: str, core_name: str) -> UnitCosts | None:
         """None for a variant that was not calibrated on the core."""
         rows = self.variants.get(variant, {})
-        while core not in rows and core in COSTS_AS:
-            core = COSTS_AS[core]
-        return rows.get(core)
+        while core_name not in rows and costs_as(core_name):
+            core_name = costs_as(core_name)
+        return rows.get(core_name)
 
 
 def read_cost_table(text: str) -> CostTable:

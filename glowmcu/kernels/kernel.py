@@ -12,7 +12,7 @@ from functools import cache, wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from glowmcu.cores import Core
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.goals import Goal
 from glowmcu.ir.graph import Graph, Node
 from glowmcu.ir.kernel_code import ConstantArray, Field, KernelCode, Parameters
@@ -248,9 +248,9 @@ def kernel(name: str, *operations: type[Operation]) -> Callable[[type[_K]], type
     """Class decorator: register a variant under `name` for `operations`."""
 
     def register(cls: type[_K]) -> type[_K]:
-        assert name not in _KERNELS or type(_KERNELS[name]).__qualname__ == cls.__qualname__, name
+        variant: Kernel = cls()
+        enter(_KERNELS, name, variant, "a kernel")
         cls.name, cls.operations = name, operations
-        _KERNELS[name] = cls()
         return cls
 
     return register

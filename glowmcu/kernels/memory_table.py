@@ -15,14 +15,14 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from glowmcu.kernels.cost_table import COSTS_AS, UnitCosts
+from glowmcu.kernels.cost_table import UnitCosts, costs_as
 
 TABLE_FILE = Path(__file__).with_name("memory_table.json")
 #: Of the caches that misses were counted with, which replaced the line used least recently.
 LINE_BYTES = 16
 
-#: Cores without rows of their own, and those whose they take beside `COSTS_AS`: the same loops.
-_TRAFFIC_AS = {**COSTS_AS, "cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}
+#: Cores without rows of their own, and those whose they take beside `costs_as`: the same loops.
+_TRAFFIC_AS = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}
 
 
 class Traffic(Enum):
@@ -87,8 +87,8 @@ class MemoryTable:
     def unit_misses(self, variant: str, core: str) -> UnitMisses | None:
         """None for a variant that was not calibrated on the core."""
         rows = self.variants.get(variant, {})
-        while core not in rows and core in _TRAFFIC_AS:
-            core = _TRAFFIC_AS[core]
+        while core not in rows and (other := _TRAFFIC_AS.get(core) or costs_as(core)):
+            core = other
         return rows.get(core)
 
 

@@ -1,17 +1,18 @@
 """The lowering passes, in order, and those that other packages add.
 
 A package adds a pass by an entry point in the group `glowmcu.passes` that loads to a function from
-graph to graph. It runs before all others, or after the pass that its attribute `after` names.
+graph to graph. It runs before all others, or after the pass that the decorator `after` names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from typing import TypeGuard
 
-from glowmcu.discovery import plugins
-from glowmcu.errors import error
-from glowmcu.ir.graph import Graph
+from glowmcu.discovery import Plugin, load_plugins, name_taken, wrong_type
+from glowmcu.errors import GlowmcuError, error
+from glowmcu.ir.graph import Graph, VerificationError
 from glowmcu.lowering import (
     compare_features_as_stored,
     fold_clamp_into_producer,
@@ -81,6 +82,16 @@ PASSES: tuple[NamedPass, ...] = (
 )
 
 
+def after(name: str) -> Callable[[Pass], Pass]:
+    """Decorator of a package's pass: it runs after the one called `name`."""
+
+    def placed(run: Pass) -> Pass:
+        vars(run)["after"] = name
+        return run
+
+    return placed
+
+
 def lower(graph: Graph, observer: PassObserver | None = None, simplified: bool = True) -> Graph:
     """Run every pass, verifying after each; `simplify` only if the graph is to be `simplified`.
 
@@ -111,24 +122,46 @@ def _run_passes(graph: Graph, observer: PassObserver | None, left_out: Sequence[
 def all_passes() -> tuple[NamedPass, ...]:
     """The project's passes with those of plug-ins in their places.
 
-    Raises GM221 for a plug-in whose `after` names no pass.
+    Raises GM221 for a plug-in whose `after` names no pass, GM750 to GM753.
     """
     passes = list(PASSES)
     first = 0
-    for plugin in plugins("glowmcu.passes"):
-        run: Pass = plugin.load()
+    for plugin, run in load_plugins("glowmcu.passes", _is_pass, "a function from graph to graph"):
         after: str | None = getattr(run, "after", None)
+        names = [name for name, _ in passes]
+        if plugin.name in names:
+            raise GlowmcuError([name_taken(plugin, f"there is another pass {plugin.name!r}")])
         if after is None:
-            passes.insert(first, (plugin.name, run))
+            passes.insert(first, (plugin.name, _checked(plugin, run)))
             first += 1
             continue
-        names = [name for name, _ in passes]
         if after not in names:
             raise error(
                 "GM221",
                 f"the pass {plugin.name!r} is to run after {after!r}, which is no pass",
-                f"entry point {plugin.value}",
+                plugin.place,
                 f"the passes are: {', '.join(names)}",
             )
-        passes.insert(names.index(after) + 1, (plugin.name, run))
+        passes.insert(names.index(after) + 1, (plugin.name, _checked(plugin, run)))
     return tuple(passes)
+
+
+def _is_pass(given: object) -> TypeGuard[Pass]:
+    return callable(given)
+
+
+def _checked(plugin: Plugin, run: Pass) -> Pass:
+    """The pass; where what it makes is no graph, or a wrong one, that is said of the plug-in."""
+
+    def checked(graph: Graph) -> Graph:
+        made: object = run(graph)
+        if not isinstance(made, Graph):
+            raise GlowmcuError([wrong_type(plugin, made, "a graph from its pass")])
+        try:
+            made.verify()
+        except VerificationError as cause:
+            problem = plugin.problem("GM754", f"a plug-in's pass makes a wrong graph: {cause}")
+            raise GlowmcuError([problem]) from cause
+        return made
+
+    return checked

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.ir.operation import Constant, Operation
 
 _Op = TypeVar("_Op", bound=Operation)
@@ -19,9 +19,9 @@ def operation(name: str) -> Callable[[type[_Op]], type[_Op]]:
     """Class decorator: register an operator under `name`, its name in the IR's text."""
 
     def register(cls: type[_Op]) -> type[_Op]:
-        assert name not in _OPERATIONS or _OPERATIONS[name].__qualname__ == cls.__qualname__, name
+        registered: type[Operation] = cls
+        enter(_OPERATIONS, name, registered, "an operator")
         cls.name = name
-        _OPERATIONS[name] = cls
         return cls
 
     return register

@@ -25,6 +25,7 @@ from glowmcu.report.graph_view import graph_view
 from glowmcu.report.layer_views import layer_views
 from glowmcu.report.page_templates import environment, number
 from glowmcu.report.quality import quality_texts
+from glowmcu.report.sections import Section, sections
 from glowmcu.report.short_names import layer_names
 from glowmcu.report.tables import region_sentences, simplification_sentences
 from glowmcu.report.tuning_page import tuning_view
@@ -39,8 +40,10 @@ def report_page(bundle: Bundle) -> str:
     """The page of the bundle in its folder, with what commands have kept there. Raises GM671 if
     somebody changed that.
     """
+    facts = read_facts(bundle.path)
+    more = sections(bundle, facts)
     try:
-        return writable(_page(bundle, read_facts(bundle.path)))
+        return writable(_page(bundle, facts, more))
     except (jinja2.UndefinedError, LookupError, TypeError, ValueError, AttributeError) as cause:
         raise error(
             "GM671",
@@ -50,7 +53,7 @@ def report_page(bundle: Bundle) -> str:
         ) from cause
 
 
-def _page(bundle: Bundle, facts: Facts) -> str:
+def _page(bundle: Bundle, facts: Facts, more: Sequence[Section]) -> str:
     if bundle.known_code is None:
         bundle = replace(bundle, known_code=facts.get("code"))
     graphs = facts.get("graphs", {})
@@ -83,6 +86,7 @@ def _page(bundle: Bundle, facts: Facts) -> str:
             simplified_layers=_simplified_layers(bundle),
             curve=_curve(facts),
             tuning=tuning_view(facts["tune"]) if "tune" in facts else None,
+            sections=more,
         )
     )
 

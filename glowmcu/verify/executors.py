@@ -1,15 +1,60 @@
-"""The executors by name, for `run`, `verify`, `measure` and `bench`."""
+"""The executors by name, for `run`, `verify`, `measure` and `bench`.
+
+A package adds one by an entry point in the group `glowmcu.executors`: its name is the executor's,
+and it gives a function that makes an `Executor` for a board and a core's name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import TypeGuard
+
 from glowmcu import cores
 from glowmcu.board import Board
-from glowmcu.errors import error
+from glowmcu.discovery import Plugin, load_plugins, name_taken, plugins, wrong_type
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.verify.measurement import Executor
 
+#: Those of this package.
 EXECUTOR_NAMES = ("host", "cortex-m", "riscv", "qemu", "renode")
-#: As help and errors list them.
-EXECUTORS_SHOWN = ", ".join((*EXECUTOR_NAMES, "serial:PORT[:BAUD]"))
+_GROUP = "glowmcu.executors"
+ExecutorFactory = Callable[[Board, str], Executor]
+
+
+def executor_names() -> tuple[str, ...]:
+    """Of this package, then those of others, which are not loaded for that."""
+    return (*EXECUTOR_NAMES, *(plugin.name for plugin in plugins(_GROUP)))
+
+
+def executors_shown() -> str:
+    """As help and errors list them."""
+    return ", ".join((*executor_names(), "serial:PORT[:BAUD]"))
+
+
+@cache
+def executor_factories() -> dict[str, tuple[Plugin, ExecutorFactory]]:
+    """Those of packages by name. Raises GM750 to GM753."""
+    factories: dict[str, tuple[Plugin, ExecutorFactory]] = {}
+    expected = "a function that makes an Executor for a Board and a core's name"
+    for plugin, factory in load_plugins(_GROUP, _is_factory, expected):
+        if plugin.name in (*EXECUTOR_NAMES, *factories) or plugin.name.startswith("serial:"):
+            message = f"there is another executor {plugin.name!r}"
+            raise GlowmcuError([name_taken(plugin, message)])
+        factories[plugin.name] = plugin, factory
+    return factories
+
+
+def _is_factory(given: object) -> TypeGuard[ExecutorFactory]:
+    return callable(given)
+
+
+def _of_package(name: str, board: Board, core_name: str) -> Executor:
+    plugin, factory = executor_factories()[name]
+    made = factory(board, core_name)
+    if not all(hasattr(made, each) for each in ("name", "missing", "run")):
+        raise GlowmcuError([wrong_type(plugin, made, "an Executor: name, missing() and run()")])
+    return made
 
 
 def executor(
@@ -54,4 +99,6 @@ def executor(
 
         baud = board.serial.baud if board.serial is not None else None
         return SerialBoard(serial_place(name, baud), board)
-    raise error("GM606", f"unknown executor {name!r}", hint=f"choose from {EXECUTORS_SHOWN}")
+    if name in executor_factories():
+        return _of_package(name, board, core_name)
+    raise error("GM606", f"unknown executor {name!r}", hint=f"choose from {executors_shown()}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,30 @@ from glowmcu.verify.measurement import Array, Measurement
 #: Bytes around the arena that must survive a run.
 _GUARD_BYTES = 64
 _POISON = 0xA5
+#: What a session of `Host` does with cffi's `FFI` and the loaded library before it runs.
+Connect = Callable[[Any, Any], object]
 
 
 class Host:
     """Runs bundles on this computer. It cannot tell instructions, cycles or stack.
 
     `pieces`: rows of a streamed input that are pushed at a time, the last number again and again;
-    without it in one piece.
+    without it in one piece. `connect` gets cffi's `FFI` and the loaded library of each session
+    before anything is run, and may hand functions of Python to the C (an emulator of a part that
+    this computer has not); what it returns is kept as long.
     """
 
     name = "host"
 
-    def __init__(self, extra_flags: Sequence[str] = (), pieces: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        extra_flags: Sequence[str] = (),
+        pieces: Sequence[int] = (),
+        connect: Connect | None = None,
+    ) -> None:
         self.extra_flags = tuple(extra_flags)
         self.pieces = tuple(pieces)
+        self.connect = connect
 
     def missing(self) -> str | None:
         """What has to be installed, or None."""
@@ -49,7 +59,7 @@ class Host:
 
     def session(self, bundle_dir: Path) -> HostSession:
         """A stream of inferences, one at a time. Raises GM602, GM603, GM620."""
-        return HostSession(bundle_dir, self.extra_flags, self.pieces)
+        return HostSession(bundle_dir, self.extra_flags, self.pieces, self.connect)
 
 
 def size_given(manifest: Manifest, arrays: Sequence[Array]) -> tuple[int, ...]:
@@ -123,7 +133,11 @@ class HostSession:
     """The loaded library and one arena: `Session`."""
 
     def __init__(
-        self, bundle_dir: Path, extra_flags: Sequence[str] = (), pieces: Sequence[int] = ()
+        self,
+        bundle_dir: Path,
+        extra_flags: Sequence[str] = (),
+        pieces: Sequence[int] = (),
+        connect: Connect | None = None,
     ) -> None:
         import cffi
 
@@ -134,6 +148,7 @@ class HostSession:
         # While a session has it, the library's file stays.
         self._file = host_library(bundle_dir, manifest, extra_flags)
         self._loaded = self._ffi.dlopen(str(self._file.path))
+        self._connected = None if connect is None else connect(self._ffi, self._loaded)
         self._expect_whole()
         self._functions = [getattr(self._loaded, name) for name in manifest.entry_points]
         self._arena = _Arena(manifest)

@@ -9,7 +9,7 @@ from typing import Protocol
 from glowmcu import cores
 from glowmcu.board import Board
 from glowmcu.errors import ExitCode, error
-from glowmcu.option_words import ModelName
+from glowmcu.option_words import ModelName, PluginName
 from glowmcu.verify.cortex_m.cost_model import Sureness
 from glowmcu.verify.cortex_m.costs import cost_table
 from glowmcu.verify.cortex_m.executor import CortexM, DetailedMeasurement
@@ -36,6 +36,20 @@ QEMU_MACHINES = {
 def model_of(core_name: str) -> ModelName:
     """The name of that executor."""
     return "riscv" if cores.core(core_name).is_riscv else "cortex-m"
+
+
+def modelled_on(core_name: str) -> ModelName | PluginName:
+    """The same, or the executor that comes with a package's core. Raises GM757 if none does."""
+    own = cores.core(core_name)
+    if not own.is_foreign:
+        return model_of(core_name)
+    if not own.executor:
+        raise error(
+            "GM757",
+            f"nothing models the cycles of {core_name}",
+            hint="the package that adds the core names no executor; say one with --on",
+        )
+    return PluginName(own.executor)
 
 
 def sureness_of(core_name: str) -> Sureness:

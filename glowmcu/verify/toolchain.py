@@ -2,12 +2,13 @@
 
 `-O2 -std=c99` with one section a function is the default for everything that is measured;
 `extra_flags` come later on the command line and win. Which compiler it is follows from the core's
-flags: `-march=rv…` is RISC-V's.
+flags: `-march=rv…` is RISC-V's, and those of a package's core that brings a compiler are its own.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from glowmcu import installation
+from glowmcu.cores import Core, foreign_core
 from glowmcu.errors import GlowmcuError, error
 
 GCC_VARIABLE = "GLOWMCU_ARM_GCC"
@@ -47,7 +49,15 @@ _RISCV = _Compiler(
 
 
 def _compiler(flags: Sequence[str]) -> _Compiler:
+    core = foreign_core(flags)
+    if core is not None:
+        tool = installation.Tool("", elsewhere=f"install {core.compiler}")
+        return _Compiler(core.name, core.compiler, f"GLOWMCU_{_variable(core.name)}_CC", tool)
     return _RISCV if any(flag.startswith("-march=rv") for flag in flags) else _ARM
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"\W", "_", name).upper()
 
 
 def find_gcc(core_flags: Sequence[str] = ()) -> Path | None:
@@ -75,6 +85,13 @@ def missing(core_flags: Sequence[str] = ()) -> str | None:
         f"{compiler.program} is not on PATH: {compiler.tool.advice}, "
         f"or set {compiler.variable} to the compiler"
     )
+
+
+def missing_for(core: Core) -> str | None:
+    """What to install before code for `core` can be built, or None."""
+    if core.is_foreign and not core.compiler:
+        return f"the package that adds the core {core.name} names no compiler for it"
+    return missing(core.flags)
 
 
 def compiler_version(core_flags: Sequence[str] = ()) -> str:

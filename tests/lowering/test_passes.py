@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glowmcu.discovery import Plugin
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph, Value
 from glowmcu.ir.types import ElementType
@@ -130,16 +131,11 @@ def test_the_work_of_a_pass_grows_as_the_network_does() -> None:
 
 
 def test_unknown_place_of_a_plug_in_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Entry:
-        name, value = "acme", "acme:run"
+    def run_nothing(graph: Graph) -> Graph:
+        return graph
 
-        def load(self) -> object:
-            def run_nothing(graph: Graph) -> Graph:
-                return graph
-
-            run_nothing.after = "fold_everything"  # type: ignore[attr-defined]
-            return run_nothing
-
-    monkeypatch.setattr(passes, "plugins", lambda group: [Entry()])
+    run_nothing.after = "fold_everything"  # type: ignore[attr-defined]
+    plugin = Plugin("glowmcu.passes", "acme", "acme:run", "acme", "1.0")
+    monkeypatch.setattr(passes, "load_plugins", lambda *_: [(plugin, run_nothing)])
     with pytest.raises(GlowmcuError, match="'fold_everything', which is no pass"):
         passes.all_passes.__wrapped__()

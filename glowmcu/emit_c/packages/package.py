@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.emit_c.packages.details import PackageDetails
 from glowmcu.emit_c.rendering import render
 from glowmcu.emit_c.views import BundleView
@@ -107,6 +107,7 @@ class Package:
 
 
 _PACKAGES: dict[str, Package] = {}
+_FUNCTIONS: dict[str, Files] = {}
 
 
 def package(name: str, main_file: str, use: str) -> Callable[[Files], Files]:
@@ -116,7 +117,7 @@ def package(name: str, main_file: str, use: str) -> Callable[[Files], Files]:
     """
 
     def register(files: Files) -> Files:
-        assert name not in _PACKAGES, f"two packages {name}"
+        enter(_FUNCTIONS, name, files, "a build system")
         _PACKAGES[name] = Package(name, main_file, use, files)
         return files
 

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.frontend.control_flow import Effort
 from glowmcu.frontend.control_flow_nodes import Inside
 from glowmcu.frontend.graph_builder import GraphBuilder, check_tensor_size
@@ -38,7 +38,7 @@ def importer(*kinds: str, domain: str = "ai.onnx") -> Callable[[ImportFunction],
 
     def register(function: ImportFunction) -> ImportFunction:
         for kind in kinds:
-            _IMPORTERS[domain, kind] = function
+            enter(_IMPORTERS, (domain, kind), function, "an importer of ONNX's")
         return function
 
     return register
@@ -79,6 +79,7 @@ class Import:
         #: Results that are strings in the file, and here the index of a class.
         self.class_indices: set[str] = set()
         self._options = options
+        self.custom = options.custom
         self._batches = open_batches({item.name: item.sizes for item in model.inputs}, options)
 
     # --- reading ---------------------------------------------------------------------------

@@ -45,4 +45,7 @@ def unsupported_operator(op: NodeRecord, where: str, model: OnnxRecord) -> Probl
     near = difflib.get_close_matches(op.kind, known, n=3, cutoff=0.6)
     hint = f"nearest: {', '.join(near)}; " if near else ""
     message = f"operator {name} (opset {model.opsets.get(op.domain, '?')}) is not supported"
-    return Problem("GM102", message, where, f"{hint}`glowmcu ops` lists what is")
+    brought = ""
+    if not op.domain.startswith("ai.onnx") and op.kind.isidentifier():
+        brought = f"; C of yours can say what it means: --custom {op.kind}=FILE.c"
+    return Problem("GM102", message, where, f"{hint}`glowmcu ops` lists what is{brought}")

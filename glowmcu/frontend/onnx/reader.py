@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.onnx.container import NodeRecord, OnnxRecord, read_onnx_container
+from glowmcu.frontend.onnx.custom_c import all_nodes, custom_kind, importer_of
 from glowmcu.frontend.onnx.fold_qdq import fold_qdq
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
@@ -29,6 +31,7 @@ def read_onnx(
     options = options or InputOptions()
     state = Import(model, options)
     problems = _unknown_options(model, options, file_name)
+    problems += _unused_custom(model, options, file_name)
     inputs: list[Value] = []
     for record in model.inputs:
         try:
@@ -80,6 +83,16 @@ def _unknown_options(model: OnnxRecord, options: InputOptions, file_name: str) -
     ]
 
 
+def _unused_custom(model: OnnxRecord, options: InputOptions, file_name: str) -> list[Problem]:
+    """C for operators that no node is, of graphs in attributes neither."""
+    if not options.custom:
+        return []
+    nodes = list(all_nodes(model))
+    used = {custom_kind(op, options.custom) or "" for op in nodes}
+    foreign = {f"{op.domain}.{op.kind}" for op in nodes if not op.domain.startswith("ai.onnx")}
+    return unused_custom(options.custom, used, foreign, file_name)
+
+
 def _import_nodes(state: Import, file_name: str) -> list[Problem]:
     """Import every node; those downstream of a refused one are not reported for that alone."""
     importers = load_importers()
@@ -87,7 +100,7 @@ def _import_nodes(state: Import, file_name: str) -> list[Problem]:
     unknown: set[str] = set()
     for op in in_order_of_use(state.model):
         where = _where(op, file_name)
-        function = importers.get((op.domain, op.kind))
+        function = importer_of(op, state.custom, importers)
         if function is None:
             problems.append(unsupported_operator(op, where, state.model))
         elif unknown.isdisjoint(op.reads) and not state.builder.is_spent:

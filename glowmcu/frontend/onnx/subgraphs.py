@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from glowmcu.frontend.control_flow import expect_shallow
 from glowmcu.frontend.control_flow_nodes import Inside, Place
 from glowmcu.frontend.onnx.container import InputRecord, NodeRecord, OnnxRecord
+from glowmcu.frontend.onnx.custom_c import importer_of
 from glowmcu.frontend.onnx.importer import Import, load_importers
 from glowmcu.frontend.onnx.nodes import in_order_of_use, unsupported_operator
 from glowmcu.frontend.unsupported import Unsupported
@@ -32,7 +33,7 @@ def write_out(
 
     `inside`: a graph of its own that it goes to, in place of the one around.
     """
-    inner = Import(graph, InputOptions(), state, inside)
+    inner = Import(graph, InputOptions(custom=state.custom), state, inside)
     inner.place = f"{state.place}{place}/"
     expect_shallow(inner.depth)
     inner.effort.spend(len(graph.nodes))
@@ -52,7 +53,7 @@ def import_nodes(inner: Import, op: NodeRecord) -> None:
     importers = load_importers()
     for each in in_order_of_use(inner.model):
         where = f"in a graph of {op.kind}, node {each.index} {each.kind}"
-        function = importers.get((each.domain, each.kind))
+        function = importer_of(each, inner.custom, importers)
         if function is None:
             problem = unsupported_operator(each, "", inner.model)
             raise Unsupported(problem.code, f"{where}: {problem.message}", problem.hint)

@@ -19,6 +19,7 @@ from glowmcu.frontend.control_flow import (
 )
 from glowmcu.frontend.control_flow_nodes import Inside, LoopPart, Place, add_if, add_loop
 from glowmcu.frontend.tflite.container import DECODE_ERRORS, OperatorRecord
+from glowmcu.frontend.tflite.custom_c import importers_with
 from glowmcu.frontend.tflite.importer import Import, importer, load_importers
 from glowmcu.frontend.tflite.unsupported import unsupported_operator
 from glowmcu.frontend.tflite.variables import (
@@ -258,7 +259,7 @@ def subgraph_results(inner: Import, op: OperatorRecord, operands: Sequence[Value
         )
     for position, value in enumerate(operands):
         inner.give(position, value)
-    importers = load_importers()
+    importers = importers_with(inner.custom, load_importers())
     for each in inner.model.operators:
         where = f"in a subgraph of {op.name}, operator {each.index} {each.name}"
         if each.name not in importers:

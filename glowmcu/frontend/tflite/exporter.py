@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.errors import ExitCode, GlowmcuError, Problem
 from glowmcu.frontend.tflite.activation_range import fused_clamp
 from glowmcu.frontend.tflite.importer import Unsupported
@@ -34,7 +34,7 @@ def exporter(*operations: type[Operation]) -> Callable[[ExportFunction], ExportF
 
     def register(function: ExportFunction) -> ExportFunction:
         for operation in operations:
-            _EXPORTERS[operation] = function
+            enter(_EXPORTERS, operation, function, "an exporter of")
         return function
 
     return register

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import tflite
 
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.frontend.control_flow import Effort, expect_shallow
 from glowmcu.frontend.graph_builder import GraphBuilder, ShapeCheck
 from glowmcu.frontend.known_inputs import Sizes, bound_data, must_be_known, open_batches
@@ -44,7 +44,7 @@ def importer(*names: str) -> Callable[[ImportFunction], ImportFunction]:
 
     def register(function: ImportFunction) -> ImportFunction:
         for name in names:
-            _IMPORTERS[name] = function
+            enter(_IMPORTERS, name, function, "an importer of TensorFlow Lite's")
         return function
 
     return register
@@ -77,6 +77,7 @@ class Import:
         self._constants: dict[int, Value] = {}
         self._inner_constants: dict[int, dict[int, Value]] = {}
         self._options = options
+        self.custom = options.custom
         self._resized = False
         self._other_sign: dict[Value, Value] = {}
         self._tables: dict[type[Any], Any] = {}
@@ -135,7 +136,7 @@ class Import:
         model = self.model.subgraph(number)
         tensors = (replace(item, name=f"{place}/{item.name}") for item in model.tensors)
         model = replace(model, tensors=tuple(tensors))
-        inner = Import(model, InputOptions(), builder, self.depth + 1)
+        inner = Import(model, InputOptions(custom=self.custom), builder, self.depth + 1)
         inner._resized = self._resized
         inner.effort = self.effort
         self.effort.spend(len(model.operators))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glowmcu.errors import GlowmcuError, Problem, error
+from glowmcu.frontend.custom_c import unused_custom
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.output_names import with_output_names
 from glowmcu.frontend.run_end import held
@@ -12,6 +13,7 @@ from glowmcu.frontend.tflite.container import (
     OperatorRecord,
     read_container,
 )
+from glowmcu.frontend.tflite.custom_c import importers_with
 from glowmcu.frontend.tflite.importer import Import, load_importers
 from glowmcu.frontend.tflite.unsupported import unsupported_operator
 from glowmcu.frontend.unsupported import Unsupported
@@ -34,6 +36,7 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
     names = [model.tensors[index].name for index in model.inputs]
     problems = unknown_inputs(options, names, file_name)
     problems += unknown_symbols(options.symbols, (), file_name)
+    problems += _unused_custom(model, options, file_name)
     inputs: list[Value] = []
     refused: set[int] = set()
     for index in model.inputs:
@@ -58,6 +61,14 @@ def read_tflite(data: bytes, file_name: str, options: InputOptions | None = None
     if any(op.name in _OTHER_NAMES for op in model.operators):
         graph = with_output_names(graph, [model.tensors[index].name for index in model.outputs])
     return graph
+
+
+def _unused_custom(model: ModelRecord, options: InputOptions, file_name: str) -> list[Problem]:
+    """C for operators that none is, in no subgraph either."""
+    names = {op.name for graph in (model, *model.others) for op in graph.operators}
+    foreign = {name.removeprefix("CUSTOM ") for name in names - load_importers().keys()}
+    customs = {name.removeprefix("CUSTOM ") for name in names if name.startswith("CUSTOM ")}
+    return unused_custom(options.custom, foreign | customs, foreign | customs, file_name)
 
 
 def _outputs(state: Import, file_name: str, problems: list[Problem]) -> list[Value]:
@@ -87,7 +98,7 @@ def _import_operators(state: Import, file_name: str, refused: set[int]) -> list[
 
     `refused` are the inputs that could not be imported.
     """
-    importers = load_importers()
+    importers = importers_with(state.custom, load_importers())
     problems: list[Problem] = []
     unknown = set(refused)
     for op in state.model.operators:

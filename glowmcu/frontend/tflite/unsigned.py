@@ -12,6 +12,8 @@ from typing import Any
 
 from glowmcu.ir.operation import Operation
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.ops.custom_c import CustomC
+from glowmcu.ops.defined import Defined
 from glowmcu.ops.movement import Movement
 from glowmcu.ops.quantization import Dequantize, Quantize, Requantize
 from glowmcu.ops.resize import ResizeBilinear
@@ -19,7 +21,7 @@ from glowmcu.ops.shape import Reshape
 
 _SHIFT = 128
 #: These have a meaning on bytes of their own; TensorFlow Lite interpolates uint8 in another way.
-_OWN = (Movement, Reshape, Quantize, Dequantize, Requantize, ResizeBilinear)
+_OWN = (Movement, Reshape, Quantize, Dequantize, Requantize, ResizeBilinear, CustomC, Defined)
 
 
 def _is_quantized_byte(type_: TensorType) -> bool:

@@ -49,4 +49,7 @@ def _custom_hint(custom: str) -> str:
         )
     if "PostProcess" in custom:
         return "cut the model before it and run it in the application, on the boxes and scores"
-    return f"export the model with builtin operators only; {_LIST}"
+    return (
+        f"export the model with builtin operators only; {_LIST}; C of yours can say what it "
+        f"means: --custom {custom if custom.isidentifier() else 'NAME'}=FILE.c"
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from glowmcu.discovery import import_members
+from glowmcu.discovery import enter, import_members
 from glowmcu.ir.operation import Operation, Signature
 from glowmcu.kernels.kernel import ConstantArray, Parameters
 
@@ -42,7 +42,7 @@ def element_code(*operations: type[Operation]) -> Callable[[CodeFunction], CodeF
 
     def register(function: CodeFunction) -> CodeFunction:
         for operation in operations:
-            _CODES[operation] = function
+            enter(_CODES, operation, function, "code of an element of")
         return function
 
     return register

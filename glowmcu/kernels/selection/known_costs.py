@@ -14,10 +14,10 @@ from glowmcu.stack_use import KnownCosts
 def known_costs(
     core_name: str, goal: Goal, cycles: float, selections: Iterable[Selection]
 ) -> KnownCosts:
-    """On a core that was measured, nothing on no core in particular; no cycles where a kernel has
-    no unit costs.
+    """On a core that was measured, nothing on a package's core and on no core in particular; no
+    cycles where a kernel has no unit costs.
     """
-    if core_name == "generic":
+    if core(core_name).is_foreign or core_name == "generic":
         return KnownCosts(core_name)
     items = list(selections)
     return KnownCosts(

@@ -95,7 +95,7 @@ class CortexM:
         ]
         if absent:
             return f"{', '.join(absent)} not installed: {installation.extra('emulation')}"
-        return toolchain.missing(self._core.flags)
+        return None if self._core.is_foreign else toolchain.missing(self._core.flags)
 
     def run(self, bundle_dir: Path, inputs: Sequence[Sequence[Array]]) -> list[Measurement]:
         """One inference for each entry of `inputs`; errors as in `measure`."""

@@ -1,0 +1,21 @@
+"""Operators by definition: a function of Python in index notation, which is read and never run."""
+
+from glowmcu.index_notation.definition import (
+    Definition,
+    DefinitionError,
+    Reduction,
+    Statement,
+    read_definition,
+)
+from glowmcu.index_notation.spaces import Plan, Space, plan_of
+
+__all__ = [
+    "Definition",
+    "DefinitionError",
+    "Plan",
+    "Reduction",
+    "Space",
+    "Statement",
+    "plan_of",
+    "read_definition",
+]

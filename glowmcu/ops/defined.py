@@ -1,0 +1,87 @@
+"""`defined`: an operator that is given by a definition in index notation (`index_notation/`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from glowmcu.custom_c import CustomFile, Number
+from glowmcu.index_notation import DefinitionError, Plan, plan_of
+from glowmcu.index_notation.meaning import results
+from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.types import Shape, TensorType
+from glowmcu.limits import tensor_bytes
+from glowmcu.ops.registry import operation
+
+
+@operation("defined")
+@dataclass(frozen=True)
+class Defined(Operation):
+    """`kind` is what the model calls it, `file` and `text` are the user's, `numbers` the values of
+    the definition's attributes, in order. Operands and results are float32 or int32.
+    """
+
+    kind: str = ""
+    file: str = ""
+    text: str = ""
+    numbers: tuple[Number, ...] = ()
+
+    @property
+    def source(self) -> CustomFile:
+        """The user's file."""
+        return CustomFile(self.file, self.text)
+
+    def plan(self, inputs: Sequence[TensorType]) -> Plan:
+        """The definition at these shapes. Raises OperationError where it reads outside, or does
+        not fit.
+        """
+        given = tuple((type_.shape, str(type_.element.numpy)) for type_ in inputs)
+        try:
+            return _plan(self, given)
+        except DefinitionError as cause:
+            line = f", line {cause.line}" if cause.line else ""
+            raise OperationError(f"{self.file}{line}: {cause}") from cause
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        return self.plan(inputs).outputs
+
+    def inner_shapes(self, signature: Signature) -> tuple[Shape, ...]:
+        plan = self.plan(signature.inputs)
+        return tuple(plan.shapes[name] for name in plan.temporaries)
+
+    def verify(self, signature: Signature) -> None:
+        for type_ in (*signature.inputs, *signature.outputs):
+            if type_.quantization is not None:
+                raise OperationError(f"expected numbers without a scale, got {type_}")
+        wanted = self.source.result_dtypes
+        for dtype, type_ in zip(wanted, signature.outputs, strict=True):
+            if str(type_.element.numpy) != dtype:
+                raise OperationError(f"its result is {dtype}, the model says {type_}")
+        for shape in self.inner_shapes(signature):
+            if 4 * _count(shape) > tensor_bytes():
+                raise OperationError(f"what is temporary has {_count(shape)} elements")
+
+    @property
+    def float_reason(self) -> str:
+        return "it is defined on real numbers"
+
+    def macs(self, signature: Signature) -> int:
+        return self.plan(signature.inputs).products
+
+    def evaluate(
+        self, inputs: Sequence[Array], signature: Signature, rounding: Rounding
+    ) -> tuple[Array, ...]:
+        return results(self.plan(signature.inputs), inputs)
+
+
+def _count(shape: Shape) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+@cache
+def _plan(op: Defined, given: tuple[tuple[Shape, str], ...]) -> Plan:
+    return plan_of(op.source.definition, given, op.numbers)

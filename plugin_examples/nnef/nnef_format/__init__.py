@@ -1,0 +1,1 @@
+"""NNEF, the exchange format of the Khronos Group, for GlowMCU."""
