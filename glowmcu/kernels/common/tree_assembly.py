@@ -16,6 +16,8 @@ _REACH, _FAR_REACH = 252, 2040
 _NEAR = 228
 #: What may come before the next place for exits.
 _AHEAD = 60
+#: Of a comparison with its share of leaves, about.
+_NODE_BYTES = 8
 _INVERSE = {"bhi": "bls", "bls": "bhi"}
 
 
@@ -42,8 +44,12 @@ class TreeNode:
 
 @dataclass
 class _Assembler:
-    """Instructions in the making. `pending`: branches to exits that are still to come."""
+    """Instructions in the making. `pending`: branches to exits that are still to come. An exit puts
+    its number into `register`, and returns or goes on at the label `done`.
+    """
 
+    register: str = "r0"
+    done: int = -1
     items: list[_Item] = field(default_factory=list)
     position: int = 0
     labels: int = 0
@@ -77,8 +83,11 @@ class _Assembler:
 
     def exit(self, leaf: int) -> None:
         place, label = self.position, self.label()
-        self.add(f"movs r0, #{leaf}")
-        self.add("bx lr")
+        self.add(f"movs {self.register}, #{leaf}")
+        if self.done < 0:
+            self.add("bx lr")
+        else:
+            self.add("b", target=self.done)
         for _, item in self.pending.pop(leaf, ()):
             item.target = label
         self.exits[leaf] = place, label
@@ -109,13 +118,19 @@ class _Assembler:
         self.label(over)
 
 
-def tree_assembly(root: int, nodes: Mapping[int, TreeNode], leaf_of: Callable[[int], int]) -> (
-    tuple[str, ...] | None
-):  # fmt: skip
+def tree_assembly(
+    root: int,
+    nodes: Mapping[int, TreeNode],
+    leaf_of: Callable[[int], int],
+    goes_on: bool = False,
+) -> tuple[str, ...] | None:
     """Instructions of a function that returns in r0 what `leaf_of` says of the leaf that a tree
-    ends at; `nodes` are its comparisons. None where a branch is too far for these instructions.
+    ends at; or that have it in r3 where they end, if one `goes_on` there. `nodes` are the
+    comparisons. None where a branch is too far for these instructions.
     """
     made, sizes = _Assembler(), _sizes(root, nodes)
+    if goes_on:
+        made.register, made.done = "r3", made.new_label()
     todo: list[tuple[int, int]] = [(root, -1)]
     while todo:
         node, label = todo.pop()
@@ -135,6 +150,10 @@ def tree_assembly(root: int, nodes: Mapping[int, TreeNode], leaf_of: Callable[[i
             made.exit(leaf_of(node))
             made.leave_exits()
     made.leave_exits(_FAR_REACH)
+    if goes_on:
+        if made.items[-1].target == made.done:
+            made.items.pop()
+        made.label(made.done)
     return _laid_out(made.items)
 
 
@@ -151,6 +170,8 @@ def _after(
     if left in nodes and right in nodes:
         label = made.new_label()
         is_left_first = sizes[left] <= sizes[right]
+        if max(sizes[left], sizes[right]) * _NODE_BYTES < _NEAR:
+            is_left_first = not is_left_first  # a branch that is not taken is the faster one
         made.add("bhi" if is_left_first else "bls", target=label)
         todo.append((right, label) if is_left_first else (left, label))
         return left if is_left_first else right

@@ -22,6 +22,8 @@ _MOST_BLOCKS = 3
 _NAMES = "abc"
 #: Of an immediate load, of what MOVS puts into a register, and leaves that are worth a return each.
 _MOST_OFFSET, _MOST_RETURNED, _MOST_LEAVES = 256, 255, 24
+#: Targets whose votes an immediate byte counts, in words.
+_MOST_VOTED = 63
 
 
 @dataclass(frozen=True)
@@ -157,16 +159,54 @@ def _assembly(
         register, offset = f"r{_NAMES.index(name[0])}", int(name[2:-1])
         if offset >= _MOST_OFFSET:
             return None
-        load: tuple[str, ...] = (f"ldrb r3, [{register}, #{offset}]",)
-        if offset >= _BLOCK:
-            load = (f"movs r3, #{offset}", f"ldrb r3, [{register}, r3]")
         left, right = int(trees.left[node]), int(trees.right[node])
-        nodes[node] = TreeNode(load, int(thresholds[node]), left, right)
+        nodes[node] = TreeNode(_load(register, offset), int(thresholds[node]), left, right)
 
     different = set(leaves.values())
     if not nodes or len(different) > _MOST_LEAVES or max(different) > _MOST_RETURNED:
         return None
     return tree_assembly(root, nodes, leaves.__getitem__)
+
+
+def votes_assembly(
+    trees: StoredTrees, rows: Rows, compared: Compared, targets: int
+) -> tuple[str, ...]:
+    """Instructions of a function of bytes (r0) and votes (r1) for all trees, one behind the other;
+    nothing where there are none.
+    """
+    if rows.kind is not RowKind.VOTE or compared.type != "uint8_t" or targets > _MOST_VOTED:
+        return ()
+    lines, registers = [], set[int]()
+    ends = [*trees.roots[1:].tolist(), trees.key.size]
+    for root, end in zip(trees.roots.tolist(), ends, strict=True):
+        nodes = {}
+        for node in (node for node in range(root, end) if trees.inner[node]):
+            place = compared.places[trees.key[node]]
+            register = min(place // _BLOCK, _MOST_BLOCKS - 1)
+            offset = place - _BLOCK * register
+            if offset >= _MOST_OFFSET:
+                return ()
+            registers.add(register)
+            load = _load(f"r{register}", offset)
+            sides = int(trees.left[node]), int(trees.right[node])
+            nodes[node] = TreeNode(load, int(compared.thresholds[node]), *sides)
+        made = tree_assembly(
+            root, nodes, lambda node: 4 * int(rows.numbers[trees.left[node]]), goes_on=True
+        )
+        if made is None:
+            return ()
+        lines += [*made, "ldr r5, [r4, r3]", "adds r5, #1", "str r5, [r4, r3]"]
+    first = ["push {r4, r5, lr}", "movs r4, r1"]
+    for register in sorted(registers - {0}):
+        first += [f"movs r{register}, r0", f"adds r{register}, #{_BLOCK * register}"]
+    return (*first, *lines, "pop {r4, r5, pc}")
+
+
+def _load(register: str, offset: int) -> tuple[str, ...]:
+    """A byte to r3."""
+    if offset < _BLOCK:
+        return (f"ldrb r3, [{register}, #{offset}]",)
+    return f"movs r3, #{offset}", f"ldrb r3, [{register}, r3]"
 
 
 def _whole(value: int, suffix: str) -> str:

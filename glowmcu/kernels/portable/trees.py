@@ -18,6 +18,7 @@ from glowmcu.kernels.common.tree_code import (
     as_ranks,
     as_stored,
     code_of_trees,
+    votes_assembly,
 )
 from glowmcu.kernels.common.tree_ranks import Ranks, tree_ranks
 from glowmcu.kernels.common.tree_rows import RowKind, Rows, tree_rows, unsigned
@@ -130,7 +131,7 @@ class TableOfTrees(Kernel):
 
     def cost(self, site: Site, target: Target) -> Cost:
         trees, found = stored_trees(site), _bytes(site)
-        step = 14.0 + 3.0 * (found.node_bytes + found.leaf_bytes - 4)
+        step = 17.0 + 3.0 * (found.node_bytes + found.leaf_bytes - 4)
         cycles = step * trees.visited + (16.0 + _row_cycles(site, target)) * trees.roots.size
         flash = found.data.size + unsigned(found.roots).nbytes + _rows(site).flash_bytes
         scratch = 0
@@ -191,10 +192,15 @@ class _CodeOfTrees(Kernel):
         trees = stored_trees(site)
         return trees.is_of_trees and 1 <= trees.depth <= _MOST_LEVELS
 
-    def _code(self, site: Site, target: Target) -> tuple[CodeOfTree, ...]:
-        trees = stored_trees(site)
+    def _code(self, site: Site, target: Target) -> dict[str, tuple[CodeOfTree | str, ...]]:
+        """Functions of the trees, and of Thumb one for all their votes, if it can be."""
+        trees, rows = stored_trees(site), _rows(site)
         compared = as_ranks(trees, _ranks(site)) if self.is_ranked else as_stored(trees)
-        return code_of_trees(trees, _rows(site), compared, not target.core.is_riscv)
+        votes: tuple[str, ...] = ()
+        if not target.core.is_riscv:
+            votes = votes_assembly(trees, rows, compared, _op(site).targets)
+        has_assembly = not target.core.is_riscv and not votes
+        return {"functions": code_of_trees(trees, rows, compared, has_assembly), "votes": votes}
 
     def _scratch_bytes(self, site: Site) -> int:
         if self.is_ranked:
@@ -220,7 +226,7 @@ class _CodeOfTrees(Kernel):
     def generate(self, site: Site, target: Target) -> KernelCode:
         view = _common_view(site) | (_rank_view(site) if self.is_ranked else {})
         is_flipped = not self.is_ranked and _is_signed(site)
-        view |= {"functions": self._code(site, target), "flipped": is_flipped}
+        view |= {**self._code(site, target), "flipped": is_flipped}
         return KernelCode(
             function="",
             operands=(0,),
