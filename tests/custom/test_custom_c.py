@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import glowmcu
-from glowmcu.custom_c import CustomFile, custom_of_bundle, evaluated, read_custom, signature_of
+from glowmcu.custom_c import (
+    CustomFile,
+    custom_headers,
+    custom_of_bundle,
+    evaluated,
+    read_custom,
+    signature_of,
+)
 from glowmcu.emit_c.contract import stamped
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
@@ -129,7 +136,7 @@ def test_the_file_is_in_the_bundle_and_a_model_is_verified_by_it(tmp_path: Path)
     model, file = clip_model(tmp_path), save(tmp_path, CLIP, "My Clip.c")
     bundle = glowmcu.compile(model, custom={"AcmeClip": file}, output=tmp_path / "out")
     said = bundle.manifest.options["custom"]
-    header = f"custom_{said.partition(':')[2]}.h"
+    (header,) = custom_headers(said)
     text = (bundle.path / header).read_text()
     assert "a file that was given with --custom; its terms are its author's." in text
     assert CLIP.strip() in text

@@ -95,7 +95,7 @@ def computed_in_c(plan: Plan, inputs: list[np.ndarray], folder: Path) -> list[np
     for at in range(len(inputs)):
         arguments[at] = f"const {arguments[at]}"
     scratch = scratch_bytes(plan)
-    included = ("glowmcu_base.h", *headers(plan))
+    included = ("glowmcu_base.h", *headers(plan.definition))
     for name, text in libjit_closure(included).items():
         (folder / name).write_text(text)
     arrays, calls, prints = [], [], []
