@@ -93,6 +93,9 @@ class CustomC(Operation):
         declared = self.declared
         if len(inputs) != len(declared.inputs):
             raise OperationError(f"it takes {len(declared.inputs)} operands, got {len(inputs)}")
+        if len(self.numbers) != len(declared.attributes):
+            count = len(declared.attributes)
+            raise OperationError(f"it has {count} attributes, got {len(self.numbers)} numbers")
         known: dict[str, Number] = {}
         for form, type_ in zip(declared.inputs, inputs, strict=True):
             shown = f"{form.name} is {form.dtype}[{', '.join(form.sizes)}], got {type_}"

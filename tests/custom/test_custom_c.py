@@ -335,6 +335,8 @@ def test_operands_of_other_shapes_and_types_are_refused() -> None:
     for inputs in ([f32(5)], [f32(2, 5), f32(2)], [TensorType((2, 5), ElementType.I32)]):
         with pytest.raises(OperationError):
             op.infer(inputs)
+    with pytest.raises(OperationError, match="2 attributes, got 1"):
+        CustomC("Clip", "op.c", CLIP, (1.0,)).infer([f32(2, 5)])
     square = CustomC("Double", "op.c", DOUBLED.replace("int8[n]", "int8[n, n]"))
     with pytest.raises(OperationError, match="n is 2"):
         square.infer([TensorType((2, 5), ElementType.I8)])
