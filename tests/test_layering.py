@@ -18,13 +18,15 @@ REPO = Path(__file__).resolve().parents[1]
 PACKAGE = REPO / "glowmcu"
 
 LEAVES = {
-    "array_files", "asked_in_python", "cores", "custom_c", "discovery", "error_codes", "errors",
-    "examples", "file_writing", "given_amount", "given_once", "goals", "host_compiler",
-    "index_notation", "input_options", "installation", "instrument", "interface_options", "labels",
-    "lazy", "libjit_headers", "limits", "manifest", "name_lists", "notebook", "number_text",
-    "option_words", "planning_progress", "quality", "quality_text", "real_units", "resources",
-    "simplified", "size_forms", "slides", "sound_files", "stack_use", "test_vectors", "user_cache",
-    "version",
+    "array_files", "asked_in_python", "cores", "discovery", "error_codes", "errors", "examples",
+    "file_writing", "given_amount", "given_once", "goals", "input_options", "installation",
+    "instrument", "interface_options",
+    "labels", "lazy", "limits", "manifest", "name_lists", "notebook", "number_text", "option_words",
+    "planning_progress", "quality", "quality_text", "real_units", "resources",
+    "simplified", "size_forms", "slides", "sound_files",
+    "stack_use",
+    "test_vectors", "user_cache", "version",
+    "custom_c", "host_compiler", "index_notation", "libjit_headers",
 }  # fmt: skip
 SHARED = LEAVES | {"board"}
 MEANING = {"ir", "ops"}
