@@ -24,7 +24,7 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -32,6 +32,9 @@ from typing import Any
 
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.index_notation import Definition, DefinitionError, read_definition
+from glowmcu.index_notation.c_code import headers
+from glowmcu.libjit_headers import bring_header
+from glowmcu.name_lists import pairs_text, read_pairs
 
 #: The standard library has the TOML reader since Python 3.11; `tomli` is the same before that.
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -168,8 +171,7 @@ def read_custom(files: Mapping[str, CustomGiven] | None) -> dict[str, CustomFile
 def custom_of_bundle(folder: Path, said: str) -> dict[str, CustomFile]:
     """The files that a bundle says, from its folder. Raises GM765 for one that is changed."""
     found = {}
-    for item in filter(None, said.split(",")):
-        kind, _, label = item.rpartition(":")
+    for kind, label in read_pairs(said).items():
         header = folder / f"custom_{label}.h"
         try:
             text = header.read_text(encoding="utf-8")
@@ -188,11 +190,22 @@ def custom_of_bundle(folder: Path, said: str) -> dict[str, CustomFile]:
     return found
 
 
-def wrapped(file: CustomFile, headers: Sequence[str] = ()) -> str:
-    """The header that a file is in a bundle; of a definition it is a comment above `headers`."""
+def bring(file: CustomFile) -> str:
+    """The name of the header that the file is in a bundle; there is one from now on."""
+    bring_header(file.header, _wrapped(file))
+    return file.header
+
+
+def custom_headers(said: str) -> tuple[str, ...]:
+    """Names of the headers of all files that a bundle says (`custom_text`)."""
+    return tuple(f"custom_{label}.h" for label in read_pairs(said).values())
+
+
+def _wrapped(file: CustomFile) -> str:
+    """The file as a header; of a definition a comment above the headers that its C needs."""
     guard = file.header.upper().replace(".", "_")
     if file.is_definition:
-        included = "".join(f'#include "{name}"\n' for name in ("glowmcu_base.h", *headers))
+        included = "".join(f'#include "{name}"\n' for name in _included(file))
         return (
             f"/*\n * {file.header}: what an operator means, as it was given with --custom;\n"
             f" * its terms are its author's.\n *\n{file.text} */\n"
@@ -206,9 +219,13 @@ def wrapped(file: CustomFile, headers: Sequence[str] = ()) -> str:
     )
 
 
+def _included(file: CustomFile) -> tuple[str, ...]:
+    return ("glowmcu_base.h", *headers(file.definition))
+
+
 def custom_text(files: Mapping[str, CustomFile]) -> str:
     """For the options that a bundle names: operators with digests of their files."""
-    return ",".join(f"{kind}:{files[kind].header[7:-2]}" for kind in sorted(files))
+    return pairs_text({kind: files[kind].header[7:-2] for kind in sorted(files)})
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from glowmcu.custom_c import custom_headers
 from glowmcu.emit_c.build_views import Chosen, Layers, buffer_views, layers
 from glowmcu.emit_c.bundle_blob import bundle_blob
 from glowmcu.emit_c.bundle_facts import BundleFacts
@@ -98,6 +99,8 @@ def unlisted_files(
         used = (*used, "glowmcu_check.h")
     if facts.instrument is not Instrument.OFF:
         used = (*used, "glowmcu_profile.h")
+    # What operators of the user's mean, even of those that became tables or constants.
+    used = (*used, *custom_headers(facts.options.get("custom", "")))
     outlines.update({file: stamped(file, text) for file, text in libjit_closure(used).items()})
     headers = tuple(sorted(file for file in outlines if file.endswith(".h") and "/" not in file))
     files = with_digests(Texts(outlines, body.arrays))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from glowmcu.custom_c import CustomFile, Number
+from glowmcu.custom_c import CustomFile, Number, bring
 from glowmcu.errors import Problem
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ops.custom_c import CustomC
-from glowmcu.ops.defined import Defined
+from glowmcu.ops.defined import Defined, DefinedFunction
 
 
 def custom_operation(
     kind: str, source: CustomFile, given: Mapping[str, Number], results: int
-) -> CustomC | Defined:
+) -> CustomC | Defined | DefinedFunction:
     """The operator, with the model's attributes where it gives them. Raises GM106."""
+    bring(source)
     count = len(source.result_dtypes)
     if results != count:
         raise Unsupported("GM106", f"{kind} has {results} results, {source.name} says {count}")
@@ -22,7 +23,9 @@ def custom_operation(
     numbers = tuple(
         type(default)(given.get(name, default)) for name, default in source.attributes.items()
     )
-    operator = Defined if source.is_definition else CustomC
+    if not source.is_definition:
+        return CustomC(kind, source.name, source.text, numbers)
+    operator = DefinedFunction if source.definition.is_function else Defined
     return operator(kind, source.name, source.text, numbers)
 
 

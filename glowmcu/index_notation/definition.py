@@ -78,6 +78,19 @@ class Definition:
     statements: tuple[Statement, ...]
 
     @property
+    def is_function(self) -> bool:
+        """Whether it is a function of one tensor, element by element: of every shape with as many
+        axes, and so of a stored byte, too.
+        """
+        if len(self.inputs) != 1 or len(self.outputs) != 1:
+            return False
+        x, y = self.inputs[0], self.outputs[0]
+        plain = x.sizes == y.sizes and len(set(x.sizes)) == len(x.sizes) > 0
+        if not plain or not all(map(str.isidentifier, x.sizes)) or x.dtype != y.dtype != "int32":
+            return False
+        return all(_is_of_an_element(each, self.attributes) for each in self.statements)
+
+    @property
     def symbols(self) -> tuple[str, ...]:
         """Sizes that operands give."""
         sizes = (size for form in self.inputs for size in form.sizes if size.isidentifier())
@@ -234,6 +247,23 @@ def subscripts(node: ast.expr) -> list[ast.expr] | None:
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
         return None
     return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _is_of_an_element(statement: Statement, attributes: Mapping[str, Number]) -> bool:
+    """Whether a statement reads what stands at its target's own place, and attributes alone."""
+    if statement.reduction is not Reduction.NONE or statement.ranges:
+        return False
+    nodes = list(ast.walk(statement.value))
+    others = [node.func for node in nodes if isinstance(node, ast.Call)]
+    for node in nodes:
+        if isinstance(node, ast.Subscript):
+            items = subscripts(node) or []
+            if tuple(ast.unparse(item) for item in items) != statement.indices:
+                return False
+            others += [node.value, *items]
+    inside = set(map(id, others))
+    names = (node for node in nodes if isinstance(node, ast.Name) and id(node) not in inside)
+    return all(node.id in attributes for node in names)
 
 
 def _check_names(found: Definition, line: int) -> None:

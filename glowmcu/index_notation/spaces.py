@@ -98,6 +98,9 @@ def plan_of(
     definition: Definition, inputs: Sequence[tuple[Shape, str]], attributes: Sequence[Number]
 ) -> Plan:
     """The definition for operands of these shapes and types. Raises DefinitionError."""
+    if len(attributes) != len(definition.attributes):
+        count = len(definition.attributes)
+        raise DefinitionError(f"it has {count} attributes, got {len(attributes)} numbers")
     numbers = _sizes(definition, inputs) | dict(zip(definition.attributes, attributes, strict=True))
     known = _Known(
         numbers,

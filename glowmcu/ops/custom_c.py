@@ -20,14 +20,14 @@ from glowmcu.custom_c import (
     CustomSignature,
     Number,
     TensorForm,
+    bring,
     evaluated,
-    wrapped,
 )
 from glowmcu.errors import error
 from glowmcu.host_compiler import SharedLibrary, complaint, library_command
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
-from glowmcu.libjit_headers import bring_header, libjit_closure
+from glowmcu.libjit_headers import libjit_closure
 from glowmcu.limits import tensor_bytes
 from glowmcu.ops.registry import operation
 
@@ -93,6 +93,9 @@ class CustomC(Operation):
         declared = self.declared
         if len(inputs) != len(declared.inputs):
             raise OperationError(f"it takes {len(declared.inputs)} operands, got {len(inputs)}")
+        if len(self.numbers) != len(declared.attributes):
+            count = len(declared.attributes)
+            raise OperationError(f"it has {count} attributes, got {len(self.numbers)} numbers")
         known: dict[str, Number] = {}
         for form, type_ in zip(declared.inputs, inputs, strict=True):
             shown = f"{form.name} is {form.dtype}[{', '.join(form.sizes)}], got {type_}"
@@ -149,12 +152,6 @@ class CustomC(Operation):
         )
 
 
-def brought(source: CustomFile) -> str:
-    """The name of the header that the user's file is in a bundle; there is one from now on."""
-    bring_header(source.header, wrapped(source))
-    return source.header
-
-
 class _Loaded:
     """The user's function on this computer."""
 
@@ -168,7 +165,7 @@ class _Loaded:
         arguments = [f"{kind} a{at}" for at, kind in enumerate(declaration)]
         head = f"void glowmcu_custom({', '.join(arguments)})"
         call = f"{source.signature.function}({', '.join(f'a{at}' for at in range(len(arguments)))})"
-        header = brought(source)
+        header = bring(source)
         with tempfile.TemporaryDirectory(prefix="glowmcu_custom_") as scratch:
             folder = Path(scratch)
             for name, text in libjit_closure((header,)).items():

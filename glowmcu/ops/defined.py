@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
+
+import numpy as np
 
 from glowmcu.custom_c import CustomFile, Number
 from glowmcu.index_notation import DefinitionError, Plan, plan_of
@@ -12,6 +15,7 @@ from glowmcu.index_notation.meaning import results
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.limits import tensor_bytes
+from glowmcu.ops.real_functions import RealFunction
 from glowmcu.ops.registry import operation
 
 
@@ -37,11 +41,7 @@ class Defined(Operation):
         not fit.
         """
         given = tuple((type_.shape, str(type_.element.numpy)) for type_ in inputs)
-        try:
-            return _plan(self, given)
-        except DefinitionError as cause:
-            line = f", line {cause.line}" if cause.line else ""
-            raise OperationError(f"{self.file}{line}: {cause}") from cause
+        return _planned(self.source, self.numbers, given)
 
     def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
         return self.plan(inputs).outputs
@@ -82,6 +82,46 @@ def _count(shape: Shape) -> int:
     return count
 
 
+@operation("defined_function")
+@dataclass(frozen=True)
+class DefinedFunction(RealFunction):
+    """A definition that is a function of one float32 tensor, element by element. On int8 it is the
+    nearest stored value of that, as of all functions of real numbers: a table.
+    """
+
+    #: Its C is a loop of its own, not an expression of one element.
+    stackable: ClassVar[bool] = False
+    kind: str = ""
+    file: str = ""
+    text: str = ""
+    numbers: tuple[Number, ...] = ()
+
+    @property
+    def source(self) -> CustomFile:
+        """The user's file."""
+        return CustomFile(self.file, self.text)
+
+    def plan(self, inputs: Sequence[TensorType]) -> Plan:
+        """The definition at this shape. Raises OperationError for another number of axes."""
+        given = tuple((type_.shape, "float32") for type_ in inputs)
+        return _planned(self.source, self.numbers, given)
+
+    def infer(self, inputs: Sequence[TensorType]) -> tuple[Shape, ...]:
+        return self.plan(inputs).outputs
+
+    def _real(self, x: Array) -> Array:
+        axes = len(self.source.definition.inputs[0].sizes)
+        shape = (*(1,) * (axes - 1), x.size)
+        plan = _planned(self.source, self.numbers, ((shape, "float32"),))
+        return results(plan, [x.reshape(shape).astype(np.float32)])[0].reshape(x.shape)
+
+
 @cache
-def _plan(op: Defined, given: tuple[tuple[Shape, str], ...]) -> Plan:
-    return plan_of(op.source.definition, given, op.numbers)
+def _planned(
+    source: CustomFile, numbers: tuple[Number, ...], given: tuple[tuple[Shape, str], ...]
+) -> Plan:
+    try:
+        return plan_of(source.definition, given, numbers)
+    except DefinitionError as cause:
+        line = f", line {cause.line}" if cause.line else ""
+        raise OperationError(f"{source.name}{line}: {cause}") from cause

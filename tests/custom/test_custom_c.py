@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import glowmcu
-from glowmcu.custom_c import CustomFile, custom_of_bundle, evaluated, read_custom, signature_of
+from glowmcu.custom_c import (
+    CustomFile,
+    custom_headers,
+    custom_of_bundle,
+    evaluated,
+    read_custom,
+    signature_of,
+)
 from glowmcu.emit_c.contract import stamped
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
@@ -129,7 +136,7 @@ def test_the_file_is_in_the_bundle_and_a_model_is_verified_by_it(tmp_path: Path)
     model, file = clip_model(tmp_path), save(tmp_path, CLIP, "My Clip.c")
     bundle = glowmcu.compile(model, custom={"AcmeClip": file}, output=tmp_path / "out")
     said = bundle.manifest.options["custom"]
-    header = f"custom_{said.partition(':')[2]}.h"
+    (header,) = custom_headers(said)
     text = (bundle.path / header).read_text()
     assert "a file that was given with --custom; its terms are its author's." in text
     assert CLIP.strip() in text
@@ -328,6 +335,8 @@ def test_operands_of_other_shapes_and_types_are_refused() -> None:
     for inputs in ([f32(5)], [f32(2, 5), f32(2)], [TensorType((2, 5), ElementType.I32)]):
         with pytest.raises(OperationError):
             op.infer(inputs)
+    with pytest.raises(OperationError, match="2 attributes, got 1"):
+        CustomC("Clip", "op.c", CLIP, (1.0,)).infer([f32(2, 5)])
     square = CustomC("Double", "op.c", DOUBLED.replace("int8[n]", "int8[n, n]"))
     with pytest.raises(OperationError, match="n is 2"):
         square.infer([TensorType((2, 5), ElementType.I8)])

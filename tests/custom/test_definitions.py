@@ -95,7 +95,7 @@ def computed_in_c(plan: Plan, inputs: list[np.ndarray], folder: Path) -> list[np
     for at in range(len(inputs)):
         arguments[at] = f"const {arguments[at]}"
     scratch = scratch_bytes(plan)
-    included = ("glowmcu_base.h", *headers(plan))
+    included = ("glowmcu_base.h", *headers(plan.definition))
     for name, text in libjit_closure(included).items():
         (folder / name).write_text(text)
     arrays, calls, prints = [], [], []
@@ -357,3 +357,8 @@ def test_a_builtin_operator_without_an_importer_gets_a_meaning(tmp_path: Path) -
     windows = np.lib.stride_tricks.sliding_window_view(data, (2, 3, 1), (1, 2, 3))
     wanted = np.einsum("ndhvipqr,pqrio->ndhvo", windows, weights)
     assert np.allclose(bundle.run([data])[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_numbers_that_are_not_those_of_the_attributes_are_refused() -> None:
+    with pytest.raises(DefinitionError, match="1 attributes, got 0"):
+        plan_of(read_definition(DENSE), SHAPES["a product"][1], ())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from glowmcu.custom_c import plain
+from glowmcu.custom_c import bring, plain
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.kernels.kernel import Cost, Kernel, Site, Target, kernel
-from glowmcu.ops.custom_c import CustomC, brought
+from glowmcu.ops.custom_c import CustomC
 
 
 @kernel("custom_c.user", CustomC)
@@ -31,7 +31,7 @@ class UserKernel(Kernel):
         return KernelCode(
             function="",
             operands=tuple(range(len(signature.inputs))),
-            header=brought(op.source),
+            header=bring(op.source),
             template="portable/custom_c.c.j2",
             view={
                 "pointers": tuple(pointers),
