@@ -93,6 +93,7 @@ ALLOWED: dict[str, set[str]] = {
         "open_size",
         "pipeline",
         "quant",
+        "session",
         "tuning",
         "verify",
     },
