@@ -144,6 +144,19 @@ def asked_to_learn(manifest: Manifest, label: int | ArrayLike) -> list[Array]:
     return [np.full(1, number, np.int32)]
 
 
+def with_label(manifest: Manifest, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The inputs of a run that learns, if the bundle does: of the first class."""
+    import numpy as np
+
+    training = manifest.training
+    if training is None:
+        return tuple(inputs)
+    return tuple(
+        np.zeros_like(array) if entry.name == training.argument else array
+        for entry, array in zip(manifest.inputs, inputs, strict=True)
+    )
+
+
 def real_outputs(manifest: Manifest, measured: Measurement, given: int, real: bool) -> Measurement:
     """Outputs of a run with so many inputs, as real numbers if that is asked for."""
     if _infers(manifest, given):

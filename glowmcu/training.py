@@ -64,7 +64,7 @@ class TrainingEntry:
     """What of a bundle learns. `argument` is the input that asks for it: the class, from 0 to
     `classes` - 1, or 0 where `target` is the input with what the output should be. `loss` names
     the output. `parameters` and `momenta` are states by name, `digest` (32 hexadecimal digits)
-    tells whose parameters saved ones are.
+    tells whose parameters saved ones are. `steps` are those that only runs with a label take.
     The arena of the model that only infers is `inference_arena_bytes`; cycles are estimates, where
     those of the core's kernels are known.
     """
@@ -80,6 +80,7 @@ class TrainingEntry:
     parameter_bytes: int
     digest: str
     inference_arena_bytes: int
+    steps: tuple[int, ...]
     inference_cycles: int | None = None
     learning_cycles: int | None = None
 
@@ -93,7 +94,7 @@ def training_entry_of(row: Mapping[str, Any] | None) -> TrainingEntry | None:
     """The entry of a manifest."""
     if row is None:
         return None
-    lists = ("parameters", "momenta", "settings")
+    lists = ("parameters", "momenta", "settings", "steps")
     return TrainingEntry(**{**row, **{name: tuple(row[name]) for name in lists}})
 
 

@@ -91,6 +91,7 @@ ALLOWED: dict[str, set[str]] = {
         "open_size",
         "pipeline",
         "quant",
+        "session",
         "tuning",
         "verify",
     },

@@ -18,6 +18,7 @@ from glowmcu.manifest import Manifest
 from glowmcu.notebook import Card, Column, Record, Shown
 from glowmcu.number_text import count
 from glowmcu.option_words import CoreName, ModelName, PluginName, SerialPort
+from glowmcu.session import with_label
 from glowmcu.verify.cortex_m.hot import HotBlock, hottest_blocks
 from glowmcu.verify.cortex_m.two_cores import SharedRun, TwoCores
 from glowmcu.verify.measurement import Array, CycleRange, LayerCost, Measurement
@@ -306,7 +307,7 @@ def bench(
     name, waits = core or loaded.board.core, _wait_states(wait_states, loaded.board)
     on = on or modelled_on(name)
     board_memory = wait_states is None and on in MODELS and name == loaded.board.core
-    inputs = seeded_inputs(loaded.manifest, 1)
+    inputs = with_label(loaded.manifest, seeded_inputs(loaded.manifest, 1))
     costs: RunCosts | None = None
     blocks: tuple[HotBlock, ...] = ()
     if hot:

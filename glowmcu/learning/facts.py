@@ -73,6 +73,11 @@ def training_entry(
         sum(types[name].size_bytes for name in told["parameters"]),
         owner.hexdigest()[:32],
         inference_arena_bytes,
+        tuple(
+            step
+            for step, run in enumerate(fit.plan.program.runs)
+            if graph.rates[run.node.stage].argument
+        ),
         inference if is_known else None,
         round(fit.cycles) - inference if is_known else None,
     )

@@ -138,11 +138,9 @@ class _Writer:
             return self.real[value]
         type_ = value.type
         if self._graph.constant_data(value) is not None:
-            is_real = type_.element.is_float or (
-                type_.quantization is None and type_.element is not ElementType.I32
-            )
+            # Numbers that mean themselves, as indices do, stay what they are.
             made = value
-            if not is_real:
+            if type_.quantization is not None:
                 made = self._build.constant(real_constant(self._graph, value))
         elif type_.quantization is not None:
             made = self._build.add(Dequantize(), value, name=f"{value.name}/real")

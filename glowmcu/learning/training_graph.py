@@ -92,6 +92,14 @@ def _only_result(graph: Graph, file_name: str) -> Value:
             "train the part behind the states as a model of its own",
             ExitCode.UNSUPPORTED,
         )
+    if not graph.arguments:
+        raise error(
+            "GM363",
+            "a model without inputs has nothing to learn from",
+            file_name,
+            "leave out --train",
+            ExitCode.UNSUPPORTED,
+        )
     if len(graph.results) != 1:
         names = ", ".join(value.name for value in graph.results)
         raise error(

@@ -149,5 +149,6 @@ def _reshaped(context: Context, value: Value, shape: Shape, name: str = "") -> V
         return value
     result = Value(value.type.with_shape(shape), name or value.name)
     node = context.node
-    context.added.append(Node(Reshape(shape), (value,), (result,), result.name, node.source))
+    op = Reshape(shape)
+    context.added.append(Node(op, (value,), (result,), result.name, node.source, node.stage))
     return result

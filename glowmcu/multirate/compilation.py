@@ -62,7 +62,7 @@ def check_options(description: Description, options: Options) -> None:
         ("--state", inputs.states or not inputs.finds_states), ("--slide", inputs.slides),
         ("--camera", inputs.cameras),
         ("--samples or --profile", options.quantization), ("--kernels", options.kernels),
-        ("--steps", options.interface.steps),
+        ("--steps", options.interface.steps), ("--train", inputs.training),
     ):  # fmt: skip
         if is_given:
             given.append(name)

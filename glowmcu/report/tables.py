@@ -101,6 +101,18 @@ def _learning_lines(training: TrainingEntry) -> list[str]:
     return lines
 
 
+def learning_line(manifest: Manifest, measured: Measurement) -> str | None:
+    """What of a run that learns is learning, in a sentence; None if it is not known."""
+    training = manifest.training
+    if training is None or measured.cycles is None or not measured.layers:
+        return None
+    steps = [layer.cycles or 0 for layer in measured.layers if layer.index in training.steps]
+    return (
+        f"above: a run with a label; {count(sum(steps))} of its cycles are learning, and a run "
+        f"that only infers takes {count(measured.cycles - sum(steps))}"
+    )
+
+
 def _decoded(manifest: Manifest) -> str:
     """What coded constants come to if they are decoded."""
     whole = unpacked_bytes(manifest)

@@ -17,6 +17,7 @@ from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Array
 from glowmcu.manifest import read_manifest
 from glowmcu.pipeline import application_graph
+from glowmcu.report.tables import learning_line
 from glowmcu.training import training_of
 from glowmcu.verify.executors import executor
 from tests.bundle.test_use import build, run_program, selftest_result
@@ -269,6 +270,25 @@ def test_the_header_says_what_learning_costs(tmp_path: Path) -> None:
     header = (bundle.path / "net.h").read_text(encoding="utf-8")
     assert f"does not learn is {training.inference_arena_bytes:,} B".replace(",", " ") in header
     assert "NET_LEARN_STACK_BYTES" in header
+
+
+@pytest.mark.arm
+def test_bench_measures_a_run_that_learns(tmp_path: Path) -> None:
+    bundle = compiled(tmp_path, DIGITS, train="last=1")
+    found = glowmcu.bench(bundle)
+    assert bundle.manifest.training is not None
+    steps = bundle.manifest.training.steps
+    assert [layer.index for layer in bundle.report.layers][-len(steps) :] == list(steps)
+    cycles = [layer.cycles or 0 for layer in found.measured.layers if layer.index in steps]
+    assert sum(cycles) > 1000
+    line = learning_line(bundle.manifest, found.measured)
+    assert line is not None
+    assert f"{sum(cycles):,}".replace(",", " ") in line
+
+
+def test_a_pipeline_does_not_learn(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError, match="GM152"):
+        compiled(tmp_path, Path("examples/wake_word/wake_word.toml"), train="last=1")
 
 
 @pytest.mark.arm
