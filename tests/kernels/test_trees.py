@@ -10,6 +10,7 @@ import pytest
 from glowmcu.compilation import Options
 from glowmcu.goals import Budgets, Goal
 from glowmcu.ir.interpreter import run_graph
+from glowmcu.kernels.common.stored_trees import float_keys, real_of_key
 from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
 from glowmcu.kernels.selection.choices import KernelChoices
 from glowmcu.pipeline import compile_model
@@ -167,3 +168,8 @@ def test_a_tree_that_is_too_large_for_branches_is_left_to_the_compiler() -> None
     assert tree_assembly(0, nodes, lambda node: node % 7) is not None
     wide = {i: TreeNode(("ldrb r3, [r0, #1]",), 3, 2 * i + 1, 2 * i + 2) for i in range(count)}
     assert tree_assembly(0, wide, lambda node: node % 7) is None
+
+
+def test_thresholds_beside_keys_are_the_numbers_that_have_them() -> None:
+    values = np.array([0.0, 0.5, -2.25, 1e-40, -1e-40, 3e38, -3e38, np.inf, -np.inf], np.float32)
+    assert [real_of_key(int(key)) for key in float_keys(values)] == values.tolist()

@@ -167,3 +167,10 @@ def float_keys(values: Array) -> Array:
     bits = values.astype(np.float32).view(np.uint32)
     turned = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint32)
     return turned - np.uint32(LEAST_KEY)
+
+
+def real_of_key(key: int) -> float:
+    """The number that has this key among `float_keys`, or an infinity."""
+    bits = np.uint32((key + LEAST_KEY) & 0xFFFFFFFF)
+    bits ^= np.uint32(0x80000000 if bits >> 31 else 0xFFFFFFFF)
+    return float(bits.view(np.float32))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
-from glowmcu.kernels.common.stored_trees import Key, StoredTrees
+from glowmcu.kernels.common.stored_trees import Key, StoredTrees, real_of_key
 from glowmcu.kernels.common.tree_assembly import TreeNode, tree_assembly
 from glowmcu.kernels.common.tree_ranks import Ranks
 from glowmcu.kernels.common.tree_rows import RowKind, Rows
@@ -141,7 +141,8 @@ def _condition(trees: StoredTrees, compared: Compared) -> Callable[[int, str, st
     def compare(node: int, x: str, sign: str) -> str:
         key: Key = trees.keys[int(trees.key[node])]
         word = "low" if key.low else "high"
-        return f"glowmcu_tree_{word}({x}) {sign} {int(trees.thresholds[node])}u"
+        limit = int(trees.thresholds[node])
+        return f"glowmcu_tree_{word}({x}) {sign} {limit}u /* {real_of_key(limit):.9g} */"
 
     return compare
 
