@@ -84,6 +84,21 @@ def test_values_of_boosted_trees(dtype: str, features: int, core: str, tmp_path:
 
 
 @pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("missing", [False, True])
+def test_keys_of_real_numbers_are_found_once(missing: bool, core: str, tmp_path: Any) -> None:
+    values = (-1e30, -2.5, -0.0, 1e-40, 0.5, 3e38)
+    made = forest(8, 3, 12, targets=range(3), every_target=False, weights=(0.5, 0.25), depth=5,
+                  values=values, tracks=missing)  # fmt: skip
+    rows = np.random.default_rng(4).choice(
+        np.array([*values, np.nan, np.inf, -np.inf, 7.0], np.float32), (20, 12)
+    )
+    choices = KernelChoices(forced_variant="tree_ensemble.code_of_keys")
+    text = check(classifier(made, 3, 12, "float32"), rows, core, tmp_path, kernels=choices)
+    assert ("glowmcu_tree_low(" in text) == missing
+    assert "u /* 0.5 */" in text
+
+
+@pytest.mark.parametrize("core", CORES)
 def test_bytes_are_walked_where_flash_is_short(core: str, tmp_path: Any) -> None:
     made = forest(10, 4, 30, targets=range(6), every_target=False, weights=(0.1,), depth=8,
                   values=WHOLE)  # fmt: skip

@@ -66,6 +66,11 @@ def as_ranks(trees: StoredTrees, ranks: Ranks) -> Compared:
     return Compared(f"uint{8 * ranks.rank_bytes}_t", places, ranks.thresholds)
 
 
+def as_keys(trees: StoredTrees) -> Compared:
+    """float32 as keys, which are found once."""
+    return Compared("uint32_t", tuple(range(len(trees.keys))), trees.thresholds)
+
+
 Condition = Callable[[int, str], str]
 
 
@@ -133,16 +138,17 @@ def _pointers(
 
 def _condition(trees: StoredTrees, compared: Compared) -> Callable[[int, str, str], str]:
     """A comparison in C: of a node, with what it compares, `<=` or `>`."""
-    if compared.type != "float":
+    if compared.type not in ("float", "uint32_t"):
         suffix = "LL" if compared.type == "int64_t" else ""
         limits = compared.thresholds
         return lambda node, x, sign: f"{x} {sign} {_whole(int(limits[node]), suffix)}"
 
     def compare(node: int, x: str, sign: str) -> str:
         key: Key = trees.keys[int(trees.key[node])]
-        word = "low" if key.low else "high"
         limit = int(trees.thresholds[node])
-        return f"glowmcu_tree_{word}({x}) {sign} {limit}u /* {real_of_key(limit):.9g} */"
+        if compared.type == "float":
+            x = f"glowmcu_tree_{'low' if key.low else 'high'}({x})"
+        return f"{x} {sign} {limit}u /* {real_of_key(limit):.9g} */"
 
     return compare
 

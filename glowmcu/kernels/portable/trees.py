@@ -15,6 +15,7 @@ from glowmcu.kernels.common.stored_trees import StoredTrees, stored_trees
 from glowmcu.kernels.common.tree_bytes import TreeBytes, tree_bytes
 from glowmcu.kernels.common.tree_code import (
     CodeOfTree,
+    as_keys,
     as_ranks,
     as_stored,
     code_of_trees,
@@ -81,20 +82,25 @@ def _common_view(site: Site) -> dict[str, Any]:
     }
 
 
-def _rank_view(site: Site) -> dict[str, Any]:
-    ranks, element = _ranks(site), site.signature.inputs[0].element
+def _key_view(site: Site) -> dict[str, Any]:
+    """What finds keys."""
+    element, keys = site.signature.inputs[0].element, stored_trees(site).keys
     is_float = element is ElementType.F32
     return {
         "ranks": True,
         "key": "uint32_t" if is_float else element.c_name,
         "is_float": is_float,
-        "has_low": is_float and any(key.low for key in stored_trees(site).keys),
-        "rank": f"uint{8 * ranks.rank_bytes}_t",
-        "count": len(stored_trees(site).keys),
-        "sorted": ranks.sorted,
-        "first": ranks.starts,
-        "features": ranks.features,
+        "has_low": is_float and any(key.low for key in keys),
+        "count": len(keys),
+        "features": _ranks(site).features,
     }
+
+
+def _rank_view(site: Site) -> dict[str, Any]:
+    """What finds ranks."""
+    ranks = _ranks(site)
+    rank = f"uint{8 * ranks.rank_bytes}_t"
+    return {**_key_view(site), "rank": rank, "sorted": ranks.sorted, "first": ranks.starts}
 
 
 def _rank_scratch(site: Site) -> int:
@@ -186,7 +192,7 @@ def _skip_text(found: TreeBytes) -> str:
 class _CodeOfTrees(Kernel):
     """Nested comparisons, a function a tree."""
 
-    is_ranked = False
+    is_ranked = is_keyed = False
 
     def accepts(self, site: Site, target: Target) -> bool:
         trees = stored_trees(site)
@@ -195,7 +201,9 @@ class _CodeOfTrees(Kernel):
     def _code(self, site: Site, target: Target) -> dict[str, tuple[CodeOfTree | str, ...]]:
         """Functions of the trees, and of Thumb one for all their votes, if it can be."""
         trees, rows = stored_trees(site), _rows(site)
-        compared = as_ranks(trees, _ranks(site)) if self.is_ranked else as_stored(trees)
+        compared = as_keys(trees) if self.is_keyed else as_stored(trees)
+        if self.is_ranked:
+            compared = as_ranks(trees, _ranks(site))
         votes: tuple[str, ...] = ()
         if not target.core.is_riscv:
             votes = votes_assembly(trees, rows, compared, _op(site).targets)
@@ -205,11 +213,15 @@ class _CodeOfTrees(Kernel):
     def _scratch_bytes(self, site: Site) -> int:
         if self.is_ranked:
             return _rank_scratch(site)
+        if self.is_keyed:
+            return _KEY_BYTES * len(stored_trees(site).keys)
         return site.signature.inputs[0].shape[1] if _is_signed(site) else 0
 
     def cost(self, site: Site, target: Target) -> Cost:
         trees = stored_trees(site)
         step, node_bytes = _code_costs(trees, target, self.is_ranked)
+        if self.is_keyed:
+            key_cycles, step, node_bytes = _key_costs(target)
         cycles = step * trees.visited + (14.0 + _row_cycles(site, target)) * trees.roots.size
         code = node_bytes * int(trees.inner.sum()) + 18 * trees.roots.size
         flash, scratch = _rows(site).flash_bytes, self._scratch_bytes(site)
@@ -217,6 +229,10 @@ class _CodeOfTrees(Kernel):
             cycles += _ranks(site).cycles
             flash += _ranks(site).flash_bytes
             code += 90
+        elif self.is_keyed:
+            cycles += key_cycles * len(trees.keys)
+            flash += _ranks(site).features.data.nbytes
+            code += 50
         elif scratch:
             cycles += 2.5 * scratch
             code += 50
@@ -224,9 +240,13 @@ class _CodeOfTrees(Kernel):
         return Cost(lines * cycles, 0, flash, scratch, layer_code_bytes=int(code) + 40)
 
     def generate(self, site: Site, target: Target) -> KernelCode:
-        view = _common_view(site) | (_rank_view(site) if self.is_ranked else {})
+        view = _common_view(site)
+        if self.is_keyed:
+            view |= {**_key_view(site), "rank": "uint32_t"}
+        elif self.is_ranked:
+            view |= _rank_view(site)
         is_flipped = not self.is_ranked and _is_signed(site)
-        view |= {**self._code(site, target), "flipped": is_flipped}
+        view |= {**self._code(site, target), "flipped": is_flipped, "keyed": self.is_keyed}
         return KernelCode(
             function="",
             operands=(0,),
@@ -238,12 +258,28 @@ class _CodeOfTrees(Kernel):
         )
 
 
+def _is_armv6m(target: Target) -> bool:
+    return target.core.architecture.startswith("armv6")
+
+
+_KEY_BYTES = 4
+
+
+def _key_costs(target: Target) -> tuple[float, float, float]:
+    """Cycles of finding a key, cycles and bytes of a comparison, measured in forests of digits."""
+    if target.core.is_riscv:
+        return 10.0, 5.6, 14.5
+    return (22.0, 12.0, 15.7) if _is_armv6m(target) else (14.0, 7.9, 15.3)
+
+
 def _code_costs(trees: StoredTrees, target: Target, is_ranked: bool) -> tuple[float, float]:
     """Cycles and bytes of a comparison."""
     if is_ranked or trees.element in _BYTES:
         return 5.0, 9.0 if target.core.is_riscv else 7.2
     if trees.element is ElementType.F32:
-        return (8.0, 20.0) if target.core.has_fpu else (14.0, 26.0)
+        if target.core.is_riscv:
+            return 10.0, 25.0
+        return (20.0, 26.0) if _is_armv6m(target) else (11.0, 25.5)
     return (14.0, 24.0) if trees.element is ElementType.I64 else (6.5, 13.0)
 
 
@@ -260,3 +296,15 @@ class CodeOfRanks(_CodeOfTrees):
 
     def accepts(self, site: Site, target: Target) -> bool:
         return super().accepts(site, target) and _is_ranked(site)
+
+
+@kernel("tree_ensemble.code_of_keys", TreeEnsemble)
+class CodeOfKeys(_CodeOfTrees):
+    """float32 features as integers in their order, which are found once; any core."""
+
+    is_keyed = True
+
+    def accepts(self, site: Site, target: Target) -> bool:
+        trees = stored_trees(site)
+        is_float = trees.element is ElementType.F32 and bool(trees.keys)
+        return is_float and super().accepts(site, target)
