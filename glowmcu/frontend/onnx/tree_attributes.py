@@ -13,6 +13,8 @@ from glowmcu.frontend.onnx.tree_nodes import MODES, Branch, Forest, Leaf, Row
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 
+#: What leaves add, zeros too: more than the flash of any microcontroller holds.
+_MOST_WEIGHTS = 2**20
 #: Of version 5, where one leaf lies behind another's number.
 _MEMBER = 6
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -40,12 +42,23 @@ def choice(op: NodeRecord, name: str, names: tuple[str, ...], default: int) -> s
     return names[number]
 
 
+def _list(op: NodeRecord, name: str, kind: type) -> list[Any]:
+    """An attribute of so many of one kind; empty if it is absent."""
+    found = op.attributes.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list | tuple) or not all(isinstance(item, kind) for item in found):
+        raise Unsupported("GM101", f"{op.kind}: attribute {name} has the wrong type")
+    return list(found)
+
+
 class _Lists:
-    """Attributes that are lists of one length."""
+    """Attributes that are lists of one length: of bytes if they are modes, else of ints."""
 
     def __init__(self, op: NodeRecord, names: Iterable[str]) -> None:
-        self._op = op
-        self._found = {name: list(op.attributes.get(name) or []) for name in names}
+        self._found = {
+            name: _list(op, name, bytes if name.endswith("modes") else int) for name in names
+        }
         sizes = {name: len(found) for name, found in self._found.items()}
         if len(set(sizes.values())) > 1:
             text = ", ".join(f"{name} {size}" for name, size in sizes.items())
@@ -72,17 +85,17 @@ def old_forest(op: NodeRecord, prefix: str, targets: int) -> Forest:
     if len({trees[root] for root in roots}) != len(roots):
         raise Unsupported("GM105", f"{op.kind}: nodes of a tree are listed in two places")
     rows = _old_rows(op, prefix, places, targets)
-    tracks = list(op.attributes.get("nodes_missing_value_tracks_true") or [])
+    tracks = _list(op, "nodes_missing_value_tracks_true", int)
     nodes: list[Leaf | Branch] = []
     for place, (tree, mode) in enumerate(zip(trees, modes, strict=True)):
-        text = mode.decode("utf-8", "replace") if isinstance(mode, bytes) else str(mode)
+        text = mode.decode("utf-8", "replace")
         if text == "LEAF":
             nodes.append(Leaf(rows.get(place, ())))
             continue
         branches = [places.get((tree, side[place]), -1) for side in (trues, falses)]
         tracked = place < len(tracks) and tracks[place] == 1
         value = float(values[place])
-        nodes.append(Branch(int(features[place]), text, value, tracked, *branches))
+        nodes.append(Branch(features[place], text, value, tracked, *branches))
     return Forest(nodes, roots, targets)
 
 
@@ -94,7 +107,8 @@ def _old_rows(
     weights = numbers(op, f"{prefix}_weights")
     if weights.size != lists.size:
         raise Unsupported("GM101", f"{op.kind}: {weights.size} weights, expected {lists.size}")
-    rows: dict[int, Row] = {}
+    _expect_few_weights(lists.size)
+    rows: dict[int, list[tuple[int, float]]] = {}
     trees, ids = lists[f"{prefix}_treeids"], lists[f"{prefix}_nodeids"]
     for tree, node, target, weight in zip(
         trees, ids, lists[f"{prefix}_ids"], weights.tolist(), strict=True
@@ -102,9 +116,17 @@ def _old_rows(
         if (tree, node) not in places:
             raise Unsupported("GM101", f"{op.kind}: a weight of node {node} of tree {tree}")
         _check_target(op, target, targets)
-        place = places[tree, node]
-        rows[place] = (*rows.get(place, ()), (int(target), weight))
-    return rows
+        rows.setdefault(places[tree, node], []).append((target, weight))
+    return {place: tuple(row) for place, row in rows.items()}
+
+
+def _expect_few_weights(count: int) -> None:
+    """A leaf may add to several targets, and to one of them more than once."""
+    if count > _MOST_WEIGHTS:
+        raise Unsupported(
+            "GM115", f"it has {count} weights of trees; {_MOST_WEIGHTS} are taken",
+            "no forest of that size fits a microcontroller: train fewer or smaller trees",
+        )  # fmt: skip
 
 
 def _check_target(op: NodeRecord, target: int, targets: int) -> None:
@@ -122,7 +144,7 @@ def new_forest(op: NodeRecord) -> Forest:
     """TreeEnsemble: leaves are numbered by themselves, behind the other nodes here."""
     targets = op.integer("n_targets", 1)
     lists = _Lists(op, _NEW_NODES)
-    leaf_targets = list(op.attributes.get("leaf_targetids") or [])
+    leaf_targets = _list(op, "leaf_targetids", int)
     expect_few(lists.size + len(leaf_targets), "nodes of trees")
     splits = _tensor(op, "nodes_splits")
     modes, weights = _tensor(op, "nodes_modes"), _tensor(op, "leaf_weights")
@@ -136,11 +158,10 @@ def new_forest(op: NodeRecord) -> Forest:
     for target in leaf_targets:
         _check_target(op, target, targets)
     maker.leaves = [
-        Leaf(((int(target), float(weight)),))
+        Leaf(((target, float(weight)),))
         for target, weight in zip(leaf_targets, weights.tolist(), strict=True)
     ]
-    roots = [int(root) for root in op.attributes.get("tree_roots") or []]
-    return Forest(maker.made(), roots, targets)
+    return Forest(maker.made(), _list(op, "tree_roots", int), targets)
 
 
 def _tensor(op: NodeRecord, name: str) -> Array:
@@ -155,7 +176,7 @@ class _NewNodes:
     def __init__(self, op: NodeRecord, lists: _Lists, modes: Array, splits: Array) -> None:
         self._op, self._lists = op, lists
         self._modes, self._splits = modes, splits
-        self._tracks = list(op.attributes.get("nodes_missing_value_tracks_true") or [])
+        self._tracks = _list(op, "nodes_missing_value_tracks_true", int)
         self.leaves: list[Leaf] = []
         self._nodes: list[Leaf | Branch] = []
         self._sets = _member_sets(op)
@@ -166,7 +187,7 @@ class _NewNodes:
         self._nodes = [Leaf(())] * count
         for place in range(count):
             mode = int(self._modes[place])
-            feature = int(self._lists["nodes_featureids"][place])
+            feature = self._lists["nodes_featureids"][place]
             true, false = self._child(place, "true"), self._child(place, "false")
             tracks = place < len(self._tracks) and self._tracks[place] == 1
             if mode != _MEMBER:
@@ -199,7 +220,7 @@ class _NewNodes:
         return len(self._nodes) - 1
 
     def _child(self, place: int, side: str) -> int:
-        number = int(self._lists[f"nodes_{side}nodeids"][place])
+        number = self._lists[f"nodes_{side}nodeids"][place]
         if self._lists[f"nodes_{side}leafs"][place] != 1:
             return number if 0 <= number < self._lists.size else -1
         if not 0 <= number < len(self.leaves):

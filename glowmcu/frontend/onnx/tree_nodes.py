@@ -65,13 +65,14 @@ def float_at_most(value: float) -> np.float32:
     """The largest float32 that is not above `value`."""
     with np.errstate(over="ignore"):
         near = np.float32(value)
-    return near if near <= value else np.nextafter(near, np.float32(-np.inf))
+    # In double: beside a float32, numpy would round `value` to one, too.
+    return near if float(near) <= value else np.nextafter(near, np.float32(-np.inf))
 
 
 def float_below(value: float) -> np.float32:
     """The largest float32 below `value`."""
     near = float_at_most(value)
-    return near if near < value else np.nextafter(near, np.float32(-np.inf))
+    return near if float(near) < value else np.nextafter(near, np.float32(-np.inf))
 
 
 #: Where the number of a node goes that is yet to come: one of two lists, and the place in it.

@@ -177,19 +177,23 @@ def _rows_of_trees(forest: Forest) -> list[list[tuple[tuple[int, float], ...]]]:
     """The rows of each tree's leaves. A damaged tree is reported when it is made."""
     found = []
     for root in forest.roots:
-        rows, todo, seen = [], [root], set[int]()
-        while todo:
-            number = todo.pop()
-            if number in seen or not 0 <= number < len(forest.nodes):
-                continue
-            seen.add(number)
-            node = forest.nodes[number]
-            if isinstance(node, Leaf):
-                rows.append(node.row)
-            else:
-                todo += [node.true, node.false]
-        found.append(rows or [()])
+        nodes = [forest.nodes[place] for place in _reached(forest, root)]
+        found.append([node.row for node in nodes if isinstance(node, Leaf)] or [()])
     return found
+
+
+def _reached(forest: Forest, root: int) -> list[int]:
+    """The nodes of a tree, as far as there are any."""
+    found, todo = dict[int, None](), [root]
+    while todo:
+        number = todo.pop()
+        if number in found or not 0 <= number < len(forest.nodes):
+            continue
+        found[number] = None
+        node = forest.nodes[number]
+        if isinstance(node, Branch):
+            todo += [node.true, node.false]
+    return list(found)
 
 
 @dataclass(frozen=True)
@@ -262,30 +266,38 @@ def _only_weight(rows: Sequence[tuple[tuple[int, float], ...]]) -> float | None:
 
 def _extreme(state: Import, op: NodeRecord, x: Value, forest: Forest, aggregate: str) -> Value:
     """Every tree's scores by themselves, then the least or the largest."""
-    targets, nodes = forest.targets, list(forest.nodes)
-    expect_few(len(forest.rows) * targets, "weights of trees")
-    farthest = _FARTHEST if aggregate == "MIN" else -_FARTHEST
+    targets, trees = forest.targets, len(forest.roots)
+    each = _scored_apart(forest, _FARTHEST if aggregate == "MIN" else -_FARTHEST)
+    _check_given(op, forest)
+    scores = state.add(op, tree_ensemble(each), [x], ElementType.F32)
+    scores = reshaped(state, op, scores, (x.type.shape[0], trees, targets))
+    reduction = ReduceMin((1,), False) if aggregate == "MIN" else ReduceMax((1,), False)
+    return state.add(op, reduction, [scores])
+
+
+def _scored_apart(forest: Forest, farthest: float) -> Forest:
+    """Each tree with targets of its own, `farthest` where a leaf gives none. Nodes that trees share
+    are there once for each.
+    """
+    targets = forest.targets
+    nodes: list[Leaf | Branch] = []
+    roots = []
     for number, root in enumerate(forest.roots):
-        todo, seen = [root], set[int]()
-        while todo:
-            place = todo.pop()
-            if place in seen or not 0 <= place < len(nodes):
-                continue
-            seen.add(place)
-            node = nodes[place]
-            if not isinstance(node, Leaf):
-                todo += [node.true, node.false]
+        reached = _reached(forest, root)
+        leaves = sum(isinstance(forest.nodes[place], Leaf) for place in reached)
+        expect_few(len(nodes) + len(reached) + leaves * targets, "weights of trees")
+        places = {place: len(nodes) + at for at, place in enumerate(reached)}
+        roots.append(places.get(root, -1))
+        for place in reached:
+            node = forest.nodes[place]
+            if isinstance(node, Branch):
+                ways = [places.get(way, -1) for way in (node.true, node.false)]
+                nodes.append(replace(node, true=ways[0], false=ways[1]))
                 continue
             given = dict(reversed(node.row))
             row = [(number * targets + k, given.get(k, farthest)) for k in range(targets)]
-            nodes[place] = Leaf(tuple(row))
-    _check_given(op, forest)
-    count = len(forest.roots) * targets
-    each = tree_ensemble(Forest(nodes, forest.roots, count))
-    scores = state.add(op, each, [x], ElementType.F32)
-    scores = reshaped(state, op, scores, (x.type.shape[0], len(forest.roots), targets))
-    reduction = ReduceMin((1,), False) if aggregate == "MIN" else ReduceMax((1,), False)
-    return state.add(op, reduction, [scores])
+            nodes.append(Leaf(tuple(row)))
+    return Forest(nodes, roots, len(forest.roots) * targets)
 
 
 def _check_given(op: NodeRecord, forest: Forest) -> None:
