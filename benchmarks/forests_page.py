@@ -13,8 +13,9 @@ _HEAD = """# Forests
 
 Written by `python -m benchmarks.forests` from `forests.json`; do not edit. scikit-learn's
 RandomForestClassifier on its digits (64 pixels of 0 to 16, ten classes), trees grown until leaves
-are pure, as C by GlowMCU, [emlearn](https://emlearn.org), [m2cgen](https://github.com/BayesWitnesses/m2cgen)
-and [micromlgen](https://github.com/eloquentarduino/micromlgen). All have the same forest, the same
+are pure, as C by GlowMCU, [emlearn](https://emlearn.org),
+[m2cgen](https://github.com/BayesWitnesses/m2cgen) and
+[micromlgen](https://github.com/eloquentarduino/micromlgen). All have the same forest, the same
 compiler ({compiler}) with the same flags, `-O2` or `-Os`, and the same core, modelled, without
 wait states. Cycles are the mean of the first {samples} test samples, the class alone; features are
 in the smallest type that each takes: bytes, int16 (emlearn), float (micromlgen), double (m2cgen).

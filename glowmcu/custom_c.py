@@ -32,7 +32,7 @@ from typing import Any
 
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.index_notation import Definition, DefinitionError, read_definition
-from glowmcu.index_notation.c_code import headers
+from glowmcu.index_notation.expressions import headers
 from glowmcu.libjit_headers import bring_header
 from glowmcu.name_lists import pairs_text, read_pairs
 

@@ -10,23 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glowmcu.index_notation.definition import Definition, Number, Reduction, subscripts
+from glowmcu.index_notation.definition import Number, Reduction, subscripts
 from glowmcu.index_notation.expressions import ARITHMETIC, COMPARISONS, FLOAT, INT, REAL, type_of
 from glowmcu.index_notation.meaning import neutral
 from glowmcu.index_notation.spaces import Plan, Space
 
 C_TYPES = {FLOAT: "float", INT: "int32_t"}
-
-
-def headers(definition: Definition) -> tuple[str, ...]:
-    """Of libjit, for the functions that are called."""
-    calls = [
-        ast.unparse(node.func)
-        for statement in definition.statements
-        for node in ast.walk(statement.value)
-        if isinstance(node, ast.Call)
-    ]
-    return tuple(sorted({REAL[name][1] for name in calls if name in REAL}))
 
 
 def scratch_bytes(plan: Plan) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from glowmcu.index_notation.definition import DefinitionError
+from glowmcu.index_notation.definition import Definition, DefinitionError
 
 FLOAT, INT, BOOL = "float32", "int32", "bool"
 
@@ -101,3 +101,14 @@ def _number(kind: str, node: ast.expr) -> str:
     if kind == BOOL:
         raise DefinitionError(f"{ast.unparse(node)[:60]} is no number: use where", node.lineno)
     return kind
+
+
+def headers(definition: Definition) -> tuple[str, ...]:
+    """Of libjit, for the functions that are called."""
+    calls = [
+        ast.unparse(node.func)
+        for statement in definition.statements
+        for node in ast.walk(statement.value)
+        if isinstance(node, ast.Call)
+    ]
+    return tuple(sorted({REAL[name][1] for name in calls if name in REAL}))
