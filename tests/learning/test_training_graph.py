@@ -278,6 +278,21 @@ def test_an_operator_without_gradient_is_named() -> None:
     assert "train='last=1'" in str(found.value)
 
 
+def test_a_layer_that_only_a_condition_reads_is_named() -> None:
+    onnx = pytest.importorskip("onnx")
+    make, ones = onnx.helper.make_node, np.ones((3, 3), np.float32)
+    data = onnx_graph(
+        [make("MatMul", ["x", "w"], ["a"]), make("Greater", ["a", "zero"], ["c"]),
+         make("Where", ["c", "x", "zero"], ["d"]), make("MatMul", ["d", "w"], ["y"])],
+        {"x": (np.float32, (1, 3))}, ["y"], {"w": ones, "zero": np.float32(0)},
+    )  # fmt: skip
+    graph = application_graph(data, "m.onnx")[0]
+    with_training(graph, Training(1), "m.onnx")
+    with pytest.raises(GlowmcuError, match="GM361") as found:
+        with_training(graph, Training(), "m.onnx")
+    assert "no gradient comes to a/fully_connected/weights" in str(found.value)
+
+
 def test_cross_entropy_needs_classes() -> None:
     onnx = pytest.importorskip("onnx")
     make = onnx.helper.make_node
