@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import glowmcu
+from glowmcu.cli.input_arguments import parse_custom
 from glowmcu.custom_c import read_custom
 from glowmcu.errors import GlowmcuError
 from tests.custom.test_custom_c import CLIP, clip_model, save
@@ -69,3 +70,12 @@ def test_a_file_that_is_far_too_long_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GlowmcuError, match="GM761") as caught:
         read_custom({"AcmeClip": path})
     assert "more than 1048576 bytes" in str(caught.value)
+
+
+def test_folders_may_have_equals_signs_and_commas() -> None:
+    assert parse_custom(("com.acme.Clip=run=3, new/o=p.c",)) == {
+        "com.acme.Clip": "run=3, new/o=p.c"
+    }
+    for text in ("com.acme.Clip", "=op.c", "com.acme.Clip="):
+        with pytest.raises(GlowmcuError, match="GM761"):
+            parse_custom((text,))
