@@ -154,10 +154,11 @@ def read_custom(files: Mapping[str, CustomGiven] | None) -> dict[str, CustomFile
             found[kind] = path
             continue
         try:
-            content = Path(path).read_bytes()
-            text = content[:_MOST_BYTES].decode("utf-8-sig").replace("\r\n", "\n").rstrip() + "\n"
+            text = _text_of(Path(path))
         except (OSError, ValueError) as cause:
-            reason = cause.strerror if isinstance(cause, OSError) else "it is no text"
+            reason = cause.strerror if isinstance(cause, OSError) else cause
+            if isinstance(cause, UnicodeError):
+                reason = "it is no text in UTF-8"
             raise error(
                 "GM761", f"cannot read the C of {kind!r}: {reason}", str(path),
                 "--custom NAME=FILE.c names a file with one function in C99, NAME=FILE.py one with "
@@ -166,6 +167,16 @@ def read_custom(files: Mapping[str, CustomGiven] | None) -> dict[str, CustomFile
         found[kind] = CustomFile(Path(path).name, text)
         found[kind].attributes  # noqa: B018 - raises what is wrong with it
     return found
+
+
+def _text_of(path: Path) -> str:
+    """With line feeds between lines, and one at the end. Raises OSError, ValueError."""
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+    text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    return text.rstrip() + "\n"
 
 
 def custom_of_bundle(folder: Path, said: str) -> dict[str, CustomFile]:

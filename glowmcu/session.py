@@ -53,7 +53,7 @@ class Session:
         """One inference and one step of learning; the loss before the step.
 
         `label` is a class, counted from 0; of a bundle that learns by squared error a target of
-        the output's shape, float32. Raises GM630.
+        the output's shape, float32. Raises GM604, GM630.
 
         >>> bundle = glowmcu.compile("digits_int8.tflite", train="last=1", output="build/learns")
         >>> session = bundle.session()
@@ -64,6 +64,14 @@ class Session:
         training = self._manifest.training
         asked = asked_to_learn(self._manifest, label)
         assert training is not None
+        if not _infers(self._manifest, len(inputs)):
+            own = [e.name for e in self._manifest.inputs if e.name not in training.tensors]
+            raise error(
+                "GM604",
+                f"the model has {len(own)} inputs ({', '.join(own)}), got {len(inputs)}",
+                self._manifest.name,
+                "train([input, …], label): what is to be learnt is given by itself",
+            )
         outputs = self.measure([*inputs, *asked], real).outputs
         names = [entry.name for entry in self._manifest.outputs]
         return float(outputs[names.index(training.loss)][0])
@@ -116,7 +124,10 @@ def asked_to_learn(manifest: Manifest, label: int | ArrayLike) -> list[Array]:
         raise error(
             "GM630", "this bundle does not learn", manifest.name, "compile it with --train last=1"
         )
-    given = np.asarray(label)
+    try:
+        given = np.asarray(label)
+    except ValueError:  # rows of several lengths
+        given = np.empty(0, object)
     entries = {entry.name: entry for entry in manifest.inputs}
     if training.target:
         shape = entries[training.target].shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -13,6 +14,8 @@ from glowmcu.errors import error
 
 _LAST = re.compile(r"last=([1-9][0-9]{0,3})")
 _PROTOTYPES = re.compile(r"prototypes=([1-9][0-9]{0,3})")
+#: What is meant as one of both; a layer may be called `last_dense`.
+_AMOUNT = re.compile(r"(last|prototypes)\s*(=.*)?", re.DOTALL)
 
 
 class Loss(Enum):
@@ -124,7 +127,7 @@ def training_of(
             )
         return Training(prototypes=int(found[1]))
     rate, kept = _number("learning_rate", learning_rate, 0.01), _number("momentum", momentum, 0.0)
-    if not 0.0 < rate <= 100.0 or not 0.0 <= kept < 1.0:
+    if not 0.0 < _stored(rate) <= 100.0 or not 0.0 <= _stored(kept) < 1.0:
         raise error(
             "GM735",
             f"a learning rate is above 0 and at most 100, momentum from 0 to below 1; got {rate:g} "
@@ -150,7 +153,7 @@ def _layers(train: str) -> tuple[int, tuple[str, ...], bool]:
     counts = [int(found[1]) for word in words if (found := _LAST.fullmatch(word))]
     layers = tuple(w for w in words if w != "bias" and not _LAST.fullmatch(w))
     for word in layers:
-        if not word or word.startswith("last"):
+        if not word or _AMOUNT.fullmatch(word):
             raise error(
                 "GM734",
                 f"--train does not take {word!r}",
@@ -180,3 +183,9 @@ def _number(name: str, value: float | None, default: float) -> float:
     if not math.isfinite(number):
         raise error("GM735", f"{name} must be a number, got {value!r}")
     return number
+
+
+def _stored(number: float) -> float:
+    """The nearest float32, which is what the application has."""
+    found: float = struct.unpack("<f", struct.pack("<f", min(max(number, -1e30), 1e30)))[0]
+    return found

@@ -197,7 +197,15 @@ def parse_custom(texts: tuple[str, ...]) -> dict[str, str]:
     """`NAME=FILE.c`, several times, as a dictionary. Raises GM154, GM761."""
     example = "for example --custom AcmeClip=clip.c"
     form = "--custom takes NAME=FILE.c"
-    return given_once("--custom", texts, lambda text: _pair(text, "GM761", form, example))
+
+    def pair(text: str) -> tuple[str, str]:
+        # Operators have no equals signs in their names, folders may.
+        name, _, path = text.partition("=")
+        if not name or not path:
+            raise error("GM761", f"{form}, got {text!r}", hint=example)
+        return name, path
+
+    return given_once("--custom", texts, pair)
 
 
 def parse_states(texts: tuple[str, ...]) -> dict[str, str]:

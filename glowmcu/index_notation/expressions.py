@@ -14,6 +14,8 @@ ARITHMETIC: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.
 COMPARISONS: Mapping[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
+#: The largest float32.
+_MOST = (2 - 2**-23) * 2.0**127
 #: Functions of one real number, with the function and header of libjit that compute them.
 REAL: Mapping[str, tuple[str, str]] = {
     "exp": ("glowmcu_expf", "glowmcu_expf.h"),
@@ -27,6 +29,13 @@ REAL: Mapping[str, tuple[str, str]] = {
 }
 #: Others, with how many arguments they take.
 OTHER = {"abs": 1, "float": 1, "min": 2, "max": 2, "clip": 3, "where": 3}
+
+
+def is_stored(number: float) -> bool:
+    """Whether int32, or of real numbers float32, has it."""
+    if isinstance(number, int):
+        return -(2**31) <= number < 2**31
+    return abs(number) <= _MOST
 
 
 def call_name(node: ast.Call) -> str:
@@ -46,7 +55,14 @@ def type_of(node: ast.expr, tensors: Mapping[str, str], numbers: Mapping[str, st
     """The type of a value; `tensors` and `numbers` (indices, sizes, attributes) by name. Raises
     DefinitionError.
     """
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and (not isinstance(node.value, bool))
+    ):
+        if not is_stored(node.value):
+            shown = ast.unparse(node)[:20]
+            raise DefinitionError(f"{shown} is no number of int32 or float32", node.lineno)
         return INT if isinstance(node.value, int) else FLOAT
     if isinstance(node, ast.Name) and node.id in numbers:
         return numbers[node.id]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,26 +63,46 @@ def _computed(plan: Plan, space: Space, held: Mapping[str, Array]) -> Array:
     first = 0
     while math.prod(space.sizes[name] for name in names[first:]) > _AT_ONCE:
         first += 1
-    inner = names[first:]
-    for place in np.ndindex(*(space.sizes[name] for name in names[:first])):
-        env: dict[str, Array] = {
-            name: np.full((1,) * len(inner), at, np.int32)
-            for name, at in zip(names[:first], place, strict=True)
-        }
-        for axis, name in enumerate(inner):
-            form = [1] * len(inner)
-            form[axis] = space.sizes[name]
-            env[name] = np.arange(space.sizes[name], dtype=np.int32).reshape(form)
-        value = _Values(plan, held, env).value(statement.value)
-        values = np.broadcast_to(value, [space.sizes[name] for name in inner])
-        _put(space, made, values.astype(space.dtype), place, inner)
+    # The axis before those that are computed at once is computed in parts.
+    outer, inner = names[: max(first - 1, 0)], names[max(first - 1, 0) :]
+    for place in np.ndindex(*(space.sizes[name] for name in outer)):
+        for part in _parts(space, inner):
+            env: dict[str, Array] = {
+                name: np.full((1,) * len(inner), at, np.int32)
+                for name, at in zip(outer, place, strict=True)
+            }
+            lengths = [len(part), *(space.sizes[name] for name in inner[1:])][: len(inner)]
+            for axis, name in enumerate(inner):
+                form = [1] * len(inner)
+                form[axis] = lengths[axis]
+                begin = part.start if axis == 0 else 0
+                indices = np.arange(begin, begin + lengths[axis], dtype=np.int32)
+                env[name] = indices.reshape(form)
+            value = _Values(plan, held, env).value(statement.value)
+            values = np.broadcast_to(value, lengths).astype(space.dtype)
+            _put(space, made, values, (*place, slice(part.start, part.stop)), inner)
     return made
 
 
+def _parts(space: Space, inner: Sequence[str]) -> Iterator[range]:
+    """Of the first of these axes as much as is computed at once."""
+    if not inner:
+        yield range(1)
+        return
+    length = space.sizes[inner[0]]
+    step = max(1, _AT_ONCE // math.prod(space.sizes[name] for name in inner[1:]))
+    for begin in range(0, length, step):
+        yield range(begin, min(begin + step, length))
+
+
 def _put(
-    space: Space, made: Array, values: Array, place: tuple[int, ...], inner: Sequence[str]
+    space: Space,
+    made: Array,
+    values: Array,
+    place: tuple[int | slice, ...],
+    inner: Sequence[str],
 ) -> None:
-    """Values over the inner indices go to where the outer ones say."""
+    """Values over the inner indices go to where the outer ones, and a part of the first, say."""
     statement = space.statement
     outer = place[: len(statement.indices)]
     if statement.reduction is Reduction.NONE:
@@ -90,7 +110,7 @@ def _put(
         return
     ufunc = _UFUNCS[statement.reduction]
     axes = tuple(axis for axis, name in enumerate(inner) if name not in statement.indices)
-    part = ufunc.reduce(values, axis=axes) if axes else values
+    part = ufunc.reduce(values, axis=axes, dtype=values.dtype) if axes else values
     made[outer] = ufunc(made[outer], part)
 
 

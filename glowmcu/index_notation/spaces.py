@@ -22,14 +22,14 @@ from glowmcu.index_notation.definition import (
     Statement,
     subscripts,
 )
-from glowmcu.index_notation.expressions import BOOL, FLOAT, INT, type_of
+from glowmcu.index_notation.expressions import BOOL, FLOAT, INT, is_stored, type_of
 
 _T = TypeVar("_T")
 Shape = tuple[int, ...]
 Interval = tuple[int, int]
 _INT32 = (-(2**31), 2**31 - 1)
 #: What a definition may compute of one call, so that no model makes it run for hours.
-MOST_STEPS = 2**32
+MOST_STEPS = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +111,8 @@ def plan_of(
         known.shapes[form.name] = tuple(_size(text, form, numbers) for text in form.sizes)
     forms = {form.name: form for form in definition.outputs}
     spaces = tuple(_space(each, known, forms) for each in definition.statements)
-    if not all(map(math.isfinite, numbers.values())):
-        raise DefinitionError("an attribute is not finite")
+    if not all(map(is_stored, numbers.values())):
+        raise DefinitionError("an attribute or a size is no number of int32 or float32")
     plan = Plan(definition, numbers, known.shapes, known.dtypes, spaces)
     if plan.steps > MOST_STEPS:
         raise DefinitionError(f"it computes {plan.steps} values; {MOST_STEPS} are allowed")

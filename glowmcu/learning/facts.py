@@ -37,7 +37,8 @@ def check_training(options: Options, file_name: str) -> None:
             "GM363",
             f"--train does not go with {', '.join(found)}",
             file_name,
-            "a run that learns needs the whole input in the arena, in one piece",
+            f"leave out {found[0]}: a run that learns is one call on one core, and its whole input "
+            "lies in the arena",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from glowmcu.errors import ExitCode, error
@@ -41,9 +42,10 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
         )
     chosen = layers
     if training.layers:
-        chosen = [node for node in layers if node.name in training.layers]
         known = {node.name for node in layers}
-        for name in training.layers:
+        names = _joined(training.layers, known)
+        chosen = [node for node in layers if node.name in names]
+        for name in names:
             if name not in known:
                 raise _unknown(name, [node.name for node in layers], file_name)
     elif training.last > len(layers):
@@ -60,6 +62,19 @@ def trained_layers(graph: Graph, training: Training, file_name: str) -> tuple[Tr
     if not found:
         raise error("GM360", "these layers have no biases", file_name, "leave out bias")
     return tuple(found)
+
+
+def _joined(words: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Names of layers, which may have commas themselves: the longest that there is of each."""
+    by_words = {",".join(map(str.strip, name.split(","))): name for name in known}
+    names, left = list[str](), list(words)
+    while left:
+        ends = range(len(left), 0, -1)
+        end = next((end for end in ends if ",".join(left[:end]) in by_words), 1)
+        name = ",".join(left[:end])
+        names.append(by_words.get(name, name))
+        del left[:end]
+    return names
 
 
 def _learning(graph: Graph, node: Node, training: Training) -> tuple[tuple[Value, str], ...]:

@@ -63,6 +63,15 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
             "let only layers behind it learn, as --train last=1",
             ExitCode.UNSUPPORTED,
         ) from cause
+    if descent.missing:
+        raise error(
+            "GM361",
+            f"no gradient comes to {', '.join(descent.missing)}: comparisons, indices and rounding "
+            "have none, and all ways from there to the loss go through such",
+            file_name,
+            "let other layers learn, by their names or as --train last=1",
+            ExitCode.UNSUPPORTED,
+        )
     assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     made = Graph(
@@ -158,10 +167,13 @@ class _Descent:
             self._memories[memory] = step
         self._steps[state] = build.add(MultiplyAdd(2), step, self._back, parameter)
 
+    @property
+    def missing(self) -> list[str]:
+        """Parameters that no gradient came to."""
+        return [value.name for value, s in self.states.items() if s not in self._steps]
+
     def assigned(self) -> dict[State, Value]:
         """All states in order: parameters, their momenta, settings."""
-        missing = [value.name for value, s in self.states.items() if s not in self._steps]
-        assert not missing, f"no gradient of {missing}"
         settings = [item for item in (self._rate, self._momentum) if item is not None]
         kept = {item: self._build.add(Assign(), item.value) for item in settings}
         ordered = {state: self._steps[state] for state in self.states.values()}

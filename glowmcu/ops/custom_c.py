@@ -23,15 +23,18 @@ from glowmcu.custom_c import (
     bring,
     evaluated,
 )
-from glowmcu.errors import error
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.host_compiler import SharedLibrary, complaint, library_command
 from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.libjit_headers import libjit_closure
 from glowmcu.limits import tensor_bytes
 from glowmcu.ops.registry import operation
+from glowmcu.trial_call import trial_call
 
 _GUARD_BYTES = 64
+#: What calls the user's function.
+_NAME = "glowmcu_custom"
 #: What memory holds before a call: once this, once that.
 _FILLS = (0xA5, 0x5A)
 
@@ -163,32 +166,48 @@ class _Loaded:
         self._library = SharedLibrary()
         self._checked: set[Signature] = set()
         arguments = [f"{kind} a{at}" for at, kind in enumerate(declaration)]
-        head = f"void glowmcu_custom({', '.join(arguments)})"
+        head = f"void {_NAME}({', '.join(arguments)})"
         call = f"{source.signature.function}({', '.join(f'a{at}' for at in range(len(arguments)))})"
         header = bring(source)
-        with tempfile.TemporaryDirectory(prefix="glowmcu_custom_") as scratch:
-            folder = Path(scratch)
-            for name, text in libjit_closure((header,)).items():
-                (folder / name).write_text(text, encoding="utf-8")
-            code = f'#include "{header}"\n{head};\n{head}\n{{\n    {call};\n}}\n'
-            (folder / "custom.c").write_text(code, encoding="utf-8")
-            command = [*library_command(()), f"-I{folder}", str(folder / "custom.c")]
-            refused = complaint(command, self._library).replace(f"{folder}/", "")
-        if refused:
-            raise error(
-                "GM762", f"the C of an operator does not compile:\n{refused}", source.name,
-                "its function takes pointers to operands and results, scratch if it has any, then "
-                f"its parameters: ({', '.join(declaration)})",
-            )  # fmt: skip
+        self._compile(source, header, head, call)
         self._ffi.cdef(f"{head};")
         self._function = self._ffi.dlopen(str(self._library.path)).glowmcu_custom
+
+    def _compile(self, source: CustomFile, header: str, head: str, call: str) -> None:
+        """Make the library, of two files that have the C as bundles of one program do; GM762."""
+        with tempfile.TemporaryDirectory(prefix="glowmcu_custom_") as scratch:
+            folder = Path(scratch)
+            for name, text in _included(source, header).items():
+                (folder / name).write_text(text, encoding="utf-8")
+            paths = [str(folder / name) for name in ("custom.c", "another.c")]
+            for path, name in zip(paths, (_NAME, "glowmcu_another"), strict=True):
+                here = head.replace(_NAME, name)
+                code = f'#include "{header}"\n{here};\n{here}\n{{\n    {call};\n}}\n'
+                Path(path).write_text(code, encoding="utf-8")
+            command = [*library_command(()), f"-I{folder}"]
+            refused = complaint([*command, *paths], self._library).replace(f"{folder}/", "")
+            if not refused:
+                return
+            is_alone = not complaint([*command, paths[0]], self._library)
+        if is_alone:
+            raise error(
+                "GM762", f"the C of an operator cannot be in two bundles of a program:\n{refused}",
+                source.name, "everything in it has to be static, and it has no main",
+            )  # fmt: skip
+        raise error(
+            "GM762", f"the C of an operator does not compile:\n{refused}", source.name,
+            "its function takes pointers to operands and results, scratch if it has any, then "
+            f"its parameters: ({', '.join(self._declaration)})",
+        )  # fmt: skip
 
     def results(
         self, op: CustomC, inputs: Sequence[Array], signature: Signature
     ) -> tuple[Array, ...]:
-        """Of these operands. The first call is made twice, with memory that holds other bytes
-        before. Raises GM763.
+        """Of these operands. The first call is made in another process, and then twice, with memory
+        that holds other bytes before. Raises GM763.
         """
+        if signature not in self._checked:
+            self._try(op, inputs, signature)
         found = self._called(op, inputs, signature, _FILLS[0])
         if signature not in self._checked:
             again = self._called(op, inputs, signature, _FILLS[1])
@@ -201,6 +220,17 @@ class _Loaded:
                     )  # fmt: skip
             self._checked.add(signature)
         return found
+
+    def _try(self, op: CustomC, inputs: Sequence[Array], signature: Signature) -> None:
+        """Raise GM763 for a call that does not come back."""
+        blocks = [type_.size_bytes for type_ in signature.outputs]
+        blocks += [n] if (n := op.scratch_bytes(signature)) else []
+        arguments = [array.tobytes() for array in inputs]
+        arguments += [bytes([_FILLS[0]]) * size for size in blocks]
+        numbers = op.parameters(signature)
+        said = trial_call(self._library.path, _NAME, (*arguments, *numbers))
+        if said:
+            raise _wrong(op, said)
 
     def _called(
         self, op: CustomC, inputs: Sequence[Array], signature: Signature, fill: int
@@ -226,6 +256,18 @@ class _Loaded:
             np.frombuffer(block.content, type_.element.numpy).reshape(type_.shape)
             for block, type_ in zip(blocks, signature.outputs, strict=True)
         )
+
+
+def _included(source: CustomFile, header: str) -> dict[str, str]:
+    """The file as a header, and those of libjit that it includes. Raises GM762 for others."""
+    try:
+        return dict(libjit_closure((header,)))
+    except GlowmcuError as cause:
+        raise error(
+            "GM762", f"the C of an operator does not compile: {cause.problems[0].message}",
+            source.name, "one file is all that --custom takes; beside it there are the headers of "
+            "C99 that need no library, as <stdint.h>, and glowmcu_*.h of libjit",
+        ) from cause  # fmt: skip
 
 
 class _Block:

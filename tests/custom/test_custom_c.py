@@ -235,38 +235,6 @@ def test_a_name_that_no_operator_has_is_answered_with_those_that_there_are(tmp_p
     assert "custom operators of the model: AcmeClip" in str(caught.value)
 
 
-BROKEN_C = {
-    "does not compile": ("copy[c] = x", "copy[c] = z", "GM762", "undeclared"),
-    "a warning": ("int32_t r = 0", "unsigned r = 0", "GM762", "comparison"),
-    "other arguments": ("int32_t columns, float limit", "float limit", "GM762", "const float *"),
-    "outside a result": ("most[r] = 0.0f;", "most[r + rows] = 0.0f;", "GM763", "outside"),
-    "outside the scratch": ("copy[c] = x", "copy[c + 1] = x", "GM763", "outside"),
-    "a result that is not written": ("most[r] = v > most[r] ? v : most[r];", "", "", ""),
-    "scratch that is not written": ("const float v = copy[c];", "const float v = copy[c] + copy[0];"
-                                    "\n            if (r < 0) { copy[c] = v; }", "", ""),
-    "an operand": ("most[r] = 0.0f;", "most[r] = 0.0f;\n        ((float *)(intptr_t)x)[r] = 9.0f;",
-                   "GM763", "writes to an operand"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BROKEN_C.values(), ids=BROKEN_C)
-def test_c_that_is_wrong_is_found_before_a_bundle_is_written(
-    case: tuple[str, str, str, str], tmp_path: Path
-) -> None:
-    old, new, code, said = case
-    assert CLIP.count(old) == 1
-    custom = {"AcmeClip": save(tmp_path, CLIP.replace(old, new))}
-    if not code:
-        glowmcu.compile(clip_model(tmp_path), custom=custom, output=tmp_path / "out")
-        return
-    with pytest.raises(GlowmcuError) as caught:
-        glowmcu.compile(clip_model(tmp_path), custom=custom, output=tmp_path / "out")
-    assert caught.value.code == code
-    assert said in str(caught.value)
-    assert "op.c" in str(caught.value)
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("old", ["most[r] = 0.0f;", "copy[c] = x[r * columns + c]"])
 def test_what_depends_on_old_memory_is_refused(old: str, tmp_path: Path) -> None:
     """`most` is compared with what was there; scratch is read before it is written."""

@@ -175,6 +175,17 @@ def test_large_spaces_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> 
         assert np.allclose(results(plan, inputs)[0], whole, rtol=1e-5, atol=1e-6)
 
 
+def test_a_long_sum_is_computed_in_parts_of_its_only_index() -> None:
+    """No index is walked one by one: of a hundred million values that takes minutes, and memory."""
+    plan = planned(
+        'def f(x: "int32[N]") -> "y: int32[N]":\n    for k in range(50000000):\n'
+        "        y[n] += x[n] * k\n", (((2,), "int32"),),
+    )  # fmt: skip
+    wanted = np.array([1, 3]) * (50_000_000 * 49_999_999 // 2)
+    x = np.array([1, 3], np.int32)
+    assert np.array_equal(results(plan, [x])[0], (wanted & 0xFFFFFFFF).astype(np.uint32).view("i4"))
+
+
 OUTSIDE = {
     "beyond the end": ("x[t + k, c] *", "x[t + k + 1, c] *", 4,
                        "x[t + k + 1, c] reads outside of x: axis 0 has 9 elements, and t + k + 1 "
@@ -252,6 +263,9 @@ WRONG = {
     "integers as floats": (DENSE.replace("min(y[b, o], limit)", "b"), "write float(…)"),
     "a quotient of integers": (DENSE.replace("limit)", "b / 2)"), "write float(…)"),
     "other sizes": (DENSE.replace('w: "float32[O, I]"', 'w: "float32[O, B]"'), "B is 3"),
+    "a float that is none in C": (DENSE.replace("limit)", "1e39)"), "1e+39 is no number of"),
+    "an integer of 33 bits": (DENSE.replace("limit)", f"{2**31})"), "2147483648 is no number of"),
+    "a large attribute": (DENSE.replace("float = 6.0", f"int = {2**31}"), "an attribute or a size"),
     "an operand that nobody reads": (DENSE.replace(" * x[b, i]", ""), "never read"),
     "the mark of a comment": (DENSE.replace("A product", "A */ product"), "mark of a comment"),
     "a long name": (DENSE.replace("limit", "l" * 40), "letters, digits"),

@@ -182,3 +182,20 @@ def test_single_trees(kind: str) -> None:
         check(converted(model.fit(FEATURES, FEATURES[:, :2])))
     else:
         check(converted(model.fit(FEATURES, CLASSES), zipmap=False))
+
+
+@pytest.mark.parametrize("kind", ["LogisticRegression", "LinearSVC", "StandardScaler",
+                                  "MaxAbsScaler", "Normalizer"])  # fmt: skip
+def test_features_may_be_integers(kind: str) -> None:
+    """Of an integer array skl2onnx makes int64 inputs, which these operators take."""
+    skl2onnx = pytest.importorskip("skl2onnx", reason="pip install skl2onnx")
+    features = np.rint(FEATURES * 10).astype(np.int64)
+    for module in ("linear_model", "svm", "preprocessing"):
+        found = pytest.importorskip(f"sklearn.{module}", reason="pip install scikit-learn")
+        if hasattr(found, kind):
+            model = getattr(found, kind)().fit(features, CLASSES)
+    options = {id(model): {"zipmap": False}} if hasattr(model, "predict_proba") else None
+    opsets = {"": 17, "ai.onnx.ml": 3}
+    made = skl2onnx.to_onnx(model, features[:1], options=options, target_opset=opsets)
+    data: bytes = made.SerializeToString()
+    check_model(data, [[row[np.newaxis]] for row in features[:4]], run_onnxruntime, Options("m"))

@@ -242,6 +242,20 @@ def test_a_label_that_is_no_class_is_refused(
     assert said in str(found.value)
 
 
+def test_inputs_are_counted_without_the_label(tmp_path: Path) -> None:
+    session = compiled(tmp_path, GESTURES, train="last=1").session()
+    x = np.zeros((1, 25, 1, 6), np.float32)
+    for inputs in ([], [x, x]):
+        with pytest.raises(GlowmcuError, match=rf"has 1 inputs \(motion\), got {len(inputs)}"):
+            session.train(inputs, 1)
+
+
+def test_a_target_of_ragged_rows_is_refused(tmp_path: Path) -> None:
+    session = compiled(tmp_path, GESTURES, train="last=1", loss="squared-error").session()
+    with pytest.raises(GlowmcuError, match="GM630"):
+        session.train([np.zeros((1, 25, 1, 6), np.float32)], [[1], [2, 3]])
+
+
 def test_a_bundle_that_does_not_learn_says_so(tmp_path: Path) -> None:
     session = compiled(tmp_path, GESTURES).session()
     with pytest.raises(GlowmcuError, match="GM630"):

@@ -16,6 +16,7 @@ from glowmcu.ir.interpreter import Session
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.text import parse_graph, print_graph
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.learning.layers import trained_layers
 from glowmcu.learning.training_graph import with_training
 from glowmcu.lowering.passes import lower
 from glowmcu.ops.matmul import FullyConnected
@@ -219,6 +220,9 @@ def test_options_of_a_bundle_make_the_same_graph() -> None:
         ({"train": "last=x"}, "GM734", "does not take 'last=x'"),
         ({"train": "last=0"}, "GM734", "does not take 'last=0'"),
         ({"train": ""}, "GM734", "does not take ''"),
+        ({"train": "prototypes=0"}, "GM734", "does not take 'prototypes=0'"),
+        ({"train": "prototypes=3,bias"}, "GM734", "does not take 'prototypes=3'"),
+        ({"train": "last_dense"}, "GM360", "called 'last_dense'"),
         ({"train": "last=1,classify"}, "GM734", "twice"),
         ({"train": "last=1,last=2"}, "GM734", "twice"),
         ({"train": "last=99"}, "GM360", "the last 99 layers cannot learn: 4 have weights"),
@@ -226,7 +230,9 @@ def test_options_of_a_bundle_make_the_same_graph() -> None:
         ({"train": "last=1", "loss": "hinge"}, "GM735", "not 'hinge'"),
         ({"train": "last=1", "learning_rate": 0.0}, "GM735", "got 0 and 0"),
         ({"train": "last=1", "learning_rate": float("nan")}, "GM735", "must be a number"),
+        ({"train": "last=1", "learning_rate": 1e-60}, "GM735", "got 1e-60 and 0"),
         ({"train": "last=1", "momentum": 1.0}, "GM735", "got 0.01 and 1"),
+        ({"train": "last=1", "momentum": 1 - 1e-12}, "GM735", "got 0.01 and 1"),
         ({"train": None, "momentum": 0.5}, "GM735", "none are"),
     ],
 )
@@ -235,6 +241,25 @@ def test_what_cannot_be_learnt_is_refused(options: dict[str, object], code: str,
     with pytest.raises(GlowmcuError, match=code) as found:
         with_training(graph, training_of(**options), "m")  # type: ignore[arg-type]
     assert said in str(found.value)
+
+
+def test_layers_whose_names_have_commas_can_be_named() -> None:
+    onnx = pytest.importorskip("onnx")
+    make, ones = onnx.helper.make_node, np.ones((3, 3), np.float32)
+    results = ["a,b", "a", "y, z"]
+    data = onnx_graph(
+        [make("MatMul", [x, "w"], [y], name=y)
+         for x, y in zip(["x", *results], results, strict=False)],
+        {"x": (np.float32, (1, 3))}, results[-1:], {"w": ones},
+    )  # fmt: skip
+    graph = application_graph(data, "m.onnx")[0]
+    layers = [layer.node.name for layer in trained_layers(graph, Training(), "m")]
+    assert [name.count(",") for name in layers] == [1, 0, 1]
+    for chosen in (layers[:2], layers[1:], layers):
+        training = training_of(",".join(chosen))
+        assert training is not None
+        found = trained_layers(graph, training, "m")
+        assert [layer.node.name for layer in found] == chosen
 
 
 def test_an_operator_without_gradient_is_named() -> None:
@@ -251,6 +276,21 @@ def test_an_operator_without_gradient_is_named() -> None:
         with_training(graph, Training(), "m.onnx")
     assert "trunc_mod has no gradient" in str(found.value)
     assert "train='last=1'" in str(found.value)
+
+
+def test_a_layer_that_only_a_condition_reads_is_named() -> None:
+    onnx = pytest.importorskip("onnx")
+    make, ones = onnx.helper.make_node, np.ones((3, 3), np.float32)
+    data = onnx_graph(
+        [make("MatMul", ["x", "w"], ["a"]), make("Greater", ["a", "zero"], ["c"]),
+         make("Where", ["c", "x", "zero"], ["d"]), make("MatMul", ["d", "w"], ["y"])],
+        {"x": (np.float32, (1, 3))}, ["y"], {"w": ones, "zero": np.float32(0)},
+    )  # fmt: skip
+    graph = application_graph(data, "m.onnx")[0]
+    with_training(graph, Training(1), "m.onnx")
+    with pytest.raises(GlowmcuError, match="GM361") as found:
+        with_training(graph, Training(), "m.onnx")
+    assert "no gradient comes to a/fully_connected/weights" in str(found.value)
 
 
 def test_cross_entropy_needs_classes() -> None:

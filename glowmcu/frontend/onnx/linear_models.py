@@ -9,6 +9,7 @@ import numpy as np
 
 from glowmcu.frontend.onnx.class_labels import class_count, label_of_largest
 from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.features import real_features
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.post_transforms import transform_name, transformed
 from glowmcu.frontend.unsupported import Unsupported
@@ -44,10 +45,10 @@ def import_linear_regressor(state: Import, op: NodeRecord) -> None:
 
 
 def _scores(state: Import, op: NodeRecord, rows: int) -> Value:
-    """x * coefficients + intercepts, of float32 features."""
-    x = state.value(op, 0)
-    if x.type.element is not ElementType.F32 or x.type.rank != 2:
-        raise Unsupported("GM105", f"{op.kind}: expected rows of float32, got {x.type}")
+    """x * coefficients + intercepts."""
+    x = real_features(state, op)
+    if x.type.rank != 2:
+        raise Unsupported("GM105", f"{op.kind}: expected rows of features, got {x.type}")
     coefficients, width = _numbers(op, "coefficients"), x.type.shape[1]
     if coefficients.size != rows * width:
         raise Unsupported(
@@ -72,11 +73,9 @@ def import_normalizer(state: Import, op: NodeRecord) -> None:
     """Rows by the sum of their sizes (L1), their length (L2) or their largest element, whatever
     its sign (MAX); zeros stay zeros.
     """
-    x, norm = state.value(op, 0), op.text("norm", "MAX")
+    x, norm = real_features(state, op), op.text("norm", "MAX")
     if norm not in ("L1", "L2", "MAX"):
         raise Unsupported("GM105", f"Normalizer: norm is L1, L2 or MAX, got {norm[:40]}")
-    if x.type.element is not ElementType.F32:
-        raise Unsupported("GM105", f"Normalizer: expected float32, got {x.type}")
     made_by = next((node for node in state.builder.nodes if x in node.outputs), None)
     if norm == "L1" and made_by is not None and isinstance(made_by.op, Softmax):
         state.bind(op, [x])  # their sum is 1 already

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from glowmcu.frontend.onnx.container import NodeRecord, element_of
+from glowmcu.frontend.onnx.features import real_features
 from glowmcu.frontend.onnx.gather import positions
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.spatial import reshaped
-from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType
 from glowmcu.ops.cast import Cast
@@ -20,10 +20,8 @@ _DOMAIN = "ai.onnx.ml"
 
 @importer("Scaler", domain=_DOMAIN)
 def import_scaler(state: Import, op: NodeRecord) -> None:
-    """(x - offset) * scale, of float32 features."""
-    x = state.value(op, 0)
-    if x.type.element is not ElementType.F32:
-        raise Unsupported("GM105", f"Scaler: expected float32, got {x.type}")
+    """(x - offset) * scale."""
+    x = real_features(state, op)
     offset, scale = _numbers(op, "offset", 0.0), _numbers(op, "scale", 1.0)
     if offset.any():
         x = state.add(op, Sub(), [x, state.add_constant(offset, "offset")])

@@ -12,6 +12,7 @@ import numpy as np
 
 from glowmcu.frontend.onnx.class_labels import bind_label, class_count, label_of_largest
 from glowmcu.frontend.onnx.container import NodeRecord
+from glowmcu.frontend.onnx.features import real_features
 from glowmcu.frontend.onnx.importer import Import, importer
 from glowmcu.frontend.onnx.post_transforms import real, transform_name, transformed
 from glowmcu.frontend.onnx.spatial import reshaped
@@ -100,14 +101,12 @@ def import_svm_classifier(state: Import, op: NodeRecord) -> None:
 
 
 def _features(state: Import, op: NodeRecord) -> Value:
-    x = state.value(op, 0)
+    x = real_features(state, op)
     if x.type.rank == 1:
         x = reshaped(state, op, x, (1, *x.type.shape))
     if x.type.rank != 2:
         raise Unsupported("GM105", f"{op.kind}: expected rows of features, got {x.type}")
-    if x.type.element is ElementType.F32:
-        return x
-    return state.add(op, Cast(), [x], ElementType.F32)
+    return x
 
 
 def _numbers(op: NodeRecord, name: str) -> Array:
