@@ -175,6 +175,7 @@ def real_outputs(manifest: Manifest, measured: Measurement, given: int, real: bo
     if not real:
         return measured
     from glowmcu.real_units import real_values
+    from glowmcu.verify.measurement import output_entries
 
-    pairs = zip(manifest.outputs, measured.outputs, strict=True)
+    pairs = zip(output_entries(manifest, measured), measured.outputs, strict=True)
     return replace(measured, outputs=tuple(real_values(entry, array) for entry, array in pairs))

@@ -55,5 +55,6 @@ def trial_call(library: Path, function: str, arguments: Sequence[bytes | int | f
     if code == _CAME_BACK:
         return ""
     if code < 0:
-        return f"it ended the process: {signal.Signals(-code).name}"
+        names = {known.value: known.name for known in signal.Signals}
+        return f"it ended the process: {names.get(-code, f'signal {-code}')}"
     return f"it ended the process with exit code {code}"

@@ -21,7 +21,7 @@ from glowmcu.report.classes import class_line, is_stream, stream_lines
 from glowmcu.report.json_report import run_json
 from glowmcu.report.tables import count
 from glowmcu.verify.executors import executors_shown
-from glowmcu.verify.measurement import Array, Measurement
+from glowmcu.verify.measurement import Array, Measurement, output_entries
 
 _BUNDLE = click.argument("bundle", type=click.Path(path_type=Path))
 _BOARD = click.option(
@@ -101,7 +101,8 @@ def run_command(
         print_json(run_json(loaded.manifest, measured, files) | {"notes": list(notes)})
         return
     out = console()
-    for entry, array, file in zip(loaded.manifest.outputs, measured.outputs, files, strict=True):
+    entries = output_entries(loaded.manifest, measured)
+    for entry, array, file in zip(entries, measured.outputs, files, strict=True):
         out.print(f"{entry.name}  {array.dtype}{list(array.shape)}", markup=False)
         out.print(
             np.array2string(array, threshold=40, max_line_width=min(out.width, 96)), markup=False

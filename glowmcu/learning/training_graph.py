@@ -63,15 +63,7 @@ def with_training(graph: Graph, training: Training | None, file_name: str) -> Gr
             "let only layers behind it learn, as --train last=1",
             ExitCode.UNSUPPORTED,
         ) from cause
-    if descent.missing:
-        raise error(
-            "GM361",
-            f"no gradient comes to {', '.join(descent.missing)}: comparisons, indices and rounding "
-            "have none, and all ways from there to the loss go through such",
-            file_name,
-            "let other layers learn, by their names or as --train last=1",
-            ExitCode.UNSUPPORTED,
-        )
+    descent.expect_all(file_name)
     assigned = {**descent.assigned(), loss: shown}
     end = real.real[result].type.shape[-1] if training.loss is Loss.CROSS_ENTROPY else 1
     made = Graph(
@@ -167,10 +159,18 @@ class _Descent:
             self._memories[memory] = step
         self._steps[state] = build.add(MultiplyAdd(2), step, self._back, parameter)
 
-    @property
-    def missing(self) -> list[str]:
-        """Parameters that no gradient came to."""
-        return [value.name for value, s in self.states.items() if s not in self._steps]
+    def expect_all(self, file_name: str) -> None:
+        """Raise GM361 for parameters that no gradient came to."""
+        missing = [value.name for value, s in self.states.items() if s not in self._steps]
+        if missing:
+            raise error(
+                "GM361",
+                f"no gradient comes to {', '.join(missing)}: comparisons, indices and rounding "
+                "have none, and all ways from there to the loss go through such",
+                file_name,
+                "let other layers learn, by their names or as --train last=1",
+                ExitCode.UNSUPPORTED,
+            )
 
     def assigned(self) -> dict[State, Value]:
         """All states in order: parameters, their momenta, settings."""

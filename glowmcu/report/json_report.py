@@ -8,7 +8,7 @@ from pathlib import Path
 
 from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.report.classes import best_class, is_stream, new_results, stream_classes
-from glowmcu.verify.measurement import Array, Measurement
+from glowmcu.verify.measurement import Array, Measurement, output_entries
 
 Json = dict[str, object]
 
@@ -18,7 +18,9 @@ def run_json(manifest: Manifest, measured: Measurement, files: Sequence[Path | N
     return {
         "outputs": [
             _output_json(entry, array, file) | _class_json(manifest, entry, array)
-            for entry, array, file in zip(manifest.outputs, measured.outputs, files, strict=True)
+            for entry, array, file in zip(
+                output_entries(manifest, measured), measured.outputs, files, strict=True
+            )
         ],
         "instructions": measured.instructions,
         "cycles": measured.cycles,

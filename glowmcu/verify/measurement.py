@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from glowmcu.manifest import Manifest, TensorEntry
 from glowmcu.number_text import between
 
 Array = npt.NDArray[Any]
@@ -97,3 +98,12 @@ class Executor(Protocol):
 
         Raises GlowmcuError (GM6xx) when the bundle does not build or run here.
         """
+
+
+def output_entries(manifest: Manifest, measured: Measurement) -> tuple[TensorEntry, ...]:
+    """Whose the outputs of a run are: of one that only inferred the loss, which is the last, is
+    none of them.
+    """
+    entries = manifest.outputs
+    is_without_loss = manifest.training is not None and len(measured.outputs) == len(entries) - 1
+    return entries[:-1] if is_without_loss else entries
