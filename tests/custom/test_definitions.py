@@ -15,7 +15,8 @@ from glowmcu.custom_c import custom_of_bundle, read_custom
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tflite.writer import ModelBuilder
 from glowmcu.index_notation import DefinitionError, Plan, plan_of, read_definition
-from glowmcu.index_notation.c_code import C_TYPES, body, headers, scratch_bytes
+from glowmcu.index_notation.c_code import C_TYPES, body, scratch_bytes
+from glowmcu.index_notation.expressions import headers
 from glowmcu.index_notation.meaning import results
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.text import parse_graph, print_graph

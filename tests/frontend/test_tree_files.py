@@ -9,7 +9,7 @@ import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.errors import GlowmcuError
-from glowmcu.frontend.onnx.tree_nodes import float_at_most, float_below
+from glowmcu.frontend.onnx.tree_nodes import rounded, rounded_below
 from glowmcu.pipeline import compile_model
 from tests.support.check_model import Array, check_model
 from tests.support.onnx_models import run_onnxruntime
@@ -46,25 +46,25 @@ def refuse(attributes: dict[str, Any], code: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [0.1, -0.1, 0.7, -0.7, 0.5, 1e300, -1e300, 1e-300])
-def test_a_threshold_in_double_is_rounded_down(value: float) -> None:
-    at_most, below = float(float_at_most(value)), float(float_below(value))
+def test_a_threshold_in_double_is_rounded_as_features_are(value: float) -> None:
     with np.errstate(over="ignore"):
-        above, before = (
-            float(np.nextafter(np.float32(at_most), np.float32(end))) for end in (np.inf, -np.inf)
-        )
-    assert at_most <= value < above
-    assert below == (before if at_most == value else at_most)
+        feature = np.array([value]).astype(np.float32)[0]
+    assert rounded(value) == feature
+    assert rounded_below(value) <= feature
+    assert value == -1e300 or rounded_below(value) < feature
 
 
-@pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE"])
-def test_thresholds_in_double_compare_as_onnxruntime_has_it(mode: str) -> None:
+@pytest.mark.parametrize(
+    "mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE", "BRANCH_EQ", "BRANCH_NEQ"]
+)
+def test_features_that_are_a_threshold_in_double_are_it_in_float32(mode: str) -> None:
     attributes = {name: value for name, value in STUMP.items() if name != "nodes_values"}
-    rows = np.array([[0.1], [0.7], [np.nextafter(np.float32(0.1), np.float32(0))]], np.float32)
+    rows = np.array([[0.1], [0.7], [1.2], [0.3]], np.float32)
 
     def in_double(data: bytes, sets: Any) -> list[Array]:
-        return run_onnxruntime(data, [array.astype(np.float64) for array in sets])
+        return run_onnxruntime(data, [np.round(array.astype(np.float64), 6) for array in sets])
 
-    for value in (0.1, 0.7):
+    for value in (0.1, 0.7, 1.2):
         more = {
             "nodes_modes": [mode, "LEAF", "LEAF"],
             "nodes_values_as_tensor": tensor([value, 0.0, 0.0], "float64"),

@@ -61,18 +61,17 @@ class Forest:
         return [node.row for node in self.nodes if isinstance(node, Leaf)]
 
 
-def float_at_most(value: float) -> np.float32:
-    """The largest float32 that is not above `value`."""
+def rounded(value: float) -> np.float32:
+    """A threshold in double as float32, to nearest, as features in double are: one that is the
+    threshold in the file's numbers is it here.
+    """
     with np.errstate(over="ignore"):
-        near = np.float32(value)
-    # In double: beside a float32, numpy would round `value` to one, too.
-    return near if float(near) <= value else np.nextafter(near, np.float32(-np.inf))
+        return np.float32(value)
 
 
-def float_below(value: float) -> np.float32:
-    """The largest float32 below `value`."""
-    near = float_at_most(value)
-    return near if float(near) < value else np.nextafter(near, np.float32(-np.inf))
+def rounded_below(value: float) -> np.float32:
+    """The largest float32 below the rounded threshold."""
+    return np.float32(np.nextafter(rounded(value), np.float32(-np.inf)))
 
 
 #: Where the number of a node goes that is yet to come: one of two lists, and the place in it.
@@ -178,13 +177,13 @@ def _add_branch(arrays: _Arrays, node: Branch) -> list[tuple[int, list[_Slot]]]:
         tracks = node.tracks and mode == "BRANCH_EQ"
         if mode == "BRANCH_NEQ":
             true, false = false, true
-        first = arrays.node(node.feature, float_at_most(value), tracks)
-        second = arrays.node(node.feature, float_below(value), False)
+        first = arrays.node(node.feature, rounded(value), tracks)
+        second = arrays.node(node.feature, rounded_below(value), False)
         arrays.left[first] = second
         return [(false, [(arrays.left, second), (arrays.right, first)]),
                 (true, [(arrays.right, second)])]  # fmt: skip
     below = mode in ("BRANCH_LT", "BRANCH_GTE")
-    threshold = float_below(value) if below else float_at_most(value)
+    threshold = rounded_below(value) if below else rounded(value)
     if mode in ("BRANCH_GT", "BRANCH_GTE"):
         place = arrays.node(node.feature, threshold, not node.tracks)
         return [(false, [(arrays.left, place)]), (true, [(arrays.right, place)])]

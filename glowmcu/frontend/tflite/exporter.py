@@ -60,7 +60,10 @@ def export_tflite(graph: Graph, description: str = "") -> bytes:
         function = load_exporters().get(type(node.op))
         try:
             if function is None:
-                raise Unsupported("GM194", f"{node.op.name} cannot be written as TFLite")
+                raise Unsupported(
+                    "GM194", f"{node.op.name} cannot be written as TFLite",
+                    "the model can be compiled all the same: glowmcu compile",
+                )  # fmt: skip
             function(state, node)
         except Unsupported as cause:
             problems.append(cause.problem(f'{graph.name}, node "{node.name}"'))
