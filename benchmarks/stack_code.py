@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -72,7 +73,7 @@ class Code:
         raise StackError(f"nothing is at {address:#x}")
 
 
-class FunctionWalk:
+class FunctionWalk(ABC):
     """Walks one function; an instruction set says what its instructions do."""
 
     def __init__(self, code: Code, entry: int) -> None:
@@ -112,9 +113,9 @@ class FunctionWalk:
         """Where an instruction is reached with two distances."""
         raise StackError(f"{self.names[self.entry]}: a loop that moves the stack pointer")
 
+    @abstractmethod
     def _after(self, address: int, distance: int) -> Iterator[tuple[int, int]]:
         """Where the instruction leads to, with the distances there."""
-        raise NotImplementedError
 
     def _instruction(self, address: int) -> Instruction:
         item = self.by_address.get(address)
