@@ -25,11 +25,12 @@ from glowmcu.custom_c import (
 )
 from glowmcu.errors import GlowmcuError, error
 from glowmcu.host_compiler import SharedLibrary, complaint, library_command
-from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.libjit_headers import libjit_closure
 from glowmcu.limits import tensor_bytes
 from glowmcu.ops.registry import operation
+from glowmcu.ops.user_file import UserOperation
 from glowmcu.trial_call import trial_call
 
 _GUARD_BYTES = 64
@@ -41,20 +42,8 @@ _FILLS = (0xA5, 0x5A)
 
 @operation("custom_c")
 @dataclass(frozen=True)
-class CustomC(Operation):
-    """`kind` is what the model calls it, `file` and `text` are the user's, `numbers` the values of
-    the signature's attributes, in order.
-    """
-
-    kind: str = ""
-    file: str = ""
-    text: str = ""
-    numbers: tuple[Number, ...] = ()
-
-    @property
-    def source(self) -> CustomFile:
-        """The user's file."""
-        return CustomFile(self.file, self.text)
+class CustomC(UserOperation):
+    """C, with a signature in a comment."""
 
     @property
     def declared(self) -> CustomSignature:

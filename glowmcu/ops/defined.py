@@ -12,29 +12,18 @@ import numpy as np
 from glowmcu.custom_c import CustomFile, Number
 from glowmcu.index_notation import DefinitionError, Plan, plan_of
 from glowmcu.index_notation.meaning import results
-from glowmcu.ir.operation import Array, Operation, OperationError, Rounding, Signature
+from glowmcu.ir.operation import Array, OperationError, Rounding, Signature
 from glowmcu.ir.types import Shape, TensorType
 from glowmcu.limits import tensor_bytes
 from glowmcu.ops.real_functions import RealFunction
 from glowmcu.ops.registry import operation
+from glowmcu.ops.user_file import UserOperation
 
 
 @operation("defined")
 @dataclass(frozen=True)
-class Defined(Operation):
-    """`kind` is what the model calls it, `file` and `text` are the user's, `numbers` the values of
-    the definition's attributes, in order. Operands and results are float32 or int32.
-    """
-
-    kind: str = ""
-    file: str = ""
-    text: str = ""
-    numbers: tuple[Number, ...] = ()
-
-    @property
-    def source(self) -> CustomFile:
-        """The user's file."""
-        return CustomFile(self.file, self.text)
+class Defined(UserOperation):
+    """A definition in index notation. Operands and results are float32 or int32."""
 
     def plan(self, inputs: Sequence[TensorType]) -> Plan:
         """The definition at these shapes. Raises OperationError where it reads outside, or does
