@@ -169,7 +169,6 @@ class CostEntry:
     stack_bytes: dict[str, int] = field(default_factory=dict)
     stack_found: str = ""
     cycles_estimate: int | None = None
-    instructions_estimate: int | None = None
     code_bytes_estimate: int | None = None
 
 
@@ -382,7 +381,9 @@ def _from_json(body: dict[str, Any]) -> Manifest:
     body["states"] = tuple(
         StateEntry(**{**row, "shape": tuple(row["shape"])}) for row in body.get("states", ())
     )
-    body["costs"] = CostEntry(**body.get("costs", {}))
+    costs = {**body.get("costs", {})}
+    costs.pop("instructions_estimate", None)  # of a Cortex-M55, in bundles of 0.1
+    body["costs"] = CostEntry(**costs)
     if body.get("pipeline") is not None:
         stages = tuple(StageEntry(**row) for row in body["pipeline"]["stages"])
         body["pipeline"] = PipelineEntry(**{**body["pipeline"], "stages": stages})

@@ -127,11 +127,9 @@ def _cost_lines(manifest: Manifest) -> list[str]:
     if costs.stack_bytes:
         function, size = next(iter(costs.stack_bytes.items()))
         lines.append(f"  stack    {count(size)} B at most in {escape(function)}")
-    work, unit = costs.cycles_estimate, "cycles"
-    if work is None:
-        work, unit = costs.instructions_estimate, "instructions"
-    if work is not None:
-        lines.append(f"  time     about {count(work)} {unit}, estimated without wait states")
+    if costs.cycles_estimate is not None:
+        cycles = count(costs.cycles_estimate)
+        lines.append(f"  time     about {cycles} cycles, estimated without wait states")
     return lines
 
 
