@@ -328,7 +328,7 @@ def _training(
     if model.inference is None:
         return None
     plain = fit_as_asked(model.inference, options, None, planning).fit
-    known = known_costs(options.core, options.goal, 1.0, ()).work > 0
+    known = known_costs(options.core, options.goal, 1.0, ()).cycles > 0
     return training_entry(model.imported, model.model_sha256, fit, plain.arena_bytes, known)
 
 
