@@ -331,7 +331,7 @@ class _Layer:
     def _activation(self, position: int) -> Value:
         value = self._node.inputs[position]
         type_ = self._operand_type(position)
-        if self._rule.unified and self._node.output.type.element is ElementType.F32:
+        if self._rule.unified:
             type_ = replace(type_, quantization=self._type_of(self._node.output).quantization)
         return self._tensors.stored(value, type_)
 

@@ -15,6 +15,7 @@ from glowmcu.kernels.requantization.linear_form import (
     Arithmetic,
     _Bounds,
     _widest,
+    integers_near,
     linear_form,
 )
 from glowmcu.ops.elementwise import Add, Sub
@@ -149,6 +150,16 @@ def test_operands_that_are_never_negative_make_a_form_possible(arithmetic: Arith
     results = form_results(op, signature, arithmetic, low=-100)
     assert results is not None
     assert np.array_equal(results, literal(op, signature, low=-100))
+
+
+def test_integers_near_numbers_come_nearest_first() -> None:
+    """Nearest to the rounded ones."""
+    numbers = np.array([3.4, -2.6])
+    assert integers_near(numbers, 0) == [(3, -3)]
+    found = integers_near(numbers, 2)
+    assert sorted(found) == [(p, q) for p in range(1, 6) for q in range(-5, 0)]
+    distances = [(p - 3) ** 2 + (q + 3) ** 2 for p, q in found]
+    assert distances == sorted(distances)
 
 
 @pytest.mark.parametrize("seed", range(6))

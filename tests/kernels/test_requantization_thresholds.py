@@ -92,6 +92,13 @@ def test_only_a_channel_that_changes_can_shift_too_far(
         assert solve_lines(LineProblem(stairs, 0, 8), two_sided=True) is None
 
 
+def test_a_line_of_what_shifts_too_far_is_not_looked_for() -> None:
+    """It would be one of thresholds that are not those of the layer."""
+    near, far = (one_channel(2**31 - 1, shift, (0, 2**31 - 1), -128) for shift in (-22, -23))
+    assert solve_lines(LineProblem(near, 0, 1), two_sided=False) is not None
+    assert solve_lines(LineProblem(far, 0, 1), two_sided=False) is None
+
+
 @pytest.mark.parametrize(
     ("accumulator_range", "bias", "with_bias", "room"),
     [

@@ -253,6 +253,9 @@ def test_a_name_that_was_guessed_is_told() -> None:
     assert "'x_train' is the samples" in notes_of({"x_train": BATCH, "y": LABELS}, perceptron())
     assert notes_of({"inputs": BATCH, "labels": LABELS}, perceptron()) == ""
     assert notes_of({"anything": BATCH}, perceptron()) == ""
+    labels_first = {"y": LABELS, "x_train": BATCH}
+    assert "'x_train' is the samples" in notes_of(labels_first, perceptron())
+    assert [len(each) for each in samples_of(perceptron(), labels_first)] == [1] * len(BATCH)
 
 
 def test_pixels_for_a_float_input_are_asked_about() -> None:

@@ -135,7 +135,15 @@ def test_pixels_of_16_bits_are_those_of_8_and_not_white(tmp_path: Path) -> None:
     assert np.array_equal(colored, np.repeat(got, 3, axis=3))
 
 
-@pytest.mark.parametrize("pixels", [np.zeros((2, 3), np.float32), np.full((2, 3), 65536, np.int32)])
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        np.zeros((2, 3), np.float32),
+        np.full((2, 3), 65536, np.int32),
+        np.array([[0, 0, -1], [0, 0, 9]], np.int32),
+        np.array([[0, 0, 0], [0, 0, 65536]], np.int32),
+    ],
+)
 def test_pixels_of_32_bits_have_no_range(pixels: Any, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="pip install glowmcu[images]")
     image.fromarray(pixels).save(tmp_path / "x.tiff")

@@ -14,7 +14,9 @@ import pytest
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.matmul import FullyConnected
+from glowmcu.ops.shape import Reshape
 from glowmcu.quant.recordings import read_sound
 from glowmcu.quant.sample_files import read_samples
 from glowmcu.quant.sample_source import SampleSource
@@ -110,6 +112,13 @@ def test_a_table_that_fits_no_input_is_refused(
     assert (caught.value.code, words in str(caught.value)) == (code, True), caught.value
 
 
+def stored_sound_network(length: int = 4) -> Graph:
+    graph = GraphBuilder()
+    sound = TensorType((1, length), ElementType.I16, Quantization((2.0**-15,), (0,)))
+    x = graph.input(sound, "sound")
+    return graph.finish(graph.add(Reshape((length,)), x, like=sound, name="kept"))
+
+
 def sound_network(length: int = 8) -> Graph:
     graph = GraphBuilder()
     x = graph.input(real(1, length), "sound")
@@ -150,6 +159,14 @@ def test_sound_is_cut_into_samples_between_minus_one_and_one(tmp_path: Path) -> 
     record(tmp_path / "yes" / "b.wav", numbers[::-1])
     both = SampleSource(tmp_path).read(sound_network())
     assert both.count == 4, "clips lie in folders by class"
+
+
+def test_integers_take_sound_as_it_is_stored(tmp_path: Path) -> None:
+    numbers = np.array([-32768, -32767, -1, 0, 1, 255, 32766, 32767], np.int16)
+    record(tmp_path / "a.wav", numbers)
+    got = arrays_of(read_samples(stored_sound_network(), tmp_path / "a.wav"))
+    assert got.dtype == np.int16
+    assert got.reshape(-1).tolist() == numbers.tolist()
 
 
 def test_several_channels_are_averaged_and_a_note_says_so(tmp_path: Path) -> None:

@@ -104,7 +104,9 @@ ENDS: dict[str, Make] = {
     "plus, with an axis more": lambda b: b(Add(), b.bins(), np.full((1, 1, 1), 0.5, "f4")),
     "magnitudes plus themselves": lambda b: twice(b, Add(), roots(b)),
     "the greater of bins and magnitudes": lambda b: b(Maximum(), b.bins(), roots(b)),
-    "bins to several powers": lambda b: b(Pow(), b.bins(), np.full(BINS, 0.5, "f4")),
+    "bins to several powers": lambda b: b(
+        Pow(), b.bins(), np.array([0.5, 0.5, 1, 0.5, 0.5], "f4")
+    ),
     "divided by nothing": lambda b: b(Div(), b.bins(), NOTHING),
     "two banks without biases": lambda b: fully(
         b, fully(b, b.bins(), BANK, NO_BIAS), BANK[:, :4], NO_BIAS
