@@ -95,7 +95,7 @@ def _quantize(
     border = [
         value
         for value in (*graph.arguments, *graph.results)
-        if int8_interface and value.type.element is ElementType.F32
+        if value.type.element is ElementType.F32
     ]
     int16 = fused.names(options.int16)
     four_bit = fused.names(options.four_bit_weights)

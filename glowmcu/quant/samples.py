@@ -217,7 +217,7 @@ def _rows(batch: Array, value: Value, where: str) -> Array:
         return batch[np.newaxis]
     if batch.ndim and shape[:1] == (1,) and batch.shape[1:] == shape[1:]:
         return batch[:, np.newaxis]
-    if batch.ndim and batch.shape[1:] == shape:
+    if batch.shape[1:] == shape:
         return batch
     raise _wrong_shape(batch.shape, value, where, many=True)
 

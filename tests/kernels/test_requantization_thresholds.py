@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from glowmcu.ir.operation import Rounding
 from glowmcu.ir.value_range import Int64Array
+from glowmcu.kernels.requantization import thresholds
 from glowmcu.kernels.requantization.thresholds import (
     _FAR,
     LineProblem,
@@ -134,6 +135,60 @@ def test_records_are_picked_by_channel_and_numbers_stay() -> None:
     assert (some.zero_point, some.clamp, some.rounding) == (3, (-5, 6), Rounding.SINGLE)
     assert np.array_equal(some.firsts, stairs.firsts[[2, 0]])
     assert stairs.pick(np.array([2, 0])).bias.tolist() == [3, 1]
+
+
+#: The tilts of each round, and the steps around the first one.
+FIRST, MORE = len(thresholds._TILTS), len(thresholds._MORE_TILTS)
+STEPS = len(thresholds._STEPS_AROUND)
+
+
+@pytest.mark.parametrize(
+    ("channels", "hard", "asked"),
+    [
+        (10, 0, [(10, FIRST)]), (10, 2, [(10, FIRST), (2, MORE)]), (10, 3, [(10, FIRST)]),
+        (20, 4, [(20, FIRST), (4, MORE)]), (20, 5, [(20, FIRST)]),
+        (200, 0, [(128, FIRST), (72, FIRST)]), (1, 1, [(1, FIRST), (1, MORE)]),
+        (140, 20, [(128, FIRST), (12, FIRST), (20, MORE)]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_more_is_tried_for_the_few_channels_that_are_left(
+    channels: int,
+    hard: int,
+    asked: list[tuple[int, int]],
+    two_sided: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More than 15 % and one without a line mean that the form does not suit the layer."""
+    one = np.ones(channels, np.int64)
+    stairs = staircase(
+        2**30 * one, -4 * one, np.arange(channels), (-9 * one, 9 * one), 0, (-128, 127),
+        Rounding.DOUBLE,
+    )  # fmt: skip
+    seen: list[tuple[int, int]] = []
+
+    def solved(
+        problem: LineProblem, steps: Int64Array, tilts: np.ndarray, _: bool
+    ) -> tuple[np.ndarray, Int64Array, Int64Array]:
+        bias = problem.stairs.bias
+        seen.append((len(bias), len(tilts)))
+        found = (bias >= hard) | (len(tilts) == MORE)
+        return found, 100 + bias, 1000 * len(tilts) + bias
+
+    monkeypatch.setattr(thresholds, "_solve", solved)
+    lines = solve_lines(LineProblem(stairs, 8, 7), two_sided)
+    again = [(hard, FIRST)] * (STEPS - 1) if two_sided and hard else []
+    parts = sum(count == FIRST for _, count in asked)
+    assert seen == [*asked[:parts], *again, *asked[parts:]]
+    has_lines = not hard or asked[-1][1] == MORE
+    assert (lines is not None) == has_lines
+    if lines is not None:
+        numbers = np.arange(channels)
+        assert lines[0].tolist() == (100 + numbers).tolist()
+        tried = np.where(numbers < hard, MORE, FIRST)
+        assert lines[1].tolist() == (1000 * tried + numbers).tolist()
+        # Of the rounding by 2^4 a step is 2^3 in the high word, which is shifted by 7.
+        assert lines[2].tolist() == [8 * two_sided] * channels
 
 
 def random_points(seed: int, channels: int = 3, count: int = 40) -> _Points:

@@ -14,11 +14,15 @@ from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.operation import Array
 from glowmcu.limits import memory_limit
+from glowmcu.ops.activation import Abs
+from glowmcu.ops.elementwise import Add
 from glowmcu.quant import data_sets
+from glowmcu.quant.data_sets import samples_in
 from glowmcu.quant.images import Preprocessing, read_image
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import Samples, samples_of
-from tests.quant.networks import convolutions, draw, perceptron
+from tests.ir.graphs import GraphBuilder
+from tests.quant.networks import convolutions, draw, perceptron, real
 from tests.quant.test_samples import two_inputs
 
 BATCH = draw(0, 5, 24)
@@ -243,6 +247,32 @@ def test_what_is_not_clear_is_refused_with_what_there_is(data: Any, text: str) -
         list(samples_of(perceptron(), data))
     assert caught.value.code == "GM304"
     assert text in str(caught.value)
+
+
+def test_rows_of_plain_numbers_are_of_one_input_only() -> None:
+    graph = GraphBuilder()
+    one, two = (graph.input(real(1, 2), name) for name in ("one", "two"))
+    both = graph.finish(graph.add(Add(), one, two))
+    single = GraphBuilder()
+    alone = single.finish(single.add(Abs(), single.input(real(1, 2))))
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    assert [len(each) for each in samples_in(alone, rows)] == [1, 1]
+    assert list(samples_in(both, rows)) == [rows]
+    arrays = [np.array(row, np.float32) for row in rows]
+    assert [len(each) for each in samples_in(both, arrays)] == [2]
+
+
+def test_a_number_alone_is_no_batch_of_vectors() -> None:
+    graph = GraphBuilder()
+    vector = graph.finish(graph.add(Abs(), graph.input(real(1))))
+    with pytest.raises(GlowmcuError) as caught:
+        samples_of(vector, np.array(3.0, np.float32))
+    assert caught.value.code == "GM304"
+    assert samples_of(vector, np.ones(3, np.float32)).count == 3
+    point = GraphBuilder()
+    number = point.finish(point.add(Abs(), point.input(real())))
+    assert samples_of(number, np.array(3.0, np.float32)).count == 1
+    assert samples_of(number, np.ones(3, np.float32)).count == 3
 
 
 def notes_of(data: Mapping[str, Array] | Array | list[Any], graph: Graph) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from glowmcu import limits
 from glowmcu.errors import GlowmcuError
+from glowmcu.quant import images
 from glowmcu.quant.images import Preprocessing, read_image, read_preprocessing
 
 GOOD: dict[str, Any] = {"size": [2, 3], "mean": 1.0, "scale": 2.0}
@@ -150,6 +152,23 @@ def test_pixels_of_32_bits_have_no_range(pixels: Any, tmp_path: Path) -> None:
     with pytest.raises(GlowmcuError, match="pixels of 32 bits") as caught:
         read_image(tmp_path / "x.tiff", Preprocessing((2, 3), (0.0,), (1.0,)))
     assert caught.value.code == "GM307"
+
+
+def test_an_error_without_words_is_told_by_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words, told in (("", "ZeroDivisionError"), ("one\n  two", "one two")):
+        monkeypatch.setattr(images, "_pixels", raising(ZeroDivisionError(words)))
+        with pytest.raises(GlowmcuError, match=f"cannot read the image: {told}\n") as caught:
+            read_image(tmp_path / "x.png", Preprocessing((2, 3), (0.0,), (1.0,)))
+        assert caught.value.code == "GM307"
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
 def test_an_image_larger_than_the_memory_that_is_allowed_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, Quantization, TensorType
 from glowmcu.ops.matmul import FullyConnected
 from glowmcu.ops.shape import Reshape
-from glowmcu.quant.recordings import read_sound
+from glowmcu.quant.recordings import _with_points, read_sound
 from glowmcu.quant.sample_files import read_samples
 from glowmcu.quant.sample_source import SampleSource
 from tests.ir.graphs import GraphBuilder
@@ -138,6 +138,22 @@ def record(path: Path, numbers: Array) -> Path:
 def test_a_table_of_a_spreadsheet_in_utf_16_is_read(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text(table("\t", "\t".join(NAMES)), encoding="utf-16")
     assert np.array_equal(arrays_of(read_samples(perceptron(), tmp_path / "data.csv")), BATCH)
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "points"),
+    [
+        (["1,5", "2"], ";", True), (["1,5", "2"], ",", False), (["1,000.5", "2"], ";", False),
+        (["1,5", "2.5"], "\t", False), (["15", "2"], ";", False),
+    ],
+)  # fmt: skip
+def test_commas_are_points_where_nothing_else_is(
+    cells: list[str], separator: str, points: bool
+) -> None:
+    lines = [(1, ["a,b", "c"]), (2, cells)]
+    changed, notes = _with_points(lines, separator)
+    assert len(notes) == points
+    assert changed[1][1] == ([cell.replace(",", ".") for cell in cells] if points else cells)
 
 
 def test_suffixes_may_be_in_capitals(tmp_path: Path) -> None:

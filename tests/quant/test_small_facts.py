@@ -209,13 +209,15 @@ def test_what_two_masks_are_made_of_reaches_as_far_as_either() -> None:
 
 
 def test_an_operator_without_a_rule_ends_the_way_to_the_scores() -> None:
-    graph = GraphBuilder()
-    scores = graph.input(real(1, 4), "scores")
-    mask = graph.constant(np.array([FORBIDS], np.float32), name="mask")
-    x = graph.add(CumSum(1), graph.add(Add(), scores, mask, name="masked"))
-    assert graph.nodes[-1].op.quantization_rule(graph.nodes[-1].signature) is None
-    built = graph.finish(graph.add(Softmax(), x))
-    assert masked_ranges(built, lambda value: (-3.0, 5.0)) == {}
+    """And so does one whose results have a range of their own."""
+    for op, ends in ((CumSum(1), True), (Relu((0.0, 6.0)), True), (Reshape((1, 4)), False)):
+        graph = GraphBuilder()
+        scores = graph.input(real(1, 4), "scores")
+        mask = graph.constant(np.array([FORBIDS], np.float32), name="mask")
+        x = graph.add(op, graph.add(Add(), scores, mask, name="masked"))
+        built = graph.finish(graph.add(Softmax(), x))
+        assert (masked_ranges(built, lambda value: (-3.0, 5.0)) == {}) == ends
+    assert CumSum(1).quantization_rule(built.nodes[-1].signature) is None
 
 
 def test_samples_of_two_inputs_are_of_one_number() -> None:

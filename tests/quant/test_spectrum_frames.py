@@ -106,6 +106,17 @@ def test_frames_are_not_seen_through_what_computes() -> None:
     assert building.found(building.times(building.graph.add(Abs(), rows))) is None
 
 
+def test_frames_end_with_their_signal_whatever_is_put_behind_it() -> None:
+    """A number that looks like the place of one more sample is none."""
+    building = Building(1, 4)
+    padded = building.graph.add(Pad(((0, 0), (0, 1)), 5.0), building.signal)
+    framed = building.times(building.gathered(padded, places(0, 1, 2)))
+    found = building.found(framed)
+    assert found is not None
+    assert found.signal is padded
+    assert found.count == 2
+
+
 #: Places of which no frames follow each other at equal steps.
 IRREGULAR = {
     "the same frame again": places(3, 0, 3),
