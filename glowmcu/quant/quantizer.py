@@ -140,7 +140,9 @@ def _formats(
     everything = replace(calibration, method=Method.MINMAX)
     return Formats(
         assign_parameters(graph, others, profile, calibration, border),
-        assign_parameters(graph, wide, profile, everything, element=ElementType.I16, others=others),
+        assign_parameters(
+            graph, wide, profile, everything, element=ElementType.I16, others=others.items()
+        ),
         wide_nodes,
         {value for node, rule in rules.items() for value in wide_states(node, rule)},
         raw_inputs(graph, rules, wide_nodes),

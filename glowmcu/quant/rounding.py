@@ -119,7 +119,7 @@ def refinement_for(
             assert error is not None
             stored = round_adaptively(node, layer, stored, error, moments.count)
         x = names.get(node.inputs[0])
-        if options.bias_correction and layer.bias is not None and x is not None and is_linear(node):
+        if options.bias_correction and x is not None and is_linear(node):
             mean = _mean_row(node, profile.tensors[x]) if moments is None else moments.mean
             layer = replace(layer, bias=corrected_bias(node, layer, stored, mean))
         return stored, layer

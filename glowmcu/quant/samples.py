@@ -91,7 +91,7 @@ def samples_of(graph: Graph, data: SampleData, where: str = "samples") -> Sample
 
     count = sum(1 for item in items for _ in samples_in(graph, item)) if is_loader else len(items)
     samples = _not_empty(Samples(make, count), where)
-    return samples.with_notes(_questions(graph, first[0][0] if first and first[0] else None))
+    return samples.with_notes(_questions(graph, first[0][0] if first[0] else None))
 
 
 def _questions(graph: Graph, sample: object) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from glowmcu.limits import memory_limit
 from glowmcu.ops.activation import Abs
 from glowmcu.ops.elementwise import Add
 from glowmcu.quant import data_sets
-from glowmcu.quant.data_sets import samples_in
+from glowmcu.quant.data_sets import described, samples_in
 from glowmcu.quant.images import Preprocessing, read_image
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import Samples, samples_of
@@ -260,6 +260,21 @@ def test_rows_of_plain_numbers_are_of_one_input_only() -> None:
     assert list(samples_in(both, rows)) == [rows]
     arrays = [np.array(row, np.float32) for row in rows]
     assert [len(each) for each in samples_in(both, arrays)] == [2]
+
+
+def test_what_stands_behind_a_sample_is_left_out_even_if_it_looks_like_one() -> None:
+    """As what an autoencoder is to give."""
+    x, target = np.zeros(24, np.float32), np.ones(24, np.float32)
+    for item in ((x, target), [x, target]):
+        ((found,),) = samples_in(perceptron(), item)
+        assert found is x
+    assert list(samples_in(perceptron(), [])) == [[]]
+
+
+def test_an_item_of_nothing_is_called_so() -> None:
+    assert (described({}), described([])) == ("nothing", "nothing")
+    assert described([x := np.zeros((2, 3), np.float32), 5]) == f"{x.shape} float32, int"
+    assert described({"a": "text"}) == "'a' str"
 
 
 def test_a_number_alone_is_no_batch_of_vectors() -> None:

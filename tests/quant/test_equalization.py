@@ -62,6 +62,16 @@ def test_an_activation_does_not_mind_a_factor_where_it_ends_at_nothing_or_zero(
     assert _is_homogeneous(replace(node, op=Conv2D(clamp=clamp))) == homogeneous
 
 
+def test_a_tensor_that_an_output_shows_is_left_as_it_is() -> None:
+    graph = uneven("1x1")
+    profile = profile_graph(graph, random_samples(graph, 16))
+    assert scaled_values(profile, equalize(graph, profile)[1])
+    first = next(node for node in graph.nodes if node.name == "between")
+    shown = graph.replace(outputs=(*graph.outputs, first.output))
+    profile = profile_graph(shown, random_samples(shown, 16))
+    assert not scaled_values(profile, equalize(shown, profile)[1])
+
+
 @pytest.mark.parametrize("second", ["depthwise", "grouped", "1x1"])
 def test_the_network_computes_the_same(second: str) -> None:
     graph = uneven(second)

@@ -14,6 +14,9 @@ from glowmcu import limits
 from glowmcu.errors import GlowmcuError
 from glowmcu.quant import images
 from glowmcu.quant.images import Preprocessing, read_image, read_preprocessing
+from glowmcu.quant.sample_files import read_samples
+from glowmcu.quant.sample_source import SampleSource
+from tests.quant.networks import convolutions
 
 GOOD: dict[str, Any] = {"size": [2, 3], "mean": 1.0, "scale": 2.0}
 
@@ -152,6 +155,21 @@ def test_pixels_of_32_bits_have_no_range(pixels: Any, tmp_path: Path) -> None:
     with pytest.raises(GlowmcuError, match="pixels of 32 bits") as caught:
         read_image(tmp_path / "x.tiff", Preprocessing((2, 3), (0.0,), (1.0,)))
     assert caught.value.code == "GM307"
+
+
+def test_an_image_that_is_not_there_is_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(GlowmcuError, match="no such file or folder") as caught:
+        read_samples(convolutions(), tmp_path / "x.png", Preprocessing((9, 7), (0.0,), (1.0,)))
+    assert caught.value.code == "GM307"
+
+
+def test_numbers_are_taken_as_they_are_whatever_the_preprocessing_is() -> None:
+    how = Preprocessing((9, 7), (0.0,), (1.0,))
+    pixels = np.zeros((2, 9, 7, 3), np.float32)
+    for data in (pixels, {"image": pixels}):
+        assert SampleSource(data, how)._in_memory() is data
+    assert SampleSource([pixels], None)._in_memory() == [pixels]
+    assert SampleSource([pixels], how)._in_memory() != [pixels]
 
 
 def test_an_error_without_words_is_told_by_its_kind(

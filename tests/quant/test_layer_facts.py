@@ -166,6 +166,9 @@ def test_four_bits_are_asked_for_by_their_number_by_names_and_by_mixed() -> None
     for weights, asked in (("mixed", True), (4, True), (["a"], True), (8, False), ([], False)):
         assert Quantization(weights=weights).asks_for_four_bits == asked  # type: ignore[arg-type]
     assert not Quantization().asks_for_four_bits
+    mixed = Quantization(weights="mixed").over(QuantizationOptions())
+    assert mixed.four_bit_weights == ()
+    assert Quantization(weights=["a"]).over(mixed).four_bit_weights == ("a",)
 
 
 def test_only_matrix_products_with_weights_may_have_four_bits() -> None:

@@ -106,6 +106,15 @@ def test_frames_are_not_seen_through_what_computes() -> None:
     assert building.found(building.times(building.graph.add(Abs(), rows))) is None
 
 
+def test_constants_alone_are_no_signal() -> None:
+    building = Building()
+    numbers = building.constant(np.arange(SAMPLES, dtype=np.float32)[np.newaxis])
+    rows = building.constant(places(0, 4, 3))
+    gathered = building.graph.add(Gather(1), numbers, rows, like=real(1))
+    for framed in (gathered, building.times(gathered)):
+        assert building.found(framed) is None
+
+
 def test_frames_end_with_their_signal_whatever_is_put_behind_it() -> None:
     """A number that looks like the place of one more sample is none."""
     building = Building(1, 4)
