@@ -271,6 +271,38 @@ def test_what_stands_behind_a_sample_is_left_out_even_if_it_looks_like_one() -> 
     assert list(samples_in(perceptron(), [])) == [[]]
 
 
+class WithoutLength:
+    """Gives items by number, and nobody knows how many."""
+
+    def __getitem__(self, index: int) -> Array:
+        if index == 5:
+            raise IndexError
+        return BATCH[index : index + 1]
+
+
+def test_a_data_set_without_a_length_is_read_to_its_end() -> None:
+    found = samples_of(perceptron(), WithoutLength())  # type: ignore[arg-type]
+    assert found.count == 5
+    assert np.array_equal(arrays_of(found), BATCH)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {f"x{i}": 0.5 for i in range(23)}, {f"x{i}": 0.5 for i in range(25)},
+        {f"x{i}": "a" if i == 7 else 0.5 for i in range(24)},
+    ],
+    ids=["too few", "too many", "a word"],
+)  # fmt: skip
+def test_columns_that_are_not_as_many_numbers_are_no_sample(row: dict[str, object]) -> None:
+    good = {f"x{i}": float(i) for i in range(24)} | {"label": 3}
+    (sample,) = samples_of(perceptron(), [good])
+    assert sample[0].tolist() == [list(range(24))]
+    with pytest.raises(GlowmcuError) as caught:
+        list(samples_of(perceptron(), [row]))
+    assert caught.value.code == "GM304"
+
+
 def test_an_item_of_nothing_is_called_so() -> None:
     assert (described({}), described([])) == ("nothing", "nothing")
     assert described([x := np.zeros((2, 3), np.float32), 5]) == f"{x.shape} float32, int"

@@ -9,8 +9,9 @@ import pytest
 
 from glowmcu.errors import GlowmcuError
 from glowmcu.ir.graph import Graph
-from glowmcu.ir.types import ElementType
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.ops.activation import Relu
+from glowmcu.ops.cast import Cast
 from glowmcu.ops.convolution import Conv2D
 from glowmcu.ops.elementwise import Add, Minimum
 from glowmcu.ops.joining import Concatenation
@@ -22,6 +23,7 @@ from glowmcu.quant.options import Interface, QuantizationOptions
 from glowmcu.quant.profiling import profile_graph
 from glowmcu.quant.quantizer import quantize, quantize_graph
 from glowmcu.quant.ranges import Calibration, Method
+from glowmcu.quant.samples import samples_of
 from glowmcu.quant.schemas import Schema
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import (
@@ -218,19 +220,37 @@ def test_a_layer_of_a_constant_has_no_mean_to_correct() -> None:
     assert [node.op.name for node in made.nodes if node.inputs] == ["fully_connected", "add"]
 
 
+@pytest.mark.parametrize("interface", list(Interface))
+def test_an_input_of_integers_stays_what_it_is(interface: Interface) -> None:
+    graph = GraphBuilder()
+    x = graph.input(real(1, 4), "x")
+    chosen = graph.input(TensorType((1, 4), ElementType.I32), "chosen")
+    number = graph.add(Cast(), chosen, like=real(1), name="number")
+    built = graph.finish(graph.add(Add(), number, x, name="sum"))
+    samples = samples_of(built, {"x": draw(1, 8, 4), "chosen": np.ones((8, 4), np.int32)})
+    made = quantize_graph(
+        built, profile_graph(built, samples), QuantizationOptions(interface=interface)
+    )
+    assert [value.name for value in made.inputs] == ["x", "chosen"]
+    assert made.inputs[1].type == chosen.type
+
+
 def test_an_output_that_a_float_layer_reads_has_a_name_of_its_own_there() -> None:
     graph = GraphBuilder()
     x = graph.input(real(1, 4), "x")
     y = graph.add(Relu(RELU), x, name="y")
-    z = graph.add(Softmax(), y, name="z")
+    w, b = graph.constant(draw(1, 4, 4), name="w"), graph.constant(draw(2, 4), name="b")
+    inside = graph.add(FullyConnected(), x, w, b, name="inside")
+    z = graph.add(Softmax(), graph.add(Add(), y, inside, name="both"), name="z")
     built = graph.finish(y, z)
     profile = profile_graph(built, random_samples(built, 8))
     for interface in Interface:
-        options = QuantizationOptions(keep_float=("z",), interface=interface)
+        options = QuantizationOptions(keep_float=("z", "both"), interface=interface)
         made = quantize_graph(built, profile, options)
         names = [value.name for node in made.nodes for value in node.outputs]
         assert len(set(names)) == len(names)
         assert [value.name for value in made.outputs] == ["y", "z"]
+        assert "inside/real" in names
 
 
 def test_a_constant_that_is_not_finite_keeps_its_node_float() -> None:

@@ -170,6 +170,17 @@ def test_what_another_node_reads_too_keeps_its_range(read_by: str) -> None:
 
 @pytest.mark.parametrize("how", ["add", "select"])
 @pytest.mark.parametrize("mask", [FORBIDS, None])
+def test_a_mask_that_another_node_reads_keeps_its_range(how: str, mask: Any) -> None:
+    graph = masked(how, mask)
+    (value,) = (v for node in graph.nodes for v in node.inputs if v.name == "mask")
+    measured = {**MEASURED, "masked": (-1e9, 5.0)}
+    other = Node(Relu((0.0, 6.0)), (value,), (replace(value, name="other"),), "other")
+    changed = graph.replace((*graph.nodes, other), (*graph.outputs, other.output))
+    assert masked_ranges(changed, lambda value: measured[value.name]) == {}
+
+
+@pytest.mark.parametrize("how", ["add", "select"])
+@pytest.mark.parametrize("mask", [FORBIDS, None])
 def test_a_mask_that_an_output_shows_keeps_its_range(how: str, mask: Any) -> None:
     graph = masked(how, mask)
     (value,) = (v for node in graph.nodes for v in node.inputs if v.name == "mask")

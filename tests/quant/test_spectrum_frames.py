@@ -106,6 +106,17 @@ def test_frames_are_not_seen_through_what_computes() -> None:
     assert building.found(building.times(building.graph.add(Abs(), rows))) is None
 
 
+def test_frames_of_which_some_are_computed_are_none() -> None:
+    """Absolute values of places would be the same places."""
+    for computed in (False, True):
+        building = Building()
+        x = building.signal
+        y = building.graph.add(Abs(), x) if computed else x
+        parts = building.gathered(x, places(0, 4, 2)), building.gathered(y, places(8, 4, 1))
+        joined = building.graph.add(Concatenation(1), *parts, like=real(1))
+        assert (building.found(building.times(joined)) is None) == computed
+
+
 def test_constants_alone_are_no_signal() -> None:
     building = Building()
     numbers = building.constant(np.arange(SAMPLES, dtype=np.float32)[np.newaxis])
