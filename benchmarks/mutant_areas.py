@@ -72,7 +72,8 @@ AREAS = {
     "tflite": Area(
         tuple(f"frontend/tflite/{name}.py" for name in _TFLITE),
         ("tests/frontend", "tests/hostile", "tests/ops/test_activation.py",
-         "tests/ops/test_uint8.py", "tests/ops/test_elementwise.py", "tests/ops/test_slicing.py",
+         "tests/ops/test_tflite_complex.py", "tests/ops/test_uint8.py",
+         "tests/ops/test_elementwise.py", "tests/ops/test_slicing.py",
          "tests/ops/test_real_layers.py"),
     ),
     "onnx": Area(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from glowmcu.compilation import Options
 from glowmcu.frontend.tflite.writer import ModelBuilder
-from glowmcu.ir.operation import Rounding
-from glowmcu.kernels.requantization.proved_elements import proved_code
+from glowmcu.ir.operation import Rounding, Signature
+from glowmcu.ir.types import ElementType
+from glowmcu.kernels.requantization.proved_elements import is_int8, proved_code
 from glowmcu.kernels.requantization.two_piece_form import two_piece_form
 from glowmcu.ops.elementwise import Add, Sub
 from glowmcu.pipeline import compile_model
@@ -63,6 +66,16 @@ def test_a_two_piece_line_is_exact_and_stays_inside_int32() -> None:
             assert np.array_equal(np.clip(two_piece >> 22, -128, 127), want)
             found += form.bend > 0
     assert found == 6
+
+
+def test_only_numbers_of_int8_with_scales_are_proved() -> None:
+    signature = signature_of(SCALES, (0, 0, 0))
+    assert is_int8(signature)
+    for place in range(3):
+        for changed in ({"element": ElementType.I16}, {"quantization": None}):
+            types = [*signature.inputs, signature.output]
+            types[place] = replace(types[place], **changed)
+            assert not is_int8(Signature(tuple(types[:2]), (types[2],)))
 
 
 def stacked_model() -> bytes:

@@ -194,6 +194,16 @@ def test_of_several_outputs_each_counts_alike() -> None:
     assert 10 ** (-found.output_db / 10) == pytest.approx(sum(noises) / 2, rel=1e-6)
 
 
+def test_real_numbers_are_those_of_one_scale() -> None:
+    stored = np.array([[-3, 4]], np.int8)
+    one, each = Quantization((0.5,), (1,)), Quantization((0.5, 2.0), (0, 0), 1)
+    read = [
+        real_values(stored, TensorType((1, 2), ElementType.I8, how)) for how in (one, each, None)
+    ]
+    assert read[0].tolist() == [[-2.0, 1.5]]
+    assert read[1] is read[2] is stored
+
+
 def test_an_input_that_is_stored_already_is_no_row() -> None:
     graph = GraphBuilder()
     stored, x = graph.input(int8(1, 4, scale=0.25), "stored"), graph.input(real(1, 4), "x")

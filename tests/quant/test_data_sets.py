@@ -286,6 +286,17 @@ def test_a_data_set_without_a_length_is_read_to_its_end() -> None:
     assert np.array_equal(arrays_of(found), BATCH)
 
 
+def test_a_data_set_of_tensorflow_that_ends_is_read() -> None:
+    class Finite:
+        def __iter__(self) -> Iterator[Array]:
+            return iter(BATCH[:, np.newaxis])
+
+        def cardinality(self) -> int:
+            return 5
+
+    assert samples_of(perceptron(), Finite()).count == 5
+
+
 @pytest.mark.parametrize(
     "row",
     [
