@@ -242,7 +242,7 @@ def key_of_samples(arrays: Mapping[str, Array], type_: TensorType) -> str | None
 def _is_sample_or_batch(shape: Shape, type_: TensorType) -> bool:
     wanted = type_.shape
     tail = wanted[1:] if wanted[:1] == (1,) else wanted
-    return shape in (wanted, tail) or (len(shape) > 0 and shape[1:] in (wanted, tail))
+    return shape in (wanted, tail) or shape[1:] in (wanted, tail)
 
 
 def _batch(array: Array, type_: TensorType) -> int | None:

@@ -17,7 +17,7 @@ from glowmcu.limits import memory_limit
 from glowmcu.ops.activation import Abs
 from glowmcu.ops.elementwise import Add
 from glowmcu.quant import data_sets
-from glowmcu.quant.data_sets import described, samples_in
+from glowmcu.quant.data_sets import as_array, described, samples_in
 from glowmcu.quant.images import Preprocessing, read_image
 from glowmcu.quant.sample_source import SampleSource
 from glowmcu.quant.samples import Samples, samples_of
@@ -278,6 +278,22 @@ class WithoutLength:
         if index == 5:
             raise IndexError
         return BATCH[index : index + 1]
+
+
+@pytest.mark.parametrize("way", ["__array__", "__array_interface__"])
+def test_what_says_of_itself_that_it_is_an_array_is_one(way: str) -> None:
+    """By either of NumPy's protocols."""
+    given: Any = type("Given", (), {})
+    numbers = BATCH.copy()
+    if way == "__array__":
+        given.__array__ = lambda *_, **__: numbers
+    else:
+        given.__array_interface__ = property(lambda _: numbers.__array_interface__)
+    found = as_array(given())
+    assert isinstance(found, np.ndarray)
+    assert np.array_equal(found, BATCH)
+    thing = object()
+    assert as_array(thing) is thing
 
 
 def test_a_data_set_without_a_length_is_read_to_its_end() -> None:

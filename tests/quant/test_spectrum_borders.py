@@ -10,6 +10,7 @@ from glowmcu.ops.division import Div, Pow
 from glowmcu.ops.elementwise import Add, Maximum, Mul, SquaredDifference, Sub
 from glowmcu.ops.gather import Gather
 from glowmcu.ops.joining import Concatenation
+from glowmcu.ops.matmul import BatchMatMul
 from glowmcu.ops.padding import Pad
 from glowmcu.ops.real_functions import Sqrt, Square
 from glowmcu.ops.reduction import Sum
@@ -117,6 +118,7 @@ ENDS: dict[str, Make] = {
     "a bank with a bin as a bias": lambda b: fully(
         b, b.bins(), BANK, b(Reshape((4,)), b(Slice((0, 0), (1, 4), (1, 1)), b.bins()))
     ),
+    "bins times bins": lambda b: b(BatchMatMul(adj_y=True), b.bins(), b.bins()),
     "a bank with infinity": lambda b: fully(
         b, b.bins(), np.where(np.eye(4, BINS) > 0, np.inf, BANK).astype("f4")
     ),

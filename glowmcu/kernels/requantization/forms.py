@@ -213,7 +213,7 @@ def find_form(
     `preshifts` and `postshifts` are tried in order; None tries the largest few post shifts, which
     have the finest multipliers.
     """
-    key = (task.key, tuple(preshifts), postshifts and tuple(postshifts), tuple(kinds))
+    key = (task.key, tuple(preshifts), tuple(postshifts or ()), tuple(kinds))
     return remembered(_CACHE, key, lambda: _find_form(task, preshifts, postshifts, kinds))
 
 
