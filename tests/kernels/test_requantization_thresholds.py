@@ -191,6 +191,45 @@ def test_more_is_tried_for_the_few_channels_that_are_left(
         assert lines[2].tolist() == [8 * two_sided] * channels
 
 
+def test_a_step_of_the_inner_rounding_is_no_part_of_the_high_word() -> None:
+    one = np.ones(4, np.int64)
+    shifts = np.array([-9, -8, -7, -4])
+    stairs = staircase(
+        2**30 * one, shifts, 0 * one, (-9 * one, 9 * one), 0, (-128, 127), Rounding.DOUBLE
+    )
+    assert thresholds._base_step(LineProblem(stairs, 8, 8)).tolist() == [0, 1, 2, 16]
+
+
+def test_slopes_are_tilted_by_parts_of_a_step_over_the_range() -> None:
+    """Where more are tried, gentle ones of all sizes, too, for what gives one output only."""
+    stairs = one_channel(2**30, -3, (-100, 156))
+    problem = LineProblem(stairs, 8, 7)
+    exact = 2.0 ** (30 - 3 - 31 + 32 + 7 - 8)
+    for tilts in (thresholds._TILTS, thresholds._MORE_TILTS):
+        slopes = thresholds._candidate_slopes(problem, tilts)[0].tolist()
+        tilted = [max(round(exact * (1 + tilt / 256)), 1) for tilt in tilts.tolist()]
+        assert slopes[: len(tilts)] == tilted
+        gentle = [2**power for power in range(8, 31)] if len(tilts) == MORE else []
+        assert slopes[len(tilts) :] == gentle
+    constant = one_channel(2**30, -20, (-100, 156))
+    (first, *_) = thresholds._candidate_slopes(LineProblem(constant, 8, 7), thresholds._TILTS)[0]
+    assert first == 2 ** (30 + 7 - 8) // 256
+
+
+def test_points_are_screened_for_several_slopes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def screened(points: _Points, slopes: Int64Array) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(slopes.shape[1])
+        return _outermost(points, slopes)
+
+    monkeypatch.setattr(thresholds, "_outermost", screened)
+    stairs = one_channel(1_700_000_003, -4, (-300, 400), -128)
+    assert solve_lines(LineProblem(stairs, 8, 7), two_sided=False) is not None
+    # Without a tilt, gentler ones, steeper ones.
+    assert seen == [12, 12]
+
+
 def random_points(seed: int, channels: int = 3, count: int = 40) -> _Points:
     """Near a line, as thresholds are, some of them out of range."""
     generator = np.random.default_rng(seed)
