@@ -242,16 +242,15 @@ def key_of_samples(arrays: Mapping[str, Array], type_: TensorType) -> str | None
 def _is_sample_or_batch(shape: Shape, type_: TensorType) -> bool:
     wanted = type_.shape
     tail = wanted[1:] if wanted[:1] == (1,) else wanted
-    return shape in (wanted, tail) or (len(shape) > 0 and shape[1:] in (wanted, tail))
+    return shape in (wanted, tail) or shape[1:] in (wanted, tail)
 
 
 def _batch(array: Array, type_: TensorType) -> int | None:
-    """How many samples an item's array has; None if it is a single one, or does not fit."""
+    """How many samples an item's array has; None if it is no batch of them."""
     wanted = type_.shape
     tail = wanted[1:] if wanted[:1] == (1,) else wanted
-    if array.shape in (wanted, tail) or not array.ndim:
-        return None
-    return len(array) if array.shape[1:] in (wanted, tail) else None
+    is_batch = array.ndim and array.shape[1:] in (wanted, tail)
+    return len(array) if is_batch else None
 
 
 def unscaled(array: Array, name: str) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def read_sound(graph: Graph, path: Path) -> Samples:
             "check the path" if refused else "sox IN -b 16 OUT.wav makes a WAV file of most sound",
         ) from cause
     size = math.prod(value.type.shape)
-    if max(value.type.shape, default=1) != size:
+    if size not in value.type.shape:
         raise error(
             "GM304",
             f"input {value.name!r} is {value.type.shape}, and sound has one number a moment",
