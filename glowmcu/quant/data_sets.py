@@ -30,6 +30,8 @@ ASIDE = (
 )  # fmt: skip
 _MOST_DESCRIBED = 6
 _TENSORFLOW_INFINITE = -1
+#: Of anything that is kept.
+_LEAST_BYTES = 8
 #: Items that are kept of what gives no number of them; a few hundred calibrate well.
 _MOST_ITEMS = 1 << 18
 #: An item is inputs, labels and weights at most.
@@ -119,8 +121,8 @@ def _size_bytes(item: object) -> int:
     if isinstance(item, Mapping):
         return sum(map(_size_bytes, item.values()))
     if isinstance(item, list | tuple):
-        return 8 + sum(map(_size_bytes, item))
-    return max(int(getattr(item, "nbytes", 8)), 8)
+        return _LEAST_BYTES + sum(map(_size_bytes, item))
+    return max(int(getattr(item, "nbytes", _LEAST_BYTES)), _LEAST_BYTES)
 
 
 def samples_in(graph: Graph, item: object) -> Iterator[object]:

@@ -89,7 +89,8 @@ def read_sound(graph: Graph, path: Path) -> Samples:
     mono = sound.moments.mean(axis=1, keepdims=True)
     is_real = value.type.element is ElementType.F32
     if not is_real:
-        mono = np.clip(np.rint(mono * 32768), -32768, 32767)
+        lowest, highest = ElementType.I16.limits
+        mono = np.clip(np.rint(-lowest * mono), lowest, highest)
     rows = _windows(mono.astype(np.float32 if is_real else np.int16), size, value, path)
     samples = samples_of(graph, rows.reshape(-1, *value.type.shape), str(path))
     notes = (f"of sound with {channels} channels their mean is taken",) if channels > 1 else ()

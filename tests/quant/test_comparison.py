@@ -257,3 +257,21 @@ def test_graphs_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(GlowmcuError, match="does not come from this float graph") as caught:
         compare_graphs(graph, other, random_samples(graph, 4))
     assert caught.value.code == "GM316"
+
+
+def test_a_difference_is_counted_over_all_that_was_added() -> None:
+    """In whole numbers: signal 1 + 4 + 9 + 16, noise 1 + 1, products 2 + 4 + 9 + 12."""
+    type_ = TensorType((2,), ElementType.I8, Quantization((1.0,), (0,)))
+    meter = Meter()
+    meter.add(np.array([1.0, 2.0]), np.array([2.0, 2.0]), type_)
+    meter.add(np.array([3.0, 4.0]), np.array([3.0, 3.0]))
+    found = meter.finish()
+    assert found.sqnr_db == pytest.approx(10 * math.log10(30 / 2), rel=1e-12)
+    assert found.max_error == 1.0
+    assert found.cosine == pytest.approx(27 / math.sqrt(30 * (4 + 4 + 9 + 9)), rel=1e-12)
+    assert found.saturated == 0.0
+    meter.add(np.array([127.5, 127.6, -128.5, -128.6]), np.zeros(4), type_)
+    assert meter.finish().saturated == 2 / 8
+    assert Meter().finish().saturated == 0.0
+    assert Meter().finish().max_error == 0.0
+    assert Meter().finish().cosine == 1.0

@@ -384,3 +384,11 @@ def test_a_camera_that_was_turned_is_turned_back(tmp_path: Path) -> None:
         read_image(tmp_path / name, settings) for name in ("upright.png", "turned.png")
     )
     assert np.array_equal(first, second)
+
+
+def test_items_take_their_arrays_and_a_word_for_all_else() -> None:
+    number, array = 5, np.zeros(3, np.float32)
+    assert data_sets._size_bytes(number) == data_sets._size_bytes(np.int8(1)) == 8
+    assert data_sets._size_bytes(array) == 12
+    assert data_sets._size_bytes((array, [number, "text"])) == 8 + 12 + (8 + 8 + 8)
+    assert data_sets._size_bytes({"x": array, "y": number}) == 12 + 8

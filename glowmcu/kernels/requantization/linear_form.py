@@ -208,13 +208,13 @@ def _bounds(pairs: Pairs, values: _Floats, chosen: npt.NDArray[np.bool_]) -> _Bo
 def _widest(below: _Bounds, above: _Bounds) -> tuple[_Floats, float]:
     """The move within `_LARGEST_MOVE` that leaves the widest interval, and its width."""
     grid = np.stack(np.meshgrid(_STEPS, _STEPS), axis=-1).reshape(-1, 2)
-    best, distance, width = np.zeros(2), _LARGEST_MOVE, 0.0
+    best, distance = np.zeros(2), _LARGEST_MOVE
     for _ in range(_ZOOMS):
         moves = np.vstack([best, np.clip(best + distance * grid, -_LARGEST_MOVE, _LARGEST_MOVE)])
         widths = above.at(moves).min(axis=1) - below.at(moves).max(axis=1)
-        best, width = moves[widths.argmax()], float(widths.max())
+        best = moves[widths.argmax()]
         distance /= 3.0
-    return best, width
+    return best, float(widths.max())
 
 
 def _form(pairs: Pairs, p: int, q: int, arithmetic: Arithmetic) -> LinearForm | None:
