@@ -16,7 +16,7 @@ from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph, VerificationError
 
 #: What is read here, and by which suffix.
-_OWN = ("tflite", "onnx")
+_OWN = ("tflite", "onnx", "mlir")
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,10 @@ def _checked(plugin: Plugin, given: ModelFormat) -> ModelFormat:
 
 
 def format_of_package(data: bytes, file_name: str) -> ModelFormat | None:
-    """Whose file it is, if it is one of a package's."""
-    return next((one for one in model_formats() if one.recognizes(data, file_name)), None)
+    """Whose file it is, if it is one of a package's; or TOSA's text, which is read here."""
+    from glowmcu.frontend.tosa.reader import TOSA, is_mlir
+
+    for one in model_formats():
+        if one.recognizes(data, file_name):
+            return one
+    return TOSA if is_mlir(data, file_name) else None

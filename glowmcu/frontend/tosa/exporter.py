@@ -68,6 +68,10 @@ class Export:
         self._refs[value] = Ref(TensorType(value.type.shape, _element(value.type)))
         return self._refs[value]
 
+    def ref_of_argument(self, value: Value) -> Ref:
+        """The same argument each time."""
+        return self._refs.get(value) or self.argument(value)
+
     def ref(self, value: Value) -> Ref:
         """TOSA's value for an operand."""
         if value not in self._refs:

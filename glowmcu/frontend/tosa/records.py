@@ -22,11 +22,13 @@ class Ref:
     """A value of TOSA's, compared by identity. `type` has no quantization: TOSA knows none.
 
     `data` are the numbers of a constant; `is_shape` says that it is a `!tosa.shape`, of i64 here.
+    `name` is that of a text.
     """
 
     type: TensorType
     data: Array | None = None
     is_shape: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def _origin(origin: Origin) -> str:
         "op": printer.value(node.op, ""),
         "inputs": _type_texts([value.type for value in node.inputs]),
         "outputs": _type_texts([value.type for value in node.outputs]),
-        "names": printer.value([node.name, *(value.name for value in node.outputs)], ""),
+        "names": printer.value([node.name, *(v.name for v in (*node.outputs, *node.inputs))], ""),
         "source": quoted(node.source),
         "length": printer.value(origin.length, ""),
         "operands": printer.value(origin.operands, ""),
