@@ -82,7 +82,10 @@ class Import:
         for op in function.operations:
             for ref in dict.fromkeys(op.operands):
                 self.users.setdefault(ref, []).append(op)
+        self.makers = {ref: op for op in function.operations for ref in op.results}
         self.numbers = {op: number for number, op in enumerate(function.operations)}
+        #: Functions of one int8: of which value, and the result for each of its bytes.
+        self.tables: dict[Ref, tuple[Ref, Array]] = {}
         self._zero_points = _zero_points(function)
 
     def type_of(self, ref: Ref, zero_point: int | None = None) -> TensorType:
@@ -141,10 +144,15 @@ class Import:
         return tuple(map(int, self.constant(ref, what).reshape(-1)))
 
     def emit(
-        self, op: TosaOp, operation: Operation, operands: Sequence[Value], type_: TensorType
+        self,
+        op: TosaOp,
+        operation: Operation,
+        operands: Sequence[Value],
+        type_: TensorType,
+        last: TosaOp | None = None,
     ) -> Value:
-        """A node whose result stands for the operation's."""
-        (ref,) = op.results
+        """A node whose result stands for the operation's, or for that of the `last` one."""
+        (ref,) = (last or op).results
         found = self._node(operation, operands, [type_], [ref.name], op.name, self.numbers[op])[0]
         if found.type.shape != ref.type.shape:
             raise Unsupported(
@@ -237,16 +245,17 @@ class Import:
         by them would round otherwise than RESCALE does.
         """
         real = np.ldexp(factors.multipliers.astype(np.float64), -factors.shifts.astype(np.int32))
+        rounds_twice = self.rounding is not Rounding.SINGLE
         for number, multiplier, shift in zip(
-            real, factors.multipliers, factors.shifts, strict=True
+            real.tolist(), factors.multipliers.tolist(), factors.shifts.tolist(), strict=True
         ):
-            mine = quantize_multiplier(float(number))[1]
-            rounds_twice = 31 - mine > 31
-            is_double = factors.rounding == DOUBLE and int(shift) > 31
-            if multiplier and rounds_twice and is_double != (self.rounding is Rounding.DOUBLE):
+            mine = 31 - quantize_multiplier(number)[1]
+            is_double = factors.rounding == DOUBLE and shift > 31
+            same = rounds_twice and mine == shift if is_double else mine <= 31 or not rounds_twice
+            if multiplier and not same:
                 raise Unsupported(
                     "GM198",
-                    f"a RESCALE by {int(multiplier)} * 2^-{int(shift)} rounds "
+                    f"a RESCALE by {multiplier} * 2^-{shift} rounds "
                     f"{'twice' if is_double else 'once'}, and others of the file do not",
                     "lower the whole model with one rounding mode, DOUBLE_ROUND or SINGLE_ROUND",
                 )
