@@ -59,6 +59,7 @@ from glowmcu.memory_fit import FittedPlan, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.external_inputs import external_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
+from glowmcu.option_words import ExportWord
 from glowmcu.planning_progress import PlanningWatch
 from glowmcu.training import TrainingEntry
 from glowmcu.version import __version__
@@ -186,14 +187,30 @@ def export_model(
     request: QuantizationRequest | None = None,
     inputs: InputOptions | None = None,
     rounding: Rounding = Rounding.DOUBLE,
+    format_: ExportWord = "tflite",
 ) -> bytes:
-    """The model as a `.tflite` file, in int8 if that is asked for. Raises GM194, GM3xx."""
+    """The model as a `.tflite` file or as text of another compiler's, in int8 if that is asked for.
+    Raises GM194, GM155, GM3xx.
+    """
+    if request is None:
+        return _exported(reference_graph(data, file_name, rounding, inputs), format_)
+    made = quantized_model(data, file_name, request, rounding, inputs)
+    return _exported(made.quantized.graph, format_)
+
+
+def _exported(graph: Graph, format_: ExportWord) -> bytes:
+    if format_ == "tosa":
+        from glowmcu.frontend.tosa.exporter import export_function
+        from glowmcu.frontend.tosa.text import print_tosa
+
+        return print_tosa(export_function(graph)).encode()
+    if format_ == "stablehlo":
+        from glowmcu.frontend.stablehlo.exporter import export_stablehlo
+
+        return export_stablehlo(graph).encode()
     from glowmcu.frontend.tflite.exporter import export_tflite
 
-    if request is None:
-        return export_tflite(reference_graph(data, file_name, rounding, inputs))
-    made = quantized_model(data, file_name, request, rounding, inputs)
-    return export_tflite(made.quantized.graph)
+    return export_tflite(graph)
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:

@@ -140,7 +140,7 @@ def export_summation(state: Export, node: Node) -> None:
         total = state.emit("reduce_sum", [total], _reduced(total, axis), _I32, axis=axis)
     largest = op.reduced_count(x.type) * largest_offset(x.type)
     if largest >= 2**31:
-        raise Unsupported("GM197", f"a sum may reach {largest}, beyond int32")
+        raise Unsupported("GM155", f"a sum may reach {largest}, beyond int32")
     scale = op.requantization(node.signature)
     factors = factors_of(scale.multipliers, scale.shifts, state.rounding(node), largest)
     result = state.rescale(total, factors, (0, out.zero_point), _I8)
@@ -223,7 +223,7 @@ def _finish(
 ) -> None:
     """int32 to the result's scale."""
     if largest >= 2**31:
-        raise Unsupported("GM197", f"a result may reach {largest}, beyond int32")
+        raise Unsupported("GM155", f"a result may reach {largest}, beyond int32")
     factors = factors_of(scale.multiplier, scale.shift, state.rounding(node), largest)
     result = state.rescale(wide, factors, (0, node.output.type.zero_point), _I8)
     state.bind(node.output, state.clamp(result, limits))

@@ -27,7 +27,7 @@ def expect_bytes(*types: TensorType) -> None:
     """Unsupported unless all are int8: 16-bit activations have 48-bit sums in TOSA."""
     for type_ in types:
         if type_.element is not _I8:
-            raise Unsupported("GM197", f"expected int8, got {type_}")
+            raise Unsupported("GM155", f"expected int8, got {type_}")
 
 
 @exporter(Conv2D, DepthwiseConv2D)
@@ -43,7 +43,7 @@ def export_convolution(state: Export, node: Node) -> None:
     kernel: Pair = weights.type.shape[1], weights.type.shape[2]
     if isinstance(op, Conv2D):
         if weights.type.shape[3] != x.type.shape[3]:
-            raise Unsupported("GM197", "TOSA's CONV2D has no groups")
+            raise Unsupported("GM155", "TOSA's CONV2D has no groups")
         rows, stored = data.reshape(len(data), -1), state.ref(weights)
     else:
         channels = x.type.shape[3]
@@ -95,7 +95,7 @@ def export_batch_matmul(state: Export, node: Node) -> None:
     x, y = node.inputs
     expect_bytes(x.type, y.type, out)
     if x.type.shape[:-2] != y.type.shape[:-2]:
-        raise Unsupported("GM197", f"matrices of {x.type.shape[:-2]} and {y.type.shape[:-2]}")
+        raise Unsupported("GM155", f"matrices of {x.type.shape[:-2]} and {y.type.shape[:-2]}")
     count, (rows, columns) = math.prod(out.shape[:-2]), out.shape[-2:]
     sides = [
         _matrices(state, state.ref(value), is_swapped)
@@ -146,7 +146,7 @@ def _finish_layer(state: Export, node: Node, sums: Ref, rows: Array) -> None:
 
 def _expect_int32(largest: int) -> None:
     if largest >= 2**31:
-        raise Unsupported("GM197", f"a sum may reach {largest}, beyond int32")
+        raise Unsupported("GM155", f"a sum may reach {largest}, beyond int32")
 
 
 @exporter(AveragePool2D)
@@ -162,7 +162,7 @@ def export_average_pool(state: Export, node: Node) -> None:
     assert isinstance(op, AveragePool2D)
     expect_bytes(node.inputs[0].type, out)
     if math.prod(op.kernel) >= _AVERAGED_END:
-        raise Unsupported("GM197", f"a window of {op.kernel} elements is too large to be exact")
+        raise Unsupported("GM155", f"a window of {op.kernel} elements is too large to be exact")
     zero = state.zero_point(0, _I8)
     image, window = _pool_window(state, node)
     result = state.emit(
@@ -190,11 +190,11 @@ def _pool_window(state: Export, node: Node) -> tuple[Ref, Padding]:
     op = node.op
     assert isinstance(op, AveragePool2D | MaxPool2D)
     if op.dilations != (1, 1):
-        raise Unsupported("GM197", "TOSA's poolings have no dilation")
+        raise Unsupported("GM155", "TOSA's poolings have no dilation")
     x = state.ref(node.inputs[0])
     image, pad = _exact_windows(state, x, op.padding, op.kernel, op.strides, (1, 1))
     if max(pad[:2]) >= op.kernel[0] or max(pad[2:]) >= op.kernel[1]:
-        raise Unsupported("GM197", f"padding {pad} reaches a window of {op.kernel}")
+        raise Unsupported("GM155", f"padding {pad} reaches a window of {op.kernel}")
     return image, pad
 
 

@@ -63,7 +63,7 @@ def export_slice(state: Export, node: Node) -> None:
     op, out = node.op, node.output.type
     assert isinstance(op, Slice)
     if any(step != 1 and size > 1 for step, size in zip(op.step, op.size, strict=True)):
-        raise Unsupported("GM197", f"TOSA's SLICE has no steps, got {op.step}")
+        raise Unsupported("GM155", f"TOSA's SLICE has no steps, got {op.step}")
     operands = [state.ref(node.inputs[0]), state.shape(op.begin), state.shape(op.size)]
     state.bind(node.output, state.emit("slice", operands, out.shape, out.element))
 
@@ -89,7 +89,7 @@ def export_pad(state: Export, node: Node) -> None:
     assert isinstance(op, Pad)
     amounts = tuple(amount for pair in op.paddings for amount in pair)
     if min(amounts, default=0) < 0:
-        raise Unsupported("GM197", f"TOSA's PAD takes nothing away, got {op.paddings}")
+        raise Unsupported("GM155", f"TOSA's PAD takes nothing away, got {op.paddings}")
     filled = state.scalar(int(op.value), out.element)
     operands = [state.ref(node.inputs[0]), state.shape(amounts), filled]
     state.bind(node.output, state.emit("pad", operands, out.shape, out.element))

@@ -35,7 +35,7 @@ def export_softmax(state: Export, node: Node) -> None:
     assert isinstance(op, Softmax)
     expect_bytes(x.type)
     if out.element not in (_I8, ElementType.I16):
-        raise Unsupported("GM197", f"softmax into {out}")
+        raise Unsupported("GM155", f"softmax into {out}")
     rounding = state.rounding(node)
     calculation = _Calculation(state, state.ref(x), out.shape)
     table = op.difference_scale(node.signature, rounding).exponentials(rounding)

@@ -1,7 +1,7 @@
 """From the graph IR to TOSA 1.0, integer profile: one function an operator, with the same bytes.
 
 Every function says in TOSA's operators exactly what the operator's `evaluate` computes, and proves
-or computes that it does; where TOSA has no such form it raises Unsupported GM197.
+or computes that it does; where TOSA has no such form it raises Unsupported GM155.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from glowmcu.frontend.tosa.records import (
 )
 from glowmcu.frontend.tosa.rescaling import Factors
 from glowmcu.frontend.unsupported import Unsupported
-from glowmcu.ir.graph import Graph, Node, Value
+from glowmcu.ir.graph import FIXED_ROUNDING, Graph, Node, Value
 from glowmcu.ir.operation import Array, Constant, Operation, Rounding
 from glowmcu.ir.types import ElementType, Shape, TensorType, element_type_of
 
@@ -82,7 +82,7 @@ class Export:
         """Numbers of a constant operand; Unsupported where it is none."""
         data = self.graph.constant_data(value)
         if data is None:
-            raise Unsupported("GM197", f"{value.name[:120]!r} must be a constant")
+            raise Unsupported("GM155", f"{value.name[:120]!r} must be a constant")
         return data
 
     def reshaped(self, value: Value, shape: Shape) -> Ref:
@@ -113,7 +113,7 @@ class Export:
         """A zero point operand; Unsupported where the element type cannot hold it."""
         low, high = element.limits
         if not low <= number <= high:
-            raise Unsupported("GM197", f"zero point {number} is no {element.value}")
+            raise Unsupported("GM155", f"zero point {number} is no {element.value}")
         return self.scalar(number, element)
 
     def shape(self, sizes: tuple[int, ...]) -> Ref:
@@ -172,7 +172,7 @@ class Export:
         function = load_exporters().get(type(node.op))
         if function is None:
             raise Unsupported(
-                "GM197", f"{node.op.name} cannot be written as TOSA",
+                "GM155", f"{node.op.name} cannot be written as TOSA",
                 "the model can be compiled all the same: glowmcu compile",
             )  # fmt: skip
         for value in (*node.inputs, *node.outputs):
@@ -208,25 +208,25 @@ class Export:
 def _element(type_: TensorType) -> ElementType:
     if type_.element.is_float:
         raise Unsupported(
-            "GM197", "it computes on real numbers, and TOSA's integer profile has none",
+            "GM155", "it computes on real numbers, and TOSA's integer profile has none",
             "quantize the model first: --profile or --samples; float graphs go to --format "
             "stablehlo",
         )  # fmt: skip
     if type_.element not in _ELEMENTS:
-        raise Unsupported("GM197", f"TOSA's integer profile has no {type_.element.value}")
+        raise Unsupported("GM155", f"TOSA's integer profile has no {type_.element.value}")
     return type_.element
 
 
 def export_function(graph: Graph) -> TosaFunction:
     """The graph in TOSA's operators; states are its last arguments and results.
 
-    Raises GM197 with all nodes that have no form.
+    Raises GM155 with all nodes that have no form.
     """
     state = Export(graph)
     problems: list[Problem] = []
     if graph.rates:
         message = "stages with rates of their own are no part of TOSA"
-        raise GlowmcuError([Problem("GM197", message, graph.name)], ExitCode.UNSUPPORTED)
+        raise GlowmcuError([Problem("GM155", message, graph.name)], ExitCode.UNSUPPORTED)
     arguments = []
     for value in graph.inputs:
         try:
@@ -252,6 +252,6 @@ def export_function(graph: Graph) -> TosaFunction:
         tuple(value.name for value in graph.inputs),
         tuple(value.type for value in graph.inputs),
         tuple(item.initial for item in graph.states),
-        graph.metadata,
+        {key: text for key, text in graph.metadata.items() if key != FIXED_ROUNDING},
     )
     return TosaFunction("main", tuple(arguments), tuple(state.operations), results, note)

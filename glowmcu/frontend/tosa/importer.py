@@ -84,6 +84,8 @@ class Import:
                 self.users.setdefault(ref, []).append(op)
         self.makers = {ref: op for op in function.operations for ref in op.results}
         self.numbers = {op: number for number, op in enumerate(function.operations)}
+        #: Whether it makes a difference how often results are rounded.
+        self.is_rounding_seen = False
         #: Functions of one int8: of which value, and the result for each of its bytes.
         self.tables: dict[Ref, tuple[Ref, Array]] = {}
         self._zero_points = _zero_points(function)
@@ -251,10 +253,11 @@ class Import:
         ):
             mine = 31 - quantize_multiplier(number)[1]
             is_double = factors.rounding == DOUBLE and shift > 31
+            self.is_rounding_seen |= shift > 31
             same = rounds_twice and mine == shift if is_double else mine <= 31 or not rounds_twice
             if multiplier and not same:
                 raise Unsupported(
-                    "GM198",
+                    "GM156",
                     f"a RESCALE by {multiplier} * 2^-{shift} rounds "
                     f"{'twice' if is_double else 'once'}, and others of the file do not",
                     "lower the whole model with one rounding mode, DOUBLE_ROUND or SINGLE_ROUND",

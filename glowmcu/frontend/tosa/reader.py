@@ -14,13 +14,11 @@ from glowmcu.frontend.tosa.recognize import recognize
 from glowmcu.frontend.tosa.records import GraphNote, Ref, TosaFunction, TosaOp
 from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
-from glowmcu.ir.graph import Graph, State, Value
+from glowmcu.ir.graph import FIXED_ROUNDING, Graph, State, Value
 from glowmcu.ir.types import TensorType
 
 _BEGINS = re.compile(rb'\s*(?:(?://|#)[^\n]*\n\s*)*(?:module\b|func\.func\b|"builtin\.module")')
 _HEAD_BYTES = 4096
-#: What a model says whose numbers have one rounding.
-ROUNDING_KEY = "rounding"
 
 
 def is_mlir(data: bytes, file_name: str) -> bool:
@@ -29,7 +27,7 @@ def is_mlir(data: bytes, file_name: str) -> bool:
 
 
 def read_tosa(data: bytes, file_name: str, options: InputOptions) -> Graph:
-    """Raises GlowmcuError: GM101 with the line where the text is damaged; GM102 to GM115 and GM198
+    """Raises GlowmcuError: GM101 with the line where the text is damaged; GM102 to GM115 and GM156
     with every problem of the model at once.
     """
     try:
@@ -81,7 +79,8 @@ class _Reader:
             for value, data in zip(inputs[len(inputs) - len(initial) :], initial, strict=True)
         )
         metadata = dict(note.metadata) if note else {}
-        metadata[ROUNDING_KEY] = self._state.rounding.value
+        if note is not None or self._state.is_rounding_seen:
+            metadata[FIXED_ROUNDING] = self._state.rounding.value
         name, rounding = note.name if note else "main", self._state.rounding
         return Graph(name, tuple(inputs), nodes, tuple(outputs), rounding, metadata, states=states)
 

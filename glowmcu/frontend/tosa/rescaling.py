@@ -45,7 +45,7 @@ def factors_of(
 ) -> Factors:
     """RESCALE's constants for factors of ours that are applied to |v| <= `largest` (a channel).
 
-    Raises Unsupported GM197 where TOSA leaves the result open.
+    Raises Unsupported GM155 where TOSA leaves the result open.
     """
     multiplier = np.atleast_1d(np.asarray(multipliers, np.int64))
     left = np.atleast_1d(np.asarray(shifts, np.int64))
@@ -56,7 +56,7 @@ def factors_of(
     most = np.broadcast_to(np.asarray(largest, np.int64), shift.shape)
     if (shift < _LEAST_SHIFT).any() or (shift > _MOST_SHIFT).any():
         raise Unsupported(
-            "GM197",
+            "GM155",
             f"a factor needs a RESCALE with shift {int(shift.min())} to {int(shift.max())}; TOSA "
             f"has {_LEAST_SHIFT} to {_MOST_SHIFT}",
             "the scale of the result is far below that of the operands: quantize it again",
@@ -65,7 +65,7 @@ def factors_of(
     if (most >= limit).any():
         place = int(np.argmax(most >= limit))
         raise Unsupported(
-            "GM197",
+            "GM155",
             f"values up to {int(most[place])} meet a RESCALE with shift {int(shift[place])}, which "
             f"TOSA defines below {int(limit[place])}",
             "the scale of the result is far below that of the operands: quantize it again",
