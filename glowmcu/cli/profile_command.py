@@ -114,7 +114,8 @@ def export_command(
 ) -> None:
     """Write MODEL as a .tflite that TensorFlow Lite Micro runs, in int8 with a profile.
 
-    With --format it becomes text that other compilers read. Which runtime gives the bundle's bytes for it depends on --rounding and is said at the end.
+    With --format it becomes text that other compilers read. Which runtime gives the bundle's bytes
+    for a .tflite depends on --rounding and is said at the end.
     """
     is_int8 = quantized.profile is not None or quantized.samples is not None
     suffix = "tflite" if format_ == "tflite" else "mlir"

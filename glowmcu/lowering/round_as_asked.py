@@ -17,8 +17,8 @@ from glowmcu.ops.matmul import FullyConnected
 
 
 def run(graph: Graph, rounding: Rounding, file_name: str) -> Graph:
-    """The graph with `rounding`. Raises GM227 with every layer that cannot round so, GM157 where the
-    file says another one.
+    """The graph with `rounding`. Raises GM227 with every layer that cannot round so, GM157 where
+    the file says another one.
     """
     fixed = graph.metadata.get(FIXED_ROUNDING, rounding.value)
     if fixed != rounding.value:

@@ -83,7 +83,8 @@ class Import:
             for ref in dict.fromkeys(op.operands):
                 self.users.setdefault(ref, []).append(op)
         self.makers = {ref: op for op in function.operations for ref in op.results}
-        self.numbers = {op: number for number, op in enumerate(function.operations)}
+        #: How many operators of the file are imported, rescales and clamps behind one with it.
+        self.step = 0
         #: Whether it makes a difference how often results are rounded.
         self.is_rounding_seen = False
         #: Functions of one int8: of which value, and the result for each of its bytes.
@@ -155,7 +156,7 @@ class Import:
     ) -> Value:
         """A node whose result stands for the operation's, or for that of the `last` one."""
         (ref,) = (last or op).results
-        found = self._node(operation, operands, [type_], [ref.name], op.name, self.numbers[op])[0]
+        found = self._node(operation, operands, [type_], [ref.name], op.name)[0]
         if found.type.shape != ref.type.shape:
             raise Unsupported(
                 "GM106", f"its result is {list(ref.type.shape)}, computed {list(found.type.shape)}"
@@ -168,7 +169,7 @@ class Import:
     ) -> Value:
         """A node on the way to the operation's result."""
         name = f"{op.results[0].name}/{operation.name}"
-        return self._node(operation, operands, [type_], [name], op.name, self.numbers[op])[0]
+        return self._node(operation, operands, [type_], [name], op.name)[0]
 
     def _node(
         self,
@@ -177,11 +178,10 @@ class Import:
         types: Sequence[TensorType],
         names: Sequence[str],
         kind: str,
-        number: int = 0,
     ) -> tuple[Value, ...]:
         try:
             return self.builder.add_node(
-                operation, operands, types, names, f"operator {number} {kind}"
+                operation, operands, types, names, f"operator {self.step} {kind}"
             )
         except OperationError as cause:
             raise Unsupported("GM106", str(cause)) from cause

@@ -120,6 +120,7 @@ class _Reader:
                 elif refused.isdisjoint(op.operands) and not self._state.builder.is_spent:
                     _expect_form(op)
                     function(self._state, op)
+                    self._state.step += 1
                     continue
             except Unsupported as cause:
                 self._problems.append(cause.problem(where))
@@ -150,11 +151,12 @@ class _Reader:
             else:
                 return False
         names = [value.name for value in found.node.outputs]
-        source = f"operator {end - len(group)} {found.operation.name}"
+        source = f"operator {state.step} {found.operation.name}"
         values = state.builder.add_node(found.operation, operands, found.types, names, source)
         for ref, value in zip(found.results, values, strict=True):
             state.values[ref] = value
         state.done.update(group)
+        state.step += 1
         return True
 
     def _is_closed(self, group: tuple[TosaOp, ...], results: set[Ref]) -> bool:
