@@ -5,6 +5,7 @@ A package adds one by an entry point in the group `glowmcu.formats` that gives a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,9 @@ from glowmcu.ir.graph import Graph, VerificationError
 
 #: What is read here, and by which suffix.
 _OWN = ("tflite", "onnx", "mlir")
+#: How MLIR's text begins, behind comments and definitions of attributes.
+_BEGINS = re.compile(rb'\s*(?:(?://|#)[^\n]*\n\s*)*(?:module\b|func\.func\b|"builtin\.module")')
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,19 @@ def _checked(plugin: Plugin, given: ModelFormat) -> ModelFormat:
 
 def format_of_package(data: bytes, file_name: str) -> ModelFormat | None:
     """Whose file it is, if it is one of a package's; or TOSA's text, which is read here."""
-    from glowmcu.frontend.tosa.reader import TOSA, is_mlir
+    formats = (*model_formats(), _TOSA)
+    return next((one for one in formats if one.recognizes(data, file_name)), None)
 
-    for one in model_formats():
-        if one.recognizes(data, file_name):
-            return one
-    return TOSA if is_mlir(data, file_name) else None
+
+def _is_mlir(data: bytes, file_name: str) -> bool:
+    """By how it begins, or by its name."""
+    return _BEGINS.match(data[:_HEAD_BYTES]) is not None or file_name.lower().endswith(".mlir")
+
+
+def _read_tosa(data: bytes, file_name: str, options: InputOptions) -> Graph:
+    from glowmcu.frontend.tosa.reader import read_tosa
+
+    return read_tosa(data, file_name, options)
+
+
+_TOSA = ModelFormat("mlir", _is_mlir, _read_tosa)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import re
 
 from glowmcu.errors import GlowmcuError, Problem, error
-from glowmcu.frontend.formats import ModelFormat
 from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
 from glowmcu.frontend.tosa.container import read_container
 from glowmcu.frontend.tosa.importer import Import, load_importers, rounding_of
@@ -16,14 +14,6 @@ from glowmcu.frontend.unsupported import Unsupported
 from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import FIXED_ROUNDING, Graph, State, Value
 from glowmcu.ir.types import TensorType
-
-_BEGINS = re.compile(rb'\s*(?:(?://|#)[^\n]*\n\s*)*(?:module\b|func\.func\b|"builtin\.module")')
-_HEAD_BYTES = 4096
-
-
-def is_mlir(data: bytes, file_name: str) -> bool:
-    """By how it begins, or by its name."""
-    return _BEGINS.match(data[:_HEAD_BYTES]) is not None or file_name.lower().endswith(".mlir")
 
 
 def read_tosa(data: bytes, file_name: str, options: InputOptions) -> Graph:
@@ -38,10 +28,6 @@ def read_tosa(data: bytes, file_name: str, options: InputOptions) -> Graph:
             from cause  # fmt: skip
     function = read_container(text, file_name)
     return _Reader(function, file_name, options).graph()
-
-
-#: The format as `read_model` knows it.
-TOSA = ModelFormat("mlir", is_mlir, read_tosa)
 
 
 class _Reader:
