@@ -157,6 +157,21 @@ MOVEMENT = {
 CASES = {**LAYERS, **ELEMENTS, **SOFTMAX, **MOVEMENT}
 
 
+def stateful() -> Graph:
+    """The newest three rows are kept and pooled: a state goes in last and comes out last."""
+    builder = GraphBuilder()
+    row, rows = Value(q8(1, 1, 1, 4), "row"), q8(1, 3, 1, 4)
+    initial = np.arange(12, dtype=np.int8).reshape(1, 3, 1, 4)
+    old = builder.add_state("rows", rows, initial)
+    (kept,) = builder.add_node(
+        Slice((0, 1, 0, 0), (1, 2, 1, 4), (1, 1, 1, 1)), [old], [rows], ["kept"], ""
+    )
+    (new,) = builder.add_node(Concatenation(1), [kept, row], [rows], ["new"], "")
+    (pooled,) = builder.add_node(MaxPool2D((3, 1)), [new], [rows], ["pooled"], "")
+    builder.assign(old, new)
+    return builder.graph([row], [pooled])
+
+
 def case(name: str, rounding: Rounding = Rounding.DOUBLE) -> Graph:
     """A graph of the table, its random constants always the same."""
     global _RANDOM  # noqa: PLW0603 - reset, so that a case does not depend on those before it

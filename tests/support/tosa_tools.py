@@ -25,7 +25,8 @@ import numpy as np
 from tosa_reference_model import run
 _, program, given, made = sys.argv
 arrays = np.load(given)
-results, status = run(open(program, "rb").read(), [arrays[name] for name in sorted(arrays)], tosa_level="EIGHTK")
+inputs = [arrays[name] for name in sorted(arrays)]
+results, status = run(open(program, "rb").read(), inputs, tosa_level="EIGHTK")
 assert "TOSA_VALID" in str(status), status
 np.savez(made, **{f"o{number:03}": result for number, result in enumerate(results)})
 """
@@ -41,6 +42,17 @@ def _folder() -> Path:
     if found is None:
         pytest.skip("needs the package tosa-tools, in .venv/tosa-tools (scripts/setup.sh)")
     return Path(found).parent
+
+
+def tool(name: str) -> str:
+    """`tosa-opt`, or MLIR's reader of another package beside this Python."""
+    if name.startswith("tosa"):
+        return str(_folder() / name)
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        pytest.skip(f"needs {name} (extra `test`)")
+    return found
 
 
 def validated(text: str, tmp_path: Path) -> Path:

@@ -170,7 +170,8 @@ class AttributeReader:
             > limits.tensor_bytes()
         ):
             text = limits.size_text(limits.tensor_bytes())
-            raise scanner.fail("GM114", f"a tensor takes more than {text}", at=start)
+            hint = "no tensor of that size fits a microcontroller: is a size wrong?"
+            raise scanner.fail("GM114", f"a tensor takes more than {text}", hint, start)
         return type_
 
     def elements(self) -> Array:
@@ -198,7 +199,8 @@ class AttributeReader:
         self._allowed_bytes -= type_.size_bytes
         if self._allowed_bytes < 0:
             text = limits.size_text(limits.results_bytes())
-            raise self._scanner.fail("GM114", f"constants take more than {text}", at=start)
+            hint = "no model of that size fits a microcontroller: is a size wrong?"
+            raise self._scanner.fail("GM114", f"constants take more than {text}", hint, start)
         return type_
 
     def _raw(self, raw: bytes, type_: TensorType, start: int) -> Array:

@@ -309,17 +309,21 @@ class _Reader:
 
     def _result_types(self) -> list[Ref]:
         if self._scanner.peek("("):
-            return self._scanner.sequence("(", self._type, ")")
+            return self._scanner.sequence("(", self._result_type, ")")
         return [self._type()]
+
+    def _result_type(self) -> Ref:
+        """In a list results may have attributes."""
+        found = self._type()
+        if self._scanner.peek("{"):
+            self._attributes.dictionary()
+        return found
 
     def _type(self) -> Ref:
         rank = self._scanner.try_match(_RANK)
         if rank is not None:
             return Ref(TensorType((int(rank[1]),), ElementType.I64), is_shape=True)
-        found = Ref(self._attributes.tensor_type())
-        if self._scanner.peek("{"):
-            self._attributes.dictionary()
-        return found
+        return Ref(self._attributes.tensor_type())
 
     def _listed(self, item: Callable[[], Ref]) -> None:
         item()

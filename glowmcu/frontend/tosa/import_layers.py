@@ -21,6 +21,8 @@ from glowmcu.ops.pooling import AveragePool2D, MaxPool2D
 _I8 = ElementType.I8
 #: Sums of an average that are compared one by one.
 _MOST_SUMS = 1 << 20
+#: Weight of each element in a sum that is to be an average.
+_ONE = 64
 
 
 def numbers(op: TosaOp, key: str, count: int) -> tuple[int, ...]:
@@ -177,7 +179,7 @@ def import_max_pool(state: Import, op: TosaOp) -> None:
 @importer("avg_pool2d")
 def import_average_pool(state: Import, op: TosaOp) -> None:
     """AVG_POOL2D rounds halves away from the zero point, and ours away from 0: the same where it is
-    0 or no window has halves. Else a depthwise convolution with weights of 1 sums up.
+    0 or no window has halves. Else a depthwise convolution sums up.
     """
     _expect_bytes(op, 3, op.operands[:1])
     points = [state.number(ref, "a zero point") for ref in op.operands[1:]]
@@ -212,17 +214,19 @@ def _counts(operation: AveragePool2D, x: TensorType) -> Array:
 def _emit_sum(
     state: Import, op: TosaOp, x: Value, kernel: Pair, strides: Pair, out_point: int
 ) -> None:
+    """Weights of 64 leave the first of two roundings six bits: no half arises there."""
     count, channels = kernel[0] * kernel[1], x.type.shape[3]
     bits = (count - 1).bit_length()
     multiplier = (((1 << 30) + 1) << bits) // count
     factors = Factors(np.array([multiplier]), np.array([30 + bits]), SINGLE)
-    real = multiplier * 2.0 ** -(30 + bits)
+    real = multiplier * 2.0 ** -(30 + bits) / _ONE
     mine = requantization([real])
     sums = np.arange(-255 * count, 255 * count + 1)
     rounding = Rounding.DOUBLE if state.rounding is Rounding.LITERT else state.rounding
-    if count * 511 > _MOST_SUMS or (apply(sums, factors) != mine.apply(sums, rounding)).any():
+    results = mine.apply(_ONE * sums, rounding)
+    if count * 511 > _MOST_SUMS or (apply(sums, factors) != results).any():
         raise Unsupported("GM105", f"avg_pool2d of {count} elements with a zero point")
-    ones = np.ones((1, *kernel, channels), np.int8)
+    ones = np.full((1, *kernel, channels), _ONE, np.int8)
     name, scale = op.results[0].name, Quantization((real / x.type.scale,), (0,))
     weights = state.builder.add_constant(ones, f"{name}/weight", scale)
     bias = state.builder.add_constant(np.zeros(channels, np.int32), f"{name}/bias")

@@ -121,6 +121,7 @@ class _Reader:
         }
 
     def _recognized(self, end: int, last: TosaOp) -> bool:
+        """Whether the operations up to `end` became the node that the note of the last one says."""
         assert last.origin is not None
         group = self._function.operations[end - last.origin.length : end]
         state = self._state
@@ -132,8 +133,9 @@ class _Reader:
             if data is not None:
                 made = state.builder.add_constant(data, wanted.name, wanted.type.quantization)
                 operands.append(made)
-            elif ref in state.values and state.values[ref].type == wanted.type:
-                operands.append(state.values[ref])
+            elif ref in state.values and ref.type == _plain(wanted.type):
+                # Stored values are the same, whatever is thought of them so far.
+                operands.append(state.retyped(state.values[ref], wanted.type.quantization))
             else:
                 return False
         names = [value.name for value in found.node.outputs]
