@@ -22,6 +22,7 @@ from glowmcu.pipeline import reference_graph
 from tests.conftest import SHARED
 from tests.frontend.tosa_cases import CASES, case
 from tests.ir.graphs import random_arrays
+from tests.support.iree import run_iree
 from tests.support.tosa_tools import run_reference, validated
 
 MODELS = ("ad", "ic", "kws", "sww", "vww")
@@ -125,3 +126,11 @@ def test_all_layers_without_a_form_come_in_one_message() -> None:
     with pytest.raises(GlowmcuError, match="quantize the model first") as raised:
         export_function(reference_graph(path.read_bytes(), str(path)))
     assert {problem.code for problem in raised.value.problems} == {"GM155"}
+
+
+def test_another_compiler_gives_the_same_bytes(tmp_path: Path) -> None:
+    """IREE lowers TOSA by itself: the second witness."""
+    graph = mlperf("kws")
+    inputs = random_arrays(graph.inputs, 4)
+    (got,) = run_iree(text_of(graph), "tosa", inputs, tmp_path)
+    assert np.array_equal(run_graph(graph, inputs)[0], got)

@@ -240,7 +240,9 @@ def _without_origin(text: str) -> list[str]:
     in_comment = False
     for line in text.splitlines():
         in_comment |= line.lstrip().startswith("/*")
-        if not in_comment and not re.search(r"sha256|[0-9a-f]{64}|_H \+ 0|#error", line, re.IGNORECASE):
+        if not in_comment and not re.search(
+            r"sha256|[0-9a-f]{64}|_H \+ 0|#error", line, re.IGNORECASE
+        ):
             lines.append(line)
         in_comment &= "*/" not in line
     return lines

@@ -55,17 +55,22 @@ def export_concatenation(state: Export, node: Node) -> None:
 
 @exporter(Slice)
 def export_slice(state: Export, node: Node) -> None:
-    """StableHLO's steps are positive: what runs backwards is reversed after it."""
+    """StableHLO's steps are positive: axes that run backwards are reversed before it."""
     op, x = node.op, state.ref(node.inputs[0])
     assert isinstance(op, Slice)
-    axes = list(zip(op.begin, op.size, op.step, strict=True))
-    first = [min(b, b + (n - 1) * s) if n else b for b, n, s in axes]
-    last = [max(b, b + (n - 1) * s) + 1 if n else b for b, n, s in axes]
-    found = _sliced(state, x, (first, last), [abs(step) for step in op.step], op.size)
     backwards = [axis for axis, step in enumerate(op.step) if step < 0]
     if backwards:
-        found = state.emit("reverse", [found], found.shape, dimensions=integers(backwards))
-    state.bind(node.output, found)
+        x = state.emit("reverse", [x], x.shape, dimensions=integers(backwards))
+    first = [
+        length - 1 - begin if step < 0 else begin
+        for length, begin, step in zip(x.shape, op.begin, op.step, strict=True)
+    ]
+    steps = [abs(step) for step in op.step]
+    last = [
+        begin + (size - 1) * step + 1 if size else begin
+        for begin, size, step in zip(first, op.size, steps, strict=True)
+    ]
+    state.bind(node.output, _sliced(state, x, (first, last), steps, op.size))
 
 
 def _sliced(
