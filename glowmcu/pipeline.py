@@ -32,6 +32,7 @@ from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import fit_as_asked
 from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
+from glowmcu.frontend.export_graph import export_graph
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
@@ -193,24 +194,9 @@ def export_model(
     Raises GM194, GM155, GM3xx.
     """
     if request is None:
-        return _exported(reference_graph(data, file_name, rounding, inputs), format_)
+        return export_graph(reference_graph(data, file_name, rounding, inputs), format_)
     made = quantized_model(data, file_name, request, rounding, inputs)
-    return _exported(made.quantized.graph, format_)
-
-
-def _exported(graph: Graph, format_: ExportWord) -> bytes:
-    if format_ == "tosa":
-        from glowmcu.frontend.tosa.exporter import export_function
-        from glowmcu.frontend.tosa.text import print_tosa
-
-        return print_tosa(export_function(graph)).encode()
-    if format_ == "stablehlo":
-        from glowmcu.frontend.stablehlo.exporter import export_stablehlo
-
-        return export_stablehlo(graph).encode()
-    from glowmcu.frontend.tflite.exporter import export_tflite
-
-    return export_tflite(graph)
+    return export_graph(made.quantized.graph, format_)
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:

@@ -123,38 +123,8 @@ def test_what_mlir_prints_of_it_is_read(
     expect_same(graph, back)
 
 
-#: Small enough to see what is what: one pixel of two channels to one, times 3/4, and a pool.
-BY_HAND = """\
-// A model that nobody's exporter wrote.
-#loc = loc(unknown)
-module attributes {tosa.note = "x"} {
-  func.func public @net(%x: tensor<1x2x2x2xi8> {name = "image"}) -> (tensor<1x1x1x1xi8>) {
-    %w = "tosa.const"() <{values = dense<[[[[1, -2]]]]> : tensor<1x1x1x2xi8>}> : () -> tensor<1x1x1x2xi8>
-    %b = "tosa.const"() {values = dense_resource<bias> : tensor<1xi32>} : () -> tensor<1xi32>
-    %m = "tosa.const"() {values = dense<1610612736> : tensor<1xi32>} : () -> tensor<1xi32>
-    %s = "tosa.const"() {values = dense<"0x1F"> : tensor<1xi8>} : () -> tensor<1xi8>
-    %zx = "tosa.const"() {values = dense<-5> : tensor<1xi8>} : () -> tensor<1xi8>
-    %z = "tosa.const"() {values = dense<0> : tensor<1xi8>} : () -> tensor<1xi8>
-    %z32 = "tosa.const"() {values = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
-    %0 = tosa.conv2d %x, %w, %b, %zx, %z {acc_type = i32, dilation = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x2x2x2xi8>, tensor<1x1x1x2xi8>, tensor<1xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x2x2x1xi32>
-    %1 = tosa.rescale %0, %m, %s, %z32, %z {scale32 = true, rounding_mode = "SINGLE_ROUND", per_channel = false, input_unsigned = false, output_unsigned = false} : (tensor<1x2x2x1xi32>, tensor<1xi32>, tensor<1xi8>, tensor<1xi32>, tensor<1xi8>) -> tensor<1x2x2x1xi8>
-    %2 = tosa.clamp %1 min_val(-20 : i8) max_val(20 : i8) : (tensor<1x2x2x1xi8>) -> tensor<1x2x2x1xi8>
-    %3 = tosa.max_pool2d %2 kernel([2, 2]) stride([2, 2]) pad([0, 0, 0, 0]) : (tensor<1x2x2x1xi8>) -> tensor<1x1x1x1xi8>
-    return %3 : tensor<1x1x1x1xi8>
-  } loc(#loc)
-}
-{-#
-  dialect_resources: {
-    builtin: {
-      bias: "0x0400000007000000"
-    }
-  }
-#-}
-"""  # noqa: E501
-
-
 def test_a_text_written_by_hand_means_what_tosa_says() -> None:
-    graph = read(BY_HAND)
+    graph = read((Path(__file__).parent / "tosa_by_hand.mlir").read_text(encoding="utf-8"))
     assert kinds(graph) == ["conv_2d", "max_pool_2d"]
     assert graph.inputs[0].name == "x"
     x = np.array([[[[3, 1], [10, -4]], [[-128, 127], [0, 0]]]], np.int8)
@@ -170,12 +140,14 @@ def test_a_text_written_by_hand_means_what_tosa_says() -> None:
 )
 def test_average_pools_round_away_from_the_zero_point(count: tuple[int, int], point: int) -> None:
     height, width = count
+    types = f"(tensor<1x{height}x{width}x3xi8>, tensor<1xi8>, tensor<1xi8>)"
     text = f"""
 func.func @main(%x: tensor<1x{height}x{width}x3xi8>) -> tensor<1x1x1x3xi8> {{
   %z = "tosa.const"() {{values = dense<{point}> : tensor<1xi8>}} : () -> tensor<1xi8>
-  %0 = tosa.avg_pool2d %x, %z, %z {{acc_type = i32, kernel = array<i64: {height}, {width}>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>}} : (tensor<1x{height}x{width}x3xi8>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x1x1x3xi8>
+  %0 = tosa.avg_pool2d %x, %z, %z kernel([{height}, {width}]) stride([1, 1]) pad([0, 0, 0, 0])
+    acc_type(i32) : {types} -> tensor<1x1x1x3xi8>
   return %0 : tensor<1x1x1x3xi8>
-}}"""  # noqa: E501
+}}"""
     graph = read(text)
     taps = height * width
     for seed in range(20):
