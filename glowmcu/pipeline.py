@@ -30,9 +30,9 @@ from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import fit_as_asked
+from glowmcu.frontend.export_graph import export_graph
 from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
-from glowmcu.frontend.export_graph import export_graph
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
@@ -190,9 +190,7 @@ def export_model(
     rounding: Rounding = Rounding.DOUBLE,
     format_: ExportWord = "tflite",
 ) -> bytes:
-    """The model as a `.tflite` file or as text of another compiler's, in int8 if that is asked for.
-    Raises GM194, GM155, GM3xx.
-    """
+    """The model's file in a format, in int8 if that is asked for. Raises GM155, GM194, GM3xx."""
     if request is None:
         return export_graph(reference_graph(data, file_name, rounding, inputs), format_)
     made = quantized_model(data, file_name, request, rounding, inputs)

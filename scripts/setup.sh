@@ -224,10 +224,11 @@ install_tosa_tools() {
     [ "$(uname -sm)" = "Linux x86_64" ] || return 0
     [ -x .venv/tosa-tools/bin/tosa-opt ] && return
     say "installing TOSA's tools into .venv/tosa-tools (45 MB)"
-    .venv/bin/python -m venv .venv/tosa-tools \
+    if ! { .venv/bin/python -m venv .venv/tosa-tools \
         && .venv/tosa-tools/bin/python -m pip install --quiet --disable-pip-version-check \
-            --no-input "tosa-tools>=2026.2" \
-        || say "TOSA's tools cannot be installed; tests that call them will be skipped"
+            --no-input "tosa-tools>=2026.2"; }; then
+        say "TOSA's tools cannot be installed; tests that call them will be skipped"
+    fi
 }
 
 install_system_packages
