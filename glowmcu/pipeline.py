@@ -30,7 +30,6 @@ from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import fit_as_asked
-from glowmcu.frontend.export_graph import export_graph
 from glowmcu.frontend.labels import labels_of_model
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
@@ -60,7 +59,6 @@ from glowmcu.memory_fit import FittedPlan, memory_curve
 from glowmcu.memplan.build_program import build_program
 from glowmcu.memplan.external_inputs import external_inputs
 from glowmcu.memplan.planner import ARENA_ALIGN
-from glowmcu.option_words import ExportWord
 from glowmcu.planning_progress import PlanningWatch
 from glowmcu.training import TrainingEntry
 from glowmcu.version import __version__
@@ -173,28 +171,23 @@ def application_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """The model as its application sees it, and what to tell of that, in sentences."""
     inputs = inputs or InputOptions()
-    if asked is None:
-        graph = reference_graph(data, name, rounding, inputs)
-    else:
-        graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
+    graph = graph_as_asked(data, name, asked, rounding, inputs)
     graph, notes = as_application_sees(graph, inputs, name)
     told = (*notes, *state_notes(graph, inputs))
     return with_training(graph, inputs.training, name), told
 
 
-def export_model(
+def graph_as_asked(
     data: bytes,
-    file_name: str,
-    request: QuantizationRequest | None = None,
-    inputs: InputOptions | None = None,
-    rounding: Rounding = Rounding.DOUBLE,
-    format_: ExportWord = "tflite",
-) -> bytes:
-    """The model's file in a format, in int8 if that is asked for. Raises GM155, GM194, GM3xx."""
-    if request is None:
-        return export_graph(reference_graph(data, file_name, rounding, inputs), format_)
-    made = quantized_model(data, file_name, request, rounding, inputs)
-    return export_graph(made.quantized.graph, format_)
+    name: str,
+    asked: QuantizationRequest | None,
+    rounding: Rounding,
+    inputs: InputOptions,
+) -> Graph:
+    """The model as imported, or in int8 if that is asked for. Raises GM3xx."""
+    if asked is None:
+        return reference_graph(data, name, rounding, inputs)
+    return quantized_model(data, name, asked, rounding, inputs).quantized.graph
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:

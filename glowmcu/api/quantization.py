@@ -15,12 +15,13 @@ from glowmcu.cores import core
 from glowmcu.custom_c import CustomGiven
 from glowmcu.errors import error
 from glowmcu.file_writing import write_file
+from glowmcu.frontend.export_graph import export_graph
 from glowmcu.input_options import inputs_of
 from glowmcu.ir.operation import Array, Rounding
 from glowmcu.ir.types import Shape
 from glowmcu.kernels.kernel import Target
 from glowmcu.option_words import ExportWord, RoundingWord, SearchWord
-from glowmcu.pipeline import export_model, model_notes
+from glowmcu.pipeline import graph_as_asked, model_notes
 from glowmcu.quality import Demands, QualityEntry, unmeasured
 from glowmcu.quant.choices import Quantization
 from glowmcu.quant.images import read_preprocessing
@@ -180,7 +181,8 @@ def export(
         request = judged(given.data, given.name, request, demands, where, mode, inputs)
     elif demands.are_made:
         raise unmeasured(given.name)
-    data = export_model(given.data, given.name, request, inputs, mode, format)
+    graph = graph_as_asked(given.data, given.name, request, mode, inputs)
+    data = export_graph(graph, format)
     try:
         write_file(target, data)
     except OSError as cause:
