@@ -66,6 +66,18 @@ def test_without_notes_the_operations_mean_the_same(name: str, rounding: Roundin
     expect_same(graph, read(print_tosa(bare(export_function(graph))), rounding))
 
 
+@pytest.mark.parametrize("name", ["add", "add of very different scales, clamped", "sub"])
+def test_sums_of_tflites_lowering_become_the_layer_without_notes_too(name: str) -> None:
+    graph = case(name)
+    back = read(print_tosa(bare(export_function(graph))))
+    wanted = {value for value in back.outputs}
+    for node in reversed(back.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            wanted.update(node.inputs)
+    alive = [node.op.name for node in back.nodes if node.output in wanted]
+    assert [kind for kind in alive if kind != "reshape"] == [graph.nodes[-1].op.name]
+
+
 def test_a_stream_comes_back_with_its_states() -> None:
     graph = stateful()
     back = read(print_tosa(export_function(graph)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from glowmcu.frontend.tosa.importer import Import, importer, limits_of
+from glowmcu.frontend.tosa.import_sums import import_sum
+from glowmcu.frontend.tosa.importer import Import, Table, importer, limits_of
 from glowmcu.frontend.tosa.records import Ref, TosaOp
 from glowmcu.frontend.tosa.rescaling import apply
 from glowmcu.frontend.unsupported import Unsupported
@@ -43,14 +46,15 @@ def import_rescale(state: Import, op: TosaOp) -> None:
     """
     factors, points = state.rescale_of(op)
     x, out = op.operands[0], op.results[0].type
-    stored = (x, all_values(_I8)) if x.type.element is _I8 else state.tables.get(x)
-    if stored is not None and not factors.per_channel:
-        source, values = stored
-        results = apply(values.astype(np.int64) - points[0], factors) + points[1]
-        table = np.clip(results, *out.element.limits).astype(out.element.numpy)
-        state.tables[op.results[0]] = source, table
+    is_byte = x.type.element is _I8
+    table = Table(x, all_values(_I8), 1.0, points[0]) if is_byte else state.tables.get(x)
+    if table is not None and not factors.per_channel:
+        results = apply(table.results.astype(np.int64) - points[0], factors) + points[1]
+        stored = np.clip(results, *out.element.limits).astype(out.element.numpy)
+        factor = table.factor * float(state.exact_factors(factors)[0])
+        state.tables[op.results[0]] = replace(table, results=stored, factor=factor)
         type_ = state.type_of(op.results[0], points[1])
-        state.emit(op, Lookup(table), [state.value(source)], type_)
+        state.emit(op, Lookup(stored), [state.value(table.source)], type_)
         return
     if x.type.element is not _I32 or out.element is not _I8 or factors.per_channel or points[0]:
         raise Unsupported(
@@ -107,6 +111,8 @@ def import_plain(state: Import, op: TosaOp) -> None:
             "GM105", f"{op.name} of {refs[0].type} and {refs[1].type}; two of i32 and one rank "
             "are read",
         )  # fmt: skip
+    if op.name in ("add", "sub") and import_sum(state, op):
+        return
     operation = _PLAIN[op.name]()
     state.emit(op, operation, [state.value(ref) for ref in refs[:2]], op.results[0].type)
 

@@ -69,6 +69,18 @@ class Rescaled:
     limits: tuple[int, int] | None
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What a value is by the bytes of an int8 `source`, as RESCALEs make it of that: about `factor`
+    times what is above the zero point.
+    """
+
+    source: Ref
+    results: Array
+    factor: float
+    zero_point: int
+
+
 class Import:
     """A function on its way into a graph."""
 
@@ -87,8 +99,7 @@ class Import:
         self.step = 0
         #: Whether it makes a difference how often results are rounded.
         self.is_rounding_seen = False
-        #: Functions of one int8: of which value, and the result for each of its bytes.
-        self.tables: dict[Ref, tuple[Ref, Array]] = {}
+        self.tables: dict[Ref, Table] = {}
         self._zero_points = _zero_points(function)
 
     def type_of(self, ref: Ref, zero_point: int | None = None) -> TensorType:
@@ -242,11 +253,18 @@ class Import:
         low, high = (self.number(point, "a zero point") for point in points)
         return factors, (low, high)
 
+    def exact_factors(self, factors: Factors) -> Array:
+        """multiplier * 2^-shift as doubles, which are exact."""
+        real: Array = np.ldexp(
+            factors.multipliers.astype(np.float64), -factors.shifts.astype(np.int32)
+        )
+        return real
+
     def real_factors(self, factors: Factors) -> Array:
-        """multiplier * 2^-shift as doubles, which are exact; Unsupported GM105 where requantizing
-        by them would round otherwise than RESCALE does.
+        """The same; Unsupported GM156 where requantizing by them would round otherwise than RESCALE
+        does.
         """
-        real = np.ldexp(factors.multipliers.astype(np.float64), -factors.shifts.astype(np.int32))
+        real = self.exact_factors(factors)
         rounds_twice = self.rounding is not Rounding.SINGLE
         for number, multiplier, shift in zip(
             real.tolist(), factors.multipliers.tolist(), factors.shifts.tolist(), strict=True

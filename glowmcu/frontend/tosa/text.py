@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glowmcu.frontend.tosa.records import Attribute, GraphNote, Origin, Ref, TosaFunction, TosaOp
+from glowmcu.frontend.tosa.rescaling import DOUBLE
 from glowmcu.ir.text.attribute_text import AttributePrinter, braced
 from glowmcu.ir.text.scanner import quoted
 from glowmcu.ir.text.syntax import print_function, print_operation
@@ -17,14 +18,18 @@ from glowmcu.ir.types import TensorType
 
 #: Attributes of ours: on an operation, and on the function.
 NODE, GRAPH = "glowmcu.node", "glowmcu.graph"
-HEADER = "// TOSA 1.0, profile PRO-INT, extension DOUBLEROUND; written by GlowMCU.\n"
+_HEADER = "// TOSA 1.0, profile PRO-INT{}; written by GlowMCU.\n"
 _ENUMS = ("rounding_mode", "nan_mode")
 _INT32_ARRAYS = ("perms",)
 
 
 def print_tosa(function: TosaFunction) -> str:
-    """A module with one function."""
-    return HEADER + _Printer(function).text()
+    """A module with one function; its first line says what of TOSA it is of."""
+    rounds_twice = any(
+        op.attributes.get("rounding_mode") == DOUBLE for op in function.operations
+    )
+    extension = ", extension DOUBLEROUND" if rounds_twice else ""
+    return _HEADER.format(extension) + _Printer(function).text()
 
 
 class _Printer:
