@@ -171,29 +171,23 @@ def application_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """The model as its application sees it, and what to tell of that, in sentences."""
     inputs = inputs or InputOptions()
-    if asked is None:
-        graph = reference_graph(data, name, rounding, inputs)
-    else:
-        graph = quantized_model(data, name, asked, rounding, inputs).quantized.graph
+    graph = graph_as_asked(data, name, asked, rounding, inputs)
     graph, notes = as_application_sees(graph, inputs, name)
     told = (*notes, *state_notes(graph, inputs))
     return with_training(graph, inputs.training, name), told
 
 
-def export_model(
+def graph_as_asked(
     data: bytes,
-    file_name: str,
-    request: QuantizationRequest | None = None,
-    inputs: InputOptions | None = None,
-    rounding: Rounding = Rounding.DOUBLE,
-) -> bytes:
-    """The model as a `.tflite` file, in int8 if that is asked for. Raises GM194, GM3xx."""
-    from glowmcu.frontend.tflite.exporter import export_tflite
-
-    if request is None:
-        return export_tflite(reference_graph(data, file_name, rounding, inputs))
-    made = quantized_model(data, file_name, request, rounding, inputs)
-    return export_tflite(made.quantized.graph)
+    name: str,
+    asked: QuantizationRequest | None,
+    rounding: Rounding,
+    inputs: InputOptions,
+) -> Graph:
+    """The model as imported, or in int8 if that is asked for. Raises GM3xx."""
+    if asked is None:
+        return reference_graph(data, name, rounding, inputs)
+    return quantized_model(data, name, asked, rounding, inputs).quantized.graph
 
 
 def golden_vectors(graph: Graph) -> tuple[GoldenVector, ...]:

@@ -116,7 +116,7 @@ def compile_command(
     report: Path | None, dump_ir: Path | None, pareto: bool, interface: InterfaceArguments,
     training: TrainingArguments, emit: PackageName, package: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """Compile MODEL (.tflite or .onnx) into a C bundle."""
+    """Compile MODEL (.tflite, .onnx or TOSA's .mlir) into a C bundle."""
     # Not above: --help and completion need no compiler.
     from glowmcu.api import compile as compile_model
 

@@ -29,6 +29,7 @@ NOT_RUN = {
     r"python -m (examples|benchmarks)\.": "trains or measures for minutes",
     r"python -m glowmcu\.ci": "needs a repository with a history: tests/ci has one",
     r"eval .*zsh_source": "needs zsh",
+    r"tosa-opt|iree-compile": "tests/frontend/test_tosa_export.py calls both",
 }
 
 #: Words added to a command that would take long.
@@ -129,6 +130,7 @@ BROUGHT = {
         {"model.onnx": DIGITS / "digits.onnx", "data.npz": DIGITS / "calibration.npz"},
         needs=("tflite_micro", "ai_edge_litert"),
     ),
+    "docs/other_compilers.md": Brought({**KWS.files, "digits.onnx": DIGITS / "digits.onnx"}),
     "docs/portability.md": KWS,
     "docs/python.md": Brought(needs=("torch", "onnxscript")),
     "docs/renode.md": KWS,
