@@ -1,6 +1,6 @@
 """The stages of a compilation, in order. Read this first.
 
-    file -> graph -> [int8 graph] -> simpler graph -> kernels -> program -> plan -> files
+    file -> graph -> [int8 graph] -> simpler graph -> [regions] -> kernels -> plan -> files
     file -> graph -> simpler float graph + samples -> profile
 
 Each stage is a function from data to data; none knows another, only this module knows the order.
@@ -18,6 +18,7 @@ from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
+from glowmcu.delegation.compilation import check_accelerator, delegated
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import listed, unlisted_files
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
@@ -277,6 +278,8 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
     check_training(options, model.model_file)
     check_cores(options, model.model_file, model.pipeline is not None)
+    check_accelerator(options, model.model_file, model.pipeline is not None)
+    model = delegated(model, options)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
     wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
@@ -305,6 +308,7 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
         costs=known_costs(options.core, options.goal, inference_cycles(fit), selections.values()),
         weights=options.interface.weights, pipeline=model.pipeline, sized=fitted.sized,
         quality=model.quality, training=_training(model, options, fit, planning),
+        delegation=model.delegation,
     )  # fmt: skip
     files, manifest = unlisted_files(plan.program, selections, facts)
     files = files.joined(_firmware_files(options, manifest, facts.vectors))

@@ -58,7 +58,7 @@ GROUPS = {
         "--keep-input",
     ),
     "What is shown and written": ("--explain", "--pareto", "--report", "--dump-ir"),
-    "Code on the target": ("--steps", "--cores", "--instrument", "--dump-tensors"),
+    "Code on the target": ("--steps", "--cores", "--accelerator", "--instrument", "--dump-tensors"),
     "Learning on the device": ("--train", "--loss", "--learning-rate", "--momentum"),
     "Numbers and kernels": ("--rounding", "--simplify", "--kernels"),
     "This computer": ("--max-memory",),
