@@ -20,6 +20,7 @@ from glowmcu.delegated import DelegationEntry, delegation_of
 from glowmcu.errors import error
 from glowmcu.quality import QualityEntry, quality_of
 from glowmcu.simplified import SimplificationEntry, simplification_of
+from glowmcu.size_forms import SizeEntry as SizeEntry  # noqa: PLC0414 - part of a manifest
 from glowmcu.size_forms import SizeForm, shape_at
 from glowmcu.training import TrainingEntry, training_entry_of
 
@@ -198,24 +199,6 @@ class PipelineEntry:
     backlog: int
     sample_rate: int | None
     stages: tuple[StageEntry, ...]
-
-
-@dataclass(frozen=True)
-class SizeEntry:
-    """A size of the model that each run is given, from `smallest` to `largest` in steps: the
-    argument `parameter` of its entry points.
-    """
-
-    symbol: str
-    parameter: str
-    smallest: int
-    largest: int
-    step: int = 1
-
-    @property
-    def sizes(self) -> range:
-        """All of them."""
-        return range(self.smallest, self.largest + 1, self.step)
 
 
 @dataclass(frozen=True)

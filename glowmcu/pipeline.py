@@ -18,7 +18,7 @@ from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
-from glowmcu.delegation.compilation import check_accelerator, delegated
+from glowmcu.delegation.compilation import delegated
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import listed, unlisted_files
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
@@ -31,13 +31,12 @@ from glowmcu.emit_c.write_bundle import check_output as check_folder
 from glowmcu.emit_c.write_bundle import write_bundle
 from glowmcu.errors import error, said_of
 from glowmcu.fit_as_asked import fit_as_asked
-from glowmcu.frontend.labels import labels_of_model
+from glowmcu.frontend.labels import labels_of as labels_of  # noqa: PLC0414 - multirate, too
 from glowmcu.frontend.notes import notes_on_file
 from glowmcu.frontend.read_model import read_model
 from glowmcu.frontend.state_pairs import state_notes, with_states
 from glowmcu.given_size import golden_vectors_at_sizes, prepared_at_sizes
 from glowmcu.input_options import InputOptions, streamed_input_name
-from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.dump import IrDump
 from glowmcu.ir.exactness import computes_in_float, exact_outputs
 from glowmcu.ir.graph import Graph
@@ -278,7 +277,6 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
     check_training(options, model.model_file)
     check_cores(options, model.model_file, model.pipeline is not None)
-    check_accelerator(options, model.model_file, model.pipeline is not None)
     model = delegated(model, options)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
@@ -363,19 +361,6 @@ def _places(fit: FittedPlan, options: Options) -> Places:
         weights_bytes = (rows.cost if rows is not None else chosen.cost).flash_bytes
         layers.append(LayerFacts(index, run.node.name, run.kernel, run.node.macs, weights_bytes))
     return place(options.placement, layers, fit.arena_bytes, code_bytes(fit.selections.values()))
-
-
-def labels_of(
-    data: bytes, file_name: str, graph: Graph, interface: InterfaceOptions
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the classes, and a note if no output has as many. Raises GM124 to GM127."""
-    sizes = {value.type.shape[-1] for value in graph.results if value.type.shape}
-    labels = interface.labels
-    if labels is None:
-        labels = labels_of_model(data, file_name, sizes)
-    if not labels or len(labels) in sizes:
-        return labels, ()
-    return labels, (f"there are {len(labels)} labels, but no output has as many classes",)
 
 
 def _sha256(data: bytes) -> str:

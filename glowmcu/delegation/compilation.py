@@ -18,35 +18,12 @@ from glowmcu.kernels.kernel import Target
 from glowmcu.kernels.selection.select import select_kernels
 
 
-def check_accelerator(options: Options, file_name: str, is_pipeline: bool = False) -> None:
-    """Raises GM774 for options that do not go with an accelerator."""
-    interface, inputs = options.interface, options.inputs
-    if not interface.accelerator:
-        return
-    against = {
-        "--cores 2": interface.cores > 1,
-        "--steps": interface.steps,
-        "--weights pointer": interface.weights is Weights.POINTER,
-        "--stream-input": bool(inputs.streamed),
-        "--train": inputs.training is not None,
-        "--instrument": options.instrument is not Instrument.OFF,
-        "--kernels": options.kernels is not None,
-        "a size that each run is given": inputs.open_size is not None,
-        "a pipeline": is_pipeline,
-    }
-    found = [name for name, is_asked in against.items() if is_asked]
-    if found:
-        raise error(
-            "GM774", f"--accelerator does not go with {', '.join(found)}", file_name,
-            "leave out one of both: a region is one call, which a run waits for",
-        )  # fmt: skip
-
-
 def delegated(model: Prepared, options: Options) -> Prepared:
     """The model with its regions as operators. Raises GM770 to GM776."""
     given = options.interface.accelerator
     if not given:
         return model
+    _check(options, model.model_file, model.pipeline is not None)
     target = Target(core(options.core), options.goal)
     back_end = find_back_end(given, options.placement.board, target)
     chosen = select_kernels(model.lowered, target)
@@ -83,3 +60,25 @@ def _nothing(notes: DelegationNotes) -> str:
     reasons = list(notes.stays.values())
     most = max(dict.fromkeys(reasons), key=reasons.count, default="there is no layer")
     return f"{notes.device} computes nothing of this model: {most}"
+
+
+def _check(options: Options, file_name: str, is_pipeline: bool) -> None:
+    """Raises GM774 for options that do not go with an accelerator."""
+    interface, inputs = options.interface, options.inputs
+    against = {
+        "--cores 2": interface.cores > 1,
+        "--steps": interface.steps,
+        "--weights pointer": interface.weights is Weights.POINTER,
+        "--stream-input": bool(inputs.streamed),
+        "--train": inputs.training is not None,
+        "--instrument": options.instrument is not Instrument.OFF,
+        "--kernels": options.kernels is not None,
+        "a size that each run is given": inputs.open_size is not None,
+        "a pipeline": is_pipeline,
+    }
+    found = [name for name, is_asked in against.items() if is_asked]
+    if found:
+        raise error(
+            "GM774", f"--accelerator does not go with {', '.join(found)}", file_name,
+            "leave out one of both: a region is one call, which a run waits for",
+        )  # fmt: skip

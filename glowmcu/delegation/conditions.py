@@ -56,8 +56,7 @@ def numbers_of(node: Node) -> dict[str, int]:
         "macs": node.macs,
     }
     if isinstance(op, Conv2D | DepthwiseConv2D | AveragePool2D | MaxPool2D):
-        is_pool = isinstance(op, AveragePool2D | MaxPool2D)
-        kernel = op.kernel if is_pool else signature.inputs[1].shape[1:3]  # type: ignore[union-attr]
+        kernel = getattr(op, "kernel", None) or signature.inputs[1].shape[1:3]
         dilations = getattr(op, "dilations", (1, 1))
         values = (*kernel, *op.strides, *dilations, *op.padding)
         found |= dict(zip(_WINDOW, values, strict=True))

@@ -5,13 +5,15 @@ not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glowmcu.delegation.back_end import BackEnd, Refused, RegionCost
 from glowmcu.delegation.partition import computes, ordered, regions
 from glowmcu.ir.graph import Graph, Node, Value
 from glowmcu.ir.operation import Constant, constant
 from glowmcu.ir.types import TensorType, element_type_of
+from glowmcu.number_text import count
+from glowmcu.ops.copy import Copy
 from glowmcu.ops.delegate import Delegate
 
 #: Estimated cycles of a node on the core.
@@ -86,8 +88,8 @@ def _lowered(
     cost, here = back_end.cost(inner, made.op), sum(map(host_cycles, nodes))
     if cost.cycles >= here:
         why = (
-            f"about {cost.cycles:.0f} cycles with transfers on {back_end.name}, "
-            f"{here:.0f} on the core"
+            f"about {count(round(cost.cycles))} cycles with transfers on {back_end.name}, "
+            f"{count(round(here))} on the core"
         )
         return {node: why for node in nodes if computes(node)}
     constants = []
@@ -125,19 +127,42 @@ def _divided(graph: Graph, found: Sequence[Region], stays: dict[Node, str]) -> D
             nodes.append(item)
             continue
         region = by_nodes[item]
-        node = _node(graph, region, len(made))
+        *copies, node = _with_copies(graph, _node(graph, region, len(made)))
         made[node] = region
-        nodes += [*region.constants, node]
+        nodes += [*region.constants, *copies, node]
     return Division(_without_unread(graph.replace(nodes)), made, stays)
 
 
 def _node(graph: Graph, region: Region, number: int) -> Node:
-    inner = region_graph(graph, region.nodes)
     computing = [node for node in region.nodes if computes(node)]
     first = computing[0]
     name = first.name if len(computing) == 1 else f"region {number}"
+    inner = region_graph(graph, region.nodes)
     operands = (*inner.inputs, *(node.output for node in region.constants))
     return Node(region.op, operands, inner.outputs, name, first.source)
+
+
+def _with_copies(graph: Graph, node: Node) -> list[Node]:
+    """The node of a region, behind copies of operands that begin where the device cannot read."""
+    assert isinstance(node.op, Delegate)
+    copies, operands = list[Node](), list(node.inputs)
+    for position, value in enumerate(node.inputs):
+        if _offset(graph, value) % node.op.align:
+            copied = Value(value.type, f"{value.name}/aligned")
+            copies.append(Node(Copy(), (value,), (copied,), copied.name, "aligned"))
+            operands[position] = copied
+    return [*copies, replace(node, inputs=tuple(operands))]
+
+
+def _offset(graph: Graph, value: Value) -> int:
+    """Bytes from the beginning of what it is a part of."""
+    node = graph.producers.get(value)
+    aliases = node.op.aliases(node.signature) if node is not None else {}
+    if node is None or not aliases:
+        return 0
+    result = node.outputs.index(value)
+    inner = _offset(graph, node.inputs[aliases[result]])
+    return inner + node.op.alias_offset(node.signature, result)
 
 
 def _without_unread(graph: Graph) -> Graph:

@@ -8,8 +8,11 @@ from typing import TypeGuard
 from glowmcu.board import Board
 from glowmcu.delegation.back_end import BackEnd
 from glowmcu.delegation.described import read_described
+from glowmcu.delegation.ethos_u import EthosUBackEnd
+from glowmcu.delegation.vela import ACCELERATORS, find_vela
 from glowmcu.discovery import load_plugins
 from glowmcu.errors import error
+from glowmcu.goals import Goal
 from glowmcu.kernels.kernel import Target
 
 
@@ -23,6 +26,15 @@ def find_back_end(given: str, board: Board | None, target: Target) -> BackEnd:
                 f"it is on {', '.join(found.boards)}: change --board, or `boards` in the file",
             )  # fmt: skip
         return found
+    if given in ACCELERATORS:
+        if board is not None and board.memory and given not in board.accelerators:
+            has = ", ".join(board.accelerators)
+            raise error(
+                "GM773", f"{board.name} has no {given}", str(board.file),
+                f"it has {has}" if has else f'if so, say `accelerators = ["{given}"]` in a copy',
+            )  # fmt: skip
+        small = target.goal in (Goal.RAM, Goal.SIZE)
+        return EthosUBackEnd(find_vela(given, small))
     return _of_packages(given)
 
 
@@ -31,10 +43,10 @@ def _of_packages(given: str) -> BackEnd:
     for plugin, item in load_plugins("glowmcu.back_ends", _is_back_end, "a back end"):
         known[plugin.name] = item
     if given not in known:
-        names = ", ".join(sorted(known))
+        names = ", ".join((*ACCELERATORS, *sorted(known)))
         raise error(
             "GM772", f"no accelerator is called {given!r}",
-            hint="give a file that ends in .toml" + (f", or one of {names}" if names else ""),
+            hint=f"give a file that ends in .toml, or one of {names}",
         )  # fmt: skip
     return known[given]
 

@@ -30,15 +30,7 @@ from glowmcu.emit_c.code_places import (
 )
 from glowmcu.emit_c.constant_pool import ConstantPart, ConstantPool
 from glowmcu.emit_c.contract import libjit_closure
-from glowmcu.emit_c.delegate_text import (
-    DelegatesView,
-    HookView,
-    delegated_layer,
-    hook_view,
-    region_places,
-    region_view,
-    use_macro,
-)
+from glowmcu.emit_c.delegate_text import DelegatesView, Place, Regions
 from glowmcu.emit_c.divided_text import MEETINGS, piece_runs, shared_text, with_pieces
 from glowmcu.emit_c.integrity import (
     Checked,
@@ -68,7 +60,7 @@ from glowmcu.ir.graph import Node
 from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ops.control_flow import If
-from glowmcu.ops.delegate import Delegate, EthosU
+from glowmcu.ops.delegate import Delegate
 
 
 class Chosen(Protocol):
@@ -219,12 +211,10 @@ class _Body:
         if program.meetings is not None:
             self.headers["glowmcu_cores.h"] = places.code
         self.functions: dict[str, tuple[str, str]] = {}
-        #: By function: the macro where it is not there.
+        #: By function and by header: the macro where it is not there.
         self.absent: dict[str, str] = {}
-        #: Layers that an accelerator computes, what it is and its C prefix, its functions by name.
-        self.delegated: list[str] = []
-        self.accelerator: tuple[str, str] | None = None
-        self.hooks: dict[str, HookView] = {}
+        self.headers_unless: dict[str, str] = {}
+        self.delegates = Regions()
         self.checked: list[Checked] = []
         self.fills: list[Fill] = []
         self.forms: list[str] = []
@@ -247,6 +237,9 @@ class _Body:
             if state.array is not None:
                 self.checked.append(checked_array(state.array.symbol, state.array))
                 self.forms.append(state.array.rows)
+        stand_in = [item for item in self.headers if self.headers_unless.get(item)]
+        for header in stand_in:
+            del self.headers[header]
         arrays = [checked_array(symbol, array) for symbol, array in self.pool.arrays()]
         headers = libjit_closure(tuple(self.headers)).values()
         tables = [table for text in headers for table in checked_tables(text)]
@@ -271,16 +264,8 @@ class _Body:
         return Layers(
             functions, steps, views, groups, last, sizes, self.regions, integrity,
             tuple(self.fills), tuple(self.forms), stream,
-            tuple(map(self.pool.parts, range(len(sizes)))), self._delegates(),
+            tuple(map(self.pool.parts, range(len(sizes)))), self.delegates.view(stand_in),
         )  # fmt: skip
-
-    def _delegates(self) -> DelegatesView | None:
-        """What an accelerator computes, if it does."""
-        if self.accelerator is None:
-            return None
-        device, prefix = self.accelerator
-        hooks = tuple(hook for _, hook in sorted(self.hooks.items()))
-        return DelegatesView(device, prefix, use_macro(prefix), hooks, tuple(self.delegated))
 
     def _add(self, run: Run, code: KernelCode, is_called: bool) -> LayerText:
         index, before = len(self.steps), self.pool.size_bytes
@@ -336,6 +321,7 @@ class _Body:
             self.absent[code.function] = unless and self.absent.get(code.function, unless)
         stage = (code.staged.header,) if code.staged is not None else ()
         for header in (code.header, *code.view.get("headers", ()), *stage):
+            self.headers_unless[header] = unless and self.headers_unless.get(header, unless)
             if header and self.headers.get(header, self.default) == self.default:
                 self.headers[header] = region
 
@@ -346,7 +332,10 @@ class _Body:
         if not chosen.bodies:
             return code
         if isinstance(run.node.op, Delegate):
-            return self._with_region(run, run.node.op, chosen.bodies[0], code, index, label)
+            return self.delegates.with_region(
+                run, run.node.op, chosen.bodies[0], code, Place(self.pool, index, label),
+                lambda layer, unless: self._note(layer, self.regions[index], unless),
+            )  # fmt: skip
         views, named = [], []
         words = ("then", "else") if isinstance(run.node.op, If) else ("trip",)
         for word, body in zip(words, chosen.bodies, strict=True):
@@ -362,33 +351,6 @@ class _Body:
             named.append(symbols)
         programs = [body.program for body in chosen.bodies]
         return replace(code, view={"around": around_view(run, programs, named, views)})
-
-    def _with_region(
-        self, run: Run, op: Delegate, body: ChosenBody, code: KernelCode, index: int, label: str
-    ) -> KernelCode:  # fmt: skip
-        """The code of a region of an accelerator; what stands in for an Ethos-U is not there where
-        that runs it.
-        """
-        is_whole = isinstance(op, EthosU)
-        places = region_places(body.program, f"{label}r")
-        unless = use_macro(op.prefix) if is_whole else ""
-        layers = []
-        for number, each in enumerate(body.program.runs):
-            inner = body.selections[each.node].code
-            layer = LayerText(
-                body.program, places.symbols, self.pool, index, each, inner,
-                f"{label}r{number}", outside=places.outside,
-            )  # fmt: skip
-            with self.pool.read_by_device(1 if is_whole else op.weights_align, unless):
-                layers.append(delegated_layer(layer, op.prefix, len(self.delegated)))
-                self._note(layer, self.regions[index], unless)
-            self.delegated.append(each.node.name)
-            if not is_whole:
-                hook = hook_view(each, layer, op.prefix)
-                self.hooks[hook.function] = hook
-        self.accelerator = op.device, op.prefix
-        view = region_view(run, body.program, places, layers, label)
-        return replace(code, view={**code.view, **view})
 
     def _inner_layer(
         self, body: ChosenBody, symbols: dict[Buffer, str], run: Run, index: int, label: str

@@ -99,6 +99,8 @@ def unlisted_files(
         }.items()
     }
     used = (f"{view.model_struct}.h", *_public_headers(view), *body.headers)
+    if view.delegates is not None:
+        used = (*used, *view.delegates.stand_in_headers)
     if any(check.kind == CRC for check in view.output_checks):
         used = (*used, "glowmcu_check.h")
     if facts.instrument is not Instrument.OFF:

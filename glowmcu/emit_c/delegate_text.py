@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Protocol
 
 from glowmcu.emit_c.body_text import MoveView, PlaceView, body_symbols, place_views
 from glowmcu.emit_c.c_text import c_number, c_string, comment_text
+from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.layer_text import LayerText
+from glowmcu.ir.graph import Node
+from glowmcu.ir.kernel_code import KernelCode
 from glowmcu.ir.program import Buffer, Program, Run
 from glowmcu.ir.types import TensorType
 from glowmcu.ops.delegate import Delegate, EthosU
@@ -77,8 +81,8 @@ class RegionView:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The core's functions, each once."""
-        return tuple(dict.fromkeys(layer.kernel for layer in self.layers))
+        """The core's functions of headers, each once."""
+        return tuple(dict.fromkeys(layer.kernel for layer in self.layers if layer.kernel))
 
 
 @dataclass(frozen=True)
@@ -98,13 +102,16 @@ class HookView:
 
 @dataclass(frozen=True)
 class DelegatesView:
-    """All regions of a bundle: `hooks` by name, none where a region is one call."""
+    """All regions of a bundle: `hooks` by name, none where a region is one call. Headers of what
+    stands in for the device alone are not included where that computes.
+    """
 
     device: str
     prefix: str
     macro: str
     hooks: tuple[HookView, ...]
     layers: tuple[str, ...]
+    stand_in_headers: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -165,7 +172,7 @@ def delegated_layer(layer: LayerText, prefix: str, number: int) -> DelegatedLaye
         c_string(node.name),
         tuple(_tensor(node.signature.inputs[position]) for position in layer.run.positions),
         _tensor(node.signature.output), f"{prefix}_{node.op.name}({', '.join(arguments)})", result,
-        node.signature.output.size_bytes, layer.function,
+        node.signature.output.size_bytes, "" if layer.code.template else layer.function,
     )  # fmt: skip
 
 
@@ -241,3 +248,77 @@ def hook_view(run: Run, layer: LayerText, prefix: str) -> HookView:
         f"{prefix}_{op.name}", op.name, code.parameters.struct, code.header, len(run.inputs),
         code.function, bool(code.rows),
     )  # fmt: skip
+
+
+class RegionBody(Protocol):
+    """A region's planned body, as emission sees it."""
+
+    @property
+    def program(self) -> Program: ...
+    @property
+    def selections(self) -> Mapping[Node, RegionKernel]: ...
+
+
+class RegionKernel(Protocol):
+    """The kernel that stands in for a device."""
+
+    @property
+    def code(self) -> KernelCode: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a region stands: a step, and what its names have in place of a number."""
+
+    pool: ConstantPool
+    step: int
+    label: str
+
+
+class Regions:
+    """All regions of a bundle, one after another."""
+
+    def __init__(self) -> None:
+        self._layers: list[str] = []
+        self._hooks: dict[str, HookView] = {}
+        self._device: tuple[str, str] | None = None
+
+    def with_region(
+        self, run: Run, op: Delegate, body: RegionBody, code: KernelCode, place: Place,
+        note: Callable[[LayerText, str], None],
+    ) -> KernelCode:  # fmt: skip
+        """The code of a region, with what its template needs. `note` is told of each layer and of
+        the macro where that is not there: what stands in for an Ethos-U is not where that computes.
+        """
+        is_whole = isinstance(op, EthosU)
+        places = region_places(body.program, f"{place.label}r")
+        unless = use_macro(op.prefix) if is_whole else ""
+        layers = []
+        for number, each in enumerate(body.program.runs):
+            layer = LayerText(
+                body.program, places.symbols, place.pool, place.step, each,
+                body.selections[each.node].code, f"{place.label}r{number}",
+                outside=places.outside,
+            )  # fmt: skip
+            with place.pool.read_by_device(1 if is_whole else op.weights_align, unless):
+                layers.append(delegated_layer(layer, op.prefix, len(self._layers)))
+                note(layer, unless)
+            self._layers.append(each.node.name)
+            if not is_whole:
+                hook = hook_view(each, layer, op.prefix)
+                self._hooks[hook.function] = hook
+        self._device = op.device, op.prefix
+        view = region_view(run, body.program, places, layers, place.label)
+        return replace(code, view={**code.view, **view})
+
+    def view(self, stand_in: Sequence[str]) -> DelegatesView | None:
+        """What an accelerator computes, if it does; `stand_in` are headers of what is not there
+        where it does.
+        """
+        if self._device is None:
+            return None
+        device, prefix = self._device
+        hooks = tuple(hook for _, hook in sorted(self._hooks.items()))
+        return DelegatesView(
+            device, prefix, use_macro(prefix), hooks, tuple(self._layers), tuple(sorted(stand_in))
+        )
