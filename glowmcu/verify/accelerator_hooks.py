@@ -169,17 +169,15 @@ def _difference(
         name = entry.layers[layer[0]]
         if place >= len(got.layers):
             if got.status not in (0, None):
-                return f'a hook returned an error before layer "{name}"'
+                return f'a hook returned an error at layer "{name}"'
             after = f" ({ended})" if ended else ""
             return f'layer "{name}" did not come back{after}'
         if got.layers[place] != layer:
-            if place == len(got.layers) - 1 and got.status not in (0, None):
-                return f'a hook returned an error at layer "{name}"'
             return f'layer "{name}" is the first that differs'
     if got.status is None:
         return f"the program ended behind the last layer: {ended}"
     if got.status != 0:
-        return f"{entry.prefix}_begin or {entry.prefix}_end returned an error"
+        return f"{entry.prefix}_end returned an error"
     arrays = [np.frombuffer(data, item.dtype).reshape(item.shape)
               for data, item in zip(got.outputs, manifest.outputs, strict=True)]  # fmt: skip
     texts = [difference(array, expected, item, leeway) for array, expected, item, leeway in zip(
