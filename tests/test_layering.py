@@ -111,7 +111,7 @@ ALLOWED: dict[str, set[str]] = {
     # A job of a CI service: calls the command line, and words what came of it.
     "ci": SHARED | {"bundle", "facts", "report"},
     # Every plug-in there is, as the stages load them.
-    "plugin_states": SHARED | MEANING | STAGES | {"report"},
+    "plugin_states": SHARED | MEANING | STAGES | {"delegation", "report"},
     "cli": SHARED
     | {"__init__", "api", "bundle", "facts", "ops", "plugin_states", "report", "verify"},
 }

@@ -58,7 +58,10 @@ class EthosUBackEnd:
     def lowered(self, region: Graph) -> Lowered | Refused:
         named, nodes = _named(region)
         output = self.vela.compiled(export_tflite(named))
-        left = left_on_core(output.data, self.vela.command)
+        try:
+            left = left_on_core(output.data, self.vela.command)
+        except GlowmcuError as cause:
+            raise self.vela.failed(cause.problems[0].message) from cause
         if left:
             why = {name: output.refused.get(name, "Vela leaves it to the core") for name in left}
             known = {nodes[name]: f"Vela: {text}" for name, text in why.items() if name in nodes}
@@ -68,7 +71,7 @@ class EthosUBackEnd:
         try:
             found = read_region(output.data, self.vela.command)
             op = self._operator(region, named, found)
-        except (ValueError, KeyError) as cause:
+        except (GlowmcuError, ValueError, KeyError) as cause:
             raise self.vela.failed(f"its file is not understood: {cause}") from cause
         cycles = round(self._cost(region, output.cycles).cycles)
         return Lowered(replace(op, cycles=cycles), (found.commands, found.constants))

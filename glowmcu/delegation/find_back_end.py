@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -10,8 +11,8 @@ from glowmcu.delegation.back_end import BackEnd
 from glowmcu.delegation.described import read_described
 from glowmcu.delegation.ethos_u import EthosUBackEnd
 from glowmcu.delegation.vela import ACCELERATORS, find_vela
-from glowmcu.discovery import load_plugins
-from glowmcu.errors import error
+from glowmcu.discovery import load_plugins, name_taken
+from glowmcu.errors import GlowmcuError, error
 from glowmcu.goals import Goal
 from glowmcu.kernels.kernel import Target
 
@@ -35,20 +36,26 @@ def find_back_end(given: str, board: Board | None, target: Target) -> BackEnd:
             )  # fmt: skip
         small = target.goal in (Goal.RAM, Goal.SIZE)
         return EthosUBackEnd(find_vela(given, small))
-    return _of_packages(given)
-
-
-def _of_packages(given: str) -> BackEnd:
-    known = dict[str, BackEnd]()
-    for plugin, item in load_plugins("glowmcu.back_ends", _is_back_end, "a back end"):
-        known[plugin.name] = item
+    known = package_back_ends()
     if given not in known:
-        names = ", ".join((*ACCELERATORS, *sorted(known)))
+        names = ", ".join((*ACCELERATORS, *known))
         raise error(
             "GM772", f"no accelerator is called {given!r}",
             hint=f"give a file that ends in .toml, or one of {names}",
         )  # fmt: skip
     return known[given]
+
+
+@cache
+def package_back_ends() -> dict[str, BackEnd]:
+    """Those of packages, by the names of their entry points. Raises GM750 to GM753."""
+    found = dict[str, BackEnd]()
+    for plugin, item in load_plugins("glowmcu.back_ends", _is_back_end, "a back end"):
+        if plugin.name in found or plugin.name in ACCELERATORS:
+            taken = f"there is another accelerator {plugin.name!r}"
+            raise GlowmcuError([name_taken(plugin, taken)])
+        found[plugin.name] = item
+    return found
 
 
 def _is_back_end(given: object) -> TypeGuard[BackEnd]:
