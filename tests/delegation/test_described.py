@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,12 +123,12 @@ def test_an_accelerator_that_is_dear_computes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_has_its_code(
-    options: dict[str, object], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acme(tmp_path)
     acme(tmp_path, 'boards = ["other"]\n' + ACME, "boards.toml")
     monkeypatch.chdir(tmp_path)
     board = "rp2350" if "cores" in options else "nrf52"
     with pytest.raises(GlowmcuError) as caught:
-        glowmcu.compile(chain(), board=board, output=tmp_path / "b", **options)  # type: ignore[arg-type]
+        glowmcu.compile(chain(), board=board, output=tmp_path / "b", **options)
     assert caught.value.code == code, caught.value

@@ -23,6 +23,7 @@ from glowmcu.host_compiler import STRICT_FLAGS, host_compiler
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.text import parse_graph, print_graph
 from glowmcu.lowering.passes import lower
+from glowmcu.ops.delegate import EthosU
 from glowmcu.ops.registry import load_operations
 from glowmcu.pipeline import reference_graph
 from tests.conftest import SHARED
@@ -234,8 +235,9 @@ def test_the_driver_is_given_commands_constants_and_the_operands(
     (tmp_path / "device.c").write_text(DEVICE_C)
     sources = [*(bundle.path / file for file in bundle.manifest.sources),
                bundle.path / "accelerator" / "ethos_u_driver.c"]  # fmt: skip
-    op = region.op
-    places = [f"-DIN_AT={op.input_offsets[0]}", f"-DOUT_AT={op.output_offsets[0]}"]  # type: ignore[attr-defined]
+    assert isinstance(region.op, EthosU)
+    offsets = region.op.input_offsets[0], region.op.output_offsets[0]
+    places = [f"-DIN_AT={offsets[0]}", f"-DOUT_AT={offsets[1]}"]
     flags = ["-DGLOWMCU_USE_ETHOS_U", f"-I{bundle.path}", f"-I{tmp_path}"]
     for source in sources:
         done = subprocess.run([compiler, *STRICT_FLAGS, *flags, "-c", source, "-o",
