@@ -21,6 +21,7 @@ from glowmcu.emit_c.contract import (
     with_digests,
 )
 from glowmcu.emit_c.costs_view import CostsView, cost_entry, costs_view
+from glowmcu.emit_c.delegate_text import with_estimate
 from glowmcu.emit_c.golden_text import golden_json, vector_view
 from glowmcu.emit_c.learning_view import learning_view
 from glowmcu.emit_c.manifest_entries import bundle_manifest
@@ -211,7 +212,7 @@ def _bundle_view(program: Program, body: Layers, facts: BundleFacts) -> BundleVi
         size=size_view(facts.sized, facts.name.upper()),
         labels=tuple(map(c_literal, facts.labels)),
         cores=1 if program.meetings is None else 2,
-        delegates=body.delegates,
+        delegates=with_estimate(body.delegates, facts.delegation),
         placement=placement_view(facts.name, facts.placed, body.arrays, body.code_regions),
     )  # fmt: skip
     public = libjit_closure(_public_headers(view))

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
 
+from glowmcu.delegated import DelegationNotes
 from glowmcu.emit_c.body_text import MoveView, PlaceView, body_symbols, place_views
-from glowmcu.emit_c.c_text import c_number, c_string, comment_text
+from glowmcu.emit_c.c_text import c_number, c_string, comment_text, thousands
 from glowmcu.emit_c.constant_pool import ConstantPool
 from glowmcu.emit_c.layer_text import LayerText
 from glowmcu.ir.graph import Node
@@ -112,6 +113,7 @@ class DelegatesView:
     hooks: tuple[HookView, ...]
     layers: tuple[str, ...]
     stand_in_headers: tuple[str, ...] = ()
+    estimate: str = ""
 
     @property
     def shown(self) -> str:
@@ -322,3 +324,18 @@ class Regions:
         return DelegatesView(
             device, prefix, use_macro(prefix), hooks, tuple(self._layers), tuple(sorted(stand_in))
         )
+
+
+def with_estimate(
+    view: DelegatesView | None, notes: DelegationNotes | None
+) -> DelegatesView | None:
+    """With what a run takes there, in a sentence that says whose figures these are."""
+    if view is None or notes is None:
+        return view
+    cycles = sum(note.cycles + note.transfer_cycles for note in notes.regions.values())
+    core = sum(note.core_cycles for note in notes.regions.values())
+    text = (
+        f"That takes about {thousands(cycles)} cycles in place of {thousands(core)}, an estimate "
+        f"by {comment_text(notes.estimated_by, 60)}."
+    )
+    return replace(view, estimate=text)

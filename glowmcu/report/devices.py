@@ -11,6 +11,7 @@ from glowmcu.delegated import DelegationEntry, RegionEntry
 from glowmcu.manifest import Manifest
 from glowmcu.number_text import count
 from glowmcu.report.fitting_table import plain_table
+from glowmcu.report.sections import Section
 from glowmcu.verify.measurement import Measurement
 
 CORE = "core"
@@ -58,6 +59,26 @@ def reasons_by_layer(manifest: Manifest) -> dict[int, str]:
 def _gain(region: RegionEntry) -> str:
     cycles = region.cycles + region.transfer_cycles
     return f"about {count(cycles)} cycles in place of {count(region.core_cycles)}"
+
+
+def device_section(manifest: Manifest) -> Section | None:
+    """The same for the page; None where no accelerator was asked for."""
+    entry = manifest.delegation
+    if entry is None:
+        return None
+    reasons = reasons_by_layer(manifest)
+    rows = tuple(
+        (layer.index, operators(manifest, layer.index), layer.device or CORE, layer.macs,
+         reasons[layer.index])
+        for layer in manifest.layers
+    )  # fmt: skip
+    said = (
+        f"{entry.summary}.",
+        f"With {entry.use_macro} defined {entry.device} computes these steps; without, the core "
+        "does, to the same bytes.",
+    )  # fmt: skip
+    headings = ("step", "operator", "device", "MACs", "why")
+    return Section("Devices", said if entry.regions else said[:1], headings, rows)
 
 
 def device_lines(manifest: Manifest, measured: Measurement) -> Iterator[str]:
