@@ -18,7 +18,7 @@ from glowmcu.board import Places, find_board, place
 from glowmcu.board.placing_auto import LayerFacts
 from glowmcu.compilation import Compilation, Options, Prepared, check_cores, options_text
 from glowmcu.cores import core
-from glowmcu.delegation.compilation import delegated
+from glowmcu.delegation.compilation import fitted_with_regions
 from glowmcu.emit_c.bundle_facts import BundleFacts
 from glowmcu.emit_c.bundle_files import listed, unlisted_files
 from glowmcu.emit_c.c_text import bundle_name, check_bundle_name
@@ -277,13 +277,14 @@ def compile_prepared(model: Prepared, options: Options) -> Compilation:
     """Kernels, plan and files. Raises GlowmcuError for what the user can mend."""
     check_training(options, model.model_file)
     check_cores(options, model.model_file, model.pipeline is not None)
-    model = delegated(model, options)
     streamed_input = streamed_input_name(options.inputs, model.model_file)
     target = Target(core(options.core), options.goal)
-    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     planning = PlanningWatch(options.planning_observer)
     with said_of(model.lowered.name, model.model_file):
-        fitted = fit_as_asked(model, options, streamed_input, planning)
+        model, fitted = fitted_with_regions(
+            model, options, lambda item: fit_as_asked(item, options, streamed_input, planning)
+        )
+    wanted = model.lowered, target, options.budgets, options.kernels, streamed_input, model.external
     fit = fitted.fit
     selections, plan, graph, dump = fit.selections, fit.plan, fit.graph, model.dump
     places = _places(fit, options)

@@ -59,7 +59,7 @@ class BackEnd(Protocol):
         ...
 
     def lowered(self, region: Graph) -> Lowered | Refused:
-        """The region as an operator whose meaning it is. Raises GlowmcuError GM46x."""
+        """The region as an operator whose meaning it is. Raises GlowmcuError."""
         ...
 
     def cost(self, region: Graph, op: Delegate) -> RegionCost:

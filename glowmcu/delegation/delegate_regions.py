@@ -42,10 +42,16 @@ class Division:
     stays: Mapping[Node, str] = field(default_factory=dict)
 
 
-def divide(graph: Graph, back_end: BackEnd, host_cycles: HostCycles) -> Division:
-    """Regions of positive gain become delegates. Raises GlowmcuError GM46x of the back end."""
+def divide(
+    graph: Graph, back_end: BackEnd, host_cycles: HostCycles, kept: Mapping[Node, str] | None = None
+) -> Division:  # fmt: skip
+    """Regions of positive gain become delegates; nodes that are `kept` stay, for the reasons given.
+
+    Raises GlowmcuError of the back end.
+    """
     stays = {node: why for node in graph.nodes if computes(node)
              for why in [_refusal(graph, node, back_end)] if why}  # fmt: skip
+    stays |= kept or {}
     found: list[Region] = []
     known: dict[tuple[Node, ...], Region | dict[Node, str]] = {}
     for _ in range(_MOST_ROUNDS):

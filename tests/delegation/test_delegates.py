@@ -166,6 +166,23 @@ def test_goals_go_with_an_accelerator(goal: str, tmp_path: Path) -> None:
     assert glowmcu.verify(bundle, model=data).passed
 
 
+def test_regions_stay_where_a_budget_is_too_small_for_them(tmp_path: Path) -> None:
+    data = several_outputs()
+    free = compiled(tmp_path, data)
+    plain = glowmcu.compile(data, board="nrf52", output=tmp_path / "p")
+    assert plain.manifest.arena_bytes < free.manifest.arena_bytes
+    tight = compiled(tmp_path, data, arena_budget=plain.manifest.arena_bytes)
+    entry = tight.manifest.delegation
+    assert entry is not None
+    assert not entry.regions
+    assert {item.reason for item in entry.stays} >= {
+        "with it on Acme NPU the model is over its budget (GM403)"
+    }
+    assert glowmcu.verify(tight, model=data).passed
+    with pytest.raises(glowmcu.GlowmcuError, match="GM403"):
+        compiled(tmp_path, data, arena_budget=100)
+
+
 def test_the_manifest_says_who_computes_what_and_why(tmp_path: Path) -> None:
     bundle = compiled(tmp_path, chain())
     body = json.loads((bundle.path / "manifest.json").read_text())
