@@ -11,18 +11,21 @@ import numpy as np
 import pytest
 
 import glowmcu
+from benchmarks.stack_bounds import outside_bounds
 from glowmcu.bundle import Bundle
+from glowmcu.compilation import Options
 from glowmcu.cores import core
 from glowmcu.delegation.delegate_regions import divide
 from glowmcu.delegation.described import read_described
 from glowmcu.host_compiler import STRICT_FLAGS, host_compiler
+from glowmcu.interface_options import InterfaceOptions
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.text import parse_graph, print_graph
 from glowmcu.kernels.kernel import Target
 from glowmcu.lowering.passes import lower
 from glowmcu.ops.delegate import Delegate
 from glowmcu.ops.registry import load_operations
-from glowmcu.pipeline import reference_graph
+from glowmcu.pipeline import compile_model, reference_graph
 from glowmcu.verify.host import Host
 from tests.conftest import SHARED
 from tests.delegation.models import ACME, acme, around_the_core, chain, several_outputs
@@ -157,6 +160,16 @@ def test_c_is_free_of_warnings_with_the_accelerator_and_without(
 def test_the_core_computes_the_same_on_a_modelled_core(tmp_path: Path) -> None:
     found = glowmcu.verify(compiled(tmp_path, around_the_core()), ["host", "cortex-m"])
     assert found.passed, found
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("core_name", ["cortex-m0plus", "cortex-m4"])
+def test_the_stack_that_a_bundle_states_is_enough(core_name: str, tmp_path: Path) -> None:
+    interface = InterfaceOptions(accelerator=str(acme(tmp_path)))
+    options = Options("m", core=core_name, interface=interface)
+    made = compile_model(several_outputs(), "m.tflite", options)
+    assert made.manifest.costs.stack_bytes
+    assert outside_bounds(made, core_name, tmp_path / "b") == []
 
 
 @pytest.mark.parametrize("goal", ["speed", "size", "ram", "flash"])
