@@ -348,3 +348,22 @@ def test_what_lies_behind_a_refused_operator_is_not_reported_for_that() -> None:
     assert [problem.where for problem in caught.value.problems] == [
         'm.tflite, node 0 "a"', 'm.tflite, node 2 "c"',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (ValueError("too short"), "too short"), (ValueError(), "ValueError"),
+        (ValueError("x" * 300), "x" * 200),
+        (IndexError("x" * 300), "it has 77 bytes, and a part of it lies beyond them"),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_told_by_what_a_decoder_says_or_by_its_kind(
+    cause: Exception, said: str
+) -> None:
+    with pytest.raises(GlowmcuError) as caught, container.damaged_file("m.tflite", 77):
+        raise cause
+    (problem,) = caught.value.problems
+    assert problem.code == "GM101"
+    assert problem.message.endswith(said)
+    assert "x" * 201 not in problem.message
