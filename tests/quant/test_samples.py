@@ -16,6 +16,7 @@ from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.shape import Reshape
 from glowmcu.quant.images import Preprocessing, read_preprocessing
 from glowmcu.quant.sample_files import read_samples
+from glowmcu.quant.sample_source import _files
 from glowmcu.quant.samples import _integer_array, samples_of
 from tests.ir.graphs import GraphBuilder
 from tests.quant.networks import convolutions, draw, perceptron, real
@@ -267,3 +268,13 @@ def test_a_scalar_input_takes_scalars() -> None:
     finished = graph.finish(scalar)
     shapes = [sample[0].shape for sample in samples_of(finished, [np.float64(1.5), 2, 3.0])]
     assert shapes == [(), (), ()]
+
+
+def test_a_folder_is_its_arrays_and_recordings_by_name_or_itself(tmp_path: Path) -> None:
+    """Whatever else lies beside them, and in folders below."""
+    for name in ("b.npy", "a.WAV", "notes.txt", "c.csv"):
+        (tmp_path / name).touch()
+    (tmp_path / "more.npy").mkdir()
+    assert _files(tmp_path) == [tmp_path / name for name in ("a.WAV", "b.npy", "c.csv")]
+    assert _files(tmp_path / "more.npy") == [tmp_path / "more.npy"]
+    assert _files(tmp_path / "notes.txt") == [tmp_path / "notes.txt"]
