@@ -55,7 +55,15 @@ def test_a_file_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     ("signature", "axes"),
-    [((-1, 4), (0,)), ((-1, -1), (0, 1)), ((1, 4), ()), ((-1,), ()), ((-1, 4, 4), ()), ((), ())],
+    [
+        ((-1, 4), (0,)),
+        ((-1, -1), (0, 1)),
+        ((1, 4), ()),
+        ((-1,), ()),
+        ((-1, 4, 4), ()),
+        ((), ()),
+        ((0, 4), ()),
+    ],
 )
 def test_open_axes_are_those_of_a_signature_of_the_same_rank(
     signature: tuple[int, ...], axes: tuple[int, ...]
