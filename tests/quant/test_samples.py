@@ -278,3 +278,18 @@ def test_a_folder_is_its_arrays_and_recordings_by_name_or_itself(tmp_path: Path)
     assert _files(tmp_path) == [tmp_path / name for name in ("a.WAV", "b.npy", "c.csv")]
     assert _files(tmp_path / "more.npy") == [tmp_path / "more.npy"]
     assert _files(tmp_path / "notes.txt") == [tmp_path / "notes.txt"]
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".raw", ".RAW"])
+def test_a_raw_file_is_one_sample_byte_by_byte(suffix: str, tmp_path: Path) -> None:
+    """Little-endian; of another size it is refused."""
+    x = np.arange(24, dtype="<f4").reshape(1, 24)
+    file = tmp_path / f"x{suffix}"
+    file.write_bytes(x.tobytes())
+    ((got,),) = read_samples(perceptron(), file)
+    assert np.array_equal(got, x)
+    for data, size in ((x.tobytes()[:-1], 95), (x.tobytes() + b"\0", 97), (b"", 0)):
+        file.write_bytes(data)
+        with pytest.raises(GlowmcuError, match=f"takes 96 bytes, got {size}") as caught:
+            list(read_samples(perceptron(), file))
+        assert caught.value.code == "GM307"
