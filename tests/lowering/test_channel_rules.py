@@ -11,7 +11,9 @@ import pytest
 
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array
+from glowmcu.ir.types import ElementType, TensorType
 from glowmcu.lowering.channel_rules import ChannelRule, channel_count, rule_of
+from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add
 from glowmcu.ops.joining import Concatenation
 from glowmcu.ops.matmul import FullyConnected
@@ -86,6 +88,23 @@ def test_a_layer_loses_rows_and_columns_of_its_weights_whatever_its_operands_ran
         operand: {axis: mask.tolist() for axis, mask in each.items()}
         for operand, each in slices.items()
     } == {1: {0: made.tolist(), 1: read.tolist()}, 2: {0: made.tolist()}}
+
+
+@pytest.mark.parametrize("computed", ["weights", "bias", "both"])
+@pytest.mark.parametrize("op", [FullyConnected(), Conv2D(), DepthwiseConv2D()])
+def test_a_layer_of_computed_weights_or_biases_stays_whole(op: Any, computed: str) -> None:
+    builder = GraphBuilder()
+    x_shape = (2, 4) if isinstance(op, FullyConnected) else (1, 2, 2, 4)
+    w_shape = {FullyConnected: (4, 4), Conv2D: (4, 1, 1, 4), DepthwiseConv2D: (1, 1, 1, 4)}
+    x = builder.input(unit(*x_shape), "x")
+    weights: Value = builder.constant(np.ones(w_shape[type(op)], np.int8), UNIT)
+    bias: Value = builder.constant(np.zeros(4, np.int32), UNIT)
+    if computed in ("weights", "both"):
+        weights = builder.input(unit(*w_shape[type(op)]), "w")
+    if computed in ("bias", "both"):
+        bias = builder.input(TensorType((4,), ElementType.I32, UNIT), "b")
+    y = builder.add(op, x, weights, bias)
+    assert type(rule_of(builder.nodes[-1], builder.finish(y))) is ChannelRule
 
 
 def masks_of(values: Sequence[Value], which: int, channel: int) -> list[Any]:
