@@ -12,6 +12,7 @@ import pytest
 from glowmcu.ir.graph import Graph, Node, Value, evaluate_node
 from glowmcu.ir.operation import Array
 from glowmcu.ir.types import ElementType, TensorType
+from glowmcu.lowering import fold_constant_channels
 from glowmcu.lowering.channel_rules import ChannelRule, channel_count, rule_of
 from glowmcu.ops.convolution import Conv2D, DepthwiseConv2D
 from glowmcu.ops.elementwise import Add
@@ -107,6 +108,15 @@ def test_a_layer_of_computed_weights_or_biases_stays_whole(op: Any, computed: st
     assert type(rule_of(builder.nodes[-1], builder.finish(y))) is ChannelRule
 
 
+@pytest.mark.parametrize("op", [Transpose(()), Pad(()), Slice((), (), ()), Tile(()), Reverse(())])
+def test_a_scalar_has_one_channel_which_stays(op: Any) -> None:
+    graph, node = node_of(op, [()])
+    rule = rule_of(node, graph)
+    (read,) = rule.reads([np.array([True])])
+    assert read is not None
+    assert read.tolist() == [True]
+
+
 def masks_of(values: Sequence[Value], which: int, channel: int) -> list[Any]:
     """Nothing but one channel of one value."""
     masks = [np.zeros(channel_count(value.type), bool) for value in values]
@@ -189,3 +199,20 @@ def test_what_is_empty_or_runs_a_graph_keeps_all_channels(
 ) -> None:
     graph, node = node_of(op, (shape, shape))
     assert (type(rule_of(node, graph)) is ChannelRule) == is_whole
+
+
+def test_layers_without_a_constant_channel_are_left_without_a_look_at_their_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """These may be megabytes."""
+
+    def widened(*_: object) -> None:
+        raise AssertionError("its weights are widened")
+
+    monkeypatch.setattr(fold_constant_channels, "_Layer", widened)
+    builder = GraphBuilder()
+    weights = builder.constant(np.ones((4, 5), np.int8), UNIT)
+    bias = builder.constant(np.zeros(4, np.int32), UNIT)
+    y = builder.add(FullyConnected(), builder.input(unit(2, 5), "x"), weights, bias)
+    graph = builder.finish(y)
+    assert fold_constant_channels.run(graph) is graph
