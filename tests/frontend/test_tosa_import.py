@@ -16,6 +16,7 @@ import glowmcu
 from glowmcu.errors import GlowmcuError
 from glowmcu.frontend.tosa.exporter import export_function
 from glowmcu.frontend.tosa.text import print_tosa
+from glowmcu.input_options import InputOptions
 from glowmcu.ir.graph import Graph
 from glowmcu.ir.interpreter import run_graph
 from glowmcu.ir.operation import Constant, Rounding
@@ -70,7 +71,7 @@ def test_without_notes_the_operations_mean_the_same(name: str, rounding: Roundin
 def test_sums_of_tflites_lowering_become_the_layer_without_notes_too(name: str) -> None:
     graph = case(name)
     back = read(print_tosa(bare(export_function(graph))))
-    wanted = {value for value in back.outputs}
+    wanted = set(back.outputs)
     for node in reversed(back.nodes):
         if not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
@@ -269,6 +270,7 @@ def test_the_text_that_errors_are_made_of_is_read() -> None:
         ("!tosa.shape<2>)", "!tosa.shape<2>", "GM101", "line 5"),
         ("  }\\n}\\n", "  }\\n", "GM101", "the end of the text"),
         ("tosa.reshape %x, %s", "tosa.reshape %x", "GM101", "differ in number"),
+        ("{values = dense<0>", "{mode = #tosa.mode<>, values = dense<0>", "GM101", "a word"),
         ("{values = dense<0>", "{values = 1, values = dense<0>", "GM101", "stands twice"),
     ],
 )  # fmt: skip
@@ -294,6 +296,27 @@ def test_all_operations_without_a_meaning_come_in_one_message() -> None:
     assert [problem.where for problem in raised.value.problems] == [
         'model.mlir, line 6, "sin"', 'model.mlir, line 7, "gather"',
     ]  # fmt: skip
+
+
+def test_inputs_can_be_bound_and_have_the_shapes_of_the_file() -> None:
+    graph = case("add")
+    text = print_tosa(export_function(graph))
+    a, b = random_arrays(graph.inputs, 2)
+    options = InputOptions(shapes={"in0": (2, 5)}, bind={"in1": b})
+    back = reference_graph(text.encode(), "model.mlir", inputs=options)
+    assert [value.name for value in back.inputs] == ["in0"]
+    assert np.array_equal(run_graph(back, [a])[0], run_graph(graph, [a, b])[0])
+    with pytest.raises(GlowmcuError, match="a TOSA function has fixed shapes"):
+        reference_graph(text.encode(), "m.mlir", inputs=InputOptions(shapes={"in0": (3, 5)}))
+    with pytest.raises(GlowmcuError, match="no input is named 'x'"):
+        reference_graph(text.encode(), "m.mlir", inputs=InputOptions(bind={"x": b}))
+
+
+def test_a_bundle_is_verified_against_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(print_tosa(bare(export_function(case("fully connected")))), encoding="utf-8")
+    glowmcu.compile(path, output=tmp_path / "bundle")
+    assert glowmcu.verify(tmp_path / "bundle", on="host", model=path).passed
 
 
 def test_one_rounding_is_asked_for_and_said() -> None:

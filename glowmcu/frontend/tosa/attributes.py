@@ -118,15 +118,14 @@ class AttributeReader:
         return int(text, 0) if "x" in text else int(text)
 
     def _dialect_word(self) -> str:
-        """`#tosa.rounding_mode<DOUBLE_ROUND>`: the word inside."""
+        """`#tosa.rounding_mode<DOUBLE_ROUND>`: the word inside; without one the name."""
         scanner = self._scanner
         scanner.expect("#")
-        name = scanner.match(_WORD, "an attribute")
-        return (
-            scanner.sequence("<", lambda: scanner.match(_WORD, "a word"), ">")[0]
-            if (scanner.peek("<"))
-            else name
-        )
+        word = scanner.match(_WORD, "an attribute")
+        if scanner.accept("<"):
+            word = scanner.match(_WORD, "a word")
+            scanner.expect(">")
+        return word
 
     def _array(self) -> list[Parsed]:
         scanner = self._scanner

@@ -5,7 +5,12 @@ from __future__ import annotations
 import difflib
 
 from glowmcu.errors import GlowmcuError, Problem, error
-from glowmcu.frontend.known_inputs import exit_code_for, unknown_inputs, unknown_symbols
+from glowmcu.frontend.known_inputs import (
+    bound_data,
+    exit_code_for,
+    unknown_inputs,
+    unknown_symbols,
+)
 from glowmcu.frontend.tosa.container import read_container
 from glowmcu.frontend.tosa.importer import Import, load_importers, rounding_of
 from glowmcu.frontend.tosa.recognize import recognize
@@ -48,7 +53,10 @@ class _Reader:
             name = note.inputs[number] if note else ref.name
             self._expect_integers(ref, f'input "{name[:120]}"')
             state.values[ref] = Value(type_, name)
-            inputs.append(state.values[ref])
+            if name in self._options.bind:
+                self._bind(state.values[ref])
+            else:
+                inputs.append(state.values[ref])
         self._operations()
         outputs = [] if self._problems else self._outputs()
         if self._problems:
@@ -56,6 +64,16 @@ class _Reader:
         if not inputs or not outputs:
             raise error("GM101", "the function has no arguments or no results", self._file_name)
         return self._finished(inputs, outputs)
+
+    def _bind(self, value: Value) -> None:
+        """The user says what an input always is."""
+        given, type_ = self._options.bind[value.name], value.type
+        try:
+            data = bound_data(value.name, given, type_.element, type_.shape)
+        except Unsupported as cause:
+            self._problems.append(cause.problem(f"{self._file_name}, input {value.name!r}"))
+            return
+        self._state.builder.add_known(value, data)
 
     def _finished(self, inputs: list[Value], outputs: list[Value]) -> Graph:
         note, nodes = self._note, tuple(self._state.builder.nodes)
@@ -75,11 +93,14 @@ class _Reader:
         names = list(note.inputs) if note else [ref.name for ref in self._function.arguments]
         self._problems += unknown_inputs(options, names, self._file_name)
         self._problems += unknown_symbols(options.symbols, (), self._file_name)
-        if options.shapes or options.bind:
-            self._problems.append(Problem(
-                "GM107", "a TOSA function has fixed shapes and no inputs to bind", self._file_name,
-                "change the function's arguments in the compiler that wrote it",
-            ))  # fmt: skip
+        shapes = dict(zip(names, (ref.type.shape for ref in self._function.arguments), strict=True))
+        for name, shape in options.shapes.items():
+            if shapes.get(name, shape) != shape:
+                self._problems.append(Problem(
+                    "GM107", f"input {name!r} is {list(shapes[name])}, and {list(shape)} was asked "
+                    "for: a TOSA function has fixed shapes", self._file_name,
+                    "change the function's arguments in the compiler that wrote it",
+                ))  # fmt: skip
 
     def _expect_integers(self, ref: Ref, what: str) -> None:
         if ref.type.element.is_float:
